@@ -1,0 +1,427 @@
+"""`conformalize` a model's probabilities on candidate sets; ask the `Calibration` for sets, p-values, claims."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from setwise._arrays import Array, Bools, Floats, Ints, frozen
+from setwise._version import __version__
+from setwise.candidates import as_candidates
+from setwise.container import read_container, write_container
+from setwise.evidence import Evidence, gather
+from setwise.guarantees import Guarantee
+from setwise.inputs import assumption, categories, present_rows, verified_codes, weights
+from setwise.labels import LabelSets
+from setwise.noise import draw_seed, uniforms
+from setwise.probabilities import as_probabilities
+from setwise.ranks import as_fraction, as_level, dkw_band, rank
+from setwise.scores import SCORES, Score, as_score
+from setwise.strategies import STRATEGIES, Rule, Setting, Strategy, as_strategy
+from setwise.strategies.rules import shortage
+from setwise.vocabulary import UNKNOWN, Vocabulary
+
+_FORMAT, _VERSION = "setwise-calibration", 1
+_T = TypeVar("_T")
+
+
+class SmallCalibrationWarning(UserWarning):
+    """There are too few calibration examples for the level asked for: every label is in the set."""
+
+
+def conformalize(
+    probabilities: Any,
+    candidates: Any,
+    strategy: str | Strategy = "auto",
+    score: str | Score = "lac",
+    *,
+    classes: Iterable[Hashable] | None = None,
+    by: Any = None,
+    verified: Any = None,
+    miss_rate: float = 0.0,
+    assume: Any = "nothing",
+    sample_weight: Any = None,
+    row_ids: Any = None,
+    random_state: Any = None,
+    missing: Literal["error", "full", "drop"] = "error",
+) -> Calibration:
+    """Calibrates prediction sets on rows whose labels are known only as candidate sets.
+
+    Parameters
+    ----------
+    probabilities
+        (n, K) class probabilities of a model that was not trained on these rows.
+    candidates
+        One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels. Labels other
+        than 0..K−1 need a declared vocabulary.
+    strategy
+        ``"auto"``, ``"max"``, ``"all"``, ``"mean"``, ``"min"``, or an object such as ``Mixture(mu=0.3)``.
+    score
+        ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``, or an object.
+    classes
+        The K labels in the order of the columns.
+    by
+        A category per row; each category is calibrated for itself (Mondrian), and promised for itself.
+    verified
+        The true label where somebody checked, None or NaN elsewhere.
+    miss_rate
+        How often the true label may be absent from a candidate set.
+    assume
+        What you declare about how candidates arise: ``"nothing"``, ``"uniform"`` or an inclusion matrix.
+    sample_weight
+        How much likelier each row is among new examples (covariate shift).
+    row_ids
+        Integers or strings that seed the noise of randomised scores; default is the row's probabilities.
+    random_state
+        Seeds that noise; None draws a seed and keeps it.
+    missing
+        Rows without candidates: ``"error"``, ``"full"`` (every label, always valid), or ``"drop"`` (valid if
+        they are missing at random, which then stands among the premises).
+
+    Examples
+    --------
+    >>> import numpy as np, setwise
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([1, 1, 1], size=500)
+    >>> S = P > rng.random((500, 3)) / 2
+    >>> cal = setwise.conformalize(P, S | (P == P.max(axis=1, keepdims=True)))
+    >>> cal.predict_set([[0.97, 0.02, 0.01]], confidence_level=0.8).to_lists()
+    [[0]]
+    """
+    the_score, the_strategy = as_score(score), as_strategy(strategy)
+    matrix = as_probabilities(probabilities, the_score.domain)
+    n, k = matrix.shape
+    if n == 0:
+        raise ValueError("probabilities: no rows; calibration needs at least one.")
+    sets = as_candidates(candidates, k, classes)
+    if len(sets) != n:
+        raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
+    sets, kept = present_rows(sets, missing)
+    seed = draw_seed(random_state)
+    u = uniforms(matrix, seed, row_ids) if the_score.randomized else None
+    checked = verified_codes(verified, sets.vocabulary, n)
+    weight = weights(sample_weight, n)
+    category = None if by is None else categories(by, n)
+    if kept is not None:
+        matrix = matrix[kept]
+        u, checked, weight, category = (
+            None if a is None else a[kept] for a in (u, checked, weight, category)
+        )
+    rate = as_fraction(miss_rate, "miss_rate")
+    if not 0 <= rate < 1:
+        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
+    evidence = gather(the_score, matrix, sets, u=u, every=the_strategy.every, verified=checked)
+    setting = Setting(the_score.name, k, rate, n - len(sets))
+    known = None if category is None else Vocabulary.infer(category)
+    return Calibration(
+        the_score,
+        the_strategy,
+        sets.vocabulary,
+        evidence.weighted(weight),
+        setting,
+        seed,
+        assumption(assume, k),
+        known,
+        None if category is None or known is None else frozen(known.encode(category)),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """What calibration found: asks for a confidence level, answers with sets, p-values and claims.
+
+    Made by `conformalize` or `Calibration.load`. Every question may be asked at any level, afterwards and
+    repeatedly; a list of levels gives a list of answers.
+    """
+
+    score: Score
+    strategy: Strategy
+    vocabulary: Vocabulary
+    evidence: Evidence
+    setting: Setting
+    seed: int
+    assume: Any = "nothing"
+    categories: Vocabulary | None = None
+    category: Ints | None = None
+
+    def __post_init__(self) -> None:
+        parts = [self.evidence]
+        if self.categories is not None:
+            parts = [self.evidence.rows(self.category == code) for code in range(len(self.categories))]
+        rules = tuple(self.strategy.calibrate(part, self.setting) for part in parts)
+        object.__setattr__(self, "rules", rules)
+
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def classes(self) -> Array:
+        """The labels, in the order of the probability columns."""
+        return self.vocabulary.classes
+
+    # ---------------------------------------------------------------- questions
+
+    def threshold(self, confidence_level: Any = 0.9, *, sample_weight: Any = None) -> Any:
+        """The critical score q on its published scale (LAC: labels with 1 − f ≤ q are in the set).
+
+        +inf where there are too few examples. With `by` a dictionary, one entry a category. With weighted
+        rows it depends on the new row's weight, which must be given.
+        """
+        if self.evidence.weight is not None and sample_weight is None:
+            raise ValueError(
+                "threshold: calibrated with sample_weight, the threshold depends on the weight of the new "
+                "row; pass sample_weight=… (one number, or one a row)."
+            )
+
+        def answer(level: Fraction) -> Any:
+            self._warn_if_short(level)
+            weight = None if sample_weight is None else np.atleast_1d(weights(sample_weight, None))
+            found = [rule.threshold(level, weight) + self.score.offset for rule in self.rules]
+            if sample_weight is not None and np.ndim(sample_weight) == 0:
+                found = [float(t[0]) for t in found]  # type: ignore[index]
+            return self._per_category(found)
+
+        return _each(confidence_level, answer)
+
+    def predict_set(
+        self,
+        probabilities: Any,
+        confidence_level: Any = 0.9,
+        *,
+        by: Any = None,
+        candidates: Any = None,
+        sample_weight: Any = None,
+        row_ids: Any = None,
+        allow_empty: bool = True,
+    ) -> Any:
+        """The prediction sets of new rows, as `LabelSets`.
+
+        Where new rows come with `candidates` of their own the answer is the part of the set inside them.
+        ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
+        """
+        matrix, weight, codes = self._new_rows(probabilities, by, sample_weight)
+        u = self._noise(matrix, row_ids)
+        own = None
+        if candidates is not None:
+            own = as_candidates(candidates, len(self.vocabulary), self.classes).filled().to_mask()
+            if len(own) != len(matrix):
+                raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
+
+        def answer(level: Fraction) -> LabelSets:
+            self._warn_if_short(level, codes)
+            mask = self.score.below(matrix, self._limits(level, weight, codes), u=u)
+            if own is not None:
+                mask &= own
+            if not allow_empty:
+                _fill_empty(mask, matrix, own)
+            return LabelSets(self.vocabulary, len(mask), _mask=frozen(mask))
+
+        return _each(confidence_level, answer)
+
+    def predict_p(
+        self,
+        probabilities: Any,
+        *,
+        by: Any = None,
+        sample_weight: Any = None,
+        row_ids: Any = None,
+    ) -> Floats:
+        """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
+        matrix, weight, codes = self._new_rows(probabilities, by, sample_weight)
+        scores = self.score.score(matrix, u=self._noise(matrix, row_ids))
+        if codes is None:
+            return self.rules[0].p_values(scores, weight)
+        values = np.ones(matrix.shape)
+        for code, rule in enumerate(self.rules):
+            rows = np.flatnonzero(codes == code)
+            values[rows] = rule.p_values(scores[rows], None if weight is None else weight[rows])
+        return values
+
+    def guarantee(self, confidence_level: Any = 0.9) -> Any:
+        """What may be claimed at this level, and why; prints as a short paragraph."""
+
+        def answer(level: Fraction) -> Guarantee | dict[Any, Guarantee]:
+            remarks: tuple[str, ...] = ()
+            if not isinstance(self.assume, str) or self.assume != "nothing":
+                remarks = ("What you assume about contamination is recorded; this strategy does not use it.",)
+            claims = [rule.claim(level) for rule in self.rules]
+            claims = [replace(claim, remarks=(*claim.remarks, *remarks)) for claim in claims]
+            if self.categories is not None:
+                names = self.categories.classes.tolist()
+                claims = [replace(c, category=name) for c, name in zip(claims, names, strict=True)]
+            made: Guarantee | dict[Any, Guarantee] = self._per_category(claims)
+            return made
+
+        return _each(confidence_level, answer)
+
+    def bracket(self, confidence_level: Any = 0.9, delta: float = 0.05) -> Any:
+        """(lower, upper): where the coverage of these sets lies, as far as candidates alone can prove it.
+
+        F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
+        largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
+        and the miss rate η. It needs independent rows and no true label.
+        """
+        if not 0 < delta < 1:
+            raise ValueError(f"delta: {delta} is not between 0 and 1.")
+        if self.evidence.weight is not None:
+            raise ValueError("bracket: not available for weighted rows.")
+
+        def answer(level: Fraction) -> Any:
+            return self._per_category(
+                [_bracket(rule, float(rule.threshold(level)), delta) for rule in self.rules]
+            )
+
+        return _each(confidence_level, answer)
+
+    # ---------------------------------------------------------------- a file, a picture
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the calibration as one file: a zip of arrays and a JSON header, without pickle.
+
+        ``docs/calibration-file.md`` describes it. It is written beside its place and then renamed.
+        """
+        arrays = {f"evidence.{name}": value for name, value in self.evidence.to_arrays().items()}
+        if self.category is not None:
+            arrays["category"] = self.category
+        if not isinstance(self.assume, str):
+            arrays["assume"] = self.assume
+        write_container(path, self._header(), arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Calibration:
+        """Reads what `save` wrote; refuses anything else, and files of a newer format, by name."""
+        header, arrays = read_container(path, _FORMAT, _VERSION)
+        return cls(
+            SCORES[header["score"].pop("name")](**header["score"]),
+            STRATEGIES[header["strategy"].pop("name")](**header["strategy"]),
+            Vocabulary.declare(header["classes"]),
+            Evidence.from_arrays({k.removeprefix("evidence."): v for k, v in arrays.items() if "." in k}),
+            Setting(**header["setting"] | {"miss_rate": Fraction(header["setting"]["miss_rate"])}),
+            header["seed"],
+            arrays.get("assume", header["assume"]),
+            None if header["categories"] is None else Vocabulary.declare(header["categories"]),
+            arrays.get("category"),
+        )
+
+    def _header(self) -> dict[str, Any]:
+        for labels in (self.vocabulary, self.categories):
+            if labels is not None and labels.classes.dtype == object:
+                raise ValueError("save: labels must be strings, or numbers, all of one kind, to be written.")
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "setwise": __version__,
+            "score": _named(self.score, SCORES),
+            "strategy": _named(self.strategy, STRATEGIES),
+            "classes": self.classes.tolist(),
+            "setting": {**asdict(self.setting), "miss_rate": str(self.setting.miss_rate)},
+            "seed": self.seed,
+            "assume": self.assume if isinstance(self.assume, str) else None,
+            "categories": None if self.categories is None else self.categories.classes.tolist(),
+        }
+
+    def __repr__(self) -> str:
+        parts = f", {len(self.rules)} categories" if self.categories is not None else ""
+        return (
+            f"Calibration(strategy={self.strategy.name!r}, score={self.score.name!r}, "
+            f"{self.evidence.n:,} examples, {len(self.vocabulary):,} classes{parts})"
+        )
+
+    def _repr_html_(self) -> str:
+        shown = self.guarantee()
+        claims = list(shown.values()) if isinstance(shown, dict) else [shown]
+        return "".join(claim._repr_html_() for claim in claims)  # noqa: SLF001 - the notebook's protocol
+
+    # ---------------------------------------------------------------- helpers
+
+    def _new_rows(
+        self, probabilities: Any, by: Any, sample_weight: Any
+    ) -> tuple[Floats, Floats | None, Ints | None]:
+        matrix = as_probabilities(probabilities, self.score.domain, len(self.vocabulary))
+        if (by is None) != (self.categories is None):
+            raise ValueError(
+                "by: calibrated by category, so new rows need theirs too; pass by=…"
+                if by is None
+                else "by: calibrated without categories; pass by to conformalize first."
+            )
+        if (sample_weight is None) != (self.evidence.weight is None):
+            raise ValueError(
+                "sample_weight: calibrated with weights, so new rows need theirs too."
+                if sample_weight is None
+                else "sample_weight: calibrated without weights; pass sample_weight to conformalize first."
+            )
+        codes = None
+        if by is not None and self.categories is not None:
+            codes = self.categories.encode(categories(by, len(matrix)))
+        return matrix, weights(sample_weight, len(matrix)), codes
+
+    def _noise(self, matrix: Floats, row_ids: Any) -> Floats | None:
+        return uniforms(matrix, self.seed, row_ids) if self.score.randomized else None
+
+    def _limits(self, level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
+        """The stored threshold, or one a row where it depends on category or weight."""
+        if codes is None:
+            return self.rules[0].threshold(level, weight)
+        limits = np.full(len(codes), math.inf)
+        for code, rule in enumerate(self.rules):
+            rows = np.flatnonzero(codes == code)
+            limits[rows] = rule.threshold(level, None if weight is None else weight[rows])
+        return limits
+
+    def _warn_if_short(self, level: Fraction, codes: Ints | None = None) -> None:
+        if self.evidence.weight is not None:
+            return
+        unseen = 0 if codes is None else int((codes == UNKNOWN).sum())
+        short = [i for i, rule in enumerate(self.rules) if rank(rule.n, level + rule.slack) > rule.n]
+        if codes is not None:
+            short = [i for i in short if (codes == i).any()]
+        if not short and not unseen:
+            return
+        if short:
+            worst = min((self.rules[i] for i in short), key=lambda rule: rule.n)
+            reason = shortage(worst.n, level, worst.slack)
+            where = "" if self.categories is None else f" in {len(short)} of {len(self.rules)} categories"
+        else:
+            reason, where = f"{unseen} rows are of categories without calibration examples", " for them"
+        warnings.warn(f"every label is in the set{where}: {reason}.", SmallCalibrationWarning, stacklevel=4)
+
+    def _per_category(self, answers: list[Any]) -> Any:
+        if self.categories is None:
+            return answers[0]
+        return dict(zip(self.categories.classes.tolist(), answers, strict=True))
+
+
+def _each(confidence_level: Any, answer: Callable[[Fraction], _T]) -> _T | list[_T]:
+    """One level, one answer; a list of levels, a list of answers."""
+    if isinstance(confidence_level, (list, tuple, np.ndarray)):
+        return [answer(level) for level in [as_level(level) for level in confidence_level]]
+    return answer(as_level(confidence_level))
+
+
+def _bracket(rule: Rule, threshold: float, delta: float) -> tuple[float, float]:
+    if math.isinf(threshold):
+        return 1.0, 1.0  # every label is in the set
+    band = dkw_band(rule.evidence.n, delta) + float(rule.setting.miss_rate)
+    lower = float((rule.evidence.high <= threshold).mean()) - band
+    upper = float((rule.evidence.low <= threshold).mean()) + band
+    return max(lower, 0.0), min(upper, 1.0)
+
+
+def _fill_empty(mask: Bools, matrix: Floats, own: Bools | None) -> None:
+    empty = np.flatnonzero(~mask.any(axis=1))
+    allowed = matrix[empty] if own is None else np.where(own[empty], matrix[empty], -1)
+    mask[empty, allowed.argmax(axis=1)] = True
+
+
+def _named(thing: Any, registry: dict[str, Any]) -> dict[str, Any]:
+    """Name and parameters of a score or strategy, for the header of a file."""
+    name = next((name for name, kind in registry.items() if kind is type(thing)), None)
+    if name is None:
+        raise ValueError(f"save: {thing!r} is not one of setwise's own, so no file can name it.")
+    return {"name": name, **asdict(thing)}

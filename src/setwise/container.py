@@ -1,0 +1,55 @@
+"""One file of named arrays with a JSON header: a numpy zip that never holds a pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from setwise._arrays import Array, frozen
+from setwise._version import __version__
+
+
+def write_container(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> None:
+    """Writes beside the target and renames, so that a half-written file never takes its place."""
+    target = Path(path)
+    encoded = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+        try:
+            np.savez(file, header=encoded, **arrays)  # type: ignore[arg-type]
+            file.close()
+            Path(file.name).replace(target)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def read_container(
+    path: str | os.PathLike[str], kind: str, version: int
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays; anything that is not a file of this kind, or is too new, is refused by name."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: frozen(file[name]) for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        found, written = header["format"], header["version"]
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path}: not a {kind} file ({error}).") from error
+    if found != kind:
+        raise ValueError(f"{path}: a {found} file, not a {kind} file.")
+    if written > version:
+        raise ValueError(
+            f"{path}: format {written}, written by setwise {header.get('setwise')}; this is setwise "
+            f"{__version__}, which reads formats up to {version}. Update setwise."
+        )
+    return header, arrays

@@ -1,0 +1,175 @@
+"""What calibration rows tell: the scores of their candidates, and of the truth where somebody checked.
+
+Evidence is all that a strategy sees. It is frozen, can be merged, split by rows, and written to arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Array, Bools, Floats, Ints, blocks
+from setwise.labels import LabelSets
+from setwise.scores import Score
+from setwise.vocabulary import MISSING
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Per calibration row: the smallest and largest score over its candidates, and their number.
+
+    Attributes
+    ----------
+    low, high
+        Stored scores of the least and the most strange candidate.
+    sizes
+        How many candidates the row has.
+    every
+        The scores of all candidates, row after row; only where a strategy asks for them.
+    truth
+        The score of the verified label, NaN where nobody checked; None where nobody checked anything.
+    held
+        Whether the verified label is among the candidates (False where nobody checked).
+    weight
+        The rows' weights; None for equal ones.
+    """
+
+    low: Floats
+    high: Floats
+    sizes: Ints
+    every: Floats | None = None
+    truth: Floats | None = None
+    held: Bools | None = None
+    weight: Floats | None = None
+
+    @property
+    def n(self) -> int:
+        """How many instances there are."""
+        return len(self.low)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The average score over each row's candidates."""
+        if self.every is None:
+            raise ValueError("this evidence holds extremes only; gather it with every=True.")
+        starts = np.cumsum(self.sizes) - self.sizes
+        # Dividing by one is exact: with precise labels the mean is the score itself, to the last bit.
+        return np.clip(np.add.reduceat(self.every, starts) / self.sizes, self.low, self.high)
+
+    @cached_property
+    def verified(self) -> Bools:
+        """Which rows somebody checked."""
+        return np.zeros(self.n, bool) if self.truth is None else ~np.isnan(self.truth)
+
+    @property
+    def precise(self) -> bool:
+        """Whether every row has exactly one candidate: ordinary labels."""
+        return bool((self.sizes == 1).all())
+
+    def rows(self, chosen: Array) -> Evidence:
+        """The evidence of some rows."""
+        taken = {name: value[chosen] for name, value in self.to_arrays().items() if name != "every"}
+        if self.every is not None:
+            taken["every"] = self.every[np.repeat(_as_mask(chosen, self.n), self.sizes)]
+        return Evidence(**taken)
+
+    def merge(self, other: Evidence) -> Evidence:
+        """Both bodies of evidence as one; they must hold the same kinds of columns."""
+        ours, theirs = self.to_arrays(), other.to_arrays()
+        if ours.keys() != theirs.keys():
+            raise ValueError(f"cannot merge: {sorted(ours.keys() ^ theirs.keys())} is on one side only.")
+        return Evidence(**{name: np.concatenate([ours[name], theirs[name]]) for name in ours})
+
+    def to_arrays(self) -> dict[str, Array]:
+        """The columns that are there, by name."""
+        held = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in held.items() if value is not None}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Evidence:
+        """The reverse of `to_arrays`."""
+        return cls(**arrays)
+
+    def weighted(self, weight: Floats | None) -> Evidence:
+        """The same evidence under other weights."""
+        return replace(self, weight=weight)
+
+
+def gather(
+    score: Score,
+    probabilities: Floats,
+    candidates: LabelSets,
+    *,
+    u: Floats | None = None,
+    every: bool = False,
+    verified: Ints | None = None,
+) -> Evidence:
+    """Scores the candidates (all of them where `every`, else the extremes) and the verified labels.
+
+    `verified` holds one label position a row, `MISSING` where nobody checked.
+    """
+    indptr, indices = candidates.rows
+    starts = indptr[:-1]
+    if every or score.elementwise or not score.monotone:
+        scores = _score_candidates(score, probabilities, candidates, u)
+        low, high = np.minimum.reduceat(scores, starts), np.maximum.reduceat(scores, starts)
+    else:
+        scores = None
+        likeliest, unlikeliest = _extreme_labels(probabilities, candidates)
+        low = score.score(probabilities, likeliest, u=u)
+        one = len(indices) == len(candidates)
+        high = low if one else score.score(probabilities, unlikeliest, u=u)
+    truth = held = None
+    if verified is not None:
+        known = np.flatnonzero(verified != MISSING)
+        truth = np.full(len(candidates), np.nan)
+        some_u = None if u is None else u[known]
+        truth[known] = score.score(probabilities[known], verified[known], u=some_u)
+        held = np.zeros(len(candidates), dtype=bool)
+        held[known] = candidates[known].contains(candidates.classes[verified[known]])
+    return Evidence(low, high, candidates.sizes, scores if every else None, truth, held)
+
+
+def _score_candidates(score: Score, probabilities: Floats, candidates: LabelSets, u: Floats | None) -> Floats:
+    """The score of every candidate, row after row."""
+    indptr, indices = candidates.rows
+    scores = np.empty(len(indices))
+    for block in blocks(probabilities):
+        inside = slice(indptr[block.start], indptr[block.stop])
+        rows = np.repeat(np.arange(block.stop - block.start), candidates.sizes[block])
+        part = probabilities[block]
+        if score.elementwise:
+            scores[inside] = score.score(part[rows, indices[inside], None])[:, 0]
+        else:
+            scores[inside] = score.score(part, u=None if u is None else u[block])[rows, indices[inside]]
+    return scores
+
+
+def _extreme_labels(probabilities: Floats, candidates: LabelSets) -> tuple[Ints, Ints]:
+    """The most and the least probable candidate of each row (the first of equals)."""
+    indptr, indices = candidates.rows
+    if len(indices) == len(candidates):
+        return indices, indices
+    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
+    values = probabilities[rows, indices]
+    return tuple(  # type: ignore[return-value]
+        _first_equal(values, extreme.reduceat(values, indptr[:-1]), rows, indices)
+        for extreme in (np.maximum, np.minimum)
+    )
+
+
+def _first_equal(values: Floats, wanted: Floats, rows: Ints, indices: Ints) -> Ints:
+    found = np.flatnonzero(values == wanted[rows])[::-1]
+    labels = np.empty(len(wanted), dtype=np.intp)
+    labels[rows[found]] = indices[found]  # written from the back: the first of equals stays
+    return labels
+
+
+def _as_mask(chosen: Any, n: int) -> Bools:
+    mask = np.zeros(n, dtype=bool)
+    mask[chosen] = True
+    return mask

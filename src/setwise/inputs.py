@@ -1,0 +1,79 @@
+"""What may come along with calibration rows: missing candidates, checks, categories, weights, assumptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Array, Floats, Ints, frozen
+from setwise.labels import LabelSets
+from setwise.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector, missing_labels
+
+
+def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]:
+    """The candidate sets after the rule for rows without any, and the rows kept if some were dropped."""
+    if missing not in {"error", "full", "drop"}:
+        raise ValueError(f"missing: {missing!r} is not known; use 'error', 'full' or 'drop'.")
+    empty = sets.sizes == 0
+    if not empty.any():
+        return sets, None
+    if missing == "error":
+        raise ValueError(
+            f"candidates: row {int(np.flatnonzero(empty)[0])} is empty ({int(empty.sum())} such rows); use "
+            "missing='full' to let every label be a candidate there, or missing='drop' to leave them out."
+        )
+    if missing == "full":
+        return sets.filled(), None
+    kept = np.flatnonzero(~empty)
+    if len(kept) == 0:
+        raise ValueError("candidates: every row is empty; nothing is left to calibrate on.")
+    return sets[kept], kept
+
+
+def verified_codes(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None:
+    if verified is None:
+        return None
+    codes = vocabulary.encode(label_vector(verified, "verified"))
+    if len(codes) != n:
+        raise ValueError(f"verified: {len(codes)} entries for {n} rows; use None where nobody checked.")
+    if (codes == UNKNOWN).any():
+        row = int(np.flatnonzero(codes == UNKNOWN)[0])
+        raise ValueError(
+            f"verified: row {row} holds {list(verified)[row]!r}, which is not among the classes."
+        )
+    return None if (codes == MISSING).all() else codes
+
+
+def categories(by: Any, n: int) -> Array:
+    values = label_vector(by, "by")
+    if len(values) != n:
+        raise ValueError(f"by: {len(values)} categories for {n} rows; give one a row.")
+    gone = missing_labels(values)
+    if gone.any():
+        raise ValueError(f"by: row {int(np.flatnonzero(gone)[0])} has no category; give it one.")
+    return values
+
+
+def weights(sample_weight: Any, n: int | None) -> Floats | None:
+    if sample_weight is None:
+        return None
+    values = np.asarray(sample_weight, dtype=np.float64)
+    if n is not None and values.shape != (n,):
+        raise ValueError(f"sample_weight: expected one weight a row, {n} in all, got shape {values.shape}.")
+    wrong = ~(np.isfinite(values) & (values > 0))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"sample_weight: row {row} has {values.flat[row]}; weights are positive and finite.")
+    return values
+
+
+def assumption(assume: Any, n_classes: int) -> Any:
+    if isinstance(assume, str):
+        if assume not in {"nothing", "uniform"}:
+            raise ValueError(f"assume: {assume!r} is not known; use 'nothing', 'uniform' or a K × K matrix.")
+        return assume
+    matrix = np.array(assume, dtype=np.float64)
+    if matrix.shape != (n_classes, n_classes) or not ((matrix >= 0) & (matrix <= 1)).all():
+        raise ValueError(f"assume: a {n_classes} × {n_classes} matrix of probabilities is expected.")
+    return frozen(matrix)

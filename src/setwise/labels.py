@@ -1,0 +1,520 @@
+"""`LabelSets`: one set of labels per example, for candidate sets and for prediction sets alike."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise import label_sources
+from setwise.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
+
+Missing = Literal["error", "full", "empty"]
+_HUGE = 2**31  # cells of a mask that __array__ still makes without being asked by name
+_SHOWN = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelSets:
+    """One set of labels per example, over a vocabulary of classes.
+
+    Made by one of the `from_…` constructors. Holds compressed rows or a boolean mask, whichever it was
+    born with, and converts on first need. It is immutable, and it is a valid `y` for scikit-learn.
+
+    Every constructor that may meet rows without labels takes `missing`: ``"error"`` names the first such
+    row, ``"full"`` lets every label be a candidate (always valid), ``"empty"`` keeps an empty set (which
+    predictions may be, and which `conformalize` refuses or handles as its own `missing` says).
+
+    Examples
+    --------
+    >>> from setwise import LabelSets
+    >>> sets = LabelSets.from_lists([["cat", "dog"], ["dog"]])
+    >>> sets
+    LabelSets(2 rows, 2 classes): {cat, dog}, {dog}
+    >>> sets.sizes
+    array([2, 1])
+    >>> sets.contains(["cat", "cat"])
+    array([ True, False])
+    """
+
+    vocabulary: Vocabulary
+    _n: int
+    _rows: tuple[NDArray[np.int64], NDArray[np.int32]] | None = None
+    _mask: NDArray[np.bool_] | None = None
+
+    # ---------------------------------------------------------------- constructors
+
+    @classmethod
+    def from_lists(
+        cls, rows: Iterable[Any], classes: Iterable[Hashable] | None = None, *, missing: Missing = "error"
+    ) -> LabelSets:
+        """From one collection of labels a row; a row that is None is missing, an empty one is empty.
+
+        >>> LabelSets.from_lists([["b"], []], classes=["a", "b"]).to_lists()
+        [['b'], []]
+        """
+        labels, sizes, absent = label_sources.flatten(rows, "from_lists")
+        return cls._from_flat(labels, sizes, absent, classes, missing)
+
+    @classmethod
+    def from_mask(cls, mask: ArrayLike, classes: Iterable[Hashable] | None = None) -> LabelSets:
+        """From an (n, K) boolean mask; a data frame's column names become the classes.
+
+        >>> LabelSets.from_mask([[True, True], [False, True]], classes=["cat", "dog"])
+        LabelSets(2 rows, 2 classes): {cat, dog}, {dog}
+        """
+        if classes is None and hasattr(mask, "columns"):
+            classes = list(mask.columns)
+        dense = mask.toarray() if hasattr(mask, "toarray") else np.array(mask)
+        return cls.from_mask_view(dense, classes)
+
+    @classmethod
+    def from_labels(
+        cls, y: ArrayLike, classes: Iterable[Hashable] | None = None, *, missing: Missing = "error"
+    ) -> LabelSets:
+        """From one label a row: every set is a singleton.
+
+        >>> LabelSets.from_labels([2, 0], classes=[0, 1, 2]).to_lists()
+        [[2], [0]]
+        """
+        labels = label_vector(y, "y")
+        absent = missing_labels(labels)
+        return cls._from_flat(labels[~absent], (~absent).astype(np.intp), absent, classes, missing)
+
+    @classmethod
+    def from_strings(
+        cls,
+        texts: Iterable[Any],
+        sep: str = "|",
+        classes: Iterable[Hashable] | None = None,
+        *,
+        missing: Missing = "error",
+    ) -> LabelSets:
+        """From delimited text, as in a CSV column; blank text is a missing row.
+
+        >>> LabelSets.from_strings(["cat|dog", "dog"])
+        LabelSets(2 rows, 2 classes): {cat, dog}, {dog}
+        """
+        labels, sizes, absent = label_sources.split_strings(texts, sep)
+        if classes is None:
+            return cls._from_flat(labels, sizes, absent, None, missing)
+        classes = list(classes)
+        named = {str(label): label for label in classes}
+        return cls._from_flat([named.get(text, text) for text in labels], sizes, absent, classes, missing)
+
+    @classmethod
+    def from_complementary(cls, not_y: ArrayLike, classes: Iterable[Hashable] | None = None) -> LabelSets:
+        """From "not this one": every class but the given label (or labels) of each row.
+
+        >>> LabelSets.from_complementary(["dog", "cat"], classes=["cat", "dog", "owl"]).to_lists()
+        [['cat', 'owl'], ['dog', 'owl']]
+        """
+        excluded = not_y if isinstance(not_y, LabelSets) else None
+        if excluded is None:
+            nested = [row for row in not_y if not isinstance(row, str) and isinstance(row, Iterable)]  # type: ignore[union-attr]
+            make = cls.from_lists if nested else cls.from_labels
+            excluded = make(not_y, classes, missing="empty")  # type: ignore[arg-type]
+        return cls(excluded.vocabulary, len(excluded), _mask=_frozen(~excluded.to_mask()))
+
+    @classmethod
+    def from_annotators(
+        cls,
+        table: Any,
+        rule: str = "union",
+        classes: Iterable[Hashable] | None = None,
+        *,
+        missing: Missing = "error",
+    ) -> LabelSets:
+        """From a table with one column an annotator; a cell is a label, a collection of labels, or missing.
+
+        ``rule="union"`` keeps every label somebody gave, ``"at_least:2"`` those given twice or more,
+        ``"largest"`` the single largest answer (of equals the first).
+
+        >>> votes = [["cat", "dog", "cat"], ["owl", None, "dog"]]
+        >>> LabelSets.from_annotators(votes).to_lists()
+        [['cat', 'dog'], ['dog', 'owl']]
+        >>> LabelSets.from_annotators(votes, rule="at_least:2", missing="full").to_lists()
+        [['cat'], ['cat', 'dog', 'owl']]
+        """
+        n, rows, annotators, labels = label_sources.annotator_votes(table)
+        vocabulary = _vocabulary(classes, labels)
+        codes = vocabulary.encode(labels)
+        _refuse_unknown(codes, rows, labels, vocabulary)
+        rows, codes = label_sources.elect(rows, annotators, codes, len(vocabulary), rule)
+        sizes = np.bincount(rows, minlength=n)
+        return cls._from_codes(vocabulary, codes, sizes, sizes == 0, missing)
+
+    @classmethod
+    def from_hierarchy(
+        cls,
+        nodes: Iterable[Hashable],
+        tree: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
+        classes: Iterable[Hashable] | None = None,
+    ) -> LabelSets:
+        """From nodes of an ontology: the candidates are the leaves below the node.
+
+        `tree` maps a parent to its children, or lists (parent, child) pairs.
+
+        >>> tree = {"animal": ["bird", "cat"], "bird": ["owl", "wren"]}
+        >>> LabelSets.from_hierarchy(["bird", "cat"], tree).to_lists()
+        [['owl', 'wren'], ['cat']]
+        """
+        leaves = label_sources.leaves_below(tree)
+        nodes = list(nodes)
+        for i, node in enumerate(nodes):
+            if node not in leaves:
+                raise ValueError(f"nodes: row {i}, {node!r}, is not in the tree; add it or correct its name.")
+        vocabulary = _vocabulary(classes, [node for node, below in leaves.items() if below == [node]])
+        below = [leaves[node] for node in nodes]
+        labels, sizes, absent = label_sources.flatten(below, "nodes")
+        return cls._from_flat(labels, sizes, absent, vocabulary, "error")
+
+    @classmethod
+    def from_top_k(
+        cls,
+        probabilities: ArrayLike,
+        *,
+        k: int | None = None,
+        mass: float | None = None,
+        classes: Iterable[Hashable] | None = None,
+    ) -> LabelSets:
+        """From a model's proposals: the k most probable labels, or the fewest that reach `mass`.
+
+        >>> LabelSets.from_top_k([[0.6, 0.3, 0.1]], mass=0.8).to_lists()
+        [[0, 1]]
+        """
+        return cls.from_mask_view(label_sources.top_labels(probabilities, k, mass), classes)
+
+    @classmethod
+    def from_arrow(
+        cls,
+        list_column: Any,
+        classes: Iterable[Hashable] | None = None,
+        *,
+        missing: Missing = "error",
+    ) -> LabelSets:
+        """From an Arrow list column; null rows are missing."""
+        labels, sizes, absent = label_sources.arrow_lists(list_column)
+        return cls._from_flat(labels, sizes, absent, classes, missing)
+
+    # ---------------------------------------------------------------- what it holds
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The vocabulary, in the order of the mask's columns."""
+        return self.vocabulary.classes
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes the vocabulary has."""
+        return len(self.vocabulary)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, classes), as of the mask."""
+        return self._n, self.n_classes
+
+    @property
+    def ndim(self) -> int:
+        """Two: rows and classes."""
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype[np.bool_]:
+        """That of the mask."""
+        return np.dtype(bool)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.intp]:
+        """How many labels each set has."""
+        if self._rows is None and self._mask is not None:
+            return _frozen(np.add.reduce(self._mask, axis=1, dtype=np.int32).astype(np.intp))
+        return _frozen(np.diff(self.rows[0]).astype(np.intp))
+
+    @cached_property
+    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Compressed rows `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
+        return self._rows if self._rows is not None else _compress(self._mask, self.sizes)  # type: ignore[arg-type]
+
+    def to_mask(self) -> NDArray[np.bool_]:
+        """The (n, K) boolean mask, read-only."""
+        return self._dense
+
+    @cached_property
+    def _dense(self) -> NDArray[np.bool_]:
+        if self._mask is not None:
+            return self._mask
+        mask = np.zeros(self.shape, dtype=bool)
+        mask[np.repeat(np.arange(self._n), self.sizes), self.rows[1]] = True
+        return _frozen(mask)
+
+    def to_lists(self) -> list[list[Any]]:
+        """One list of labels a row, in the order of the vocabulary."""
+        indptr, indices = self.rows
+        labels = self.classes[indices].tolist()
+        return [labels[a:b] for a, b in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
+
+    def to_arrow(self) -> Any:
+        """An Arrow list column of labels."""
+        import pyarrow as pa  # noqa: PLC0415 - optional, and heavy
+
+        indptr, indices = self.rows
+        return pa.ListArray.from_arrays(
+            pa.array(indptr.astype(np.int32)), pa.array(self.classes.tolist()).take(pa.array(indices))
+        )
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one row an example: its labels as a list, and how many."""
+        import pandas as pd  # noqa: PLC0415 - optional, and heavy
+
+        return pd.DataFrame({"labels": self.to_lists(), "size": self.sizes})
+
+    # ---------------------------------------------------------------- questions and combinations
+
+    def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each set holds its row's label; a label outside the vocabulary is in no set."""
+        codes = self.vocabulary.encode(label_vector(y, "y"))
+        if len(codes) != self._n:
+            raise ValueError(f"y: {len(codes)} labels for {self._n} sets; give one label a row.")
+        held = np.zeros(self._n, dtype=bool)
+        known = np.flatnonzero(codes >= 0)
+        if self._mask is not None:
+            held[known] = self._mask[known, codes[known]]
+        else:
+            held[known] = np.isin(known * self.n_classes + codes[known], self._keys, assume_unique=True)
+        return held
+
+    def issubset(self, other: LabelSets) -> NDArray[np.bool_]:
+        """Whether each set lies inside the other object's set of the same row."""
+        other = self._aligned(other)
+        if self._mask is not None and other._mask is not None:
+            return ~(self._mask & ~other._mask).any(axis=1)
+        outside = self._keys[~np.isin(self._keys, other._keys, assume_unique=True)] // max(self.n_classes, 1)
+        return np.bincount(outside, minlength=self._n) == 0
+
+    def __or__(self, other: LabelSets) -> LabelSets:
+        other = self._aligned(other)
+        if self._mask is not None and other._mask is not None:
+            return LabelSets(self.vocabulary, self._n, _mask=_frozen(self._mask | other._mask))
+        return self._from_keys(np.union1d(self._keys, other._keys))
+
+    def __and__(self, other: LabelSets) -> LabelSets:
+        other = self._aligned(other)
+        if self._mask is not None and other._mask is not None:
+            return LabelSets(self.vocabulary, self._n, _mask=_frozen(self._mask & other._mask))
+        return self._from_keys(np.intersect1d(self._keys, other._keys, assume_unique=True))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same labels row by row over the same classes, in whatever class order."""
+        if not isinstance(other, LabelSets):
+            return NotImplemented
+        if len(self) != len(other) or not self.vocabulary.same_labels(other.vocabulary):
+            return False
+        return np.array_equal(self._keys, self._aligned(other)._keys)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def with_classes(self, classes: Iterable[Hashable]) -> LabelSets:
+        """The same sets over a declared vocabulary, which must hold every label that occurs.
+
+        >>> LabelSets.from_lists([["b"], ["a"]]).with_classes(["b", "a", "c"]).to_mask()
+        array([[ True, False, False],
+               [False,  True, False]])
+        """
+        return self.recoded(Vocabulary.declare(classes))
+
+    def filled(self) -> LabelSets:
+        """Empty sets replaced by full ones: "nothing is known" as candidates, which is always valid."""
+        empty = self.sizes == 0
+        return (
+            self._from_codes(self.vocabulary, self.rows[1], self.sizes, empty, "full")
+            if empty.any()
+            else self
+        )
+
+    # ---------------------------------------------------------------- a sequence, a `y`, a picture
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __iter__(self) -> Iterator[frozenset[Any]]:
+        return (frozenset(labels) for labels in self.to_lists())
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            key, *rest = key
+            if any(part is not Ellipsis and part != slice(None) for part in rest):
+                raise IndexError("LabelSets are indexed by rows; use to_mask() to select columns.")
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            return frozenset(self.classes[self[np.array([key])].rows[1]].tolist())
+        chosen = np.arange(self._n)[np.asarray(key) if not isinstance(key, slice) else key]
+        if self._mask is not None:
+            return LabelSets(self.vocabulary, len(chosen), _mask=_frozen(self._mask[chosen]))
+        indptr, indices = self.rows
+        sizes = self.sizes[chosen]
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        positions = np.arange(bounds[-1]) + np.repeat(indptr[chosen] - bounds[:-1], sizes)
+        return LabelSets(self.vocabulary, len(chosen), _rows=(_frozen(bounds), _frozen(indices[positions])))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if self._mask is None and self._n * self.n_classes > _HUGE:
+            raise ValueError(
+                f"a mask of {self._n:,} × {self.n_classes:,} cells is too large to make unasked; "
+                "use .rows or .to_lists(), or call to_mask() if you mean it."
+            )
+        return np.array(self._dense, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        shown = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in self[:3].to_lists())
+        more = ", …" if self._n > 3 else ""
+        return f"LabelSets({self._n:,} rows, {self.n_classes:,} classes): {shown}{more}"
+
+    def _repr_html_(self) -> str:
+        body = "".join(
+            f"<tr><td>{i}</td><td>{escape(', '.join(map(str, row))) or '∅'}</td></tr>"
+            for i, row in enumerate(self[:_SHOWN].to_lists())
+        )
+        more = f"<tr><td colspan=2>… {self._n - _SHOWN:,} more</td></tr>" if self._n > _SHOWN else ""
+        head = f"{self._n:,} sets over {self.n_classes:,} classes"
+        return f"<table><caption>{head}</caption><tr><th>row</th><th>labels</th></tr>{body}{more}</table>"
+
+    # ---------------------------------------------------------------- how it is put together
+
+    @classmethod
+    def _from_flat(
+        cls,
+        labels: Sequence[Any] | NDArray[Any],
+        sizes: NDArray[np.intp],
+        absent: NDArray[np.bool_],
+        classes: Vocabulary | Iterable[Hashable] | None,
+        missing: Missing,
+    ) -> LabelSets:
+        vocabulary = _vocabulary(classes, labels)
+        codes = vocabulary.encode(labels)
+        if (codes < 0).any():
+            _refuse_unknown(codes, np.repeat(np.arange(len(sizes)), sizes), labels, vocabulary)
+        return cls._from_codes(vocabulary, codes, sizes, absent, missing)
+
+    @classmethod
+    def _from_codes(
+        cls,
+        vocabulary: Vocabulary,
+        codes: NDArray[np.intp],
+        sizes: NDArray[np.intp],
+        absent: NDArray[np.bool_],
+        missing: Missing,
+    ) -> LabelSets:
+        if missing not in {"error", "full", "empty"}:
+            raise ValueError(f"missing: {missing!r} is not known; use 'error', 'full' or 'empty'.")
+        if missing == "error" and absent.any():
+            raise ValueError(
+                f"row {int(np.flatnonzero(absent)[0])} has no labels ({int(absent.sum())} such rows); "
+                "use missing='full' to let every label be a candidate there, or leave those rows out."
+            )
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        keys = rows * len(vocabulary) + codes
+        if missing == "full" and absent.any():
+            full = np.flatnonzero(absent)[:, None] * len(vocabulary) + np.arange(len(vocabulary))
+            keys = np.concatenate([keys, full.ravel()])
+        if (np.diff(keys) <= 0).any():
+            keys = np.unique(keys)
+        return cls(vocabulary, len(sizes))._from_keys(keys)
+
+    @classmethod
+    def from_mask_view(cls, mask: NDArray[Any], classes: Iterable[Hashable] | None) -> LabelSets:
+        """Takes the array over without a copy; the public constructors hand in one nobody else holds."""
+        if mask.ndim != 2:
+            raise ValueError(f"mask: expected shape (rows, classes), got {mask.shape}.")
+        if mask.dtype != bool:
+            strange = ~np.isin(mask, (0, 1))
+            if strange.any():
+                row, column = np.argwhere(strange)[0]
+                raise ValueError(f"mask: row {row} holds {mask[row, column]!r}; a mask is True/False or 0/1.")
+            mask = mask.astype(bool)
+        vocabulary = Vocabulary.positions(mask.shape[1]) if classes is None else Vocabulary.declare(classes)
+        if len(vocabulary) != mask.shape[1]:
+            raise ValueError(f"classes: {len(vocabulary)} labels for a mask of {mask.shape[1]} columns.")
+        return cls(vocabulary, len(mask), _mask=_frozen(mask))
+
+    @cached_property
+    def _keys(self) -> NDArray[np.int64]:
+        """Each (row, position) pair as one sorted integer."""
+        return np.repeat(np.arange(self._n), self.sizes) * self.n_classes + self.rows[1]
+
+    def _from_keys(self, keys: NDArray[np.int64]) -> LabelSets:
+        k = max(self.n_classes, 1)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(keys // k, minlength=self._n))])
+        return LabelSets(
+            self.vocabulary, self._n, _rows=(_frozen(indptr), _frozen((keys % k).astype(np.int32)))
+        )
+
+    def recoded(self, vocabulary: Vocabulary) -> LabelSets:
+        if self.vocabulary.same_order(vocabulary):
+            return LabelSets(vocabulary, self._n, self._rows, self._mask)
+        codes = self.vocabulary.into(vocabulary)[self.rows[1]]
+        rows = np.repeat(np.arange(self._n), self.sizes)
+        _refuse_unknown(codes, rows, self.classes[self.rows[1]], vocabulary)
+        return self._from_codes(vocabulary, codes, self.sizes, np.zeros(self._n, bool), "empty")
+
+    def _aligned(self, other: LabelSets) -> LabelSets:
+        if len(self) != len(other):
+            raise ValueError(f"cannot combine {len(self)} sets with {len(other)}; rows must correspond.")
+        if self.vocabulary.same_order(other.vocabulary):
+            return other
+        if not self.vocabulary.same_labels(other.vocabulary):
+            raise ValueError(
+                f"cannot combine sets over different classes ({self.n_classes} and {other.n_classes}); "
+                "bring both to one vocabulary with with_classes()."
+            )
+        return other.recoded(self.vocabulary)
+
+
+def _vocabulary(
+    classes: Vocabulary | Iterable[Hashable] | None, labels: Sequence[Any] | NDArray[Any]
+) -> Vocabulary:
+    if classes is None:
+        return Vocabulary.infer(labels)
+    return classes if isinstance(classes, Vocabulary) else Vocabulary.declare(classes)
+
+
+def _refuse_unknown(
+    codes: NDArray[np.intp],
+    rows: NDArray[np.intp],
+    labels: Sequence[Any] | NDArray[Any],
+    vocabulary: Vocabulary,
+) -> None:
+    if (codes >= 0).all():
+        return
+    first = int(np.flatnonzero(codes < 0)[0])
+    if codes[first] == UNKNOWN:
+        raise ValueError(
+            f"row {int(rows[first])}: the label {labels[first]!r} is not among the {len(vocabulary)} classes; "
+            "add it to classes, or correct the label."
+        )
+    raise ValueError(f"row {int(rows[first])}: a label is missing (None or NaN); remove it from the set.")
+
+
+def _compress(
+    mask: NDArray[np.bool_], sizes: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    k = mask.shape[1]
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    step = max(1, 2**24 // max(k, 1))  # rows a block: the flat positions of one block stay small
+    for start in range(0, len(mask), step):
+        stop = min(start + step, len(mask))
+        flat = np.flatnonzero(mask[start:stop])
+        indices[indptr[start] : indptr[stop]] = flat - np.repeat(
+            np.arange(stop - start) * k, sizes[start:stop]
+        )
+    return _frozen(indptr), _frozen(indices)
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array

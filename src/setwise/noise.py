@@ -1,0 +1,73 @@
+"""One uniform number per row that depends on the row alone: u = hash(seed, key).
+
+The key is the row's id, or else the bytes of its probabilities. A randomised score is then a fixed
+function of the row: exchangeability is exact, and no set depends on batch or order.
+
+The hash is multilinear over 32-bit words, Σ word_j · c_j mod 2⁶⁴ with multipliers c_j drawn from the seed,
+finished by the splitmix64 mixer. Trailing zero words change nothing, so that padded strings hash alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setwise._arrays import Array, Floats, blocks
+
+_Words = NDArray[np.uint64]
+_STREAM = np.uint64(0x9E3779B97F4A7C15)
+
+
+def draw_seed(random_state: Any) -> int:
+    """A 63-bit seed: an integer as it is, a generator's next draw, or fresh entropy for None."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**63))
+    if isinstance(random_state, (int, np.integer)):
+        if random_state < 0:
+            raise ValueError(f"random_state: {random_state} is negative; use an integer from 0 on.")
+        return int(random_state) % 2**63
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    raise TypeError(f"random_state: expected an integer, a numpy generator or None, got {random_state!r}.")
+
+
+def uniforms(probabilities: Floats, seed: int, row_ids: Any = None) -> Floats:
+    """One number in [0, 1) for each row."""
+    if row_ids is None:
+        hashes = np.empty(len(probabilities), dtype=np.uint64)
+        for block in blocks(probabilities):
+            rows = np.ascontiguousarray(probabilities[block]) + probabilities.dtype.type(0)  # −0.0 is 0.0
+            hashes[block] = _hash(rows.view(np.uint32), seed)
+    else:
+        hashes = _hash(_id_words(row_ids, len(probabilities)), seed)
+    return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _id_words(row_ids: Any, n: int) -> NDArray[np.uint32]:
+    ids = np.asarray(row_ids.to_numpy() if hasattr(row_ids, "to_numpy") else row_ids)
+    if ids.shape != (n,):
+        raise ValueError(f"row_ids: expected one id a row, {n} in all, got shape {ids.shape}.")
+    if ids.dtype.kind in "iu":
+        return np.ascontiguousarray(ids.astype(np.int64)).view(np.uint32).reshape(n, 2)
+    if ids.dtype.kind in "UO" and all(isinstance(label, str) for label in ids.tolist()):
+        texts = ids.astype(np.str_)
+        return np.ascontiguousarray(texts).view(np.uint32).reshape(n, texts.dtype.itemsize // 4)
+    raise TypeError(f"row_ids: expected integers or strings, got {ids.dtype}.")
+
+
+def _hash(words: Array, seed: int) -> _Words:
+    """Of a (n, w) array of 32-bit words."""
+    start = _mix(np.array([seed], dtype=np.uint64))
+    multipliers = _mix(start + _STREAM * np.arange(1, words.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    return _mix(start + np.einsum("ij,j->i", words.astype(np.uint64), multipliers))
+
+
+def _mix(x: _Words) -> _Words:
+    """The splitmix64 finaliser (Steele, Lea and Flood, 2014)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

@@ -1,0 +1,85 @@
+"""A model's output at the border: read once, checked once, never changed."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from setwise._arrays import Array, Floats, blocks
+
+Domain = Literal["simplex", "unit"]
+TOLERANCE = 0.01
+"""How far from one a row may sum: enough for probabilities written with few decimals."""
+
+
+def as_probabilities(
+    values: Any,
+    domain: Domain = "simplex",
+    n_classes: int | None = None,
+    *,
+    name: str = "probabilities",
+) -> Floats:
+    """An (n, K) float array whose entries lie in [0, 1] and, on the simplex, whose rows sum to one.
+
+    float32 and float64 pass without a copy; anything else that is numeric becomes one of them.
+    """
+    array = _as_matrix(values, name)
+    if array.shape[1] < 2:
+        raise ValueError(f"{name}: {array.shape[1]} class; prediction sets need at least two columns.")
+    if n_classes is not None and array.shape[1] != n_classes:
+        raise ValueError(f"{name}: {array.shape[1]} columns, but there are {n_classes} classes.")
+    ones = np.ones(array.shape[1], dtype=array.dtype)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for block in blocks(array):
+            rows = array[block]
+            fine = rows.min(initial=0) >= 0
+            if domain == "simplex":
+                fine &= bool((np.abs(rows @ ones - 1) <= TOLERANCE).all())
+            else:
+                fine &= rows.max(initial=1) <= 1
+            if not fine:
+                _explain(np.asarray(rows, dtype=np.float64), block.start, domain, name)
+    return array
+
+
+def _as_matrix(values: Any, name: str) -> Floats:
+    if hasattr(values, "detach") and (values.requires_grad or str(values.device) != "cpu"):
+        values = values.detach().cpu()
+    try:
+        array: Array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: cannot be read as an array: {error}") from error
+    if array.dtype.kind in "OUS":
+        raise TypeError(f"{name}: expected numbers, got an array of {array.dtype}; convert it to float.")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: expected real numbers, got {array.dtype}.")
+    if array.ndim != 2:
+        raise ValueError(f"{name}: expected shape (rows, classes), got {array.shape}.")
+    if array.dtype in (np.float32, np.float64):
+        return array
+    return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+
+
+def _explain(rows: Floats, start: int, domain: Domain, name: str) -> None:
+    """Raises the error for the first row of a block that is out of its domain."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = rows.sum(axis=1)
+        off_range = ~((rows >= 0) & (rows <= 1 + TOLERANCE)).all(axis=1)
+        off = off_range | ~(np.abs(sums - 1) <= TOLERANCE) if domain == "simplex" else off_range
+        off |= (rows > 1).any(axis=1) & (domain == "unit")
+    i = int(np.flatnonzero(off)[0])
+    row, where = rows[i], f"{name}: row {start + i}"
+    if not np.isfinite(row).all():
+        column = int(np.flatnonzero(~np.isfinite(row))[0])
+        raise ValueError(f"{where} holds {row[column]} in column {column}; remove or repair such rows.")
+    if domain == "simplex" and off_range[i] and abs(sums[i] - 1) > TOLERANCE:
+        raise ValueError(
+            f"{where} has entries from {row.min():.4g} to {row.max():.4g} that sum to {sums[i]:.4g}; "
+            "these look like logits: pass their softmax."
+        )
+    if off_range[i] or domain == "unit":
+        raise ValueError(f"{where} has entries from {row.min():.4g} to {row.max():.4g}, outside [0, 1].")
+    raise ValueError(
+        f"{where} sums to {sums[i]:.4g}, not to 1 (tolerance {TOLERANCE}); divide each row by its sum."
+    )

@@ -1,0 +1,84 @@
+"""The exact arithmetic of claims: levels as decimals, ranks, order statistics, binomial and Beta bounds.
+
+The threshold of n scores at confidence level 1−ε is their ⌈(n+1)(1−ε)⌉-th smallest. The level is the
+decimal the user wrote, so that 0.9 and n = 9 give rank 9; a rank above n means +∞: every label.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv
+
+from setwise._arrays import Floats
+
+_WRITTEN = 10**6  # denominators that a person writes
+_ROUNDING = Fraction(1, 10**12)
+
+
+def as_fraction(value: Any, name: str) -> Fraction:
+    """The decimal that was meant: 0.9 is 9/10, and 1 − 0.7 is 3/10; finer values stay as they are."""
+    if isinstance(value, bool) or not isinstance(value, (Real, np.floating, np.integer)):
+        raise TypeError(f"{name}: expected a number, got {value!r}.")
+    if not math.isfinite(value):
+        raise ValueError(f"{name}: expected a finite number, got {value!r}.")
+    exact = value if isinstance(value, Fraction) else Fraction(float(str(value)))
+    written = exact.limit_denominator(_WRITTEN)
+    return written if abs(written - exact) < _ROUNDING else exact
+
+
+def as_level(confidence_level: Any) -> Fraction:
+    """A confidence level strictly between 0 and 1, as the decimal that was written."""
+    level = as_fraction(confidence_level, "confidence_level")
+    if not 0 < level < 1:
+        hint = f"; did you mean {float(level) / 100:g}?" if 1 < level < 100 else "."
+        raise ValueError(f"confidence_level: {confidence_level} is not between 0 and 1 (exclusive){hint}")
+    return level
+
+
+def rank(n: int, level: Fraction) -> int:
+    """⌈(n+1)·level⌉, exactly."""
+    return math.ceil((n + 1) * level)
+
+
+def order_statistic(scores: Floats, position: int) -> float:
+    """The position-th smallest score (from 1), found by partition; +∞ where there are too few."""
+    if position > len(scores):
+        return math.inf
+    return float(np.partition(scores, position - 1)[position - 1])
+
+
+def instances_needed(level: Fraction) -> int | None:
+    """The fewest instances whose rank is at most their number; None where no number is enough."""
+    return None if level >= 1 else math.ceil(level / (1 - level))
+
+
+def clopper_pearson(successes: int, trials: int, delta: float) -> tuple[float, float]:
+    """The exact two-sided binomial interval: each side misses with probability at most delta/2."""
+    if trials == 0:
+        return 0.0, 1.0
+    lower = betaincinv(successes, trials - successes + 1, delta / 2) if successes else 0.0
+    upper = betaincinv(successes + 1, trials - successes, 1 - delta / 2) if successes < trials else 1.0
+    return float(lower), float(upper)
+
+
+def upper_bound(successes: int, trials: int, delta: float) -> float:
+    """The exact one-sided upper bound on a probability: too small with probability at most delta."""
+    return clopper_pearson(successes, trials, 2 * delta)[1]
+
+
+def beta_interval(n: int, position: int, delta: float) -> tuple[float, float]:
+    """Where P(e ≤ e_(position) | calibration set) lies in a share 1−delta of calibration sets: Beta(r, n+1−r)."""
+    if position > n:
+        return 1.0, 1.0
+    a, b = position, n + 1 - position
+    return float(betaincinv(a, b, delta / 2)), float(betaincinv(a, b, 1 - delta / 2))
+
+
+def dkw_band(n: int, delta: float) -> float:
+    """√(log(2/δ)/2n): two one-sided Dvoretzky–Kiefer–Wolfowitz–Massart bands, together at level δ."""
+    return math.sqrt(math.log(2 / delta) / (2 * n))

@@ -1,0 +1,275 @@
+"""Nonconformity scores: how strange is a label for an example, given a model's probabilities f.
+
+A larger score is stranger. Scores are *stored* as the published score minus one (LAC: −f), so that
+f = 1e-30 and f = 1e-20 stay apart; `offset` is what reading adds back. Each score is a frozen dataclass;
+anything with the attributes and methods of `Score` serves as well.
+
+========  =======================================================  ==========================================
+name      published score s(x, y)                                  source
+========  =======================================================  ==========================================
+lac       1 − f_y                                                  Sadinle, Lei, Wasserman (JASA 2019)
+aps       Σ_j f_j·1{f_j > f_y} + u·f_y                             Romano, Sesia, Candès (NeurIPS 2020)
+raps      aps + λ·max(0, o_y − k)                                  Angelopoulos et al. (ICLR 2021)
+saps      u·f_max if o_y = 1, else f_max + (o_y − 2 + u)·λ         Huang et al. (ICML 2024)
+margin    max_{j≠y} f_j − f_y                                      Johansson et al. (COPA 2017)
+========  =======================================================  ==========================================
+
+o_y = 1 + #{j: f_j > f_y} is the rank of the label: equal probabilities share rank and score. u is one
+uniform number per row (`noise`); the deterministic form, u = 1, is conservative. Sums run over
+probabilities rounded to multiples of 2⁻⁵⁰: then every sum is exact in any order, and the score of one
+label, of all labels, and the comparison with a threshold agree to the last bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from setwise._arrays import Array, Bools, Floats, Ints, blocks, count_true
+from setwise.noise import uniforms
+from setwise.probabilities import Domain
+
+
+@runtime_checkable
+class Score(Protocol):
+    """What a nonconformity score has to offer.
+
+    `monotone`: within a row a more probable label never scores higher, so that the extremes over a
+    candidate set are those of its most and least probable member. `elementwise`: the score depends on the
+    label's own probability alone. Both are promises that let callers do less work.
+    """
+
+    name: ClassVar[str]
+    offset: ClassVar[float]
+    monotone: ClassVar[bool]
+    elementwise: ClassVar[bool]
+
+    @property
+    def domain(self) -> Domain:
+        """What the rows of probabilities must be: on the "simplex", or each entry in "unit" [0, 1]."""
+
+    @property
+    def randomized(self) -> bool:
+        """Whether the score uses a uniform number per row."""
+
+    def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:
+        """The (n, K) stored scores, or the (n,) scores of one label position per row."""
+
+    def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:
+        """The (n, K) mask of labels whose stored score is at most the threshold (a number, or one a row)."""
+
+
+@dataclass(frozen=True)
+class LAC:
+    """1 − f_y, the score of the paper ("least ambiguous sets").
+
+    >>> import numpy as np
+    >>> LAC().score(np.array([[0.7, 0.2, 0.1]]))
+    array([[-0.7, -0.2, -0.1]])
+    """
+
+    domain: Domain = "simplex"
+    name: ClassVar[str] = "lac"
+    offset: ClassVar[float] = 1.0
+    monotone: ClassVar[bool] = True
+    elementwise: ClassVar[bool] = True
+    randomized: ClassVar[bool] = False
+
+    def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:  # noqa: ARG002
+        """The stored scores −f."""
+        return np.negative(_gather(probabilities, labels), dtype=np.float64)
+
+    def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:  # noqa: ARG002
+        """The mask f ≥ −threshold."""
+        least = -np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
+        cut = least.astype(probabilities.dtype)
+        np.nextafter(cut, np.inf, out=cut, where=cut < least, dtype=cut.dtype)  # the first float32 ≥ the cut
+        return probabilities >= cut
+
+
+@dataclass(frozen=True)
+class Margin:
+    """max_{j≠y} f_j − f_y: negative for a clear winner."""
+
+    domain: Domain = "simplex"
+    name: ClassVar[str] = "margin"
+    offset: ClassVar[float] = 0.0
+    monotone: ClassVar[bool] = True
+    elementwise: ClassVar[bool] = False
+    randomized: ClassVar[bool] = False
+
+    def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:  # noqa: ARG002
+        """The best other label's probability minus the label's own."""
+        first, second = np.empty((2, len(probabilities)))
+        for block in blocks(probabilities):
+            ordered = np.partition(probabilities[block], -2, axis=1)
+            first[block], second[block] = ordered[:, -1], ordered[:, -2]
+        own = _gather(probabilities, labels).astype(np.float64, copy=False)
+        if labels is None:
+            first, second = first[:, None], second[:, None]
+        return np.where(own == first, second, first) - own
+
+    def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:  # noqa: ARG002
+        """The mask of scores at most the threshold."""
+        return _compare(self, probabilities, threshold, None)
+
+
+class _Ranked:
+    """Scores that are one formula of a label's rank, its value, the mass above it, and the top value."""
+
+    offset: ClassVar[float] = 1.0
+    monotone: ClassVar[bool] = True
+    elementwise: ClassVar[bool] = False
+    domain: ClassVar[Domain] = "simplex"
+    randomized: bool
+
+    def _formula(self, head: Any, value: Floats, order: Any, top: Floats, u: Any) -> Floats:
+        raise AttributeError(f"{type(self).__name__} must define _formula.")
+
+    def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:
+        """The stored scores, of all labels or of one label a row."""
+        noise = self._noise(probabilities, u)
+        scores = np.empty(probabilities.shape if labels is None else len(probabilities))
+        for block in blocks(probabilities):
+            exact = _exact(probabilities[block])
+            if labels is None:
+                scores[block] = self._of_all(exact, noise[block, None])
+            else:
+                scores[block] = self._of_one(exact, labels[block], noise[block])
+        return scores
+
+    def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:
+        """The mask of scores at most the threshold: one sort of values, no permutation to undo.
+
+        Within a tie the sorted positions carry too large a score except the first, which carries the right
+        one; the cut is a value, so the whole tie follows its first member.
+        """
+        noise = self._noise(probabilities, u)
+        limit = np.broadcast_to(np.asarray(threshold, dtype=np.float64).reshape(-1), len(probabilities))
+        mask = np.empty(probabilities.shape, dtype=bool)
+        for block in blocks(probabilities):
+            exact = _exact(probabilities[block])
+            ordered, scores = self._sorted(exact, noise[block, None])
+            inside = count_true(scores <= limit[block, None])
+            cut = np.take_along_axis(
+                ordered, np.minimum(len(ordered[0]) - inside, len(ordered[0]) - 1)[:, None], 1
+            )
+            cut[inside == 0] = np.inf
+            np.greater_equal(exact, cut, out=mask[block])
+        return mask
+
+    def _noise(self, probabilities: Floats, u: Floats | None) -> Floats:
+        if not self.randomized:
+            return np.ones(len(probabilities))
+        return uniforms(probabilities, 0) if u is None else np.asarray(u, dtype=np.float64)
+
+    def _of_one(self, exact: Floats, labels: Ints, u: Floats) -> Floats:
+        value = _gather(exact, labels)
+        above = exact > value[:, None]
+        head = np.where(above, exact, 0.0).sum(axis=1)
+        return self._formula(head, value, count_true(above) + 1, exact.max(axis=1), u)
+
+    def _sorted(self, exact: Floats, u: Floats, order: Ints | None = None) -> tuple[Floats, Floats]:
+        """Values in ascending order and the scores by position."""
+        ordered = np.sort(exact, axis=1) if order is None else np.take_along_axis(exact, order, axis=1)
+        head = np.cumsum(ordered, axis=1)
+        np.subtract(head[:, -1:].copy(), head, out=head)
+        ranks = np.arange(ordered.shape[1], 0, -1)
+        return ordered, self._formula(head, ordered, ranks, ordered[:, -1:], u)
+
+    def _of_all(self, exact: Floats, u: Floats) -> Floats:
+        order = np.argsort(exact, axis=1)
+        ordered, scores = self._sorted(exact, u, order)
+        last = np.broadcast_to(np.arange(exact.shape[1]), exact.shape).copy()
+        last[:, :-1][ordered[:, :-1] == ordered[:, 1:]] = exact.shape[1]
+        last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]  # ties share their first member's score
+        result = np.empty_like(exact)
+        np.put_along_axis(result, order, np.take_along_axis(scores, last, axis=1), axis=1)
+        return result
+
+
+@dataclass(frozen=True)
+class APS(_Ranked):
+    """The probability of all labels more probable than this one, plus a random share of its own.
+
+    >>> import numpy as np
+    >>> APS(randomized=False).score(np.array([[0.5, 0.25, 0.25]]))
+    array([[-0.5 , -0.25, -0.25]])
+    """
+
+    randomized: bool = True
+    name: ClassVar[str] = "aps"
+
+    def _formula(self, head: Any, value: Floats, order: Any, top: Floats, u: Any) -> Floats:  # noqa: ARG002
+        return (head - 1.0) + u * value
+
+
+@dataclass(frozen=True)
+class RAPS(_Ranked):
+    """APS plus a penalty λ (`penalty`) for every rank beyond k (`free_ranks`).
+
+    The defaults λ = 0.01 and k = 5 are the fixed values of the authors' tutorial.
+    """
+
+    penalty: float = 0.01
+    free_ranks: int = 5
+    randomized: bool = True
+    name: ClassVar[str] = "raps"
+
+    def __post_init__(self) -> None:
+        if self.penalty < 0 or self.free_ranks < 0:
+            raise ValueError("RAPS: penalty and free_ranks must not be negative.")
+
+    def _formula(self, head: Any, value: Floats, order: Any, top: Floats, u: Any) -> Floats:  # noqa: ARG002
+        return ((head - 1.0) + u * value) + self.penalty * np.maximum(order - self.free_ranks, 0)
+
+
+@dataclass(frozen=True)
+class SAPS(_Ranked):
+    """The top probability, plus λ (`weight`) for every rank: all other probabilities are ignored.
+
+    The default λ = 0.2 is a common middle of the range the authors tune over.
+    """
+
+    weight: float = 0.2
+    randomized: bool = True
+    name: ClassVar[str] = "saps"
+
+    def __post_init__(self) -> None:
+        if self.weight <= 0:
+            raise ValueError("SAPS: weight must be positive.")
+
+    def _formula(self, head: Any, value: Floats, order: Any, top: Floats, u: Any) -> Floats:  # noqa: ARG002
+        return np.where(order == 1, u * top - 1.0, (top - 1.0) + (order - 2.0 + u) * self.weight)
+
+
+SCORES: dict[str, type[Any]] = {score.name: score for score in (LAC, APS, RAPS, SAPS, Margin)}
+
+
+def as_score(score: str | Score) -> Score:
+    """A score by name, or the object itself."""
+    if isinstance(score, str):
+        if score.lower() not in SCORES:
+            raise ValueError(f"score: {score!r} is not known; use one of {', '.join(SCORES)}, or an object.")
+        made: Score = SCORES[score.lower()]()
+        return made
+    if isinstance(score, type) or not isinstance(score, Score):
+        raise TypeError(f"score: {score!r} is neither a name nor an object with score() and below().")
+    return score
+
+
+def _gather(values: Floats, labels: Ints | None) -> Array:
+    return values if labels is None else values[np.arange(len(values)), labels]
+
+
+def _compare(score: Score, probabilities: Floats, threshold: Any, u: Floats | None) -> Bools:
+    limit = np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
+    mask: Bools = score.score(probabilities, u=u) <= limit
+    return mask
+
+
+def _exact(probabilities: Floats) -> Floats:
+    """Rounded to multiples of 2⁻⁵⁰ (the spacing of doubles between 4 and 8): sums below 8 are then exact."""
+    return (probabilities.astype(np.float64) + 4.0) - 4.0

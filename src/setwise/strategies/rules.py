@@ -1,0 +1,210 @@
+"""What every strategy shares: a rule that turns scores into thresholds and p-values, and its claim.
+
+A rule holds one score e per row (`all`: one per candidate) and runs at level + slack, where the slack is
+what has to be given up to promise the level itself: the miss rate for `max`, a bound on ρ for mixtures.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from setwise._arrays import Floats
+from setwise.evidence import Evidence
+from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.ranks import beta_interval, clopper_pearson, instances_needed, order_statistic, rank, upper_bound
+
+DELTA = 0.05
+"""Bounds from verified rows may fail for this share of samples of verified rows."""
+
+SAME_SOURCE = Premise("new examples come from the same source as these", "not knowable here")
+SAME_WITH_CANDIDATES = Premise(
+    "new examples and their candidates come from the same source as these", "not knowable here"
+)
+SAME_CANDIDATES = Premise("candidates arise for new examples as they did here", "not knowable here")
+RANDOM_CHECKS = Premise("the verified rows were chosen at random", "declared by you")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a strategy is told beyond the evidence: the score, and what the user declared."""
+
+    score: str
+    n_classes: int
+    miss_rate: Fraction = Fraction(0)
+    dropped: int = 0
+
+
+class Strategy(Protocol):
+    """Evidence in, a rule out, and the claims that the rule supports.
+
+    `every` says whether the scores of all candidates are needed rather than their extremes.
+    """
+
+    @property
+    def name(self) -> str:
+        """How it is called in `conformalize` and in print."""
+
+    @property
+    def every(self) -> bool:
+        """Whether `Evidence.every` is needed."""
+
+    def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
+        """The rule that this evidence supports."""
+
+    def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
+        """What the rule promises at a level."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A calibrated strategy: asks for a level, answers with a threshold, p-values and a claim."""
+
+    strategy: Strategy
+    evidence: Evidence
+    setting: Setting
+    scores: Floats
+    n: int
+    slack: Fraction = Fraction(0)
+    weight: Floats | None = None
+    source: Premise = SAME_WITH_CANDIDATES
+    given: str = ""
+    remarks: tuple[str, ...] = ()
+
+    def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float | Floats:
+        """The stored score up to which labels are in the set; one per new row where rows are weighted."""
+        run = level + self.slack
+        if self.weight is not None:
+            return self._weighted_threshold(run, np.ones(1) if new_weight is None else new_weight)
+        if rank(self.n, run) > self.n:  # counts instances, however many scores each brought
+            return math.inf
+        return order_statistic(self.scores, rank(len(self.scores), run))
+
+    def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:
+        """The (n, K) p-values: a label is in the set at level 1−ε exactly where its p-value exceeds ε."""
+        ordered, above = self._ascending
+        first = np.searchsorted(ordered, scores, side="left")
+        if self.weight is None:
+            values = (len(ordered) + 1 - first) / (len(ordered) + 1)
+            np.maximum(values, 1 / (self.n + 1), out=values)
+        else:
+            own = np.ones((1, 1)) if new_weight is None else new_weight[:, None]
+            values = (above[first] + own) / (above[0] + own)
+        return np.minimum(values + float(self.slack), 1.0)
+
+    def claim(self, level: Fraction) -> Guarantee:
+        """What may be said about the sets at this level, and what it rests on."""
+        premises = [self.source]
+        if self.weight is not None:
+            premises.append(Premise("the weights are how much likelier new examples are", "declared by you"))
+        if self.setting.dropped:
+            detail = f"{self.setting.dropped:,} dropped"
+            premises.append(
+                Premise("rows without candidates are missing at random", "declared by you", detail)
+            )
+        return Guarantee(
+            self.strategy.name,
+            self.setting.score,
+            self.n,
+            float(level),
+            self.strategy.claims(self, level),
+            tuple(premises),
+            self._law(level),
+            (*self._shortage(level), *self.remarks),
+        )
+
+    # ------------------------------------------------------------ building blocks of claims
+
+    def plain_claim(self, level: Fraction) -> Claim:
+        """With one candidate in every row all strategies are split conformal prediction: ρ is the miss rate."""
+        reached = level + self.slack - self.setting.miss_rate
+        return Claim("truth", _bounded(reached), "split conformal prediction", (self.held_premise(),))
+
+    def rho_claim(self, level: Fraction, stranger_than: str) -> Claim:
+        """P(y ∈ T) ≥ 1 − ε − ρ with ρ = P(s(x, y) > e(x, S)), bounded from verified rows where there are any."""
+        run = level + self.slack
+        rho = f"ρ is how often the true label is stranger than {stranger_than}"
+        checked = self.evidence.verified
+        if not checked.any() or len(self.scores) != self.evidence.n or self.weight is not None:
+            note = f"it does with at least {float(run):g} − ρ, where {rho}, which candidates cannot tell"
+            return Claim("truth", None, "the ρ line", note=note)
+        truth = self.evidence.truth
+        assert truth is not None  # noqa: S101 - rows are verified, so there are scores of the truth
+        missed, m = int((truth > self.scores)[checked].sum()), int(checked.sum())
+        bound = 0.0 if self.evidence.precise and m == self.evidence.n else upper_bound(missed, m, DELTA)
+        note = f"{rho}: {missed} of {m} verified rows, at most {bound:.3f} with {1 - DELTA:.0%} confidence"
+        return Claim("truth", _bounded(float(run) - bound), "the ρ line", (RANDOM_CHECKS,), note)
+
+    def held_premise(self) -> Premise:
+        """That the true label is a candidate (in all rows but a share of at most the miss rate)."""
+        rate = float(self.setting.miss_rate)
+        text = (
+            f"the true label is missing from at most {rate:g} of the candidate sets"
+            if rate
+            else "the true label is always a candidate"
+        )
+        checked, held = self.evidence.verified, self.evidence.held
+        if held is not None and checked.any():
+            m, missed = int(checked.sum()), int((checked & ~held).sum())
+            detail = f"missing in {missed} of {m} verified rows"
+            if clopper_pearson(missed, m, 2 * DELTA)[0] > rate or (missed and not rate):
+                return Premise(text, "refuted by the data", detail)
+            if m == self.evidence.n and missed <= rate * m:
+                return Premise(text, "shown by the data", detail)
+            return Premise(text, "declared by you", f"miss rate {rate:g}; {detail}")
+        return Premise(text, "declared by you", f"miss rate {rate:g}")
+
+    # ------------------------------------------------------------ helpers
+
+    @cached_property
+    def _ascending(self) -> tuple[Floats, Floats]:
+        """The scores in order, and for each position the weight from there on (nothing after the last)."""
+        order = np.argsort(self.scores) if self.weight is not None else None
+        if order is None or self.weight is None:
+            return np.sort(self.scores), np.empty(0)
+        from_here = np.cumsum(self.weight[order][::-1])[::-1]
+        return self.scores[order], np.append(from_here, 0.0)
+
+    def _weighted_threshold(self, run: Fraction, new_weight: Floats) -> Floats:
+        """The smallest t with Σ w_i·1{e_i ≤ t} ≥ level·(Σ w_i + w_new), for each new weight."""
+        ordered, from_here = self._ascending
+        up_to = np.append(from_here[0] - from_here[1:-1], from_here[0])
+        # Multiplied out, so that whole-numbered weights are compared exactly.
+        needed = float(run.numerator) * (from_here[0] + new_weight)
+        first = np.searchsorted(up_to * float(run.denominator), needed, side="left")
+        return np.append(ordered, math.inf)[first]
+
+    def _law(self, level: Fraction) -> str:
+        if not self.given or self.weight is not None or len(self.scores) != self.n:
+            return ""
+        position = rank(self.n, level + self.slack)
+        if position > self.n:
+            return ""
+        low, high = beta_interval(self.n, position, DELTA)
+        return self.given.format(low=low, high=high)
+
+    def _shortage(self, level: Fraction) -> tuple[str, ...]:
+        run = level + self.slack
+        if rank(self.n, run) <= self.n:
+            return ()
+        return (f"Every label is in every set: {shortage(self.n, level, self.slack)}.",)
+
+
+def shortage(n: int, level: Fraction, slack: Fraction) -> str:
+    """Why every label is in the set, and what would help."""
+    needed = instances_needed(level + slack)
+    if needed is None:
+        return (
+            f"confidence {float(level):g} leaves an error of {float(1 - level):g}, which the "
+            f"{float(slack):g} already spent on misses uses up"
+        )
+    return f"confidence {float(level):g} needs at least {needed:,} calibration examples, and there are {n:,}"
+
+
+def _bounded(probability: Fraction | float) -> float:
+    return min(max(float(probability), 0.0), 1.0)

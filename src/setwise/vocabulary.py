@@ -1,0 +1,157 @@
+"""The vocabulary: an ordered list of distinct labels, and the way from a label to its position."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+UNKNOWN = -1
+MISSING = -2
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Distinct labels in a fixed order.
+
+    `declared` says whether somebody stated that order (then position k is probability column k) or
+    whether it was inferred from the labels seen (then it says nothing about columns).
+    """
+
+    classes: NDArray[Any]
+    declared: bool
+
+    @classmethod
+    def declare(cls, classes: Iterable[Hashable]) -> Vocabulary:
+        """The vocabulary somebody stated; labels must be distinct."""
+        vocabulary = cls(_label_array(classes), declared=True)
+        labels = vocabulary.classes.tolist()
+        if len(set(labels)) < len(labels):
+            seen: set[Any] = set()
+            twice = next(label for label in labels if label in seen or seen.add(label))
+            raise ValueError(f"classes: the label {twice!r} occurs twice; each class needs one position.")
+        return vocabulary
+
+    @classmethod
+    def positions(cls, n_classes: int) -> Vocabulary:
+        """The labels 0..K−1: a label is its own position."""
+        return cls(_frozen(np.arange(n_classes)), declared=True)
+
+    @classmethod
+    def infer(cls, labels: Sequence[Any] | NDArray[Any]) -> Vocabulary:
+        """The sorted distinct labels that occur."""
+        if isinstance(labels, np.ndarray) and labels.dtype.kind in "biufU":
+            known = labels[~np.isnan(labels)] if labels.dtype.kind == "f" else labels
+            return cls(_label_array(np.unique(known)), declared=False)
+        try:
+            distinct = {label for label in labels if not is_missing(label)}
+        except TypeError as error:
+            raise TypeError(f"labels must be hashable (strings, integers, …): {error}.") from error
+        try:
+            ordered = sorted(distinct)
+        except TypeError:  # labels of mixed types have no common order
+            ordered = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
+        return cls(_label_array(ordered), declared=False)
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    @cached_property
+    def is_range(self) -> bool:
+        """Whether the labels are the integers 0..K−1 in order."""
+        return self.classes.dtype.kind in "iu" and np.array_equal(self.classes, np.arange(len(self)))
+
+    @cached_property
+    def _index(self) -> dict[Any, int]:
+        return {label: position for position, label in enumerate(self.classes.tolist())}
+
+    def encode(self, labels: Sequence[Any] | NDArray[Any]) -> NDArray[np.intp]:
+        """Positions of the labels; `UNKNOWN` for labels outside, `MISSING` for None and NaN."""
+        if isinstance(labels, np.ndarray) and labels.dtype.kind in "biuf" and self.is_range:
+            return self._encode_numbers(labels)
+        plain = labels.tolist() if isinstance(labels, np.ndarray) else labels
+        index = self._index
+        codes = (MISSING if is_missing(label) else index.get(label, UNKNOWN) for label in plain)
+        return np.fromiter(codes, dtype=np.intp, count=len(plain))
+
+    def _encode_numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+        missing = np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), bool)
+        with np.errstate(invalid="ignore"):
+            codes = labels.astype(np.intp)
+            codes[(codes != labels) | (codes < 0) | (codes >= len(self))] = UNKNOWN
+        codes[missing] = MISSING
+        return codes
+
+    def same_labels(self, other: Vocabulary) -> bool:
+        """Whether both hold the same labels, in whatever order."""
+        return self is other or self._index.keys() == other._index.keys()
+
+    def same_order(self, other: Vocabulary) -> bool:
+        """Whether both hold the same labels in the same order."""
+        return self is other or self.classes.tolist() == other.classes.tolist()
+
+    def into(self, other: Vocabulary) -> NDArray[np.intp]:
+        """For each of our positions the position of that label in `other`, `UNKNOWN` where it has none."""
+        return other.encode(self.classes)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for "not recorded": None, NaN, or a data frame's NA."""
+    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value != value  # noqa: PLR0124
+
+
+def is_collection(value: Any) -> bool:
+    """Whether a value holds labels rather than being one (a tuple is a collection where rows are read)."""
+    return isinstance(value, (list, tuple, set, frozenset, np.ndarray))
+
+
+def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which entries of a label vector are not recorded."""
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    if labels.dtype.kind != "O":
+        return np.zeros(len(labels), dtype=bool)
+    return np.fromiter((is_missing(label) for label in labels), dtype=bool, count=len(labels))
+
+
+def label_vector(y: Any, name: str) -> NDArray[Any]:
+    """One label a row as a 1-D array, (n, 1) flattened; strings keep their length, mixed types stay apart."""
+    plain = y.to_numpy() if hasattr(y, "to_numpy") else y
+    array = plain if isinstance(plain, np.ndarray) else None
+    if array is None:
+        listed = list(plain)
+        kinds = {type(label) for label in listed}
+        array = np.empty(len(listed), dtype=object)
+        if len(kinds) == 1 and not is_collection(listed[0]):
+            array = np.asarray(listed)
+        else:
+            array[:] = listed
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name}: expected one label a row, got shape {array.shape}.")
+    return array
+
+
+def _label_array(labels: Iterable[Any]) -> NDArray[Any]:
+    """A frozen 1-D array that returns the labels as they were given (mixed types stay objects)."""
+    plain = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    plain = [label.item() if isinstance(label, np.generic) else label for label in plain]
+    kinds = {type(label) for label in plain}
+    if kinds <= {int} or kinds == {str} or kinds == {float} or kinds == {bool}:
+        try:
+            return _frozen(np.array(plain, dtype=np.int64 if kinds <= {int} else None))
+        except OverflowError:
+            pass
+    array = np.empty(len(plain), dtype=object)
+    array[:] = plain
+    return _frozen(array)
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
