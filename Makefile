@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY  := $(VENV)/.ready
+BENCH  := .venv-bench/bin
+BENCH_READY := .venv-bench/.ready
 
 .PHONY: demo test test-long lint bench docs reproduce clean
 .DEFAULT_GOAL := test
@@ -27,6 +29,26 @@ lint: $(READY)          ## style, types, and the direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+bench: $(BENCH_READY)   ## ratios against peers, in an environment of their own
+	$(BENCH)/python benchmarks/peers.py
+
+docs: $(READY)          ## the code in README and docs runs and prints what they say
+	$(BIN)/python -m pytest -q README.md docs
+
+reproduce: bench        ## every committed figure anew
+
+# Peers pin what we do not (puncc: numpy < 2), so they are installed without their pins; TorchCP needs torch and
+# a C++ compiler and is left out where it does not install.
+$(BENCH_READY): pyproject.toml constraints.txt
+	test -x $(BENCH)/python || $(PYTHON) -m venv $(BENCH)
+	$(BENCH)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench]" pandas matplotlib tqdm
+	$(BENCH)/python -m pip install --quiet --constraint constraints.txt --no-deps puncc
+	-$(BENCH)/python -m pip install --quiet --constraint constraints.txt torch setuptools wheel && \
+	  PATH=/usr/bin:/bin $(CURDIR)/$(BENCH)/python -m pip install --quiet --no-build-isolation torchsort && \
+	  $(BENCH)/python -m pip install --quiet torch_geometric transformers pillow && \
+	  $(BENCH)/python -m pip install --quiet --no-deps torchvision torchcp
+	touch $@
 
 clean:
 	rm -rf $(VENV) .venv-bench docs/_build

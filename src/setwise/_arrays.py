@@ -26,7 +26,8 @@ def frozen(array: _A) -> _A:
 
 def count_true(mask: Bools) -> Ints:
     """How many entries of each row are true (bits packed and counted: many times faster than a sum)."""
-    return np.bitwise_count(np.packbits(mask, axis=1)).sum(axis=1, dtype=np.int64)
+    counts: Ints = np.bitwise_count(np.packbits(mask, axis=1)).sum(axis=1, dtype=np.int64)
+    return counts
 
 
 def blocks(array: Array) -> Iterator[slice]:

@@ -1,4 +1,4 @@
-"""`conformalize` a model's probabilities on candidate sets; ask the `Calibration` for sets, p-values, claims."""
+"""`conformalize` probabilities on candidate sets; ask the `Calibration` for sets, p-values and claims."""
 
 from __future__ import annotations
 
@@ -111,9 +111,10 @@ def conformalize(
     category = None if by is None else categories(by, n)
     if kept is not None:
         matrix = matrix[kept]
-        u, checked, weight, category = (
-            None if a is None else a[kept] for a in (u, checked, weight, category)
-        )
+        u = None if u is None else u[kept]
+        checked = None if checked is None else checked[kept]
+        weight = None if weight is None else weight[kept]
+        category = None if category is None else category[kept]
     rate = as_fraction(miss_rate, "miss_rate")
     if not 0 <= rate < 1:
         raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
@@ -153,8 +154,10 @@ class Calibration:
 
     def __post_init__(self) -> None:
         parts = [self.evidence]
-        if self.categories is not None:
-            parts = [self.evidence.rows(self.category == code) for code in range(len(self.categories))]
+        if self.categories is not None and self.category is not None:
+            parts = [
+                self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
+            ]
         rules = tuple(self.strategy.calibrate(part, self.setting) for part in parts)
         object.__setattr__(self, "rules", rules)
 
@@ -181,7 +184,7 @@ class Calibration:
 
         def answer(level: Fraction) -> Any:
             self._warn_if_short(level)
-            weight = None if sample_weight is None else np.atleast_1d(weights(sample_weight, None))
+            weight = None if sample_weight is None else weights(np.atleast_1d(sample_weight), None)
             found = [rule.threshold(level, weight) + self.score.offset for rule in self.rules]
             if sample_weight is not None and np.ndim(sample_weight) == 0:
                 found = [float(t[0]) for t in found]  # type: ignore[index]
@@ -273,9 +276,7 @@ class Calibration:
             raise ValueError("bracket: not available for weighted rows.")
 
         def answer(level: Fraction) -> Any:
-            return self._per_category(
-                [_bracket(rule, float(rule.threshold(level)), delta) for rule in self.rules]
-            )
+            return self._per_category([_bracket(rule, float(rule.threshold(level)), delta) for rule in self.rules])
 
         return _each(confidence_level, answer)
 
@@ -336,7 +337,7 @@ class Calibration:
     def _repr_html_(self) -> str:
         shown = self.guarantee()
         claims = list(shown.values()) if isinstance(shown, dict) else [shown]
-        return "".join(claim._repr_html_() for claim in claims)  # noqa: SLF001 - the notebook's protocol
+        return "".join(claim._repr_html_() for claim in claims)
 
     # ---------------------------------------------------------------- helpers
 

@@ -34,11 +34,12 @@ def as_candidates(
             raise ValueError(f"{name}: {sets.n_classes} classes for {n_classes} probability columns.")
         return sets
     positions = Vocabulary.positions(n_classes)
-    if sets.classes.dtype.kind in "iu":
+    whole = sets.classes.dtype.kind == "f" and (sets.classes == np.floor(sets.classes)).all()
+    if sets.classes.dtype.kind in "iu" or whole:  # integers beside missing values arrive as floats
         return sets.recoded(positions)
     raise ValueError(
-        f"{name}: labels such as {sets.classes[0]!r} do not say which probability column they mean; pass "
-        f"classes=[…], the {n_classes} labels in the order of the columns (scikit-learn: model.classes_)."
+        f"{name}: labels such as {sets.classes.tolist()[0]!r} do not say which probability column they mean; "
+        f"pass classes=[…], the {n_classes} labels in the order of the columns (scikit-learn: model.classes_)."
     )
 
 

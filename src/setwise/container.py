@@ -16,9 +16,7 @@ from setwise._arrays import Array, frozen
 from setwise._version import __version__
 
 
-def write_container(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]
-) -> None:
+def write_container(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Writes beside the target and renames, so that a half-written file never takes its place."""
     target = Path(path)
     encoded = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
@@ -37,7 +35,7 @@ def read_container(
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and arrays; anything that is not a file of this kind, or is too new, is refused by name."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: frozen(file[name]) for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         found, written = header["format"], header["version"]

@@ -94,9 +94,8 @@ class Guarantee:
 
     def __str__(self) -> str:
         where = "" if self.category is None else f" in category {self.category!r}"
-        lines = [
-            f"Strategy {self.strategy} with score {self.score.upper()}, {self.n:,} calibration examples{where}."
-        ]
+        basis = f"{self.n:,} calibration examples{where}"
+        lines = [f"Strategy {self.strategy} with score {self.score.upper()}, {basis}."]
         promised = [claim for claim in self.claims if claim.promised or claim.probability is None]
         lines.append("Promise: " + ("; ".join(map(str, promised)) or "nothing without an if") + ".")
         for claim in self.claims:

@@ -32,6 +32,7 @@ def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]
 
 
 def verified_codes(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None:
+    """The verified labels' positions, `MISSING` where nobody checked; None where nobody checked anything."""
     if verified is None:
         return None
     codes = vocabulary.encode(label_vector(verified, "verified"))
@@ -39,13 +40,12 @@ def verified_codes(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None
         raise ValueError(f"verified: {len(codes)} entries for {n} rows; use None where nobody checked.")
     if (codes == UNKNOWN).any():
         row = int(np.flatnonzero(codes == UNKNOWN)[0])
-        raise ValueError(
-            f"verified: row {row} holds {list(verified)[row]!r}, which is not among the classes."
-        )
+        raise ValueError(f"verified: row {row} holds {list(verified)[row]!r}, which is not among the classes.")
     return None if (codes == MISSING).all() else codes
 
 
 def categories(by: Any, n: int) -> Array:
+    """One category a row, none missing."""
     values = label_vector(by, "by")
     if len(values) != n:
         raise ValueError(f"by: {len(values)} categories for {n} rows; give one a row.")
@@ -56,6 +56,7 @@ def categories(by: Any, n: int) -> Array:
 
 
 def weights(sample_weight: Any, n: int | None) -> Floats | None:
+    """One positive weight a row."""
     if sample_weight is None:
         return None
     values = np.asarray(sample_weight, dtype=np.float64)
@@ -69,6 +70,7 @@ def weights(sample_weight: Any, n: int | None) -> Floats | None:
 
 
 def assumption(assume: Any, n_classes: int) -> Any:
+    """What is declared about contamination: a known word, or a matrix of inclusion probabilities."""
     if isinstance(assume, str):
         if assume not in {"nothing", "uniform"}:
             raise ValueError(f"assume: {assume!r} is not known; use 'nothing', 'uniform' or a K × K matrix.")

@@ -10,12 +10,13 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from setwise._arrays import Bools, Ints
 from setwise.vocabulary import is_missing
 
 
-def flatten(rows: Iterable[Any], name: str) -> tuple[list[Any], NDArray[np.intp], NDArray[np.bool_]]:
+def flatten(rows: Iterable[Any], name: str) -> tuple[list[Any], Ints, Bools]:
     """One list of all labels, the number of labels of each row, and which rows are missing altogether."""
     listed = [None if _is_absent(row) else row for row in rows]
     for i, row in enumerate(listed):
@@ -30,7 +31,7 @@ def flatten(rows: Iterable[Any], name: str) -> tuple[list[Any], NDArray[np.intp]
     return list(chain.from_iterable(present)), sizes, absent
 
 
-def split_strings(texts: Iterable[Any], sep: str) -> tuple[list[str], NDArray[np.intp], NDArray[np.bool_]]:
+def split_strings(texts: Iterable[Any], sep: str) -> tuple[list[str], Ints, Bools]:
     """The labels in delimited text, white space around them removed; blank text is a missing row."""
     if not sep:
         raise ValueError("sep: the separator is empty; give the character between labels, such as '|'.")
@@ -50,7 +51,7 @@ def split_strings(texts: Iterable[Any], sep: str) -> tuple[list[str], NDArray[np
 
 def annotator_votes(
     table: Any,
-) -> tuple[int, NDArray[np.intp], NDArray[np.intp], list[Any]]:
+) -> tuple[int, Ints, Ints, list[Any]]:
     """Number of rows, then row, annotator and label of every answer in a table with one column an annotator.
 
     A cell is a label, a collection of labels, or missing.
@@ -69,9 +70,7 @@ def annotator_votes(
     )
 
 
-def elect(
-    rows: NDArray[np.intp], annotators: NDArray[np.intp], codes: NDArray[np.intp], n_classes: int, rule: str
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def elect(rows: Ints, annotators: Ints, codes: Ints, n_classes: int, rule: str) -> tuple[Ints, Ints]:
     """The (row, code) pairs that a rule keeps: "union", "at_least:k" votes, or the "largest" answer."""
     if len(rows) == 0:
         return rows, codes
@@ -125,7 +124,7 @@ def leaves_below(tree: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[Ha
     return {node: list(below) for node, below in leaves.items()}
 
 
-def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> NDArray[np.bool_]:
+def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> Bools:
     """The mask of each row's k most probable labels, or of the fewest whose probabilities reach `mass`."""
     values = np.asarray(probabilities, dtype=np.float64)
     if values.ndim != 2:
@@ -138,22 +137,23 @@ def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> N
             raise ValueError(f"k: {k} is not between 1 and the number of classes, {values.shape[1]}.")
         keep = np.broadcast_to(np.arange(values.shape[1]) < k, values.shape)
     else:
-        if not 0 < float(mass or 0) <= 1:
+        reach = float(mass or 0)
+        if not 0 < reach <= 1:
             raise ValueError(f"mass: {mass} is not in (0, 1].")
         ordered = np.take_along_axis(values, order, axis=1)
-        keep = np.cumsum(ordered, axis=1) - ordered < mass
+        keep = np.cumsum(ordered, axis=1) - ordered < reach
     mask = np.empty(values.shape, dtype=bool)
     np.put_along_axis(mask, order, keep, axis=1)
     return mask
 
 
-def arrow_lists(column: Any) -> tuple[Any, NDArray[np.intp], NDArray[np.bool_]]:
+def arrow_lists(column: Any) -> tuple[Any, Ints, Bools]:
     """Labels, row sizes and missing rows of an Arrow list column (or a chunked one)."""
     array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     chunks = array.chunks if hasattr(array, "chunks") else [array]
     labels: list[Any] = []
-    sizes: list[NDArray[np.intp]] = []
-    absent: list[NDArray[np.bool_]] = []
+    sizes: list[Ints] = []
+    absent: list[Bools] = []
     for chunk in chunks:
         if not hasattr(chunk, "flatten") or not hasattr(chunk, "value_lengths"):
             raise TypeError(f"from_arrow: expected a list column, got {getattr(chunk, 'type', type(chunk))}.")

@@ -9,9 +9,10 @@ from html import escape
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from setwise import label_sources
+from setwise._arrays import Array, Bools, Ints, count_true, frozen
 from setwise.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
 
 Missing = Literal["error", "full", "empty"]
@@ -44,8 +45,8 @@ class LabelSets:
 
     vocabulary: Vocabulary
     _n: int
-    _rows: tuple[NDArray[np.int64], NDArray[np.int32]] | None = None
-    _mask: NDArray[np.bool_] | None = None
+    _rows: tuple[Ints, Ints] | None = None
+    _mask: Bools | None = None
 
     # ---------------------------------------------------------------- constructors
 
@@ -119,7 +120,7 @@ class LabelSets:
             nested = [row for row in not_y if not isinstance(row, str) and isinstance(row, Iterable)]  # type: ignore[union-attr]
             make = cls.from_lists if nested else cls.from_labels
             excluded = make(not_y, classes, missing="empty")  # type: ignore[arg-type]
-        return cls(excluded.vocabulary, len(excluded), _mask=_frozen(~excluded.to_mask()))
+        return cls(excluded.vocabulary, len(excluded), _mask=frozen(~excluded.to_mask()))
 
     @classmethod
     def from_annotators(
@@ -205,7 +206,7 @@ class LabelSets:
     # ---------------------------------------------------------------- what it holds
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Array:
         """The vocabulary, in the order of the mask's columns."""
         return self.vocabulary.classes
 
@@ -230,28 +231,28 @@ class LabelSets:
         return np.dtype(bool)
 
     @cached_property
-    def sizes(self) -> NDArray[np.intp]:
+    def sizes(self) -> Ints:
         """How many labels each set has."""
         if self._rows is None and self._mask is not None:
-            return _frozen(np.add.reduce(self._mask, axis=1, dtype=np.int32).astype(np.intp))
-        return _frozen(np.diff(self.rows[0]).astype(np.intp))
+            return frozen(count_true(self._mask))
+        return frozen(np.diff(self.rows[0]).astype(np.intp))
 
     @cached_property
-    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def rows(self) -> tuple[Ints, Ints]:
         """Compressed rows `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
         return self._rows if self._rows is not None else _compress(self._mask, self.sizes)  # type: ignore[arg-type]
 
-    def to_mask(self) -> NDArray[np.bool_]:
+    def to_mask(self) -> Bools:
         """The (n, K) boolean mask, read-only."""
         return self._dense
 
     @cached_property
-    def _dense(self) -> NDArray[np.bool_]:
+    def _dense(self) -> Bools:
         if self._mask is not None:
             return self._mask
         mask = np.zeros(self.shape, dtype=bool)
         mask[np.repeat(np.arange(self._n), self.sizes), self.rows[1]] = True
-        return _frozen(mask)
+        return frozen(mask)
 
     def to_lists(self) -> list[list[Any]]:
         """One list of labels a row, in the order of the vocabulary."""
@@ -276,7 +277,7 @@ class LabelSets:
 
     # ---------------------------------------------------------------- questions and combinations
 
-    def contains(self, y: ArrayLike) -> NDArray[np.bool_]:
+    def contains(self, y: ArrayLike) -> Bools:
         """Whether each set holds its row's label; a label outside the vocabulary is in no set."""
         codes = self.vocabulary.encode(label_vector(y, "y"))
         if len(codes) != self._n:
@@ -289,24 +290,26 @@ class LabelSets:
             held[known] = np.isin(known * self.n_classes + codes[known], self._keys, assume_unique=True)
         return held
 
-    def issubset(self, other: LabelSets) -> NDArray[np.bool_]:
+    def issubset(self, other: LabelSets) -> Bools:
         """Whether each set lies inside the other object's set of the same row."""
         other = self._aligned(other)
         if self._mask is not None and other._mask is not None:
-            return ~(self._mask & ~other._mask).any(axis=1)
+            inside: Bools = np.logical_and.reduce(self._mask <= other._mask, axis=1)
+            return inside
         outside = self._keys[~np.isin(self._keys, other._keys, assume_unique=True)] // max(self.n_classes, 1)
-        return np.bincount(outside, minlength=self._n) == 0
+        whole: Bools = np.bincount(outside, minlength=self._n) == 0
+        return whole
 
     def __or__(self, other: LabelSets) -> LabelSets:
         other = self._aligned(other)
         if self._mask is not None and other._mask is not None:
-            return LabelSets(self.vocabulary, self._n, _mask=_frozen(self._mask | other._mask))
+            return LabelSets(self.vocabulary, self._n, _mask=frozen(self._mask | other._mask))
         return self._from_keys(np.union1d(self._keys, other._keys))
 
     def __and__(self, other: LabelSets) -> LabelSets:
         other = self._aligned(other)
         if self._mask is not None and other._mask is not None:
-            return LabelSets(self.vocabulary, self._n, _mask=_frozen(self._mask & other._mask))
+            return LabelSets(self.vocabulary, self._n, _mask=frozen(self._mask & other._mask))
         return self._from_keys(np.intersect1d(self._keys, other._keys, assume_unique=True))
 
     def __eq__(self, other: object) -> bool:
@@ -331,11 +334,7 @@ class LabelSets:
     def filled(self) -> LabelSets:
         """Empty sets replaced by full ones: "nothing is known" as candidates, which is always valid."""
         empty = self.sizes == 0
-        return (
-            self._from_codes(self.vocabulary, self.rows[1], self.sizes, empty, "full")
-            if empty.any()
-            else self
-        )
+        return self._from_codes(self.vocabulary, self.rows[1], self.sizes, empty, "full") if empty.any() else self
 
     # ---------------------------------------------------------------- a sequence, a `y`, a picture
 
@@ -352,16 +351,16 @@ class LabelSets:
                 raise IndexError("LabelSets are indexed by rows; use to_mask() to select columns.")
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             return frozenset(self.classes[self[np.array([key])].rows[1]].tolist())
-        chosen = np.arange(self._n)[np.asarray(key) if not isinstance(key, slice) else key]
+        chosen = np.arange(self._n)[key if isinstance(key, (slice, list)) else np.asarray(key)]
         if self._mask is not None:
-            return LabelSets(self.vocabulary, len(chosen), _mask=_frozen(self._mask[chosen]))
+            return LabelSets(self.vocabulary, len(chosen), _mask=frozen(self._mask[chosen]))
         indptr, indices = self.rows
         sizes = self.sizes[chosen]
         bounds = np.concatenate([[0], np.cumsum(sizes)])
         positions = np.arange(bounds[-1]) + np.repeat(indptr[chosen] - bounds[:-1], sizes)
-        return LabelSets(self.vocabulary, len(chosen), _rows=(_frozen(bounds), _frozen(indices[positions])))
+        return LabelSets(self.vocabulary, len(chosen), _rows=(frozen(bounds), frozen(indices[positions])))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if self._mask is None and self._n * self.n_classes > _HUGE:
             raise ValueError(
                 f"a mask of {self._n:,} × {self.n_classes:,} cells is too large to make unasked; "
@@ -388,9 +387,9 @@ class LabelSets:
     @classmethod
     def _from_flat(
         cls,
-        labels: Sequence[Any] | NDArray[Any],
-        sizes: NDArray[np.intp],
-        absent: NDArray[np.bool_],
+        labels: Sequence[Any] | Array,
+        sizes: Ints,
+        absent: Bools,
         classes: Vocabulary | Iterable[Hashable] | None,
         missing: Missing,
     ) -> LabelSets:
@@ -404,9 +403,9 @@ class LabelSets:
     def _from_codes(
         cls,
         vocabulary: Vocabulary,
-        codes: NDArray[np.intp],
-        sizes: NDArray[np.intp],
-        absent: NDArray[np.bool_],
+        codes: Ints,
+        sizes: Ints,
+        absent: Bools,
         missing: Missing,
     ) -> LabelSets:
         if missing not in {"error", "full", "empty"}:
@@ -426,7 +425,7 @@ class LabelSets:
         return cls(vocabulary, len(sizes))._from_keys(keys)
 
     @classmethod
-    def from_mask_view(cls, mask: NDArray[Any], classes: Iterable[Hashable] | None) -> LabelSets:
+    def from_mask_view(cls, mask: Array, classes: Iterable[Hashable] | None) -> LabelSets:
         """Takes the array over without a copy; the public constructors hand in one nobody else holds."""
         if mask.ndim != 2:
             raise ValueError(f"mask: expected shape (rows, classes), got {mask.shape}.")
@@ -439,21 +438,20 @@ class LabelSets:
         vocabulary = Vocabulary.positions(mask.shape[1]) if classes is None else Vocabulary.declare(classes)
         if len(vocabulary) != mask.shape[1]:
             raise ValueError(f"classes: {len(vocabulary)} labels for a mask of {mask.shape[1]} columns.")
-        return cls(vocabulary, len(mask), _mask=_frozen(mask))
+        return cls(vocabulary, len(mask), _mask=frozen(mask))
 
     @cached_property
-    def _keys(self) -> NDArray[np.int64]:
+    def _keys(self) -> Ints:
         """Each (row, position) pair as one sorted integer."""
         return np.repeat(np.arange(self._n), self.sizes) * self.n_classes + self.rows[1]
 
-    def _from_keys(self, keys: NDArray[np.int64]) -> LabelSets:
+    def _from_keys(self, keys: Ints) -> LabelSets:
         k = max(self.n_classes, 1)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(keys // k, minlength=self._n))])
-        return LabelSets(
-            self.vocabulary, self._n, _rows=(_frozen(indptr), _frozen((keys % k).astype(np.int32)))
-        )
+        return LabelSets(self.vocabulary, self._n, _rows=(frozen(indptr), frozen((keys % k).astype(np.int32))))
 
     def recoded(self, vocabulary: Vocabulary) -> LabelSets:
+        """The same sets by label over another vocabulary, which must hold every label that occurs."""
         if self.vocabulary.same_order(vocabulary):
             return LabelSets(vocabulary, self._n, self._rows, self._mask)
         codes = self.vocabulary.into(vocabulary)[self.rows[1]]
@@ -474,34 +472,31 @@ class LabelSets:
         return other.recoded(self.vocabulary)
 
 
-def _vocabulary(
-    classes: Vocabulary | Iterable[Hashable] | None, labels: Sequence[Any] | NDArray[Any]
-) -> Vocabulary:
+def _vocabulary(classes: Vocabulary | Iterable[Hashable] | None, labels: Sequence[Any] | Array) -> Vocabulary:
     if classes is None:
         return Vocabulary.infer(labels)
     return classes if isinstance(classes, Vocabulary) else Vocabulary.declare(classes)
 
 
 def _refuse_unknown(
-    codes: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    labels: Sequence[Any] | NDArray[Any],
+    codes: Ints,
+    rows: Ints,
+    labels: Sequence[Any] | Array,
     vocabulary: Vocabulary,
 ) -> None:
     if (codes >= 0).all():
         return
     first = int(np.flatnonzero(codes < 0)[0])
     if codes[first] == UNKNOWN:
+        label = labels[first].item() if isinstance(labels[first], np.generic) else labels[first]
         raise ValueError(
-            f"row {int(rows[first])}: the label {labels[first]!r} is not among the {len(vocabulary)} classes; "
+            f"row {int(rows[first])}: {label!r} is not among the {len(vocabulary)} classes; "
             "add it to classes, or correct the label."
         )
     raise ValueError(f"row {int(rows[first])}: a label is missing (None or NaN); remove it from the set.")
 
 
-def _compress(
-    mask: NDArray[np.bool_], sizes: NDArray[np.intp]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _compress(mask: Bools, sizes: Ints) -> tuple[Ints, Ints]:
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     k = mask.shape[1]
     indices = np.empty(indptr[-1], dtype=np.int32)
@@ -509,12 +504,5 @@ def _compress(
     for start in range(0, len(mask), step):
         stop = min(start + step, len(mask))
         flat = np.flatnonzero(mask[start:stop])
-        indices[indptr[start] : indptr[stop]] = flat - np.repeat(
-            np.arange(stop - start) * k, sizes[start:stop]
-        )
-    return _frozen(indptr), _frozen(indices)
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array
+        indices[indptr[start] : indptr[stop]] = flat - np.repeat(np.arange(stop - start) * k, sizes[start:stop])
+    return frozen(indptr), frozen(indices)

@@ -82,8 +82,7 @@ def _against_truth(sets: LabelSets, y: Any, group: Array | None, delta: float) -
     codes, sizes = sets.vocabulary.encode(truth[known]), sets.sizes[known]
     bins = np.array([low for low, _ in _SIZE_BINS])
     names = [
-        f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}"
-        for low, high in _SIZE_BINS
+        f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}" for low, high in _SIZE_BINS
     ]
     by_size = _shares(covered, sizes, np.searchsorted(bins, sizes, side="right") - 1, names)
     by_class = _shares(covered, sizes, codes, sets.classes.tolist())

@@ -3,8 +3,8 @@
 The key is the row's id, or else the bytes of its probabilities. A randomised score is then a fixed
 function of the row: exchangeability is exact, and no set depends on batch or order.
 
-The hash is multilinear over 32-bit words, Σ word_j · c_j mod 2⁶⁴ with multipliers c_j drawn from the seed,
-finished by the splitmix64 mixer. Trailing zero words change nothing, so that padded strings hash alike.
+The hash is multilinear, Σ word_j · c_j mod 2⁶⁴ over the row's words with odd multipliers c_j drawn from the
+seed, finished by the splitmix64 mixer. Trailing zeros change nothing, so that padded strings hash alike.
 """
 
 from __future__ import annotations
@@ -37,33 +37,51 @@ def draw_seed(random_state: Any) -> int:
 
 def uniforms(probabilities: Floats, seed: int, row_ids: Any = None) -> Floats:
     """One number in [0, 1) for each row."""
+    hashes = np.empty(len(probabilities), dtype=np.uint64)
     if row_ids is None:
-        hashes = np.empty(len(probabilities), dtype=np.uint64)
+        multipliers = _multipliers(probabilities.shape[1], seed)
         for block in blocks(probabilities):
             rows = np.ascontiguousarray(probabilities[block]) + probabilities.dtype.type(0)  # −0.0 is 0.0
-            hashes[block] = _hash(rows.view(np.uint32), seed)
+            hashes[block] = _hash(_words(rows), multipliers)
     else:
-        hashes = _hash(_id_words(row_ids, len(probabilities)), seed)
+        words = _words(_as_ids(row_ids, len(probabilities)))
+        hashes[:] = _hash(words, _multipliers(words.shape[1], seed))
     return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _id_words(row_ids: Any, n: int) -> NDArray[np.uint32]:
+def _as_ids(row_ids: Any, n: int) -> Array:
+    """The ids as (n, 1) integers, or as text of any length."""
     ids = np.asarray(row_ids.to_numpy() if hasattr(row_ids, "to_numpy") else row_ids)
     if ids.shape != (n,):
         raise ValueError(f"row_ids: expected one id a row, {n} in all, got shape {ids.shape}.")
     if ids.dtype.kind in "iu":
-        return np.ascontiguousarray(ids.astype(np.int64)).view(np.uint32).reshape(n, 2)
+        return ids.astype(np.int64)[:, None]
     if ids.dtype.kind in "UO" and all(isinstance(label, str) for label in ids.tolist()):
         texts = ids.astype(np.str_)
-        return np.ascontiguousarray(texts).view(np.uint32).reshape(n, texts.dtype.itemsize // 4)
+        return texts.view(np.uint32).reshape(n, texts.dtype.itemsize // 4)
     raise TypeError(f"row_ids: expected integers or strings, got {ids.dtype}.")
 
 
-def _hash(words: Array, seed: int) -> _Words:
-    """Of a (n, w) array of 32-bit words."""
+def _words(rows: Array) -> _Words:
+    """The bits of a contiguous (n, w) array, one word an entry.
+
+    The upper half of 64-bit entries is folded onto the lower, because multiplication carries upwards only.
+    """
+    if rows.itemsize == 4:
+        return rows.view(np.uint32).astype(np.uint64)
+    words = rows.view(np.uint64)
+    return words ^ (words >> np.uint64(32))
+
+
+def _multipliers(n: int, seed: int) -> _Words:
+    """One odd number a word, then the start of the sum, all from the seed."""
     start = _mix(np.array([seed], dtype=np.uint64))
-    multipliers = _mix(start + _STREAM * np.arange(1, words.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
-    return _mix(start + np.einsum("ij,j->i", words.astype(np.uint64), multipliers))
+    return np.append(_mix(start + _STREAM * np.arange(1, n + 1, dtype=np.uint64)) | np.uint64(1), start)
+
+
+def _hash(words: _Words, multipliers: _Words) -> _Words:
+    sums: _Words = np.einsum("ij,j->i", words, multipliers[:-1])
+    return _mix(np.add(sums, multipliers[-1], out=sums))
 
 
 def _mix(x: _Words) -> _Words:

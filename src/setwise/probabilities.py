@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, blocks
+from setwise._arrays import Array, Bools, Floats, blocks
 
 Domain = Literal["simplex", "unit"]
 TOLERANCE = 0.01
@@ -65,15 +65,15 @@ def _explain(rows: Floats, start: int, domain: Domain, name: str) -> None:
     """Raises the error for the first row of a block that is out of its domain."""
     with np.errstate(invalid="ignore", over="ignore"):
         sums = rows.sum(axis=1)
-        off_range = ~((rows >= 0) & (rows <= 1 + TOLERANCE)).all(axis=1)
-        off = off_range | ~(np.abs(sums - 1) <= TOLERANCE) if domain == "simplex" else off_range
-        off |= (rows > 1).any(axis=1) & (domain == "unit")
+        off_range: Bools = ~np.logical_and.reduce((rows >= 0) & (rows <= 1 + TOLERANCE), axis=1)
+        wrong_sum: Bools = ~(np.abs(sums - 1) <= TOLERANCE) if domain == "simplex" else rows.max(axis=1) > 1
+        off = off_range | wrong_sum
     i = int(np.flatnonzero(off)[0])
     row, where = rows[i], f"{name}: row {start + i}"
     if not np.isfinite(row).all():
         column = int(np.flatnonzero(~np.isfinite(row))[0])
         raise ValueError(f"{where} holds {row[column]} in column {column}; remove or repair such rows.")
-    if domain == "simplex" and off_range[i] and abs(sums[i] - 1) > TOLERANCE:
+    if domain == "simplex" and off_range[i] and wrong_sum[i]:
         raise ValueError(
             f"{where} has entries from {row.min():.4g} to {row.max():.4g} that sum to {sums[i]:.4g}; "
             "these look like logits: pass their softmax."

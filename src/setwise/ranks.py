@@ -72,7 +72,7 @@ def upper_bound(successes: int, trials: int, delta: float) -> float:
 
 
 def beta_interval(n: int, position: int, delta: float) -> tuple[float, float]:
-    """Where P(e ≤ e_(position) | calibration set) lies in a share 1−delta of calibration sets: Beta(r, n+1−r)."""
+    """Where P(e ≤ e_(r) | calibration set) lies in a share 1−delta of calibration sets: Beta(r, n+1−r)."""
     if position > n:
         return 1.0, 1.0
     a, b = position, n + 1 - position

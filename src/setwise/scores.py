@@ -117,7 +117,13 @@ class Margin:
 
 
 class _Ranked:
-    """Scores that are one formula of a label's rank, its value, the mass above it, and the top value."""
+    """Scores that are one formula of a label's value, its rank, the mass above it, and the top value.
+
+    `by_mass` and `by_rank` say which of these a formula uses, so that nothing else is computed.
+    """
+
+    by_mass: ClassVar[bool] = False
+    by_rank: ClassVar[bool] = False
 
     offset: ClassVar[float] = 1.0
     monotone: ClassVar[bool] = True
@@ -125,7 +131,8 @@ class _Ranked:
     domain: ClassVar[Domain] = "simplex"
     randomized: bool
 
-    def _formula(self, head: Any, value: Floats, order: Any, top: Floats, u: Any) -> Floats:
+    def _formula(self, lead: Any, value: Floats, order: Any, top: Any, u: Floats) -> Array:  # noqa: ARG002
+        """The stored score by the mass above the label minus one (`lead`), value, rank, top value and u."""
         raise AttributeError(f"{type(self).__name__} must define _formula.")
 
     def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:
@@ -153,9 +160,7 @@ class _Ranked:
             exact = _exact(probabilities[block])
             ordered, scores = self._sorted(exact, noise[block, None])
             inside = count_true(scores <= limit[block, None])
-            cut = np.take_along_axis(
-                ordered, np.minimum(len(ordered[0]) - inside, len(ordered[0]) - 1)[:, None], 1
-            )
+            cut = np.take_along_axis(ordered, np.minimum(len(ordered[0]) - inside, len(ordered[0]) - 1)[:, None], 1)
             cut[inside == 0] = np.inf
             np.greater_equal(exact, cut, out=mask[block])
         return mask
@@ -168,16 +173,20 @@ class _Ranked:
     def _of_one(self, exact: Floats, labels: Ints, u: Floats) -> Floats:
         value = _gather(exact, labels)
         above = exact > value[:, None]
-        head = np.where(above, exact, 0.0).sum(axis=1)
-        return self._formula(head, value, count_true(above) + 1, exact.max(axis=1), u)
+        # A product with 0 and 1 is several times faster than np.where, and as exact.
+        lead = (exact * above.astype(np.float64)).sum(axis=1) - 1.0 if self.by_mass else None
+        order = count_true(above) + 1 if self.by_rank else None
+        return self._formula(lead, value, order, None if self.by_mass else exact.max(axis=1), u)
 
     def _sorted(self, exact: Floats, u: Floats, order: Ints | None = None) -> tuple[Floats, Floats]:
         """Values in ascending order and the scores by position."""
         ordered = np.sort(exact, axis=1) if order is None else np.take_along_axis(exact, order, axis=1)
-        head = np.cumsum(ordered, axis=1)
-        np.subtract(head[:, -1:].copy(), head, out=head)
+        lead = None
+        if self.by_mass:
+            lead = np.cumsum(ordered, axis=1)
+            np.subtract(lead[:, -1:] - 1.0, lead, out=lead)
         ranks = np.arange(ordered.shape[1], 0, -1)
-        return ordered, self._formula(head, ordered, ranks, ordered[:, -1:], u)
+        return ordered, self._formula(lead, ordered, ranks, ordered[:, -1:], u)
 
     def _of_all(self, exact: Floats, u: Floats) -> Floats:
         order = np.argsort(exact, axis=1)
@@ -201,9 +210,11 @@ class APS(_Ranked):
 
     randomized: bool = True
     name: ClassVar[str] = "aps"
+    by_mass: ClassVar[bool] = True
 
-    def _formula(self, head: Any, value: Floats, order: Any, top: Floats, u: Any) -> Floats:  # noqa: ARG002
-        return (head - 1.0) + u * value
+    def _formula(self, lead: Any, value: Floats, order: Any, top: Any, u: Floats) -> Array:  # noqa: ARG002
+        scores: Array = lead + u * value
+        return scores
 
 
 @dataclass(frozen=True)
@@ -217,13 +228,16 @@ class RAPS(_Ranked):
     free_ranks: int = 5
     randomized: bool = True
     name: ClassVar[str] = "raps"
+    by_mass: ClassVar[bool] = True
+    by_rank: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.penalty < 0 or self.free_ranks < 0:
             raise ValueError("RAPS: penalty and free_ranks must not be negative.")
 
-    def _formula(self, head: Any, value: Floats, order: Any, top: Floats, u: Any) -> Floats:  # noqa: ARG002
-        return ((head - 1.0) + u * value) + self.penalty * np.maximum(order - self.free_ranks, 0)
+    def _formula(self, lead: Any, value: Floats, order: Any, top: Any, u: Floats) -> Array:  # noqa: ARG002
+        scores: Array = (lead + u * value) + self.penalty * np.maximum(order - self.free_ranks, 0)
+        return scores
 
 
 @dataclass(frozen=True)
@@ -236,13 +250,15 @@ class SAPS(_Ranked):
     weight: float = 0.2
     randomized: bool = True
     name: ClassVar[str] = "saps"
+    by_rank: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.weight <= 0:
             raise ValueError("SAPS: weight must be positive.")
 
-    def _formula(self, head: Any, value: Floats, order: Any, top: Floats, u: Any) -> Floats:  # noqa: ARG002
-        return np.where(order == 1, u * top - 1.0, (top - 1.0) + (order - 2.0 + u) * self.weight)
+    def _formula(self, lead: Any, value: Floats, order: Any, top: Any, u: Floats) -> Array:  # noqa: ARG002
+        scores: Array = np.where(order == 1, u * top - 1.0, (top - 1.0) + (order - 2.0 + u) * self.weight)
+        return scores
 
 
 SCORES: dict[str, type[Any]] = {score.name: score for score in (LAC, APS, RAPS, SAPS, Margin)}

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from setwise._arrays import Array, Bools, Ints, frozen
 
 UNKNOWN = -1
 MISSING = -2
@@ -22,7 +23,7 @@ class Vocabulary:
     whether it was inferred from the labels seen (then it says nothing about columns).
     """
 
-    classes: NDArray[Any]
+    classes: Array
     declared: bool
 
     @classmethod
@@ -31,18 +32,17 @@ class Vocabulary:
         vocabulary = cls(_label_array(classes), declared=True)
         labels = vocabulary.classes.tolist()
         if len(set(labels)) < len(labels):
-            seen: set[Any] = set()
-            twice = next(label for label in labels if label in seen or seen.add(label))
+            twice = next(label for i, label in enumerate(labels) if label in labels[:i])
             raise ValueError(f"classes: the label {twice!r} occurs twice; each class needs one position.")
         return vocabulary
 
     @classmethod
     def positions(cls, n_classes: int) -> Vocabulary:
         """The labels 0..K−1: a label is its own position."""
-        return cls(_frozen(np.arange(n_classes)), declared=True)
+        return cls(frozen(np.arange(n_classes)), declared=True)
 
     @classmethod
-    def infer(cls, labels: Sequence[Any] | NDArray[Any]) -> Vocabulary:
+    def infer(cls, labels: Sequence[Any] | Array) -> Vocabulary:
         """The sorted distinct labels that occur."""
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "biufU":
             known = labels[~np.isnan(labels)] if labels.dtype.kind == "f" else labels
@@ -69,7 +69,7 @@ class Vocabulary:
     def _index(self) -> dict[Any, int]:
         return {label: position for position, label in enumerate(self.classes.tolist())}
 
-    def encode(self, labels: Sequence[Any] | NDArray[Any]) -> NDArray[np.intp]:
+    def encode(self, labels: Sequence[Any] | Array) -> Ints:
         """Positions of the labels; `UNKNOWN` for labels outside, `MISSING` for None and NaN."""
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "biuf" and self.is_range:
             return self._encode_numbers(labels)
@@ -78,7 +78,7 @@ class Vocabulary:
         codes = (MISSING if is_missing(label) else index.get(label, UNKNOWN) for label in plain)
         return np.fromiter(codes, dtype=np.intp, count=len(plain))
 
-    def _encode_numbers(self, labels: NDArray[Any]) -> NDArray[np.intp]:
+    def _encode_numbers(self, labels: Array) -> Ints:
         missing = np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), bool)
         with np.errstate(invalid="ignore"):
             codes = labels.astype(np.intp)
@@ -94,7 +94,7 @@ class Vocabulary:
         """Whether both hold the same labels in the same order."""
         return self is other or self.classes.tolist() == other.classes.tolist()
 
-    def into(self, other: Vocabulary) -> NDArray[np.intp]:
+    def into(self, other: Vocabulary) -> Ints:
         """For each of our positions the position of that label in `other`, `UNKNOWN` where it has none."""
         return other.encode(self.classes)
 
@@ -109,16 +109,17 @@ def is_collection(value: Any) -> bool:
     return isinstance(value, (list, tuple, set, frozenset, np.ndarray))
 
 
-def missing_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def missing_labels(labels: Array) -> Bools:
     """Which entries of a label vector are not recorded."""
     if labels.dtype.kind == "f":
-        return np.isnan(labels)
+        unknown: Bools = np.isnan(labels)
+        return unknown
     if labels.dtype.kind != "O":
         return np.zeros(len(labels), dtype=bool)
     return np.fromiter((is_missing(label) for label in labels), dtype=bool, count=len(labels))
 
 
-def label_vector(y: Any, name: str) -> NDArray[Any]:
+def label_vector(y: Any, name: str) -> Array:
     """One label a row as a 1-D array, (n, 1) flattened; strings keep their length, mixed types stay apart."""
     plain = y.to_numpy() if hasattr(y, "to_numpy") else y
     array = plain if isinstance(plain, np.ndarray) else None
@@ -137,21 +138,15 @@ def label_vector(y: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _label_array(labels: Iterable[Any]) -> NDArray[Any]:
+def _label_array(labels: Iterable[Any]) -> Array:
     """A frozen 1-D array that returns the labels as they were given (mixed types stay objects)."""
     plain = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     plain = [label.item() if isinstance(label, np.generic) else label for label in plain]
     kinds = {type(label) for label in plain}
-    if kinds <= {int} or kinds == {str} or kinds == {float} or kinds == {bool}:
-        try:
-            return _frozen(np.array(plain, dtype=np.int64 if kinds <= {int} else None))
-        except OverflowError:
-            pass
+    if len(kinds) <= 1 and kinds <= {int, str, float, bool}:
+        uniform = np.array(plain, dtype=None if plain else np.int64)
+        if uniform.dtype.kind in "iUfb":  # integers beyond 64 bits come back as objects
+            return frozen(uniform)
     array = np.empty(len(plain), dtype=object)
     array[:] = plain
-    return _frozen(array)
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array
+    return frozen(array)

@@ -59,9 +59,7 @@ class Max:
             setting.miss_rate,
             evidence.weight,
             SAME_SOURCE,
-            _law("the label given")
-            if precise
-            else _law("all candidates", "; for the true label that is a floor"),
+            _law("the label given") if precise else _law("all candidates", "; for the true label that is a floor"),
             () if precise else (_advice(evidence),),
         )
 
@@ -175,9 +173,7 @@ class Mixture:
         rest = evidence.rows(~evidence.verified)
         grid = np.linspace(0.1, 1.0, 10)
         level, m, share = as_level(self.tune_for), checked.n, self.delta / len(grid)
-        needed = next(
-            k for k in range(1, 10**7) if (k + 1) * (level + Fraction(upper_bound(0, k, share))) <= k
-        )
+        needed = next(k for k in range(1, 10**7) if (k + 1) * (level + Fraction(upper_bound(0, k, share))) <= k)
         if m < needed:
             raise ValueError(
                 f"mu='verified': {m} verified rows cannot justify a mixture at confidence {self.tune_for:g}; "
@@ -186,9 +182,7 @@ class Mixture:
         if evidence.weight is not None:
             raise ValueError("mu='verified' is not defined for weighted rows; give a number for mu.")
         if rest.n == 0:
-            raise ValueError(
-                "mu='verified': every row is verified; calibrate on the verified labels instead."
-            )
+            raise ValueError("mu='verified': every row is verified; calibrate on the verified labels instead.")
         best_mu, best_bound = 0.0, setting.miss_rate
         best = order_statistic(checked.high, rank(m, level + setting.miss_rate))
         for mu in grid.tolist():
@@ -198,9 +192,9 @@ class Mixture:
             threshold = order_statistic(blend, rank(m, level + bound))
             if threshold < best:
                 best, best_mu, best_bound = threshold, mu, bound
-        chosen = replace(self, mu=best_mu)
         if best_mu == 0:
-            return chosen.calibrate(evidence, setting)
+            remark = f"The {m} verified rows justify no mixture at {self.tune_for:g}, so max is used."
+            return replace(Max().calibrate(evidence, setting), remarks=(remark,))
         return Rule(_Tuned(best_mu, m, self.delta), rest, setting, _blend(rest, best_mu), rest.n, best_bound)
 
 
@@ -237,9 +231,7 @@ class All:
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """All candidates' scores in one pool; the rank rule still counts rows."""
         if evidence.weight is not None:
-            raise ValueError(
-                "strategy 'all' is not defined for weighted rows; use 'max', 'mean' or a mixture."
-            )
+            raise ValueError("strategy 'all' is not defined for weighted rows; use 'max', 'mean' or a mixture.")
         if evidence.every is None:
             raise ValueError("strategy 'all' needs evidence gathered with every=True.")
         return Rule(self, evidence, setting, evidence.every, evidence.n, source=SAME_SOURCE)
@@ -258,7 +250,7 @@ class All:
             premises = (rule.held_premise(), size_certificate(rule, level), _true_quantile(rule, level))
             claims.append(Claim("truth", float(level), "Theorem 2", premises))
         if not claims:
-            note = "Theorem 2 speaks of the score LAC at levels from 0.5 on without misses, and max's sets are larger"
+            note = "Theorem 2 speaks of the score LAC, without misses; on these rows the sets of max are larger"
             claims.append(Claim("truth", None, "Theorem 2", note=note))
         return tuple(claims)
 
@@ -280,9 +272,7 @@ def size_certificate(rule: Rule, level: Fraction) -> Premise:
     above, below = int(extra[:t].sum()), int(extra[t:].sum())
     bound = epsilon_bound(n, rule.setting.n_classes)
     side = "within" if 1 - level <= bound and extra[0] >= 1 else "outside"
-    detail = (
-        f"{above:,} against {below:,}; {side} the paper's own premise, ε ≤ {float(bound):.4f} and |S| ≥ 2"
-    )
+    detail = f"{above:,} against {below:,}; {side} the paper's own premise, ε ≤ {float(bound):.4f} and |S| ≥ 2"
     status: Status = "shown by the data" if above >= below else "refuted by the data"
     return Premise("candidate sets are of similar enough sizes", status, detail)
 
@@ -308,9 +298,7 @@ def _row_premise(evidence: Evidence, scores: Floats, text: str) -> Premise:
         return Premise(text, "not knowable here", "verified labels could refute it")
     broken, m = int((truth > scores)[checked].sum()), int(checked.sum())
     status: Status = "shown by the data" if m == evidence.n else "not knowable here"
-    return Premise(
-        text, "refuted by the data" if broken else status, f"fails in {broken} of {m} verified rows"
-    )
+    return Premise(text, "refuted by the data" if broken else status, f"fails in {broken} of {m} verified rows")
 
 
 def _one_score(

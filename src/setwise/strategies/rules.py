@@ -104,9 +104,7 @@ class Rule:
             premises.append(Premise("the weights are how much likelier new examples are", "declared by you"))
         if self.setting.dropped:
             detail = f"{self.setting.dropped:,} dropped"
-            premises.append(
-                Premise("rows without candidates are missing at random", "declared by you", detail)
-            )
+            premises.append(Premise("rows without candidates are missing at random", "declared by you", detail))
         return Guarantee(
             self.strategy.name,
             self.setting.score,
@@ -121,12 +119,12 @@ class Rule:
     # ------------------------------------------------------------ building blocks of claims
 
     def plain_claim(self, level: Fraction) -> Claim:
-        """With one candidate in every row all strategies are split conformal prediction: ρ is the miss rate."""
+        """With one candidate a row every strategy is split conformal prediction: ρ is the miss rate."""
         reached = level + self.slack - self.setting.miss_rate
         return Claim("truth", _bounded(reached), "split conformal prediction", (self.held_premise(),))
 
     def rho_claim(self, level: Fraction, stranger_than: str) -> Claim:
-        """P(y ∈ T) ≥ 1 − ε − ρ with ρ = P(s(x, y) > e(x, S)), bounded from verified rows where there are any."""
+        """P(y ∈ T) ≥ 1 − ε − ρ with ρ = P(s(x, y) > e(x, S)), which verified rows can bound."""
         run = level + self.slack
         rho = f"ρ is how often the true label is stranger than {stranger_than}"
         checked = self.evidence.verified
@@ -136,7 +134,7 @@ class Rule:
         truth = self.evidence.truth
         assert truth is not None  # noqa: S101 - rows are verified, so there are scores of the truth
         missed, m = int((truth > self.scores)[checked].sum()), int(checked.sum())
-        bound = 0.0 if self.evidence.precise and m == self.evidence.n else upper_bound(missed, m, DELTA)
+        bound = upper_bound(missed, m, DELTA)
         note = f"{rho}: {missed} of {m} verified rows, at most {bound:.3f} with {1 - DELTA:.0%} confidence"
         return Claim("truth", _bounded(float(run) - bound), "the ρ line", (RANDOM_CHECKS,), note)
 
@@ -177,7 +175,8 @@ class Rule:
         # Multiplied out, so that whole-numbered weights are compared exactly.
         needed = float(run.numerator) * (from_here[0] + new_weight)
         first = np.searchsorted(up_to * float(run.denominator), needed, side="left")
-        return np.append(ordered, math.inf)[first]
+        limits: Floats = np.append(ordered, math.inf)[first]
+        return limits
 
     def _law(self, level: Fraction) -> str:
         if not self.given or self.weight is not None or len(self.scores) != self.n:

@@ -1,0 +1,299 @@
+"""The theory as a test: every promise holds, and is broken when a part of its correction is taken away."""
+
+import numpy as np
+import pytest
+from scipy.stats import beta, betabinom, binom, kstest
+
+from setwise import conformalize
+from setwise.strategies import Mixture
+from tests.statistical.sampling import (
+    LEVEL,
+    REPETITIONS,
+    N,
+    assert_valid_and_sharp,
+    at_least,
+    at_most,
+    count,
+    draw,
+    one_hot,
+    predicted,
+)
+
+SCORES = ["lac", "aps", "raps", "saps", "margin"]
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_split_conformal_prediction_covers_with_precise_labels(monkeypatch, score):
+    def trial(rng):
+        p, y = draw(rng, N, 4)
+        return predicted(p, one_hot(y, 4), "max", score, random_state=rng)[y[-1]]
+
+    assert_valid_and_sharp(monkeypatch, trial)
+
+
+def test_coverage_given_the_calibration_set_follows_the_beta_law():
+    """Two classes, truth always first: scores are uniform, so the coverage given the rows is q itself."""
+    n, rng = 49, np.random.default_rng(1)
+    f = rng.random((2000, n))
+    q = [conformalize(np.stack([row, 1 - row], 1), np.zeros(n, int), "max").threshold(LEVEL) for row in f]
+    assert kstest(q, beta(45, 5).cdf).pvalue > 1e-3
+    assert kstest(q, beta(44, 6).cdf).pvalue < 1e-6  # one rank lower is told apart
+
+
+def test_coverage_of_a_batch_follows_the_beta_binomial_law():
+    n, m, rng = 49, 40, np.random.default_rng(2)
+    hits = []
+    for _ in range(2000):
+        f = rng.random((n + m, 1))
+        p = np.hstack([f, 1 - f])
+        sets = conformalize(p[:n], np.zeros(n, int), "max").predict_set(p[n:], LEVEL)
+        hits.append(sets.contains(np.zeros(m, int)).sum())
+    law = betabinom(m, 45, 5)
+    edges = np.arange(28, m + 1)
+    observed = np.array([(np.array(hits) <= edge).sum() for edge in edges])
+    for edge, seen in zip(edges, observed, strict=True):
+        expected = law.cdf(edge)
+        assert binom.cdf(seen, 2000, expected) > 1e-5
+        assert binom.sf(seen - 1, 2000, expected) > 1e-5
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_max_covers_the_truth_under_an_adversary_who_sees_all_rows(monkeypatch, score):
+    """Every label less strange than the truth may be added without raising the largest score; the adversary
+    does so in the rows that look easiest among all of them, and leaves the others precise.
+    """
+
+    def trial(rng):
+        p, y = draw(rng, N, 4)
+        own = p[np.arange(N + 1), y]
+        easy = own >= np.median(own[:N])
+        candidates = one_hot(y, 4) | (easy[:, None] & (p > own[:, None]))
+        return predicted(p, candidates, "max", score, random_state=rng)[y[-1]]
+
+    assert_valid_and_sharp(monkeypatch, trial)
+
+
+def test_max_covers_all_candidates_under_an_adversary_who_sees_one_row(monkeypatch):
+    def trial(rng):
+        p, y = draw(rng, N, 4)
+        worst = one_hot(p.argmin(axis=1), 4) & (p.max(axis=1) > 0.6)[:, None]
+        candidates = one_hot(y, 4) | worst
+        return predicted(p, candidates, "max")[candidates[-1]].all()
+
+    assert_valid_and_sharp(monkeypatch, trial)
+
+
+def test_the_two_claims_of_max_are_different():
+    """Precise calibration rows and full new candidates: the truth is covered, the candidates are not."""
+
+    def trial(rng):
+        p, y = draw(rng, N, 4)
+        return predicted(p, one_hot(y, 4), "max").all()
+
+    assert not at_least(count(trial), LEVEL)
+
+
+def test_min_overlaps_the_candidates(monkeypatch):
+    def trial(rng):
+        p, y = draw(rng, N, 4)
+        candidates = one_hot(y, 4) | (rng.random((N + 1, 4)) < 0.3)
+        return predicted(p, candidates, "min")[candidates[-1]].any()
+
+    assert_valid_and_sharp(monkeypatch, trial)
+
+
+def test_theorem_2_holds_where_its_premises_do(monkeypatch):
+    """Sharp model: f_y ≥ ½ in every row, so q(E₁) ≤ ½. With singletons the bound is tight; with sets of equal
+    size it holds with room to spare.
+    """
+
+    def rows(rng, k=5):
+        own = rng.uniform(0.5, 1, N + 1)
+        p = rng.dirichlet(np.ones(k - 1), N + 1) * (1 - own)[:, None]
+        p = np.column_stack([own, p])
+        y = np.zeros(N + 1, int)
+        return p, y
+
+    def precise(rng):
+        p, y = rows(rng)
+        return predicted(p, one_hot(y, 5), "all")[0]
+
+    def pairs(rng):
+        p, y = rows(rng)
+        calibration = conformalize(
+            p[:N], candidates := one_hot(y, 5)[:N] | one_hot(rng.integers(1, 5, N), 5), "all"
+        )
+        premises = calibration.guarantee(LEVEL).claims[-1].premises
+        assert [premise.status for premise in premises[:2]] == ["declared by you", "shown by the data"]
+        assert (candidates.sum(axis=1) == 2).all()
+        return calibration.predict_set(p[N:], LEVEL).to_mask()[0, 0]
+
+    assert_valid_and_sharp(monkeypatch, precise)
+    assert at_least(count(pairs), LEVEL)
+
+
+def test_theorem_3_holds_where_its_premise_does(monkeypatch):
+    """The other candidate is exactly as probable as the truth: the mean is the true score, the tight case."""
+
+    def trial(rng):
+        own = rng.uniform(0, 0.5, (N + 1, 1))
+        p = np.hstack([own, own, 0.5 - own, 0.5 - own])
+        candidates = np.tile([True, True, False, False], (N + 1, 1))
+        return predicted(p, candidates, "mean")[0]
+
+    assert_valid_and_sharp(monkeypatch, trial)
+
+
+@pytest.mark.parametrize("strategy", ["mean", "min", Mixture(mu=0.5)], ids=str)
+def test_the_rho_line_is_never_violated_and_is_sharp(monkeypatch, strategy):
+    """In a share ρ of rows the truth is the strangest label and the only candidates are the least strange:
+    there e is small and the truth always missed, which is exactly the loss that the line allows.
+    """
+    rho = 0.1
+
+    def trial(rng):
+        own = rng.uniform(0, 0.5, (N + 1, 1))
+        p = np.hstack([own, own, 1 - 2 * own - 1e-6, np.full_like(own, 1e-6)])
+        bad = rng.random(N + 1) < rho
+        p[bad] = [0.5, 0.499999, 1e-6, 0.0]
+        p /= p.sum(axis=1, keepdims=True)
+        y = np.where(bad, 3, 0)
+        candidates = np.tile([True, True, False, False], (N + 1, 1))
+        return predicted(p, candidates, strategy)[y[-1]]
+
+    assert_valid_and_sharp(monkeypatch, trial, LEVEL - rho, repetitions=6000)
+
+
+@pytest.mark.parametrize("strategy", ["all", "mean", "min"])
+def test_these_strategies_undercover_when_rho_is_large(strategy):
+    """The truth is always the strangest of its candidates: `max` covers, the others do not."""
+
+    def trial(rng, strategy=strategy):
+        p = np.sort(rng.dirichlet(np.ones(4), 60), axis=1)
+        candidates = np.tile([False, True, True, True], (60, 1))
+        return predicted(p, candidates, strategy)[1]
+
+    assert not at_least(count(trial), LEVEL)
+    assert at_least(count(lambda rng: trial(rng, "max")), LEVEL)
+
+
+# -------------------------------------------------------------------------------- corrections beyond the rank
+
+
+def missing_truth(rng, n, rate):
+    """With probability `rate` the truth is missing and the least strange label stands in for it."""
+    p, y = draw(rng, n, 4)
+    gone = rng.random(n + 1) < rate
+    y = np.where(gone, p.argmin(axis=1), y)
+    return p, y, np.where(gone[:, None], one_hot(p.argmax(axis=1), 4), one_hot(y, 4))
+
+
+def test_a_declared_miss_rate_restores_the_level():
+    rate = 0.07
+
+    def trial(rng, declared=rate):
+        p, y, candidates = missing_truth(rng, 99, rate)
+        return predicted(p, candidates, "max", miss_rate=declared)[y[-1]]
+
+    assert at_least(count(trial), LEVEL)
+    assert not at_least(count(lambda rng: trial(rng, 0.0)), LEVEL)
+
+
+def test_weights_restore_coverage_under_covariate_shift():
+    """Half of the calibration rows are hard, nearly all new rows are; the weights are the density ratio."""
+
+    def trial(rng, weighted=True):
+        n = 60
+        hard = np.append(rng.random(n) < 0.5, rng.random() < 0.95)
+        own = np.where(hard, rng.random(n + 1) * 0.5, 0.5 + rng.random(n + 1) / 2)
+        p = np.column_stack([own, 1 - own])
+        w = np.where(hard, 0.95, 0.05) / 0.5 if weighted else np.ones(n + 1)
+        calibration = conformalize(p[:n], np.zeros(n, int), "max", sample_weight=w[:n])
+        return calibration.predict_set(p[n:], LEVEL, sample_weight=w[n:]).to_mask()[0, 0]
+
+    assert at_least(count(trial), LEVEL)
+    assert not at_least(count(lambda rng: trial(rng, weighted=False)), LEVEL)
+
+
+def test_each_category_is_covered_for_itself():
+    def trial(rng, split=True):
+        n = 60
+        by = np.append(np.arange(n) % 2, 1)
+        own = rng.random(n + 1) * np.where(by == 1, 0.5, 1.0)
+        p = np.column_stack([own, 1 - own])
+        options = {"by": by[:n]} if split else {}
+        calibration = conformalize(p[:n], np.zeros(n, int), "max", **options)
+        new = {"by": by[n:]} if split else {}
+        return calibration.predict_set(p[n:], LEVEL, **new).to_mask()[0, 0]
+
+    assert at_least(count(trial), LEVEL)
+    assert not at_least(count(lambda rng: trial(rng, split=False)), LEVEL)
+
+
+def test_the_bracket_holds_the_coverage_and_needs_its_band(monkeypatch):
+    """Truth the strangest (then the least strange) candidate: coverage sits on the lower (upper) end."""
+    delta, draws = 0.1, 600
+
+    def trial(rng, worst):
+        low = rng.uniform(0.5, 0.99, (40, 1))
+        p = np.hstack([low, 0.99 - low, np.full_like(low, 0.01)])
+        candidates = np.tile([True, True, False], (40, 1))
+        calibration = conformalize(p, candidates, "mean" if worst else "min")
+        t = calibration.threshold(0.7) - 1
+        # Exact coverage of the threshold: the truth has probability 0.99 − U or U, U uniform on [0.5, 0.99].
+        coverage = np.clip((0.99 + t - 0.5) / 0.49, 0, 1) if worst else np.clip((0.99 + t) / 0.49, 0, 1)
+        low, high = calibration.bracket(0.7, delta)
+        return low - 1e-12 <= coverage <= high + 1e-12
+
+    for worst in (True, False):
+        assert at_least(count(lambda rng, w=worst: trial(rng, w), draws), 1 - delta, draws)
+    monkeypatch.setattr("setwise.calibration.dkw_band", lambda n, delta: 0.0)
+    assert not at_least(count(lambda rng: trial(rng, worst=False), draws), 1 - delta, draws)
+
+
+def test_a_mixture_from_verified_rows_needs_its_bound_on_rho(monkeypatch):
+    """In 4 % of the rows the truth is the stranger of two candidates, else the less strange one: `min` then
+    covers 0.9·0.96. The bound from verified rows makes up for it, and without the bound nothing does.
+    """
+    n, m, repetitions = 1000, 600, 3000
+
+    def trial(rng):
+        high = rng.uniform(0.75, 0.95, (n + 1, 1))
+        low = rng.uniform(0.0, 0.1, (n + 1, 1)) * (1 - high)
+        p = np.hstack([high, low, 1 - high - low])
+        y = (rng.random(n + 1) < 0.04).astype(int)
+        candidates = np.tile([True, True, False], (n + 1, 1))
+        verified = np.where(np.arange(n) < m, y[:n], np.nan)
+        return predicted(p, candidates, Mixture(mu="verified"), verified=verified)[y[-1]]
+
+    assert at_least(count(trial, repetitions), LEVEL, repetitions)
+    monkeypatch.setattr("setwise.strategies.paper.upper_bound", lambda *_: 0.0)
+    assert not at_least(count(trial, repetitions), LEVEL, repetitions)
+
+
+def test_randomised_scores_are_exact_and_deterministic_ones_conservative():
+    """With continuous scores coverage is r/(n+1), here 14/15, from both sides."""
+
+    def trial(rng):
+        p, y = draw(rng, N, 3, sharpness=0.5)
+        return predicted(p, one_hot(y, 3), "max", "aps", random_state=rng)[y[-1]]
+
+    hits = count(trial)
+    assert at_least(hits, 14 / 15)
+    assert at_most(hits, 14 / 15)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("n", [9, 19, 99, 250])
+def test_coverage_is_exact_at_many_sizes(score, n):
+    repetitions = 10 * REPETITIONS
+    exact = -(-(n + 1) * 9 // 10) / (n + 1)
+
+    def trial(rng):
+        p, y = draw(rng, n, 5)
+        return predicted(p, one_hot(y, 5), "max", score, random_state=rng)[y[-1]]
+
+    hits = count(trial, repetitions, seed=n)
+    assert at_least(hits, exact, repetitions)
+    assert at_most(hits, exact, repetitions)

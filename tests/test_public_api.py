@@ -1,0 +1,40 @@
+"""What users may rely on: the names, and that importing them is cheap."""
+
+import inspect
+import subprocess
+import sys
+
+import setwise
+
+
+def test_the_public_names_are_these_and_no_others():
+    assert set(setwise.__all__) == {
+        "APS", "LAC", "RAPS", "SAPS", "Calibration", "Claim", "Guarantee", "LabelSets", "Margin", "Premise",
+        "SmallCalibrationWarning", "__version__", "conformalize", "evaluate", "strategies",
+    }  # fmt: skip
+    assert all(hasattr(setwise, name) for name in setwise.__all__)
+
+
+def test_signatures_are_stable():
+    assert list(inspect.signature(setwise.conformalize).parameters) == [
+        "probabilities", "candidates", "strategy", "score", "classes", "by", "verified", "miss_rate", "assume",
+        "sample_weight", "row_ids", "random_state", "missing",
+    ]  # fmt: skip
+    assert list(inspect.signature(setwise.Calibration.predict_set).parameters) == [
+        "self", "probabilities", "confidence_level", "by", "candidates", "sample_weight", "row_ids", "allow_empty",
+    ]  # fmt: skip
+
+
+def test_every_public_thing_is_documented():
+    for name in setwise.__all__:
+        if name != "__version__":
+            assert inspect.getdoc(getattr(setwise, name))
+
+
+def test_importing_loads_nothing_heavy():
+    code = (
+        "import setwise, sys; heavy = {'torch', 'ray', 'pyarrow', 'pandas', 'polars', 'matplotlib', 'scipy.stats'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,130 @@
+"""Exact ranks and exact bounds, each against a slow and obvious reference."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.stats import beta, binom
+
+from setwise import ranks
+
+levels = st.integers(1, 9999).map(lambda i: i / 10_000)
+
+
+@given(levels, st.integers(0, 3000))
+def test_the_rank_is_that_of_the_decimal_written(level, n):
+    exact = (n + 1) * Decimal(repr(level))
+    assert ranks.rank(n, ranks.as_level(level)) == math.ceil(exact)
+
+
+@given(levels, st.lists(st.floats(-1, 0), min_size=1, max_size=60))
+def test_the_order_statistic_is_the_smallest_value_with_enough_at_or_below(level, values):
+    scores, exact = np.array(values), Fraction(repr(level))
+    reached = [t for t in [*sorted(values), math.inf] if sum(v <= t for v in values) >= (len(values) + 1) * exact]
+    expected = min(reached, default=math.inf)
+    assert ranks.order_statistic(scores, ranks.rank(len(values), ranks.as_level(level))) == expected
+
+
+@given(levels)
+def test_the_number_needed_is_the_smallest_that_gives_a_finite_rank(level):
+    exact = ranks.as_level(level)
+    n = ranks.instances_needed(exact)
+    assert ranks.rank(n, exact) <= n
+    assert n == 1 or ranks.rank(n - 1, exact) > n - 1
+
+
+def test_nine_examples_are_enough_for_ninety_percent():
+    assert ranks.rank(9, ranks.as_level(0.9)) == 9
+    assert ranks.rank(8, ranks.as_level(0.9)) == 9
+    assert ranks.instances_needed(Fraction(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.9, Fraction(9, 10)),
+        (1 - 0.7, Fraction(3, 10)),
+        (np.float32(0.6), Fraction(3, 5)),
+        (np.float64(0.95), Fraction(19, 20)),
+        (Fraction(2, 3), Fraction(2, 3)),
+        (1 / 3, Fraction(1, 3)),
+        (0.9999999, Fraction(0.9999999)),
+    ],
+)
+def test_a_level_is_the_decimal_that_was_meant(value, expected):
+    assert ranks.as_level(value) == expected
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, 90, math.nan, math.inf])
+def test_levels_outside_the_open_interval_are_refused(level):
+    with pytest.raises(ValueError, match="confidence_level"):
+        ranks.as_level(level)
+
+
+def test_a_percentage_is_recognised():
+    with pytest.raises(ValueError, match="did you mean 0.9"):
+        ranks.as_level(90)
+
+
+@pytest.mark.parametrize("level", ["0.9", None, True, [0.9]])
+def test_levels_must_be_numbers(level):
+    with pytest.raises(TypeError, match="confidence_level"):
+        ranks.as_level(level)
+
+
+@given(st.integers(0, 40), st.integers(1, 40), st.sampled_from([0.01, 0.05, 0.2]))
+def test_clopper_pearson_inverts_the_binomial_tails(successes, trials, delta):
+    assume(successes <= trials)
+    low, high = ranks.clopper_pearson(successes, trials, delta)
+    if successes:
+        assert math.isclose(binom.sf(successes - 1, trials, low), delta / 2, rel_tol=1e-6)
+    else:
+        assert low == 0
+    if successes < trials:
+        assert math.isclose(binom.cdf(successes, trials, high), delta / 2, rel_tol=1e-6)
+    else:
+        assert high == 1
+
+
+def test_without_trials_nothing_is_known():
+    assert ranks.clopper_pearson(0, 0, 0.05) == (0.0, 1.0)
+
+
+def test_the_beta_interval_is_that_of_the_order_statistic():
+    low, high = ranks.beta_interval(99, 90, 0.1)
+    assert np.allclose((low, high), beta(90, 10).ppf([0.05, 0.95]))
+    assert ranks.beta_interval(5, 6, 0.1) == (1.0, 1.0)
+
+
+@given(st.integers(2, 60), st.integers(0, 30), st.integers(0, 60), st.integers(1, 50))
+def test_lemma_b1_holds_for_every_epsilon_up_to_one_half(n, t_left, extra, percent):
+    """Adding t_l elements up to q and t_r ≥ t_l above cannot lower q: the paper asks ε ≤ ¼ and t_l ≥ 2."""
+    level = 1 - Fraction(percent, 100)
+    position = ranks.rank(n, level)
+    assume(position <= n)
+    scores = np.arange(1.0, n + 1)
+    q = scores[position - 1]
+    larger = np.concatenate([scores, np.full(t_left, q - 0.5), np.full(t_left + extra, q + 0.25)])
+    assert ranks.order_statistic(larger, ranks.rank(len(larger), level)) >= q
+
+
+@given(st.integers(4, 80), st.integers(2, 30), st.integers(0, 60), st.integers(1, 25))
+def test_lemma_b1_holds_in_the_papers_form(n, t_left, extra, percent):
+    level = 1 - Fraction(percent, 100)
+    position = ranks.rank(n, level)
+    assume(position <= n)
+    scores = np.arange(1.0, n + 1)
+    q = scores[position - 1]
+    larger = np.concatenate([scores, np.full(t_left, q), np.full(t_left + extra, q + 0.25)])
+    assert ranks.order_statistic(larger, ranks.rank(len(larger), level)) >= q
+
+
+def test_lemma_b1_fails_beyond_one_half_so_the_bound_is_sharp():
+    level, scores = Fraction(2, 5), np.arange(1.0, 11)
+    q = scores[ranks.rank(10, level) - 1]
+    larger = np.concatenate([scores, np.full(20, q - 0.5), np.full(20, q + 0.25)])
+    assert ranks.order_statistic(larger, ranks.rank(len(larger), level)) < q
