@@ -230,7 +230,7 @@ def test_weighted_calibration_says_what_it_cannot_answer(rows):
         calibration.bracket()
     with pytest.raises(ValueError, match="calibrated without weights"):
         conformalize(p, mask).predict_set(q, sample_weight=np.ones(80))
-    assert "the weights are" in str(calibration.guarantee())
+    assert "by the weights given" in str(calibration.guarantee())
 
 
 def test_weights_and_categories_together(rows, rng):
@@ -464,6 +464,11 @@ def test_foreign_broken_and_newer_files_are_refused_by_name(rows, tmp_path):
         np.savez(tmp_path / "changed.npz", header=np.frombuffer(json.dumps(header).encode(), np.uint8))
         with pytest.raises(ValueError, match=message):
             Calibration.load(tmp_path / "changed.npz")
+    with np.load(tmp_path / "cal") as file:
+        parts = {name: file[name] for name in file.files if name != "evidence.low"}
+    np.savez(tmp_path / "lacking.npz", **parts)
+    with pytest.raises(ValueError, match="lacking.npz: .* broken or missing part .*low"):
+        Calibration.load(tmp_path / "lacking.npz")
     with pytest.raises(FileNotFoundError):
         Calibration.load(tmp_path / "nowhere")
 

@@ -62,7 +62,7 @@ def test_parts_merge_back_into_the_whole(rows):
     merged = first.merge(second)
     for name, column in evidence.to_arrays().items():
         assert np.array_equal(merged.to_arrays()[name], column, equal_nan=True)
-    assert np.array_equal(Evidence.from_arrays(merged.to_arrays()).mean, evidence.mean)
+    assert np.array_equal(Evidence(**merged.to_arrays()).mean, evidence.mean)
     with pytest.raises(ValueError, match="weight"):
         first.merge(second.weighted(np.ones(250)))
 

@@ -1,4 +1,4 @@
-"""Array types, and three small things every room needs: freezing, counting, and working in blocks."""
+"""Array types, and the few small things that several rooms do with arrays."""
 
 from __future__ import annotations
 
@@ -28,6 +28,25 @@ def count_true(mask: Bools) -> Ints:
     """How many entries of each row are true (bits packed and counted: many times faster than a sum)."""
     counts: Ints = np.bitwise_count(np.packbits(mask, axis=1)).sum(axis=1, dtype=np.int64)
     return counts
+
+
+def compress(mask: Bools) -> tuple[Ints, Ints]:
+    """A mask as `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
+    sizes = count_true(mask)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    for block in blocks(mask):
+        starts = np.arange(block.stop - block.start) * mask.shape[1]
+        flat = np.flatnonzero(mask[block])
+        indices[indptr[block.start] : indptr[block.stop]] = flat - np.repeat(starts, sizes[block])
+    return indptr, indices
+
+
+def take_rows(sizes: Ints, chosen: Ints) -> Ints:
+    """Where the entries of the chosen rows stand in an array that holds `sizes[i]` entries for row i."""
+    starts, taken = np.cumsum(sizes) - sizes, sizes[chosen]
+    places: Ints = np.arange(taken.sum()) + np.repeat(starts[chosen] - (np.cumsum(taken) - taken), taken)
+    return places
 
 
 def blocks(array: Array) -> Iterator[slice]:

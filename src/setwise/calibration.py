@@ -6,16 +6,15 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
-from setwise._version import __version__
 from setwise.candidates import as_candidates
-from setwise.container import read_container, write_container
+from setwise.calibration_file import read_parts, write_parts
 from setwise.evidence import Evidence, gather
 from setwise.guarantees import Guarantee
 from setwise.inputs import assumption, categories, present_rows, verified_codes, weights
@@ -23,12 +22,11 @@ from setwise.labels import LabelSets
 from setwise.noise import draw_seed, uniforms
 from setwise.probabilities import as_probabilities
 from setwise.ranks import as_fraction, as_level, dkw_band, rank
-from setwise.scores import SCORES, Score, as_score
-from setwise.strategies import STRATEGIES, Rule, Setting, Strategy, as_strategy
+from setwise.scores import Score, as_score
+from setwise.strategies import Rule, Setting, Strategy, as_strategy
 from setwise.strategies.rules import shortage
 from setwise.vocabulary import UNKNOWN, Vocabulary
 
-_FORMAT, _VERSION = "setwise-calibration", 1
 _T = TypeVar("_T")
 
 
@@ -151,6 +149,7 @@ class Calibration:
     assume: Any = "nothing"
     categories: Vocabulary | None = None
     category: Ints | None = None
+    rules: tuple[Rule, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         parts = [self.evidence]
@@ -160,8 +159,6 @@ class Calibration:
             ]
         rules = tuple(self.strategy.calibrate(part, self.setting) for part in parts)
         object.__setattr__(self, "rules", rules)
-
-    rules: tuple[Rule, ...] = ()
 
     @property
     def classes(self) -> Array:
@@ -287,45 +284,12 @@ class Calibration:
 
         ``docs/calibration-file.md`` describes it. It is written beside its place and then renamed.
         """
-        arrays = {f"evidence.{name}": value for name, value in self.evidence.to_arrays().items()}
-        if self.category is not None:
-            arrays["category"] = self.category
-        if not isinstance(self.assume, str):
-            arrays["assume"] = self.assume
-        write_container(path, self._header(), arrays)
+        write_parts(path, **{part.name: getattr(self, part.name) for part in fields(self) if part.init})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Calibration:
         """Reads what `save` wrote; refuses anything else, and files of a newer format, by name."""
-        header, arrays = read_container(path, _FORMAT, _VERSION)
-        return cls(
-            SCORES[header["score"].pop("name")](**header["score"]),
-            STRATEGIES[header["strategy"].pop("name")](**header["strategy"]),
-            Vocabulary.declare(header["classes"]),
-            Evidence.from_arrays({k.removeprefix("evidence."): v for k, v in arrays.items() if "." in k}),
-            Setting(**header["setting"] | {"miss_rate": Fraction(header["setting"]["miss_rate"])}),
-            header["seed"],
-            arrays.get("assume", header["assume"]),
-            None if header["categories"] is None else Vocabulary.declare(header["categories"]),
-            arrays.get("category"),
-        )
-
-    def _header(self) -> dict[str, Any]:
-        for labels in (self.vocabulary, self.categories):
-            if labels is not None and labels.classes.dtype == object:
-                raise ValueError("save: labels must be strings, or numbers, all of one kind, to be written.")
-        return {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "setwise": __version__,
-            "score": _named(self.score, SCORES),
-            "strategy": _named(self.strategy, STRATEGIES),
-            "classes": self.classes.tolist(),
-            "setting": {**asdict(self.setting), "miss_rate": str(self.setting.miss_rate)},
-            "seed": self.seed,
-            "assume": self.assume if isinstance(self.assume, str) else None,
-            "categories": None if self.categories is None else self.categories.classes.tolist(),
-        }
+        return cls(**read_parts(path))
 
     def __repr__(self) -> str:
         parts = f", {len(self.rules)} categories" if self.categories is not None else ""
@@ -418,11 +382,3 @@ def _fill_empty(mask: Bools, matrix: Floats, own: Bools | None) -> None:
     empty = np.flatnonzero(~mask.any(axis=1))
     allowed = matrix[empty] if own is None else np.where(own[empty], matrix[empty], -1)
     mask[empty, allowed.argmax(axis=1)] = True
-
-
-def _named(thing: Any, registry: dict[str, Any]) -> dict[str, Any]:
-    """Name and parameters of a score or strategy, for the header of a file."""
-    name = next((name for name, kind in registry.items() if kind is type(thing)), None)
-    if name is None:
-        raise ValueError(f"save: {thing!r} is not one of setwise's own, so no file can name it.")
-    return {"name": name, **asdict(thing)}

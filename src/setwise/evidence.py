@@ -5,14 +5,12 @@ Evidence is all that a strategy sees. It is frozen, can be merged, split by rows
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Floats, Ints, blocks
+from setwise._arrays import Array, Bools, Floats, Ints, blocks, take_rows
 from setwise.labels import LabelSets
 from setwise.scores import Score
 from setwise.vocabulary import MISSING
@@ -70,11 +68,11 @@ class Evidence:
         """Whether every row has exactly one candidate: ordinary labels."""
         return bool((self.sizes == 1).all())
 
-    def rows(self, chosen: Array) -> Evidence:
-        """The evidence of some rows."""
+    def rows(self, chosen: Ints) -> Evidence:
+        """The evidence of some rows, by their positions."""
         taken = {name: value[chosen] for name, value in self.to_arrays().items() if name != "every"}
         if self.every is not None:
-            taken["every"] = self.every[np.repeat(_as_mask(chosen, self.n), self.sizes)]
+            taken["every"] = self.every[take_rows(self.sizes, chosen)]
         return Evidence(**taken)
 
     def merge(self, other: Evidence) -> Evidence:
@@ -88,11 +86,6 @@ class Evidence:
         """The columns that are there, by name."""
         held = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in held.items() if value is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> Evidence:
-        """The reverse of `to_arrays`."""
-        return cls(**arrays)
 
     def weighted(self, weight: Floats | None) -> Evidence:
         """The same evidence under other weights."""
@@ -167,9 +160,3 @@ def _first_equal(values: Floats, wanted: Floats, rows: Ints, indices: Ints) -> I
     labels = np.empty(len(wanted), dtype=np.intp)
     labels[rows[found]] = indices[found]  # written from the back: the first of equals stays
     return labels
-
-
-def _as_mask(chosen: Any, n: int) -> Bools:
-    mask = np.zeros(n, dtype=bool)
-    mask[chosen] = True
-    return mask

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import label_sources
-from setwise._arrays import Array, Bools, Ints, count_true, frozen
-from setwise.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
+from setwise._arrays import Array, Bools, Ints, compress, count_true, frozen, take_rows
+from setwise.vocabulary import Vocabulary, label_vector, missing_labels
 
 Missing = Literal["error", "full", "empty"]
 _HUGE = 2**31  # cells of a mask that __array__ still makes without being asked by name
@@ -143,9 +143,8 @@ class LabelSets:
         [['cat'], ['cat', 'dog', 'owl']]
         """
         n, rows, annotators, labels = label_sources.annotator_votes(table)
-        vocabulary = _vocabulary(classes, labels)
-        codes = vocabulary.encode(labels)
-        _refuse_unknown(codes, rows, labels, vocabulary)
+        vocabulary = Vocabulary.of(classes, labels)
+        codes = vocabulary.require(labels, rows)
         rows, codes = label_sources.elect(rows, annotators, codes, len(vocabulary), rule)
         sizes = np.bincount(rows, minlength=n)
         return cls._from_codes(vocabulary, codes, sizes, sizes == 0, missing)
@@ -170,7 +169,7 @@ class LabelSets:
         for i, node in enumerate(nodes):
             if node not in leaves:
                 raise ValueError(f"nodes: row {i}, {node!r}, is not in the tree; add it or correct its name.")
-        vocabulary = _vocabulary(classes, [node for node, below in leaves.items() if below == [node]])
+        vocabulary = Vocabulary.of(classes, [node for node, below in leaves.items() if below == [node]])
         below = [leaves[node] for node in nodes]
         labels, sizes, absent = label_sources.flatten(below, "nodes")
         return cls._from_flat(labels, sizes, absent, vocabulary, "error")
@@ -240,7 +239,10 @@ class LabelSets:
     @cached_property
     def rows(self) -> tuple[Ints, Ints]:
         """Compressed rows `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
-        return self._rows if self._rows is not None else _compress(self._mask, self.sizes)  # type: ignore[arg-type]
+        if self._rows is not None or self._mask is None:
+            return self._rows or (np.zeros(1, np.int64), np.zeros(0, np.int32))
+        indptr, indices = compress(self._mask)
+        return frozen(indptr), frozen(indices)
 
     def to_mask(self) -> Bools:
         """The (n, K) boolean mask, read-only."""
@@ -265,9 +267,10 @@ class LabelSets:
         import pyarrow as pa  # noqa: PLC0415 - optional, and heavy
 
         indptr, indices = self.rows
-        return pa.ListArray.from_arrays(
-            pa.array(indptr.astype(np.int32)), pa.array(self.classes.tolist()).take(pa.array(indices))
-        )
+        small = len(indices) < 2**31
+        kind, offsets = (pa.ListArray, np.int32) if small else (pa.LargeListArray, np.int64)
+        labels = pa.array(self.classes.tolist()).take(pa.array(indices))
+        return kind.from_arrays(pa.array(indptr.astype(offsets)), labels)
 
     def to_frame(self) -> Any:
         """A pandas frame with one row an example: its labels as a list, and how many."""
@@ -354,11 +357,9 @@ class LabelSets:
         chosen = np.arange(self._n)[key if isinstance(key, (slice, list)) else np.asarray(key)]
         if self._mask is not None:
             return LabelSets(self.vocabulary, len(chosen), _mask=frozen(self._mask[chosen]))
-        indptr, indices = self.rows
-        sizes = self.sizes[chosen]
-        bounds = np.concatenate([[0], np.cumsum(sizes)])
-        positions = np.arange(bounds[-1]) + np.repeat(indptr[chosen] - bounds[:-1], sizes)
-        return LabelSets(self.vocabulary, len(chosen), _rows=(frozen(bounds), frozen(indices[positions])))
+        indptr = np.concatenate([[0], np.cumsum(self.sizes[chosen])])
+        indices = self.rows[1][take_rows(self.sizes, chosen)]
+        return LabelSets(self.vocabulary, len(chosen), _rows=(frozen(indptr), frozen(indices)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if self._mask is None and self._n * self.n_classes > _HUGE:
@@ -393,10 +394,8 @@ class LabelSets:
         classes: Vocabulary | Iterable[Hashable] | None,
         missing: Missing,
     ) -> LabelSets:
-        vocabulary = _vocabulary(classes, labels)
-        codes = vocabulary.encode(labels)
-        if (codes < 0).any():
-            _refuse_unknown(codes, np.repeat(np.arange(len(sizes)), sizes), labels, vocabulary)
+        vocabulary = Vocabulary.of(classes, labels)
+        codes = vocabulary.require(labels, np.repeat(np.arange(len(sizes)), sizes))
         return cls._from_codes(vocabulary, codes, sizes, absent, missing)
 
     @classmethod
@@ -454,9 +453,10 @@ class LabelSets:
         """The same sets by label over another vocabulary, which must hold every label that occurs."""
         if self.vocabulary.same_order(vocabulary):
             return LabelSets(vocabulary, self._n, self._rows, self._mask)
-        codes = self.vocabulary.into(vocabulary)[self.rows[1]]
-        rows = np.repeat(np.arange(self._n), self.sizes)
-        _refuse_unknown(codes, rows, self.classes[self.rows[1]], vocabulary)
+        positions = vocabulary.encode(self.classes)
+        codes = positions[self.rows[1]]
+        if (codes < 0).any():
+            vocabulary.require(self.classes[self.rows[1]], np.repeat(np.arange(self._n), self.sizes))
         return self._from_codes(vocabulary, codes, self.sizes, np.zeros(self._n, bool), "empty")
 
     def _aligned(self, other: LabelSets) -> LabelSets:
@@ -470,39 +470,3 @@ class LabelSets:
                 "bring both to one vocabulary with with_classes()."
             )
         return other.recoded(self.vocabulary)
-
-
-def _vocabulary(classes: Vocabulary | Iterable[Hashable] | None, labels: Sequence[Any] | Array) -> Vocabulary:
-    if classes is None:
-        return Vocabulary.infer(labels)
-    return classes if isinstance(classes, Vocabulary) else Vocabulary.declare(classes)
-
-
-def _refuse_unknown(
-    codes: Ints,
-    rows: Ints,
-    labels: Sequence[Any] | Array,
-    vocabulary: Vocabulary,
-) -> None:
-    if (codes >= 0).all():
-        return
-    first = int(np.flatnonzero(codes < 0)[0])
-    if codes[first] == UNKNOWN:
-        label = labels[first].item() if isinstance(labels[first], np.generic) else labels[first]
-        raise ValueError(
-            f"row {int(rows[first])}: {label!r} is not among the {len(vocabulary)} classes; "
-            "add it to classes, or correct the label."
-        )
-    raise ValueError(f"row {int(rows[first])}: a label is missing (None or NaN); remove it from the set.")
-
-
-def _compress(mask: Bools, sizes: Ints) -> tuple[Ints, Ints]:
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    k = mask.shape[1]
-    indices = np.empty(indptr[-1], dtype=np.int32)
-    step = max(1, 2**24 // max(k, 1))  # rows a block: the flat positions of one block stay small
-    for start in range(0, len(mask), step):
-        stop = min(start + step, len(mask))
-        flat = np.flatnonzero(mask[start:stop])
-        indices[indptr[start] : indptr[stop]] = flat - np.repeat(np.arange(stop - start) * k, sizes[start:stop])
-    return frozen(indptr), frozen(indices)

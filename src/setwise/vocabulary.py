@@ -57,6 +57,13 @@ class Vocabulary:
             ordered = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
         return cls(_label_array(ordered), declared=False)
 
+    @classmethod
+    def of(cls, classes: Vocabulary | Iterable[Hashable] | None, labels: Sequence[Any] | Array) -> Vocabulary:
+        """The vocabulary that was stated, or the one inferred from the labels where none was."""
+        if classes is None:
+            return cls.infer(labels)
+        return classes if isinstance(classes, Vocabulary) else cls.declare(classes)
+
     def __len__(self) -> int:
         return len(self.classes)
 
@@ -86,6 +93,20 @@ class Vocabulary:
         codes[missing] = MISSING
         return codes
 
+    def require(self, labels: Sequence[Any] | Array, rows: Ints) -> Ints:
+        """As `encode`, but an unknown or missing label is an error that names its row."""
+        codes = self.encode(labels)
+        if (codes >= 0).all():
+            return codes
+        first = int(np.flatnonzero(codes < 0)[0])
+        row, label = int(rows[first]), labels[first]
+        if codes[first] == MISSING:
+            raise ValueError(f"row {row}: a label is missing (None or NaN); remove it from the set.")
+        plain = label.item() if isinstance(label, np.generic) else label
+        raise ValueError(
+            f"row {row}: {plain!r} is not among the {len(self)} classes; add it to classes, or correct the label."
+        )
+
     def same_labels(self, other: Vocabulary) -> bool:
         """Whether both hold the same labels, in whatever order."""
         return self is other or self._index.keys() == other._index.keys()
@@ -93,10 +114,6 @@ class Vocabulary:
     def same_order(self, other: Vocabulary) -> bool:
         """Whether both hold the same labels in the same order."""
         return self is other or self.classes.tolist() == other.classes.tolist()
-
-    def into(self, other: Vocabulary) -> Ints:
-        """For each of our positions the position of that label in `other`, `UNKNOWN` where it has none."""
-        return other.encode(self.classes)
 
 
 def is_missing(value: Any) -> bool:

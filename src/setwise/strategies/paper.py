@@ -169,8 +169,8 @@ class Mixture:
         return (rule.rho_claim(level, "the mixture of its extreme candidates"),)
 
     def _tuned(self, evidence: Evidence, setting: Setting) -> Rule:
-        checked = evidence.rows(evidence.verified)
-        rest = evidence.rows(~evidence.verified)
+        checked = evidence.rows(np.flatnonzero(evidence.verified))
+        rest = evidence.rows(np.flatnonzero(~evidence.verified))
         grid = np.linspace(0.1, 1.0, 10)
         level, m, share = as_level(self.tune_for), checked.n, self.delta / len(grid)
         needed = next(k for k in range(1, 10**7) if (k + 1) * (level + Fraction(upper_bound(0, k, share))) <= k)

@@ -27,6 +27,9 @@ SAME_WITH_CANDIDATES = Premise(
     "new examples and their candidates come from the same source as these", "not knowable here"
 )
 SAME_CANDIDATES = Premise("candidates arise for new examples as they did here", "not knowable here")
+WEIGHTED_SOURCE = Premise(
+    "new examples differ from these only in how often each kind occurs, by the weights given", "declared by you"
+)
 RANDOM_CHECKS = Premise("the verified rows were chosen at random", "declared by you")
 
 
@@ -99,9 +102,7 @@ class Rule:
 
     def claim(self, level: Fraction) -> Guarantee:
         """What may be said about the sets at this level, and what it rests on."""
-        premises = [self.source]
-        if self.weight is not None:
-            premises.append(Premise("the weights are how much likelier new examples are", "declared by you"))
+        premises = [self.source if self.weight is None else WEIGHTED_SOURCE]
         if self.setting.dropped:
             detail = f"{self.setting.dropped:,} dropped"
             premises.append(Premise("rows without candidates are missing at random", "declared by you", detail))
@@ -188,8 +189,7 @@ class Rule:
         return self.given.format(low=low, high=high)
 
     def _shortage(self, level: Fraction) -> tuple[str, ...]:
-        run = level + self.slack
-        if rank(self.n, run) <= self.n:
+        if self.weight is not None or rank(self.n, level + self.slack) <= self.n:
             return ()
         return (f"Every label is in every set: {shortage(self.n, level, self.slack)}.",)
 
