@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -170,7 +171,7 @@ def test_categories_are_calibrated_for_themselves(rows, rng):
 def test_an_unseen_category_gets_all_labels_and_a_warning(rows):
     p, mask, q = rows
     calibration = conformalize(p, mask, by=["a"] * 300)
-    with pytest.warns(SmallCalibrationWarning, match="80 rows are of categories without"):
+    with pytest.warns(SmallCalibrationWarning, match="80 rows of categories without"):
         assert calibration.predict_set(q, by=["b"] * 80).to_mask().all()
     assert (calibration.predict_p(q, by=["b"] * 80) == 1).all()
 
@@ -192,9 +193,9 @@ def test_categories_must_be_given_on_both_sides(rows):
 def test_equal_weights_change_nothing(strategy, rows):
     p, mask, q = rows
     plain = conformalize(p, mask, strategy)
-    for weight in (1.0, 4.0):
+    for weight in (1.0, 4.0, 0.1, 0.3, 1 / 3):
         weighted = conformalize(p, mask, strategy, sample_weight=np.full(300, weight))
-        for level in (0.3, 0.57, 0.7, 0.9, 0.99):
+        for level in (0.3, 0.5, 0.57, 0.7, 0.8, 0.9, 0.99):
             assert weighted.threshold(level, sample_weight=weight) == plain.threshold(level)
         new = np.full(80, weight)
         assert weighted.predict_set(q, sample_weight=new) == plain.predict_set(q)
@@ -209,6 +210,20 @@ def test_the_weighted_threshold_is_the_smallest_t_with_enough_weight(rows, rng):
     for t, own in zip(found, new, strict=True):
         reached = [v for v in np.sort(e) if w[e <= v].sum() >= 0.9 * (w.sum() + own) - 1e-12]
         assert np.isclose(t, min(reached, default=np.inf))
+
+
+@pytest.mark.parametrize(("n", "rate", "level"), [(9, 0.2, 0.7), (19, 0.1, 0.7), (49, 0.1, 0.7), (99, 0.03, 0.9)])
+def test_p_values_and_sets_agree_with_a_miss_rate_and_with_weights(n, rate, level, rng):
+    p, q = simplex(rng, n, 3), simplex(rng, 300, 3)
+    mask = candidates_from(rng, labels_from(rng, p), 3)
+    epsilon = float(1 - Fraction(str(level)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SmallCalibrationWarning)
+        calibration = conformalize(p, mask, "max", miss_rate=rate)
+        assert np.array_equal(calibration.predict_set(q, level).to_mask(), calibration.predict_p(q) > epsilon)
+        weighted, new = conformalize(p, mask, sample_weight=np.full(n, 0.1)), {"sample_weight": np.full(300, 0.1)}
+        sets = weighted.predict_set(q, level, **new).to_mask()
+        assert np.array_equal(sets, weighted.predict_p(q, **new) > epsilon)
 
 
 def test_a_heavy_new_row_gets_all_labels(rows):
@@ -228,8 +243,16 @@ def test_weighted_calibration_says_what_it_cannot_answer(rows):
         calibration.predict_set(q)
     with pytest.raises(ValueError, match="bracket"):
         calibration.bracket()
-    with pytest.raises(ValueError, match="calibrated without weights"):
-        conformalize(p, mask).predict_set(q, sample_weight=np.ones(80))
+    for ask in (
+        lambda c: c.predict_set(q, sample_weight=np.ones(80)),
+        lambda c: c.threshold(0.9, sample_weight=1.0),
+    ):
+        with pytest.raises(ValueError, match="calibrated without weights"):
+            ask(conformalize(p, mask))
+    few = conformalize(p[:5], mask[:5], sample_weight=np.ones(5))
+    with pytest.warns(SmallCalibrationWarning, match="weight of the 5 calibration rows is too small"):
+        assert few.predict_set(q, sample_weight=np.ones(80)).to_mask().all()
+    assert "too small for this level" in str(few.guarantee())
     assert "by the weights given" in str(calibration.guarantee())
 
 
@@ -292,7 +315,7 @@ def test_rows_without_candidates_follow_the_rule_asked_for(rows):
     alone = conformalize(p[kept], mask[kept], "mean", "aps", by=by[kept], sample_weight=w[kept], random_state=0)
     new = {"by": np.zeros(80, int), "sample_weight": np.ones(80)}
     assert dropped.predict_set(q, **new) == alone.predict_set(q, **new)
-    assert "missing at random (declared by you: 2 dropped)" in str(dropped.guarantee()[0])
+    assert "its label (declared by you: 2 dropped)" in str(dropped.guarantee()[0])
     with pytest.raises(ValueError, match="every row is empty"):
         conformalize(p, np.zeros_like(mask), missing="drop")
     with pytest.raises(ValueError, match="missing: 'ignore'"):
@@ -337,6 +360,46 @@ def test_an_assumption_is_recorded_and_not_silently_used(assume, rows, tmp_path)
     assert "does not use it" in str(calibration.guarantee())
     calibration.save(tmp_path / "cal")
     assert np.array_equal(Calibration.load(tmp_path / "cal").assume, assume)
+
+
+def test_frames_go_by_the_names_of_their_columns(rows):
+    p, mask, q = rows
+    names = ["d", "b", "c", "a"]
+    sets = LabelSets.from_mask(mask, classes=names)
+    expected = conformalize(p, sets).predict_set(q)
+    frame, new = pd.DataFrame(p, columns=names), pd.DataFrame(q, columns=names)[["a", "b", "c", "d"]]
+    for candidates in (sets, sets.to_lists(), pd.DataFrame(mask, columns=names)[["b", "a", "d", "c"]]):
+        calibration = conformalize(frame, candidates)
+        assert calibration.predict_set(new) == expected
+        assert calibration.predict_set(q if calibration.classes.tolist() == names else new) == expected
+    assert conformalize(frame[["a", "b", "c", "d"]], sets).predict_set(pl.DataFrame(new)) == expected
+    with pytest.raises(ValueError, match="'z' is none"):
+        conformalize(frame, sets).predict_set(new.rename(columns={"a": "z"}))
+    assert conformalize(frame, mask).predict_set(q).to_mask().tolist() == expected.to_mask().tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"candidates": None}, TypeError, "candidates: expected one set of labels a row"),
+        ({"candidates": 5}, TypeError, "candidates"),
+        ({"candidates": np.ones((300, 4, 1), bool)}, ValueError, "candidates: .*shape"),
+        ({"candidates": [[0, 7]] * 300}, ValueError, "candidates: row 0: 7 is not among"),
+        ({"by": 5}, TypeError, "by: expected one label a row"),
+        ({"verified": 3}, TypeError, "verified: expected one label a row"),
+        ({"verified": [[0]] * 300}, TypeError, r"verified: row 0 is \[0\], not one label"),
+        ({"classes": 3}, TypeError, "classes: expected the labels in order"),
+        ({"classes": "abcd"}, TypeError, "classes: expected the labels in order"),
+        ({"classes": [[0], [1], [2], [3]]}, TypeError, "classes: labels must be hashable"),
+        ({"sample_weight": ["a"] * 300}, TypeError, "sample_weight"),
+        ({"assume": [["a"]]}, TypeError, "assume"),
+        ({"row_ids": [1]}, ValueError, "row_ids"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(change, error, message, rows):
+    p, mask, _ = rows
+    with pytest.raises(error, match=message):
+        conformalize(**{"probabilities": p, "candidates": mask} | change)
 
 
 @pytest.mark.parametrize(
@@ -432,6 +495,19 @@ def test_categories_and_weights_are_saved(rows, tmp_path):
     calibration.save(tmp_path / "cal")
     new = {"by": np.arange(80) % 3, "sample_weight": np.ones(80)}
     assert Calibration.load(tmp_path / "cal").predict_set(q, **new) == calibration.predict_set(q, **new)
+
+
+def test_parameters_of_any_numeric_type_are_saved_and_others_may_read_the_file(rows, tmp_path):
+    p, mask, _ = rows
+    for strategy, score in (
+        (Mixture(mu=np.float32(0.3)), RAPS(penalty=np.float32(0.1))),
+        (Mixture(mu=Fraction(1, 3)), "lac"),
+    ):
+        calibration = conformalize(p, mask, strategy, score, random_state=0)
+        calibration.save(tmp_path / "cal")
+        assert Calibration.load(tmp_path / "cal").threshold() == pytest.approx(calibration.threshold())
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "cal").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 def test_the_file_holds_no_pickle_and_says_what_it_is(rows, tmp_path):

@@ -53,6 +53,41 @@ def test_rows_without_labels_become_empty_for_the_caller_to_judge():
     assert as_candidates(np.array([0.0, np.nan]), 2).sizes.tolist() == [1, 0]
 
 
+class Tensor:
+    """Anything that numpy can read, such as a torch tensor."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __iter__(self):
+        raise AssertionError("not to be read item by item")
+
+
+def test_tensors_are_read_as_arrays():
+    assert as_candidates(Tensor(MASK), 3).to_mask().tolist() == MASK.tolist()
+    assert as_candidates(Tensor([2, 0]), 3).to_lists() == [[2], [0]]
+
+
+def test_masks_without_names_take_the_names_declared():
+    for value in (MASK, scipy.sparse.csr_array(MASK), pd.DataFrame(MASK), LabelSets.from_mask(MASK)):
+        made = as_candidates(value, 3, classes=["x", "y", "z"])
+        assert made.to_lists() == [["x", "y"], ["z"]]
+
+
+def test_rows_of_zeros_and_ones_are_not_taken_for_lists_of_labels():
+    with pytest.raises(ValueError, match="look like a mask; use LabelSets.from_mask"):
+        as_candidates([[1, 0, 0], [0, 1, 0]], 3)
+
+
+def test_rows_may_be_generators_but_not_mappings():
+    assert as_candidates([range(2), (i for i in [2])], 3).to_lists() == [[0, 1], [2]]
+    with pytest.raises(TypeError, match="row 0 is"):
+        as_candidates([{0: 0.4, 1: 0.6}], 3)
+
+
 def test_an_undeclared_vocabulary_meeting_columns_is_an_error():
     for value in ([["b", "a"]], ["b"], LabelSets.from_lists([["a"]]), [[0.5]]):
         with pytest.raises(ValueError, match="classes="):

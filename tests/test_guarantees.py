@@ -20,8 +20,8 @@ def test_a_guarantee_reads_as_a_short_paragraph(rng):
         "contains all of its candidate labels with probability at least 0.90 (Theorem 1).\n"
         "Rests on: new examples come from the same source as these (not knowable here); the true label is "
         "always a candidate (declared by you: miss rate 0).\n"
-        "Given this calibration set, the chance of containing all candidates is between 0.892 and 0.907 in "
-        "95 of 100 cases; for the true label that is a floor.\n"
+        "Given this calibration set of independent rows, the chance of containing all candidates (for the true "
+        "label a floor) is between 0.892 and 0.907 in 95 of 100 cases.\n"
         "Smaller sets: verified labels could justify Mixture(mu='verified')."
     )
 

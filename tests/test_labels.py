@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 
 from setwise import LabelSets
+from setwise.candidates import as_candidates
 
 LABELS = ["ant", "bee", "cat", "dog", "eel"]
 row_sets = st.lists(st.sets(st.sampled_from(LABELS)), min_size=0, max_size=12)
@@ -189,6 +190,10 @@ def test_from_mask_takes_frames_and_sparse_matrices_and_refuses_other_numbers():
     assert LabelSets.from_mask(scipy.sparse.csr_array(np.array(mask)), classes=["a", "b"]) == expected
     with pytest.raises(ValueError, match="row 1 holds"):
         LabelSets.from_mask([[0, 1], [2, 0]])
+    wide = scipy.sparse.csr_array((2, 10**9), dtype=bool)  # never made dense
+    assert LabelSets._from_sparse(wide[:, :5], None).sizes.tolist() == [0, 0]
+    with pytest.raises(ValueError, match="holds 2"):
+        LabelSets.from_mask(scipy.sparse.csr_array([[2, 0]]))
     with pytest.raises(ValueError, match="3 labels for a mask of 2 columns"):
         LabelSets.from_mask(mask, classes=["a", "b", "c"])
     with pytest.raises(ValueError, match="shape"):
@@ -260,7 +265,7 @@ def test_a_node_stands_for_the_leaves_below_it():
 def test_top_k_by_number_and_by_mass():
     p = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]
     assert LabelSets.from_top_k(p, k=2).to_lists() == [[0, 1], [0, 2]]
-    assert LabelSets.from_top_k(p, mass=0.75, classes="abc").to_lists() == [["a", "b"], ["c"]]
+    assert LabelSets.from_top_k(p, mass=0.75, classes=["a", "b", "c"]).to_lists() == [["a", "b"], ["c"]]
     for bad in ({}, {"k": 1, "mass": 0.5}, {"k": 4}, {"mass": 1.5}):
         with pytest.raises(ValueError, match="k|mass"):
             LabelSets.from_top_k(p, **bad)
@@ -282,6 +287,29 @@ def test_to_frame_has_labels_and_size():
     frame = LabelSets.from_lists([["b", "a"], []], classes=["a", "b"]).to_frame()
     assert frame["labels"].tolist() == [["a", "b"], []]
     assert frame["size"].tolist() == [2, 0]
+
+
+def test_every_label_of_an_inferred_vocabulary_cannot_be_stretched_over_more_classes():
+    """Otherwise the truth could silently leave the candidate sets."""
+    for sets in (
+        LabelSets.from_complementary([0, 1]),
+        LabelSets.from_lists([[0], [1], None], missing="full"),
+        LabelSets.from_lists([[0], [1], []]).filled(),
+        LabelSets.from_annotators([[0], [1], [None]], missing="full"),
+    ):
+        assert sets.with_classes([1, 0]).sizes.tolist() == sets.sizes.tolist()
+        for relative in (sets, sets[:2], sets | sets, sets & sets):
+            with pytest.raises(ValueError, match="pass classes="):
+                relative.with_classes([0, 1, 2])
+            with pytest.raises(ValueError, match="candidates: sets that mean 'every label'"):
+                as_candidates(relative, 3)
+    assert LabelSets.from_complementary([0, 1], classes=range(3)).sizes.tolist() == [2, 2]
+
+
+def test_a_label_vector_goes_round():
+    assert LabelSets.from_labels(["b", "a"]).to_labels().tolist() == ["b", "a"]
+    with pytest.raises(ValueError, match="row 1 has 0 labels"):
+        LabelSets.from_lists([["a"], []]).to_labels()
 
 
 def test_filled_makes_empty_rows_full():

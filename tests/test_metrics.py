@@ -70,6 +70,17 @@ def test_bad_arguments_are_named(arguments, message):
         evaluate(SETS, **arguments)
 
 
+def test_truth_may_come_as_label_sets_of_singletons():
+    assert evaluate(SETS, LabelSets.from_labels(Y))["coverage"] == 0.6
+    with pytest.raises(ValueError, match="not a label vector"):
+        evaluate(SETS, SETS)
+
+
+def test_candidates_are_evaluated_by_category_too():
+    result = evaluate(SETS, candidates=[["a"], ["a"], ["c"], ["b"], ["a"]], by=["x", "x", "x", "y", "y"])
+    assert result["candidates_by_category"]["y"]["all_candidates_rate"] == 0.5
+
+
 def test_nothing_to_evaluate_is_an_error():
     with pytest.raises(ValueError, match="no rows"):
         evaluate(SETS[:0], [])

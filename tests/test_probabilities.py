@@ -57,6 +57,16 @@ def test_the_first_bad_row_is_named_with_a_remedy(row, message):
             as_probabilities(values.astype(dtype))
 
 
+def test_rows_on_the_border_of_the_tolerance_never_break_the_check(rng):
+    for total in (0.99, 1.01):
+        for _ in range(300):
+            values = rng.dirichlet(np.ones(3), 20).astype(np.float32) * np.float32(total)
+            assert as_probabilities(values) is values
+    as_probabilities([[0.33, 0.33, 0.33]])
+    with pytest.raises(ValueError, match="row 0 sums to 0.98"):
+        as_probabilities([[0.33, 0.33, 0.32]])
+
+
 def test_the_unit_domain_asks_for_the_unit_interval_only():
     as_probabilities([[0.9, 0.8], [0.0, 0.1]], "unit")
     with pytest.raises(ValueError, match="row 1 .* outside"):

@@ -146,7 +146,16 @@ def test_scores_by_name_or_object():
             as_score(bad)
 
 
-@pytest.mark.parametrize("make", [lambda: RAPS(penalty=-1), lambda: RAPS(free_ranks=-1), lambda: SAPS(weight=0)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RAPS(penalty=-1),
+        lambda: RAPS(penalty=float("nan")),
+        lambda: RAPS(free_ranks=-1),
+        lambda: SAPS(weight=0),
+        lambda: SAPS(weight=float("nan")),
+    ],
+)
 def test_senseless_parameters_are_refused(make):
     with pytest.raises(ValueError, match="RAPS|SAPS"):
         make()

@@ -30,9 +30,8 @@ def count_true(mask: Bools) -> Ints:
     return counts
 
 
-def compress(mask: Bools) -> tuple[Ints, Ints]:
+def compress(mask: Bools, sizes: Ints) -> tuple[Ints, Ints]:
     """A mask as `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
-    sizes = count_true(mask)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     indices = np.empty(indptr[-1], dtype=np.int32)
     for block in blocks(mask):

@@ -13,18 +13,17 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
-from setwise.candidates import as_candidates
 from setwise.calibration_file import read_parts, write_parts
+from setwise.candidates import as_candidates, read_sets
 from setwise.evidence import Evidence, gather
 from setwise.guarantees import Guarantee
 from setwise.inputs import assumption, categories, present_rows, verified_codes, weights
 from setwise.labels import LabelSets
 from setwise.noise import draw_seed, uniforms
-from setwise.probabilities import as_probabilities
-from setwise.ranks import as_fraction, as_level, dkw_band, rank
+from setwise.probabilities import as_probabilities, column_names
+from setwise.ranks import as_fraction, as_level, dkw_band
 from setwise.scores import Score, as_score
 from setwise.strategies import Rule, Setting, Strategy, as_strategy
-from setwise.strategies.rules import shortage
 from setwise.vocabulary import UNKNOWN, Vocabulary
 
 _T = TypeVar("_T")
@@ -68,9 +67,10 @@ def conformalize(
     by
         A category per row; each category is calibrated for itself (Mondrian), and promised for itself.
     verified
-        The true label where somebody checked, None or NaN elsewhere.
+        The true label where somebody checked, None or NaN elsewhere. Passing it declares that the rows to
+        check were chosen at random.
     miss_rate
-        How often the true label may be absent from a candidate set.
+        How often the true label may be absent from a candidate set (with weights: among new examples).
     assume
         What you declare about how candidates arise: ``"nothing"``, ``"uniform"`` or an inclusion matrix.
     sample_weight
@@ -81,7 +81,7 @@ def conformalize(
         Seeds that noise; None draws a seed and keeps it.
     missing
         Rows without candidates: ``"error"``, ``"full"`` (every label, always valid), or ``"drop"`` (valid if
-        they are missing at random, which then stands among the premises).
+        whether a row lacks candidates has nothing to do with it, which then stands among the premises).
 
     Examples
     --------
@@ -94,16 +94,22 @@ def conformalize(
     [[0]]
     """
     the_score, the_strategy = as_score(score), as_strategy(strategy)
+    rate = as_fraction(miss_rate, "miss_rate")
+    if not 0 <= rate < 1:
+        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
     matrix = as_probabilities(probabilities, the_score.domain)
     n, k = matrix.shape
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
-    sets = as_candidates(candidates, k, classes)
+    declared_assumption = assumption(assume, k)
+    sets = _on_columns_of(probabilities, candidates, k, classes)
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
+    if column_names(probabilities) is not None:
+        matrix = as_probabilities(probabilities, the_score.domain, k, classes=sets.classes)
     sets, kept = present_rows(sets, missing)
     seed = draw_seed(random_state)
-    u = uniforms(matrix, seed, row_ids) if the_score.randomized else None
+    u = uniforms(matrix, seed, row_ids) if the_score.randomized or row_ids is not None else None
     checked = verified_codes(verified, sets.vocabulary, n)
     weight = weights(sample_weight, n)
     category = None if by is None else categories(by, n)
@@ -113,11 +119,10 @@ def conformalize(
         checked = None if checked is None else checked[kept]
         weight = None if weight is None else weight[kept]
         category = None if category is None else category[kept]
-    rate = as_fraction(miss_rate, "miss_rate")
-    if not 0 <= rate < 1:
-        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
     evidence = gather(the_score, matrix, sets, u=u, every=the_strategy.every, verified=checked)
-    setting = Setting(the_score.name, k, rate, n - len(sets))
+    plain = the_strategy.every and the_score.name == "lac" and the_score.domain == "simplex"
+    largest = float(matrix.sum(axis=1, dtype=np.float64).max()) if plain else None
+    setting = Setting(the_score.name, k, rate, n - len(sets), largest, sets.single)
     known = None if category is None else Vocabulary.infer(category)
     return Calibration(
         the_score,
@@ -126,10 +131,21 @@ def conformalize(
         evidence.weighted(weight),
         setting,
         seed,
-        assumption(assume, k),
+        declared_assumption,
         known,
         None if category is None or known is None else frozen(known.encode(category)),
     )
+
+
+def _on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Iterable[Hashable] | None) -> LabelSets:
+    """The candidates on the columns of the probabilities; a frame's column names declare the classes."""
+    names = column_names(probabilities)
+    if classes is None and names is not None and len(set(names)) == k:
+        read = read_sets(candidates)
+        if not read.vocabulary.declared and not read.vocabulary.holds_numbers:
+            return as_candidates(read, k, names)
+        candidates = read
+    return as_candidates(candidates, k, classes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,10 +194,11 @@ class Calibration:
                 "threshold: calibrated with sample_weight, the threshold depends on the weight of the new "
                 "row; pass sample_weight=… (one number, or one a row)."
             )
+        self._check_weighted(sample_weight)
+        weight = None if sample_weight is None else weights(np.atleast_1d(sample_weight), None)
 
         def answer(level: Fraction) -> Any:
             self._warn_if_short(level)
-            weight = None if sample_weight is None else weights(np.atleast_1d(sample_weight), None)
             found = [rule.threshold(level, weight) + self.score.offset for rule in self.rules]
             if sample_weight is not None and np.ndim(sample_weight) == 0:
                 found = [float(t[0]) for t in found]  # type: ignore[index]
@@ -202,7 +219,8 @@ class Calibration:
     ) -> Any:
         """The prediction sets of new rows, as `LabelSets`.
 
-        Where new rows come with `candidates` of their own the answer is the part of the set inside them.
+        Where new rows come with `candidates` of their own the answer is the part of the set inside them, which
+        keeps the promise if these candidates hold the truth.
         ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
         """
         matrix, weight, codes = self._new_rows(probabilities, by, sample_weight)
@@ -267,8 +285,7 @@ class Calibration:
         largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
         and the miss rate η. It needs independent rows and no true label.
         """
-        if not 0 < delta < 1:
-            raise ValueError(f"delta: {delta} is not between 0 and 1.")
+        as_level(delta, "delta")
         if self.evidence.weight is not None:
             raise ValueError("bracket: not available for weighted rows.")
 
@@ -308,26 +325,32 @@ class Calibration:
     def _new_rows(
         self, probabilities: Any, by: Any, sample_weight: Any
     ) -> tuple[Floats, Floats | None, Ints | None]:
-        matrix = as_probabilities(probabilities, self.score.domain, len(self.vocabulary))
+        matrix = as_probabilities(
+            probabilities, self.score.domain, len(self.vocabulary), classes=self.vocabulary.classes
+        )
         if (by is None) != (self.categories is None):
             raise ValueError(
                 "by: calibrated by category, so new rows need theirs too; pass by=…"
                 if by is None
                 else "by: calibrated without categories; pass by to conformalize first."
             )
+        self._check_weighted(sample_weight)
+        codes = None
+        if by is not None and self.categories is not None:
+            codes = self.categories.encode(categories(by, len(matrix)))
+        return matrix, weights(sample_weight, len(matrix)), codes
+
+    def _check_weighted(self, sample_weight: Any) -> None:
         if (sample_weight is None) != (self.evidence.weight is None):
             raise ValueError(
                 "sample_weight: calibrated with weights, so new rows need theirs too."
                 if sample_weight is None
                 else "sample_weight: calibrated without weights; pass sample_weight to conformalize first."
             )
-        codes = None
-        if by is not None and self.categories is not None:
-            codes = self.categories.encode(categories(by, len(matrix)))
-        return matrix, weights(sample_weight, len(matrix)), codes
 
     def _noise(self, matrix: Floats, row_ids: Any) -> Floats | None:
-        return uniforms(matrix, self.seed, row_ids) if self.score.randomized else None
+        needed = self.score.randomized or row_ids is not None
+        return uniforms(matrix, self.seed, row_ids) if needed else None
 
     def _limits(self, level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
         """The stored threshold, or one a row where it depends on category or weight."""
@@ -340,21 +363,19 @@ class Calibration:
         return limits
 
     def _warn_if_short(self, level: Fraction, codes: Ints | None = None) -> None:
-        if self.evidence.weight is not None:
-            return
+        """One warning where every label is in every set, for the categories that were asked about."""
+        asked = range(len(self.rules)) if codes is None else np.unique(codes[codes >= 0]).tolist()
+        reasons = {i: reason for i in asked if (reason := self.rules[i].shortage(level))}
         unseen = 0 if codes is None else int((codes == UNKNOWN).sum())
-        short = [i for i, rule in enumerate(self.rules) if rank(rule.n, level + rule.slack) > rule.n]
-        if codes is not None:
-            short = [i for i in short if (codes == i).any()]
-        if not short and not unseen:
-            return
-        if short:
-            worst = min((self.rules[i] for i in short), key=lambda rule: rule.n)
-            reason = shortage(worst.n, level, worst.slack)
-            where = "" if self.categories is None else f" in {len(short)} of {len(self.rules)} categories"
+        if reasons:
+            worst = min(reasons, key=lambda i: self.rules[i].n)
+            where = "" if self.categories is None else f" in {len(reasons)} of {len(self.rules)} categories"
+            text = f"every label is in the set{where}: {reasons[worst]}."
+        elif unseen:
+            text = f"every label is in the set for {unseen} rows of categories without calibration examples."
         else:
-            reason, where = f"{unseen} rows are of categories without calibration examples", " for them"
-        warnings.warn(f"every label is in the set{where}: {reason}.", SmallCalibrationWarning, stacklevel=4)
+            return
+        warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
 
     def _per_category(self, answers: list[Any]) -> Any:
         if self.categories is None:

@@ -1,4 +1,4 @@
-"""Reading what people hand in as candidates, so that position k means probability column k."""
+"""Reading what people hand in as candidates, and making sure that position k means probability column k."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from setwise._arrays import Array
 from setwise.labels import LabelSets
 from setwise.vocabulary import Vocabulary, is_collection
 
@@ -26,50 +27,91 @@ def as_candidates(
     declared = None if classes is None else Vocabulary.declare(classes)
     if declared is not None and len(declared) != n_classes:
         raise ValueError(f"classes: {len(declared)} labels for {n_classes} probability columns.")
-    sets = candidates if isinstance(candidates, LabelSets) else _read(candidates, declared, n_classes, name)
+    sets = read_sets(candidates, declared, name=name)
+    try:
+        return _on_columns(sets, n_classes, declared)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "candidates") -> LabelSets:
+    """One set of labels a row from a mask, a label vector, collections, a frame, a sparse matrix or Arrow.
+
+    Without a vocabulary labels are taken as they come, and the vocabulary is inferred. Rows without labels
+    become empty sets.
+    """
+    if isinstance(value, LabelSets):
+        return value
+    if value is None or isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise TypeError(f"{name}: expected one set of labels a row, got {value!r}.")
+    try:
+        return _read(value, vocabulary, name)
+    except ValueError as error:
+        raise ValueError(str(error) if str(error).startswith(name) else f"{name}: {error}") from error
+
+
+def _on_columns(sets: LabelSets, n_classes: int, declared: Vocabulary | None) -> LabelSets:
+    known = sets.vocabulary
     if declared is not None:
-        return sets if sets.vocabulary is declared else sets.recoded(declared)
-    if sets.vocabulary.declared:
-        if sets.n_classes != n_classes:
-            raise ValueError(f"{name}: {sets.n_classes} classes for {n_classes} probability columns.")
+        if known.declared and known.is_range and len(known) == n_classes and not declared.holds_numbers:
+            return sets.named(declared)  # a mask without names: its columns are the classes, in order
+        return sets.recoded(declared)
+    if known.declared:
+        if len(known) != n_classes:
+            raise ValueError(f"{len(known)} classes for {n_classes} probability columns.")
         return sets
-    positions = Vocabulary.positions(n_classes)
-    whole = sets.classes.dtype.kind == "f" and (sets.classes == np.floor(sets.classes)).all()
-    if sets.classes.dtype.kind in "iu" or whole:  # integers beside missing values arrive as floats
-        return sets.recoded(positions)
+    if known.holds_integers:
+        return sets.recoded(Vocabulary.positions(n_classes))
     raise ValueError(
-        f"{name}: labels such as {sets.classes.tolist()[0]!r} do not say which probability column they mean; "
-        f"pass classes=[…], the {n_classes} labels in the order of the columns (scikit-learn: model.classes_)."
+        f"labels such as {known.classes.tolist()[0]!r} do not say which probability column they mean; pass "
+        f"classes=[…], the {n_classes} labels in the order of the columns (scikit-learn: model.classes_)."
     )
 
 
-def _read(value: Any, declared: Vocabulary | None, n_classes: int, name: str) -> LabelSets:
-    if hasattr(value, "toarray") or hasattr(value, "columns"):
+def _read(value: Any, vocabulary: Vocabulary | None, name: str) -> LabelSets:
+    if hasattr(value, "toarray"):
         return LabelSets.from_mask(value)
-    classes = None if declared is None else declared.classes.tolist()
+    if hasattr(value, "columns"):
+        named = all(isinstance(column, str) for column in value.columns)
+        return LabelSets.from_mask(value if named else value.to_numpy())
     if hasattr(value, "value_lengths") or hasattr(value, "combine_chunks"):
-        return LabelSets.from_arrow(value, classes, missing="empty")
-    array = value if isinstance(value, np.ndarray) else None
-    if array is None:
-        rows = value.to_list() if hasattr(value, "to_list") else list(value)
-        if any(isinstance(row, Iterable) and not isinstance(row, str) for row in rows):
-            if all(isinstance(row, np.ndarray) and row.dtype == bool for row in rows) or (
-                rows and all(_is_mask_row(row, n_classes) for row in rows)
-            ):
-                return LabelSets.from_mask(np.array(rows), classes)
-            return LabelSets.from_lists(rows, classes, missing="empty")
-        array = np.array(rows, dtype=object) if any(row is None for row in rows) else np.asarray(rows)
-    if array.ndim == 1 and array.dtype == object and any(is_collection(row) for row in array):
-        return LabelSets.from_lists(array, classes, missing="empty")
+        return LabelSets.from_arrow(value, vocabulary, missing="empty")
+    array = _as_array(value)
+    if array.ndim == 1 and array.dtype == object and any(_holds_labels(row) for row in array):
+        _refuse_numeric_mask(array, name)
+        return LabelSets.from_lists(array, vocabulary, missing="empty")
     if array.ndim == 2 and array.dtype == bool:
-        return LabelSets.from_mask_view(array.view(), classes)
+        return LabelSets.from_mask_view(array.view(), None)
+    if array.ndim > 2:
+        raise ValueError(f"expected a mask of shape (rows, classes), got shape {array.shape}.")
     if array.ndim == 2 and array.shape[1] != 1:
         raise ValueError(
-            f"{name}: a 2-D array of {array.dtype} could be a mask or a table of labels; "
+            f"a 2-D array of {array.dtype} could be a mask or a table of labels; "
             "use LabelSets.from_mask for 0/1 entries, LabelSets.from_lists for labels."
         )
-    return LabelSets.from_labels(array, classes, missing="empty")
+    return LabelSets.from_labels(array, vocabulary, missing="empty")
 
 
-def _is_mask_row(row: Any, n_classes: int) -> bool:
-    return is_collection(row) and len(row) == n_classes and all(isinstance(v, (bool, np.bool_)) for v in row)
+def _as_array(value: Any) -> Array:
+    """A numpy array: 2-D for masks, 1-D objects for collections, 1-D for labels."""
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    rows = list(value)
+    flags = [is_collection(row) and all(isinstance(v, (bool, np.bool_)) for v in row) for row in rows]
+    if rows and all(flags) and len({len(row) for row in rows}) == 1 and len(rows[0]):
+        return np.array([list(row) for row in rows], dtype=bool)
+    plain = np.empty(len(rows), dtype=object)
+    plain[:] = rows
+    return plain if any(row is None or _holds_labels(row) for row in rows) else np.asarray(rows)
+
+
+def _holds_labels(row: Any) -> bool:
+    return isinstance(row, Iterable) and not isinstance(row, str)
+
+
+def _refuse_numeric_mask(rows: Array, name: str) -> None:
+    """Rows of zeros and ones, all of one length and with repetitions, are a mask and not lists of labels."""
+    listed = [row for row in rows if is_collection(row)]
+    lengths = {len(row) for row in listed}
+    if len(lengths) == 1 and max(lengths) > 2 and all(set(row) <= {0, 1} for row in listed):
+        raise ValueError(f"{name}: rows of zeros and ones look like a mask; use LabelSets.from_mask.")

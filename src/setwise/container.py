@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,15 @@ from setwise._version import __version__
 def write_container(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Writes beside the target and renames, so that a half-written file never takes its place."""
     target = Path(path)
-    encoded = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-        try:
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    encoded = np.frombuffer(json.dumps(header, default=float).encode(), dtype=np.uint8)
+    try:
+        with beside.open("xb") as file:
             np.savez(file, header=encoded, **arrays)  # type: ignore[arg-type]
-            file.close()
-            Path(file.name).replace(target)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def read_container(

@@ -59,7 +59,10 @@ def weights(sample_weight: Any, n: int | None) -> Floats | None:
     """One positive weight a row."""
     if sample_weight is None:
         return None
-    values = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        values = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"sample_weight: expected one number a row: {error}.") from error
     if n is not None and values.shape != (n,):
         raise ValueError(f"sample_weight: expected one weight a row, {n} in all, got shape {values.shape}.")
     wrong = ~(np.isfinite(values) & (values > 0))
@@ -75,7 +78,10 @@ def assumption(assume: Any, n_classes: int) -> Any:
         if assume not in {"nothing", "uniform"}:
             raise ValueError(f"assume: {assume!r} is not known; use 'nothing', 'uniform' or a K × K matrix.")
         return assume
-    matrix = np.array(assume, dtype=np.float64)
+    try:
+        matrix = np.array(assume, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"assume: expected a word or a matrix of numbers: {error}.") from error
     if matrix.shape != (n_classes, n_classes) or not ((matrix >= 0) & (matrix <= 1)).all():
         raise ValueError(f"assume: a {n_classes} × {n_classes} matrix of probabilities is expected.")
     return frozen(matrix)

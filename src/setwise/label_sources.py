@@ -20,12 +20,12 @@ def flatten(rows: Iterable[Any], name: str) -> tuple[list[Any], Ints, Bools]:
     """One list of all labels, the number of labels of each row, and which rows are missing altogether."""
     listed = [None if _is_absent(row) else row for row in rows]
     for i, row in enumerate(listed):
-        if row is not None and (isinstance(row, str) or not isinstance(row, Iterable)):
+        if row is not None and (isinstance(row, (str, Mapping)) or not isinstance(row, Iterable)):
             raise TypeError(
                 f"{name}: row {i} is {row!r}, not a collection of labels; "
                 "use from_labels for one label a row, from_strings for delimited text."
             )
-    present: list[Any] = [() if row is None else row for row in listed]
+    present: list[Any] = [() if row is None else row if hasattr(row, "__len__") else list(row) for row in listed]
     sizes = np.fromiter((len(row) for row in present), dtype=np.intp, count=len(present))
     absent = np.fromiter((row is None for row in listed), dtype=bool, count=len(listed))
     return list(chain.from_iterable(present)), sizes, absent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from setwise import label_sources
 from setwise._arrays import Array, Bools, Ints, compress, count_true, frozen, take_rows
-from setwise.vocabulary import Vocabulary, label_vector, missing_labels
+from setwise.vocabulary import Classes, Vocabulary, label_vector, missing_labels
 
 Missing = Literal["error", "full", "empty"]
 _HUGE = 2**31  # cells of a mask that __array__ still makes without being asked by name
@@ -28,7 +28,7 @@ class LabelSets:
     born with, and converts on first need. It is immutable, and it is a valid `y` for scikit-learn.
 
     Every constructor that may meet rows without labels takes `missing`: ``"error"`` names the first such
-    row, ``"full"`` lets every label be a candidate (always valid), ``"empty"`` keeps an empty set (which
+    row, ``"full"`` lets every class be a candidate (always valid), ``"empty"`` keeps an empty set (which
     predictions may be, and which `conformalize` refuses or handles as its own `missing` says).
 
     Examples
@@ -47,13 +47,15 @@ class LabelSets:
     _n: int
     _rows: tuple[Ints, Ints] | None = None
     _mask: Bools | None = None
+    single: bool = False
+    """Made from one label a row: singletons by design, not by chance."""
+    relative: bool = False
+    """Some sets say "every label" of an inferred vocabulary, so that no label may be added to it later."""
 
     # ---------------------------------------------------------------- constructors
 
     @classmethod
-    def from_lists(
-        cls, rows: Iterable[Any], classes: Iterable[Hashable] | None = None, *, missing: Missing = "error"
-    ) -> LabelSets:
+    def from_lists(cls, rows: Iterable[Any], classes: Classes = None, *, missing: Missing = "error") -> LabelSets:
         """From one collection of labels a row; a row that is None is missing, an empty one is empty.
 
         >>> LabelSets.from_lists([["b"], []], classes=["a", "b"]).to_lists()
@@ -63,7 +65,7 @@ class LabelSets:
         return cls._from_flat(labels, sizes, absent, classes, missing)
 
     @classmethod
-    def from_mask(cls, mask: ArrayLike, classes: Iterable[Hashable] | None = None) -> LabelSets:
+    def from_mask(cls, mask: ArrayLike, classes: Classes = None) -> LabelSets:
         """From an (n, K) boolean mask; a data frame's column names become the classes.
 
         >>> LabelSets.from_mask([[True, True], [False, True]], classes=["cat", "dog"])
@@ -71,13 +73,12 @@ class LabelSets:
         """
         if classes is None and hasattr(mask, "columns"):
             classes = list(mask.columns)
-        dense = mask.toarray() if hasattr(mask, "toarray") else np.array(mask)
-        return cls.from_mask_view(dense, classes)
+        if hasattr(mask, "tocsr"):
+            return cls._from_sparse(mask.tocsr(), classes)
+        return cls.from_mask_view(np.array(mask), classes)
 
     @classmethod
-    def from_labels(
-        cls, y: ArrayLike, classes: Iterable[Hashable] | None = None, *, missing: Missing = "error"
-    ) -> LabelSets:
+    def from_labels(cls, y: ArrayLike, classes: Classes = None, *, missing: Missing = "error") -> LabelSets:
         """From one label a row: every set is a singleton.
 
         >>> LabelSets.from_labels([2, 0], classes=[0, 1, 2]).to_lists()
@@ -85,14 +86,15 @@ class LabelSets:
         """
         labels = label_vector(y, "y")
         absent = missing_labels(labels)
-        return cls._from_flat(labels[~absent], (~absent).astype(np.intp), absent, classes, missing)
+        made = cls._from_flat(labels[~absent], (~absent).astype(np.intp), absent, classes, missing)
+        return replace(made, single=not absent.any())
 
     @classmethod
     def from_strings(
         cls,
         texts: Iterable[Any],
         sep: str = "|",
-        classes: Iterable[Hashable] | None = None,
+        classes: Classes = None,
         *,
         missing: Missing = "error",
     ) -> LabelSets:
@@ -104,12 +106,12 @@ class LabelSets:
         labels, sizes, absent = label_sources.split_strings(texts, sep)
         if classes is None:
             return cls._from_flat(labels, sizes, absent, None, missing)
-        classes = list(classes)
-        named = {str(label): label for label in classes}
-        return cls._from_flat([named.get(text, text) for text in labels], sizes, absent, classes, missing)
+        vocabulary = Vocabulary.of(classes, ())
+        named = {str(label): label for label in vocabulary.classes.tolist()}
+        return cls._from_flat([named.get(text, text) for text in labels], sizes, absent, vocabulary, missing)
 
     @classmethod
-    def from_complementary(cls, not_y: ArrayLike, classes: Iterable[Hashable] | None = None) -> LabelSets:
+    def from_complementary(cls, not_y: ArrayLike, classes: Classes = None) -> LabelSets:
         """From "not this one": every class but the given label (or labels) of each row.
 
         >>> LabelSets.from_complementary(["dog", "cat"], classes=["cat", "dog", "owl"]).to_lists()
@@ -117,17 +119,18 @@ class LabelSets:
         """
         excluded = not_y if isinstance(not_y, LabelSets) else None
         if excluded is None:
-            nested = [row for row in not_y if not isinstance(row, str) and isinstance(row, Iterable)]  # type: ignore[union-attr]
-            make = cls.from_lists if nested else cls.from_labels
-            excluded = make(not_y, classes, missing="empty")  # type: ignore[arg-type]
-        return cls(excluded.vocabulary, len(excluded), _mask=frozen(~excluded.to_mask()))
+            rows: list[Any] = list(not_y)  # type: ignore[arg-type]
+            nested = any(isinstance(row, Iterable) and not isinstance(row, str) for row in rows)
+            excluded = (cls.from_lists if nested else cls.from_labels)(rows, classes, missing="empty")
+        others = frozen(~excluded.to_mask())
+        return cls(excluded.vocabulary, len(excluded), _mask=others, relative=not excluded.vocabulary.declared)
 
     @classmethod
     def from_annotators(
         cls,
         table: Any,
         rule: str = "union",
-        classes: Iterable[Hashable] | None = None,
+        classes: Classes = None,
         *,
         missing: Missing = "error",
     ) -> LabelSets:
@@ -139,7 +142,7 @@ class LabelSets:
         >>> votes = [["cat", "dog", "cat"], ["owl", None, "dog"]]
         >>> LabelSets.from_annotators(votes).to_lists()
         [['cat', 'dog'], ['dog', 'owl']]
-        >>> LabelSets.from_annotators(votes, rule="at_least:2", missing="full").to_lists()
+        >>> LabelSets.from_annotators(votes, "at_least:2", ["cat", "dog", "owl"], missing="full").to_lists()
         [['cat'], ['cat', 'dog', 'owl']]
         """
         n, rows, annotators, labels = label_sources.annotator_votes(table)
@@ -154,7 +157,7 @@ class LabelSets:
         cls,
         nodes: Iterable[Hashable],
         tree: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
-        classes: Iterable[Hashable] | None = None,
+        classes: Classes = None,
     ) -> LabelSets:
         """From nodes of an ontology: the candidates are the leaves below the node.
 
@@ -181,7 +184,7 @@ class LabelSets:
         *,
         k: int | None = None,
         mass: float | None = None,
-        classes: Iterable[Hashable] | None = None,
+        classes: Classes = None,
     ) -> LabelSets:
         """From a model's proposals: the k most probable labels, or the fewest that reach `mass`.
 
@@ -194,7 +197,7 @@ class LabelSets:
     def from_arrow(
         cls,
         list_column: Any,
-        classes: Iterable[Hashable] | None = None,
+        classes: Classes = None,
         *,
         missing: Missing = "error",
     ) -> LabelSets:
@@ -241,7 +244,7 @@ class LabelSets:
         """Compressed rows `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
         if self._rows is not None or self._mask is None:
             return self._rows or (np.zeros(1, np.int64), np.zeros(0, np.int32))
-        indptr, indices = compress(self._mask)
+        indptr, indices = compress(self._mask, self.sizes)
         return frozen(indptr), frozen(indices)
 
     def to_mask(self) -> Bools:
@@ -261,6 +264,18 @@ class LabelSets:
         indptr, indices = self.rows
         labels = self.classes[indices].tolist()
         return [labels[a:b] for a, b in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
+
+    def to_labels(self) -> Array:
+        """One label a row, where every set is a singleton: the reverse of `from_labels`.
+
+        >>> LabelSets.from_labels(["b", "a"]).to_labels()
+        array(['b', 'a'], dtype='<U1')
+        """
+        if (self.sizes != 1).any():
+            row = int(np.flatnonzero(self.sizes != 1)[0])
+            raise ValueError(f"row {row} has {self.sizes[row]} labels, so these sets are not a label vector.")
+        labels: Array = self.classes[self.rows[1]]
+        return labels
 
     def to_arrow(self) -> Any:
         """An Arrow list column of labels."""
@@ -304,16 +319,18 @@ class LabelSets:
         return whole
 
     def __or__(self, other: LabelSets) -> LabelSets:
-        other = self._aligned(other)
-        if self._mask is not None and other._mask is not None:
-            return LabelSets(self.vocabulary, self._n, _mask=frozen(self._mask | other._mask))
-        return self._from_keys(np.union1d(self._keys, other._keys))
+        return self._combined(other, np.logical_or, np.union1d)
 
     def __and__(self, other: LabelSets) -> LabelSets:
+        return self._combined(other, np.logical_and, np.intersect1d)
+
+    def _combined(self, other: LabelSets, of_masks: Any, of_keys: Any) -> LabelSets:
         other = self._aligned(other)
+        relative = self.relative or other.relative
         if self._mask is not None and other._mask is not None:
-            return LabelSets(self.vocabulary, self._n, _mask=frozen(self._mask & other._mask))
-        return self._from_keys(np.intersect1d(self._keys, other._keys, assume_unique=True))
+            mask = frozen(of_masks(self._mask, other._mask))
+            return LabelSets(self.vocabulary, self._n, _mask=mask, relative=relative)
+        return replace(self._from_keys(of_keys(self._keys, other._keys)), relative=relative)
 
     def __eq__(self, other: object) -> bool:
         """Whether both hold the same labels row by row over the same classes, in whatever class order."""
@@ -339,6 +356,10 @@ class LabelSets:
         empty = self.sizes == 0
         return self._from_codes(self.vocabulary, self.rows[1], self.sizes, empty, "full") if empty.any() else self
 
+    def named(self, vocabulary: Vocabulary) -> LabelSets:
+        """The same positions under another vocabulary of as many classes."""
+        return replace(self, vocabulary=vocabulary)
+
     # ---------------------------------------------------------------- a sequence, a `y`, a picture
 
     def __len__(self) -> int:
@@ -356,10 +377,10 @@ class LabelSets:
             return frozenset(self.classes[self[np.array([key])].rows[1]].tolist())
         chosen = np.arange(self._n)[key if isinstance(key, (slice, list)) else np.asarray(key)]
         if self._mask is not None:
-            return LabelSets(self.vocabulary, len(chosen), _mask=frozen(self._mask[chosen]))
+            return replace(self, _n=len(chosen), _mask=frozen(self._mask[chosen]))
         indptr = np.concatenate([[0], np.cumsum(self.sizes[chosen])])
         indices = self.rows[1][take_rows(self.sizes, chosen)]
-        return LabelSets(self.vocabulary, len(chosen), _rows=(frozen(indptr), frozen(indices)))
+        return replace(self, _n=len(chosen), _rows=(frozen(indptr), frozen(indices)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if self._mask is None and self._n * self.n_classes > _HUGE:
@@ -391,7 +412,7 @@ class LabelSets:
         labels: Sequence[Any] | Array,
         sizes: Ints,
         absent: Bools,
-        classes: Vocabulary | Iterable[Hashable] | None,
+        classes: Classes,
         missing: Missing,
     ) -> LabelSets:
         vocabulary = Vocabulary.of(classes, labels)
@@ -421,10 +442,11 @@ class LabelSets:
             keys = np.concatenate([keys, full.ravel()])
         if (np.diff(keys) <= 0).any():
             keys = np.unique(keys)
-        return cls(vocabulary, len(sizes))._from_keys(keys)
+        unknown = missing == "full" and bool(absent.any()) and not vocabulary.declared
+        return cls(vocabulary, len(sizes), relative=unknown)._from_keys(keys)
 
     @classmethod
-    def from_mask_view(cls, mask: Array, classes: Iterable[Hashable] | None) -> LabelSets:
+    def from_mask_view(cls, mask: Array, classes: Classes) -> LabelSets:
         """Takes the array over without a copy; the public constructors hand in one nobody else holds."""
         if mask.ndim != 2:
             raise ValueError(f"mask: expected shape (rows, classes), got {mask.shape}.")
@@ -432,12 +454,26 @@ class LabelSets:
             strange = ~np.isin(mask, (0, 1))
             if strange.any():
                 row, column = np.argwhere(strange)[0]
-                raise ValueError(f"mask: row {row} holds {mask[row, column]!r}; a mask is True/False or 0/1.")
+                raise ValueError(f"mask: row {row} holds {mask[row, column]}; a mask is True/False or 0/1.")
             mask = mask.astype(bool)
-        vocabulary = Vocabulary.positions(mask.shape[1]) if classes is None else Vocabulary.declare(classes)
+        vocabulary = Vocabulary.positions(mask.shape[1]) if classes is None else Vocabulary.of(classes, ())
         if len(vocabulary) != mask.shape[1]:
             raise ValueError(f"classes: {len(vocabulary)} labels for a mask of {mask.shape[1]} columns.")
         return cls(vocabulary, len(mask), _mask=frozen(mask))
+
+    @classmethod
+    def _from_sparse(cls, matrix: Any, classes: Classes) -> LabelSets:
+        """From a scipy CSR matrix of zeros and ones, without a dense copy."""
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        if not (matrix.data == 1).all():
+            raise ValueError(f"mask: holds {matrix.data[matrix.data != 1][0]}; a mask is True/False or 0/1.")
+        vocabulary = Vocabulary.positions(matrix.shape[1]) if classes is None else Vocabulary.of(classes, ())
+        if len(vocabulary) != matrix.shape[1]:
+            raise ValueError(f"classes: {len(vocabulary)} labels for a mask of {matrix.shape[1]} columns.")
+        sizes = np.diff(matrix.indptr)
+        return cls._from_codes(vocabulary, matrix.indices, sizes, np.zeros(len(sizes), bool), "empty")
 
     @cached_property
     def _keys(self) -> Ints:
@@ -447,17 +483,24 @@ class LabelSets:
     def _from_keys(self, keys: Ints) -> LabelSets:
         k = max(self.n_classes, 1)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(keys // k, minlength=self._n))])
-        return LabelSets(self.vocabulary, self._n, _rows=(frozen(indptr), frozen((keys % k).astype(np.int32))))
+        rows = frozen(indptr), frozen((keys % k).astype(np.int32))
+        return LabelSets(self.vocabulary, self._n, _rows=rows, relative=self.relative)
 
     def recoded(self, vocabulary: Vocabulary) -> LabelSets:
         """The same sets by label over another vocabulary, which must hold every label that occurs."""
         if self.vocabulary.same_order(vocabulary):
-            return LabelSets(vocabulary, self._n, self._rows, self._mask)
+            return self.named(vocabulary)
+        if self.relative and len(vocabulary) > self.n_classes:
+            raise ValueError(
+                f"sets that mean 'every label' were made over the {self.n_classes} labels seen, and there are "
+                f"{len(vocabulary)}; pass classes=[…], all that there are, when you make them."
+            )
         positions = vocabulary.encode(self.classes)
         codes = positions[self.rows[1]]
         if (codes < 0).any():
             vocabulary.require(self.classes[self.rows[1]], np.repeat(np.arange(self._n), self.sizes))
-        return self._from_codes(vocabulary, codes, self.sizes, np.zeros(self._n, bool), "empty")
+        made = self._from_codes(vocabulary, codes, self.sizes, np.zeros(self._n, bool), "empty")
+        return replace(made, single=self.single)
 
     def _aligned(self, other: LabelSets) -> LabelSets:
         if len(self) != len(other):

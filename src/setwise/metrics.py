@@ -67,7 +67,7 @@ def evaluate(
     if y is not None:
         result |= _against_truth(sets, y, group, delta)
     if candidates is not None:
-        result |= _against_candidates(sets, candidates, delta)
+        result |= _against_candidates(sets, candidates, group, delta)
     return result
 
 
@@ -104,19 +104,32 @@ def _against_truth(sets: LabelSets, y: Any, group: Array | None, delta: float) -
     return result
 
 
-def _against_candidates(sets: LabelSets, candidates: Any, delta: float) -> dict[str, Any]:
+def _against_candidates(sets: LabelSets, candidates: Any, group: Array | None, delta: float) -> dict[str, Any]:
     own = as_candidates(candidates, sets.n_classes, sets.classes)
     if len(own) != len(sets):
         raise ValueError(f"candidates: {len(own)} rows for {len(sets)} sets.")
     if (own.sizes == 0).any():
         row = int(np.flatnonzero(own.sizes == 0)[0])
         raise ValueError(f"candidates: row {row} is empty; leave it out of both, or use filled().")
-    n, inside, touched = len(sets), int(own.issubset(sets).sum()), int(((own & sets).sizes > 0).sum())
-    lower = clopper_pearson(inside, n, delta)[0]
-    upper = clopper_pearson(touched, n, delta)[1]
+    inside, touched = own.issubset(sets), (own & sets).sizes > 0
+    result = _rates(inside, touched, delta)
+    if group is not None:
+        vocabulary = Vocabulary.infer(group)
+        codes = vocabulary.encode(group)
+        result["candidates_by_category"] = {
+            label: _rates(inside[codes == code], touched[codes == code], delta)
+            for code, label in enumerate(vocabulary.classes.tolist())
+        }
+    return result
+
+
+def _rates(inside: Bools, touched: Bools, delta: float) -> dict[str, Any]:
+    n = len(inside)
+    lower = clopper_pearson(int(inside.sum()), n, delta)[0]
+    upper = clopper_pearson(int(touched.sum()), n, delta)[1]
     return {
-        "all_candidates_rate": inside / n,
-        "any_candidate_rate": touched / n,
+        "all_candidates_rate": float(inside.mean()),
+        "any_candidate_rate": float(touched.mean()),
         "coverage_bracket": (lower, upper),
     }
 

@@ -18,13 +18,15 @@ def as_probabilities(
     domain: Domain = "simplex",
     n_classes: int | None = None,
     *,
+    classes: Array | None = None,
     name: str = "probabilities",
 ) -> Floats:
     """An (n, K) float array whose entries lie in [0, 1] and, on the simplex, whose rows sum to one.
 
-    float32 and float64 pass without a copy; anything else that is numeric becomes one of them.
+    float32 and float64 pass without a copy; anything else that is numeric becomes one of them. A frame whose
+    columns bear the names of `classes` is brought into their order.
     """
-    array = _as_matrix(values, name)
+    array = _as_matrix(_by_name(values, classes, name), name)
     if array.shape[1] < 2:
         raise ValueError(f"{name}: {array.shape[1]} class; prediction sets need at least two columns.")
     if n_classes is not None and array.shape[1] != n_classes:
@@ -41,6 +43,26 @@ def as_probabilities(
             if not fine:
                 _explain(np.asarray(rows, dtype=np.float64), block.start, domain, name)
     return array
+
+
+def column_names(values: Any) -> list[str] | None:
+    """The names of a frame's columns, where they are names."""
+    columns = list(getattr(values, "columns", []))
+    return columns if columns and all(isinstance(column, str) for column in columns) else None
+
+
+def _by_name(values: Any, classes: Array | None, name: str) -> Any:
+    """The frame with its columns in the order of the classes; anything else as it is."""
+    names, wanted = column_names(values), None if classes is None else classes.tolist()
+    if names is None or wanted is None or not all(isinstance(label, str) for label in wanted) or names == wanted:
+        return values
+    if sorted(names) != sorted(wanted):
+        odd = next((column for column in names if column not in wanted), "one twice")
+        raise ValueError(
+            f"{name}: the columns do not bear the names of the classes ({odd!r} is none); rename them, or pass "
+            "an array to go by position."
+        )
+    return values[wanted]
 
 
 def _as_matrix(values: Any, name: str) -> Floats:
@@ -62,12 +84,15 @@ def _as_matrix(values: Any, name: str) -> Floats:
 
 
 def _explain(rows: Floats, start: int, domain: Domain, name: str) -> None:
-    """Raises the error for the first row of a block that is out of its domain."""
+    """Looks again in double precision, and raises the error for the first row that is out of its domain."""
     with np.errstate(invalid="ignore", over="ignore"):
         sums = rows.sum(axis=1)
         off_range: Bools = ~np.logical_and.reduce((rows >= 0) & (rows <= 1 + TOLERANCE), axis=1)
-        wrong_sum: Bools = ~(np.abs(sums - 1) <= TOLERANCE) if domain == "simplex" else rows.max(axis=1) > 1
+        margin = TOLERANCE + 1e-6  # what float32 cannot tell from the tolerance passes
+        wrong_sum: Bools = ~(np.abs(sums - 1) <= margin) if domain == "simplex" else rows.max(axis=1) > 1
         off = off_range | wrong_sum
+    if not off.any():
+        return
     i = int(np.flatnonzero(off)[0])
     row, where = rows[i], f"{name}: row {start + i}"
     if not np.isfinite(row).all():

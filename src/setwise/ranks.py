@@ -7,6 +7,7 @@ decimal the user wrote, so that 0.9 and n = 9 give rank 9; a rank above n means 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from typing import Any
@@ -22,21 +23,23 @@ _ROUNDING = Fraction(1, 10**12)
 
 def as_fraction(value: Any, name: str) -> Fraction:
     """The decimal that was meant: 0.9 is 9/10, and 1 − 0.7 is 3/10; finer values stay as they are."""
-    if isinstance(value, bool) or not isinstance(value, (Real, np.floating, np.integer)):
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, (Real, Decimal, np.floating, np.integer)):
         raise TypeError(f"{name}: expected a number, got {value!r}.")
     if not math.isfinite(value):
         raise ValueError(f"{name}: expected a finite number, got {value!r}.")
-    exact = value if isinstance(value, Fraction) else Fraction(float(str(value)))
+    exact = Fraction(value) if isinstance(value, (Fraction, Decimal)) else Fraction(float(str(value)))
     written = exact.limit_denominator(_WRITTEN)
     return written if abs(written - exact) < _ROUNDING else exact
 
 
-def as_level(confidence_level: Any) -> Fraction:
+def as_level(confidence_level: Any, name: str = "confidence_level") -> Fraction:
     """A confidence level strictly between 0 and 1, as the decimal that was written."""
-    level = as_fraction(confidence_level, "confidence_level")
+    level = as_fraction(confidence_level, name)
     if not 0 < level < 1:
         hint = f"; did you mean {float(level) / 100:g}?" if 1 < level < 100 else "."
-        raise ValueError(f"confidence_level: {confidence_level} is not between 0 and 1 (exclusive){hint}")
+        raise ValueError(f"{name}: {confidence_level} is not between 0 and 1 (exclusive){hint}")
     return level
 
 

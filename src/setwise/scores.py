@@ -232,8 +232,8 @@ class RAPS(_Ranked):
     by_rank: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.penalty < 0 or self.free_ranks < 0:
-            raise ValueError("RAPS: penalty and free_ranks must not be negative.")
+        if not (0 <= self.penalty < np.inf and self.free_ranks >= 0):
+            raise ValueError("RAPS: penalty and free_ranks must be finite and not negative.")
 
     def _formula(self, lead: Any, value: Floats, order: Any, top: Any, u: Floats) -> Array:  # noqa: ARG002
         scores: Array = (lead + u * value) + self.penalty * np.maximum(order - self.free_ranks, 0)
@@ -253,8 +253,8 @@ class SAPS(_Ranked):
     by_rank: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.weight <= 0:
-            raise ValueError("SAPS: weight must be positive.")
+        if not 0 < self.weight < np.inf:
+            raise ValueError("SAPS: weight must be positive and finite.")
 
     def _formula(self, lead: Any, value: Floats, order: Any, top: Any, u: Floats) -> Array:  # noqa: ARG002
         scores: Array = np.where(order == 1, u * top - 1.0, (top - 1.0) + (order - 2.0 + u) * self.weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from setwise._arrays import Array, Bools, Ints, frozen
 
 UNKNOWN = -1
 MISSING = -2
+Classes: TypeAlias = "Vocabulary | Iterable[Hashable] | None"
+"""How a caller states the classes: in order, or not at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +31,15 @@ class Vocabulary:
     @classmethod
     def declare(cls, classes: Iterable[Hashable]) -> Vocabulary:
         """The vocabulary somebody stated; labels must be distinct."""
+        if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable):
+            raise TypeError(f"classes: expected the labels in order, such as ['cat', 'dog'], got {classes!r}.")
         vocabulary = cls(_label_array(classes), declared=True)
-        labels = vocabulary.classes.tolist()
-        if len(set(labels)) < len(labels):
-            twice = next(label for i, label in enumerate(labels) if label in labels[:i])
+        try:
+            distinct = len(vocabulary._index)
+        except TypeError as error:
+            raise TypeError(f"classes: labels must be hashable (strings, integers, …): {error}.") from error
+        if distinct < len(vocabulary):
+            twice = next(x for i, x in enumerate(vocabulary.classes.tolist()) if vocabulary._index[x] != i)
             raise ValueError(f"classes: the label {twice!r} occurs twice; each class needs one position.")
         return vocabulary
 
@@ -58,7 +65,7 @@ class Vocabulary:
         return cls(_label_array(ordered), declared=False)
 
     @classmethod
-    def of(cls, classes: Vocabulary | Iterable[Hashable] | None, labels: Sequence[Any] | Array) -> Vocabulary:
+    def of(cls, classes: Classes, labels: Sequence[Any] | Array) -> Vocabulary:
         """The vocabulary that was stated, or the one inferred from the labels where none was."""
         if classes is None:
             return cls.infer(labels)
@@ -73,6 +80,16 @@ class Vocabulary:
         return self.classes.dtype.kind in "iu" and np.array_equal(self.classes, np.arange(len(self)))
 
     @cached_property
+    def holds_numbers(self) -> bool:
+        """Whether all labels are numbers."""
+        return self.classes.dtype.kind in "iuf"
+
+    @cached_property
+    def holds_integers(self) -> bool:
+        """Whether all labels are whole numbers (which arrive as floats beside missing values)."""
+        return self.holds_numbers and bool((self.classes == np.floor(self.classes)).all())
+
+    @cached_property
     def _index(self) -> dict[Any, int]:
         return {label: position for position, label in enumerate(self.classes.tolist())}
 
@@ -83,7 +100,10 @@ class Vocabulary:
         plain = labels.tolist() if isinstance(labels, np.ndarray) else labels
         index = self._index
         codes = (MISSING if is_missing(label) else index.get(label, UNKNOWN) for label in plain)
-        return np.fromiter(codes, dtype=np.intp, count=len(plain))
+        try:
+            return np.fromiter(codes, dtype=np.intp, count=len(plain))
+        except TypeError as error:
+            raise TypeError(f"labels must be hashable (strings, integers, …): {error}.") from error
 
     def _encode_numbers(self, labels: Array) -> Ints:
         missing = np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(len(labels), bool)
@@ -138,16 +158,23 @@ def missing_labels(labels: Array) -> Bools:
 
 def label_vector(y: Any, name: str) -> Array:
     """One label a row as a 1-D array, (n, 1) flattened; strings keep their length, mixed types stay apart."""
+    if hasattr(y, "to_labels"):  # LabelSets of singletons
+        return label_vector(y.to_labels(), name)
     plain = y.to_numpy() if hasattr(y, "to_numpy") else y
-    array = plain if isinstance(plain, np.ndarray) else None
-    if array is None:
+    if isinstance(plain, str) or not hasattr(plain, "__iter__"):
+        raise TypeError(f"{name}: expected one label a row, got {y!r}.")
+    if hasattr(plain, "__array__"):
+        array = np.asarray(plain)
+    else:
         listed = list(plain)
-        kinds = {type(label) for label in listed}
         array = np.empty(len(listed), dtype=object)
-        if len(kinds) == 1 and not is_collection(listed[0]):
+        array[:] = listed
+        if len({type(label) for label in listed}) == 1 and not is_collection(listed[0]):
             array = np.asarray(listed)
-        else:
-            array[:] = listed
+    if array.dtype == object:
+        row = next((i for i, label in enumerate(array) if isinstance(label, (list, set, np.ndarray))), None)
+        if row is not None:
+            raise TypeError(f"{name}: row {row} is {array[row]!r}, not one label.")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

@@ -9,7 +9,7 @@ from setwise import LabelSets, conformalize
 from setwise.evidence import Evidence
 from setwise.ranks import rank, upper_bound
 from setwise.strategies import All, Auto, Max, Mean, Min, Mixture, Setting, as_strategy
-from setwise.strategies.paper import epsilon_bound
+from setwise.strategies.paper import epsilon_bound, size_certificate
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.test_scores import ALL_SCORES
 
@@ -95,7 +95,7 @@ def evidence_of(high, *, low=None, sizes=None, every=None, truth=None, held=None
     )
 
 
-SETTING = Setting("lac", 10)
+SETTING = Setting("lac", 10, largest_sum=1.0)
 
 
 def test_all_counts_instances_not_scores():
@@ -125,7 +125,7 @@ def test_max_runs_at_epsilon_minus_the_miss_rate():
 def test_a_miss_rate_that_uses_up_the_error_leaves_all_labels():
     rule = Max().calibrate(evidence_of(np.linspace(-1, 0, 999)), Setting("lac", 10, Fraction(1, 10)))
     assert rule.threshold(NINE) == np.inf
-    assert "already spent on misses" in str(rule.claim(NINE))
+    assert "already given up" in str(rule.claim(NINE))
 
 
 def test_max_makes_two_claims_and_one_of_them_is_conditional():
@@ -185,18 +185,43 @@ def test_theorem_3_is_shown_when_every_row_is_verified_and_none_breaks_it():
     assert Mean().calibrate(evidence, SETTING).claim(NINE).promised == 0.9
 
 
+def pooled(sizes):
+    """Rows of these sizes, every false candidate just right of one half, the truth far left."""
+    n = len(sizes)
+    return evidence_of(np.zeros(n), low=np.full(n, -1), sizes=sizes, every=np.full(sizes.sum(), -0.1))
+
+
 def test_the_size_certificate_of_theorem_2_replaces_its_hidden_premise():
-    n = 100
-    for sizes, status in ((np.full(n, 2), "shown by the data"), (np.where(np.arange(n) < 60, 1, 9), "shown")):
-        every = np.full(sizes.sum(), -0.1)
-        rule = All().calibrate(evidence_of(np.zeros(n), low=np.full(n, -1), sizes=sizes, every=every), SETTING)
-        assert rule.claim(NINE).claims[-1].premises[1].status.startswith(status)
-    singles = np.where(np.arange(n) < 95, 1, 20)
-    every = np.full(singles.sum(), -0.1)
-    rule = All().calibrate(evidence_of(np.zeros(n), low=np.full(n, -1), sizes=singles, every=every), SETTING)
-    claim = rule.claim(NINE).claims[-1]
-    assert claim.refuted
-    assert "outside the paper's own premise" in claim.refuted[0].detail
+    shown = (np.full(100, 2), np.where(np.arange(100) < 60, 1, 9), np.repeat([1, 3, 10], [60, 30, 10]))
+    for sizes in shown:
+        premise = All().calibrate(pooled(sizes), SETTING).claim(NINE).claims[-1].premises[1]
+        assert premise.status == "shown by the data"
+    premise = (
+        All().calibrate(pooled(np.where(np.arange(100) < 95, 1, 60)), SETTING).claim(NINE).claims[-1].premises[1]
+    )
+    assert premise.status == "not knowable here"
+    assert "outside the paper's own premise" in premise.detail
+
+
+@pytest.mark.parametrize("percent", [30, 60, 90])
+def test_the_size_certificate_is_right_whenever_it_is_given(percent, rng):
+    """Against the worst placement: false scores of the t covered rows just above q, all others below."""
+    level = Fraction(percent, 100)
+    given = 0
+    for _ in range(300):
+        sizes = rng.integers(1, rng.integers(2, 8), 12)
+        t = rank(12, level)
+        if t > 12:
+            continue
+        true = np.linspace(-1, -0.6, 12)
+        order = np.argsort(sizes)  # the largest sets belong to the rows that are not covered
+        false = [np.full(sizes[row] - 1, -0.5 if place < t else -2.0) for place, row in enumerate(order)]
+        every = np.concatenate([true, *false])
+        rule = All().calibrate(evidence_of(true, sizes=sizes, every=every), SETTING)
+        if size_certificate(rule, level).status == "shown by the data":
+            given += 1
+            assert rule.threshold(level) >= np.sort(true)[t - 1]
+    assert given > 20
 
 
 def test_theorem_2_needs_verified_rows_for_its_other_premise():
@@ -224,17 +249,59 @@ def test_theorem_2_is_not_stated_where_it_does_not_hold():
         guarantee = All().calibrate(evidence, setting).claim(level)
         assert guarantee.promised is None
         assert [claim.probability for claim in guarantee.claims] == [None]
-    low_level = All().calibrate(evidence, SETTING).claim(Fraction(2, 5))
-    assert all(claim.source != "Theorem 2" or claim.probability is None for claim in low_level.claims)
 
 
-def test_all_inherits_theorem_1_where_its_threshold_is_at_least_that_of_max():
+def test_all_inherits_theorem_1_only_for_whoever_would_use_max_otherwise():
     n = 99
     high, low = np.full(n, -0.5), np.full(n, -0.5)
     evidence = evidence_of(high, low=low, every=np.full(2 * n, -0.5))
     guarantee = All().calibrate(evidence, Setting("aps", 10)).claim(NINE)
-    assert guarantee.promised == 0.9
-    assert "at least that of max" in guarantee.claims[0].note
+    assert guarantee.promised is None
+    assert guarantee.claims[0].source == "Theorem 1"
+    assert "you would use max instead" in guarantee.claims[0].conditions[0].text
+
+
+def test_theorem_2_needs_rows_that_sum_to_no_more_than_one():
+    """f_y ≥ s/2 for rows that sum to s; for inclusion probabilities there is no such bound at all."""
+    n, every = 400, np.tile([-0.5002, -0.1], 400)
+    evidence = evidence_of(np.full(n, -0.1), low=np.full(n, -0.5002), every=every, truth=np.full(n, -0.5002))
+
+    def theorem(largest):
+        claims = All().calibrate(evidence, Setting("lac", 10, largest_sum=largest)).claim(NINE).claims
+        return next((claim for claim in claims if claim.source == "Theorem 2" and claim.probability), None)
+
+    assert theorem(1.0).promised
+    assert theorem(1.009).refuted
+    assert theorem(None) is None
+
+
+def test_singletons_by_chance_promise_less_than_singletons_by_design(rng):
+    p = simplex(rng, 99, 4)
+    y = labels_from(rng, p)
+    for strategy in ("all", "mean", "min", Mixture(mu=0.5)):
+        assert conformalize(p, y, strategy).guarantee().promised == 0.9
+        assert conformalize(p, LabelSets.from_labels(y, classes=range(4)), strategy).guarantee().promised == 0.9
+        by_chance = conformalize(p, np.eye(4, dtype=bool)[y], strategy).guarantee()
+        assert by_chance.promised is None
+        assert "by design" in by_chance.claims[0].conditions[0].text
+    assert conformalize(p, np.eye(4, dtype=bool)[y], "max").guarantee().promised == 0.9
+
+
+def test_the_law_given_the_calibration_set_is_a_floor_only_without_misses():
+    evidence = evidence_of(np.linspace(-1, 0, 999))
+    assert "(for the true label a floor)" in str(Max().calibrate(evidence, SETTING).claim(NINE))
+    with_misses = str(Max().calibrate(evidence, Setting("lac", 10, Fraction(2, 100))).claim(NINE))
+    assert "(for the true label, less the miss rate 0.02, a floor)" in with_misses
+    assert "new examples and their candidates come from the same source" in with_misses
+    truth = np.where(np.arange(999) < 10, 0.5, np.nan)
+    refuted = evidence_of(np.linspace(-1, 0, 999), truth=truth, held=np.zeros(999, bool))
+    assert "a floor" not in str(Max().calibrate(refuted, SETTING).claim(NINE))
+
+
+def test_with_ties_the_law_is_a_bound_from_below():
+    text = str(Max().calibrate(evidence_of(np.full(99, -0.5)), SETTING).claim(NINE))
+    assert "is at least 0.83" in text
+    assert "between" not in text
 
 
 @pytest.mark.parametrize(("n", "k", "bound"), [(6000, 10, 0.1001), (800, 13, 0.0781), (180, 16, 0.0677)])
@@ -256,7 +323,7 @@ def partial_rows(rng, n, m, stranger=0.0):
 def test_mu_is_chosen_from_verified_rows_and_the_level_is_promised(rng):
     evidence = partial_rows(rng, 2000, 400)
     rule = Mixture(mu="verified").calibrate(evidence, SETTING)
-    assert rule.strategy.mu == 1.0
+    assert rule.claimant.mu == 1.0
     assert rule.n == 1600
     assert np.isclose(float(rule.slack), upper_bound(0, 400, 0.05 / 10))
     assert rule.claim(NINE).promised == 0.9
@@ -266,7 +333,8 @@ def test_mu_is_chosen_from_verified_rows_and_the_level_is_promised(rng):
 
 def test_where_no_mixture_is_justified_max_is_used(rng):
     rule = Mixture(mu="verified").calibrate(partial_rows(rng, 2000, 400, stranger=0.5), SETTING)
-    assert rule.strategy.name == "max"
+    assert rule.claimant.name == "max"
+    assert rule.n == 1600
     assert rule.claim(NINE).promised == 0.9
 
 

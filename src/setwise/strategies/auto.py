@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 from setwise.evidence import Evidence
-from setwise.guarantees import Claim
 from setwise.strategies.paper import All, Max, Mean, Min, Mixture
 from setwise.strategies.rules import Rule, Setting, Strategy
 
@@ -22,10 +20,6 @@ class Auto:
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule of the strategy that is chosen, which also states the claim."""
         return Max().calibrate(evidence, setting)
-
-    def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
-        """Those of the chosen strategy."""
-        return rule.strategy.claims(rule, level)
 
 
 STRATEGIES: dict[str, Any] = {

@@ -15,6 +15,7 @@ score: P(y ∈ T) ≥ P(e ≤ q) − P(s(x, y) > e).
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -25,16 +26,15 @@ from setwise._arrays import Floats
 from setwise.evidence import Evidence
 from setwise.guarantees import Claim, Premise, Status
 from setwise.ranks import as_fraction, as_level, clopper_pearson, order_statistic, rank, upper_bound
-from setwise.strategies.rules import DELTA, RANDOM_CHECKS, SAME_CANDIDATES, SAME_SOURCE, Rule, Setting
-
-_HALF = Fraction(1, 2)
-
-
-def _law(event: str, floor: str = "") -> str:
-    return (
-        f"Given this calibration set, the chance of containing {event} is between "
-        f"{{low:.3f}} and {{high:.3f}} in {1 - DELTA:.0%} of cases{floor}."
-    ).replace("95% of", "95 of 100")
+from setwise.strategies.rules import (
+    DELTA,
+    RANDOM_CHECKS,
+    SAME_CANDIDATES,
+    SAME_SOURCE,
+    SAME_WITH_CANDIDATES,
+    Rule,
+    Setting,
+)
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,16 @@ class Max:
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """One score a row: the largest over its candidates."""
-        precise = evidence.precise
-        return Rule(
-            self,
-            evidence,
-            setting,
-            evidence.high,
-            evidence.n,
-            setting.miss_rate,
-            evidence.weight,
-            SAME_SOURCE,
-            _law("the label given") if precise else _law("all candidates", "; for the true label that is a floor"),
-            () if precise else (_advice(evidence),),
-        )
+        # With misses the argument goes through the new row's own candidates, so these must be alike too.
+        source = SAME_WITH_CANDIDATES if setting.miss_rate else SAME_SOURCE
+        rule = Rule(self, evidence, setting, evidence.high, evidence.n, setting.miss_rate, source)
+        if evidence.precise:
+            return replace(rule, contained="the label given")
+        contained = "all candidates"
+        if rule.held_premise().status != "refuted by the data":
+            less = f", less the miss rate {float(setting.miss_rate):g}," if setting.miss_rate else ""
+            contained += f" (for the true label{less} a floor)"
+        return replace(rule, contained=contained, remarks=(_advice(evidence),))
 
     def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
         """Theorem 1, as a claim about the truth and as a claim about the candidates."""
@@ -91,7 +88,7 @@ class Min:
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """One score a row: the smallest over its candidates."""
-        return _one_score(self, evidence, setting, evidence.low, _law("at least one candidate"))
+        return _one_score(self, evidence, setting, evidence.low, "at least one candidate")
 
     def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
         """Weak coverage, and the ρ line."""
@@ -144,7 +141,7 @@ class Mixture:
     def __post_init__(self) -> None:
         if self.mu != "verified" and not 0 <= as_fraction(self.mu, "mu") <= 1:
             raise ValueError(f"mu: {self.mu!r} is neither in [0, 1] nor 'verified'.")
-        as_level(self.tune_for)
+        as_level(self.tune_for, "tune_for")
         if not 0 < self.delta < 1:
             raise ValueError(f"delta: {self.delta} is not between 0 and 1.")
 
@@ -173,8 +170,8 @@ class Mixture:
         rest = evidence.rows(np.flatnonzero(~evidence.verified))
         grid = np.linspace(0.1, 1.0, 10)
         level, m, share = as_level(self.tune_for), checked.n, self.delta / len(grid)
-        needed = next(k for k in range(1, 10**7) if (k + 1) * (level + Fraction(upper_bound(0, k, share))) <= k)
-        if m < needed:
+        if not _enough(m, level, share):
+            needed = bisect.bisect_left(range(2**40), True, lo=m, key=lambda k: _enough(k, level, share))
             raise ValueError(
                 f"mu='verified': {m} verified rows cannot justify a mixture at confidence {self.tune_for:g}; "
                 f"at least {needed} are needed (fewer with a lower tune_for)."
@@ -193,27 +190,22 @@ class Mixture:
             if threshold < best:
                 best, best_mu, best_bound = threshold, mu, bound
         if best_mu == 0:
-            remark = f"The {m} verified rows justify no mixture at {self.tune_for:g}, so max is used."
-            return replace(Max().calibrate(evidence, setting), remarks=(remark,))
+            remark = f"The {m} verified rows justify no mixture at {self.tune_for:g}, so max is used on the others."
+            return replace(Max().calibrate(rest, setting), remarks=(remark,))
         return Rule(_Tuned(best_mu, m, self.delta), rest, setting, _blend(rest, best_mu), rest.n, best_bound)
 
 
 @dataclass(frozen=True)
 class _Tuned:
-    """A mixture whose μ and slack were chosen on verified rows that the rule no longer uses."""
+    """Speaks for a mixture whose μ and slack were chosen on verified rows that the rule no longer uses."""
 
     mu: float
     m: int
     delta: float
-    every: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
         return f"mixture(μ={self.mu:g}, from {self.m} verified rows)"
-
-    def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
-        """The same mixture on other rows."""
-        return Mixture(self.mu).calibrate(evidence, setting)
 
     def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
         """The level itself: the bound on ρ is already part of the threshold."""
@@ -237,20 +229,22 @@ class All:
         return Rule(self, evidence, setting, evidence.every, evidence.n, source=SAME_SOURCE)
 
     def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
-        """Theorem 2 where it can apply, and Theorem 1 where the sets contain those of `max`."""
+        """Theorem 2 where it can apply; Theorem 1 for whoever would use `max` where its sets are larger."""
         evidence, setting = rule.evidence, rule.setting
         if evidence.precise:
             return (rule.plain_claim(level),)
         claims = []
         if rule.threshold(level) >= Max().calibrate(evidence, setting).threshold(level):
-            held = rule.held_premise()
-            note = "on these rows the threshold is at least that of max"
-            claims.append(Claim("truth", float(level), "Theorem 1", (held,), note))
-        if setting.score == "lac" and setting.miss_rate == 0 and 1 - level <= _HALF:
-            premises = (rule.held_premise(), size_certificate(rule, level), _true_quantile(rule, level))
+            text = "you would use max instead wherever its sets are larger, which they are not here"
+            premises = (rule.held_premise(), Premise(text, "not knowable here"))
+            claims.append(Claim("truth", float(level), "Theorem 1", premises))
+        if setting.largest_sum is not None and setting.miss_rate == 0:
+            quantile = _true_quantile(rule, level)
+            checks = (RANDOM_CHECKS,) if "verified" in quantile.detail else ()
+            premises = (rule.held_premise(), size_certificate(rule, level), quantile, *checks)
             claims.append(Claim("truth", float(level), "Theorem 2", premises))
         if not claims:
-            note = "Theorem 2 speaks of the score LAC, without misses; on these rows the sets of max are larger"
+            note = "Theorem 2 speaks of the score LAC without misses, and on these rows the sets of max are larger"
             claims.append(Claim("truth", None, "Theorem 2", note=note))
         return tuple(claims)
 
@@ -261,31 +255,37 @@ def epsilon_bound(n: int, n_classes: int) -> Fraction:
 
 
 def size_certificate(rule: Rule, level: Fraction) -> Premise:
-    """What the proof of Theorem 2 needs of the set sizes, which can be seen.
+    """That the set sizes, which can be seen, let the proof of Theorem 2 through.
 
-    Of the t = ⌈(n+1)(1−ε)⌉ rows with the smallest true scores each adds |S|−1 scores above q, and of the
-    others each adds at most |S|−1 below: enough go above if the t smallest |S|−1 sum to at least the n−t
-    largest. The paper instead bounds ε and takes |S| ≥ 2 for granted.
+    Below q(E₁), the t-th smallest true score with t = ⌈(n+1)(1−ε)⌉, lie at most t−1 true scores and, of the
+    n−t other rows, at most |S|−1 false ones each. So q(E_all) ≥ q(E₁) if the rank of `all` is at least
+    t + Σ(|S|−1) over the n−t largest sets. The paper instead bounds ε and takes |S| ≥ 2 for granted.
     """
     n, extra = rule.n, np.sort(rule.evidence.sizes - 1)
     t = min(rank(n, level), n)
-    above, below = int(extra[:t].sum()), int(extra[t:].sum())
+    position, needed = rank(len(rule.scores), level), t + int(extra[t:].sum())
     bound = epsilon_bound(n, rule.setting.n_classes)
     side = "within" if 1 - level <= bound and extra[0] >= 1 else "outside"
-    detail = f"{above:,} against {below:,}; {side} the paper's own premise, ε ≤ {float(bound):.4f} and |S| ≥ 2"
-    status: Status = "shown by the data" if above >= below else "refuted by the data"
-    return Premise("candidate sets are of similar enough sizes", status, detail)
+    own = f"the paper's own premise, ε ≤ {float(bound):.4f} and |S| ≥ 2"
+    detail = f"rank {position:,}, and {needed:,} is enough; {side} {own}"
+    status: Status = "shown by the data" if position >= needed else "not knowable here"
+    return Premise("false candidates cannot push the threshold below that of the true labels", status, detail)
 
 
 def _true_quantile(rule: Rule, level: Fraction) -> Premise:
-    """q(E₁) ≤ ½: at least t rows give their true label a probability of one half or more."""
-    text = f"at least {float(level):g} of the rows give their true label a probability of ½ or more"
+    """q(E₁) ≤ 1 − s/2 with s the largest sum of a row (one, up to rounding): f_y ≥ s/2 in at least t rows."""
+    half = (rule.setting.largest_sum or 1.0) / 2
+    text = f"at least {float(level):g} of these rows give their true label a probability of {half:.4g} or more"
     checked, truth = rule.evidence.verified, rule.evidence.truth
     if truth is None or not checked.any():
-        return Premise(text, "not knowable here", "verified labels could tell")
-    m, good = int(checked.sum()), int((truth[checked] <= -0.5).sum())
-    detail, share = f"{good} of {m} verified rows", rank(rule.n, level) / rule.n
-    low, high = (good / m, good / m) if m == rule.n else clopper_pearson(good, m, 2 * DELTA)
+        return Premise(text, "not knowable here", "checked labels could tell")
+    m, good = int(checked.sum()), int((truth[checked] <= -half).sum())
+    share = rank(rule.n, level) / rule.n
+    if m == rule.n:
+        status: Status = "shown by the data" if good >= rank(rule.n, level) else "refuted by the data"
+        return Premise(text, status, f"{good} of all {m} rows")
+    low, high = clopper_pearson(good, m, 2 * DELTA)
+    detail = f"{good} of {m} verified rows, with {1 - DELTA:.0%} confidence"
     if low >= share:
         return Premise(text, "shown by the data", detail)
     return Premise(text, "refuted by the data" if high < share else "not knowable here", detail)
@@ -302,10 +302,15 @@ def _row_premise(evidence: Evidence, scores: Floats, text: str) -> Premise:
 
 
 def _one_score(
-    strategy: Min | Mean | Mixture, evidence: Evidence, setting: Setting, scores: Floats, given: str = ""
+    strategy: Min | Mean | Mixture, evidence: Evidence, setting: Setting, scores: Floats, contained: str = ""
 ) -> Rule:
-    given = _law("the label given") if evidence.precise else given
-    return Rule(strategy, evidence, setting, scores, evidence.n, weight=evidence.weight, given=given)
+    contained = "the label given" if evidence.precise else contained
+    return Rule(strategy, evidence, setting, scores, evidence.n, contained=contained)
+
+
+def _enough(m: int, level: Fraction, share: float) -> bool:
+    """Whether m verified rows without a single miss would justify some mixture."""
+    return m > 0 and (m + 1) * (level + Fraction(upper_bound(0, m, share))) <= m
 
 
 def _blend(evidence: Evidence, mu: float) -> Floats:

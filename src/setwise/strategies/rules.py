@@ -35,19 +35,22 @@ RANDOM_CHECKS = Premise("the verified rows were chosen at random", "declared by 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a strategy is told beyond the evidence: the score, and what the user declared."""
+    """What a strategy is told beyond the evidence: the score, and what the user declared.
+
+    `largest_sum` is the largest sum of a row of probabilities under the score LAC on the simplex, None
+    elsewhere; `single` says that rows have one label by design.
+    """
 
     score: str
     n_classes: int
     miss_rate: Fraction = Fraction(0)
     dropped: int = 0
+    largest_sum: float | None = None
+    single: bool = False
 
 
 class Strategy(Protocol):
-    """Evidence in, a rule out, and the claims that the rule supports.
-
-    `every` says whether the scores of all candidates are needed rather than their extremes.
-    """
+    """Evidence in, a rule out. `every` says whether all candidates' scores are needed, not their extremes."""
 
     @property
     def name(self) -> str:
@@ -60,6 +63,14 @@ class Strategy(Protocol):
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule that this evidence supports."""
 
+
+class Claimant(Protocol):
+    """Who speaks for a rule: the strategy itself, or the one that it chose."""
+
+    @property
+    def name(self) -> str:
+        """How it is called in print."""
+
     def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
         """What the rule promises at a level."""
 
@@ -68,16 +79,21 @@ class Strategy(Protocol):
 class Rule:
     """A calibrated strategy: asks for a level, answers with a threshold, p-values and a claim."""
 
-    strategy: Strategy
+    claimant: Claimant
     evidence: Evidence
     setting: Setting
     scores: Floats
     n: int
     slack: Fraction = Fraction(0)
-    weight: Floats | None = None
     source: Premise = SAME_WITH_CANDIDATES
-    given: str = ""
+    contained: str = ""
+    """What the set contains where e ≤ q, in words, for the law given the calibration set."""
     remarks: tuple[str, ...] = ()
+
+    @property
+    def weight(self) -> Floats | None:
+        """The rows' weights, None for equal ones."""
+        return self.evidence.weight
 
     def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float | Floats:
         """The stored score up to which labels are in the set; one per new row where rows are weighted."""
@@ -89,29 +105,39 @@ class Rule:
         return order_statistic(self.scores, rank(len(self.scores), run))
 
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:
-        """The (n, K) p-values: a label is in the set at level 1−ε exactly where its p-value exceeds ε."""
-        ordered, above = self._ascending
+        """The (n, K) p-values: a label is in the set at level 1−ε exactly where its p-value exceeds ε.
+
+        Whole numbers are divided once, so that the p-value is the nearest double to the exact fraction (for
+        weighted rows, up to the rounding of sums of weights).
+        """
+        ordered, below = self._ascending
         first = np.searchsorted(ordered, scores, side="left")
-        if self.weight is None:
-            values = (len(ordered) + 1 - first) / (len(ordered) + 1)
-            np.maximum(values, 1 / (self.n + 1), out=values)
+        total, part = len(ordered) + 1, self.slack.denominator
+        if self.weight is None and total * part < 2**53:
+            counts = (total - first) * part
+            values = (counts + self.slack.numerator * total) / (total * part)
+        elif self.weight is None:
+            values = (total - first) / total + float(self.slack)
         else:
-            own = np.ones((1, 1)) if new_weight is None else new_weight[:, None]
-            values = (above[first] + own) / (above[0] + own)
-        return np.minimum(values + float(self.slack), 1.0)
+            own = np.ones((1, 1)) if new_weight is None else self._scaled(new_weight)[:, None]
+            values = (below[-1] - below[first] + own) / (below[-1] + own) + float(self.slack)
+        if len(ordered) != self.n:  # `all`: too few instances leave every label in the set
+            np.maximum(values, 1 / (self.n + 1), out=values)
+        return np.minimum(values, 1.0)
 
     def claim(self, level: Fraction) -> Guarantee:
         """What may be said about the sets at this level, and what it rests on."""
         premises = [self.source if self.weight is None else WEIGHTED_SOURCE]
         if self.setting.dropped:
             detail = f"{self.setting.dropped:,} dropped"
-            premises.append(Premise("rows without candidates are missing at random", "declared by you", detail))
+            text = "whether a row lacks candidates has nothing to do with its features or its label"
+            premises.append(Premise(text, "declared by you", detail))
         return Guarantee(
-            self.strategy.name,
+            self.claimant.name,
             self.setting.score,
             self.n,
             float(level),
-            self.strategy.claims(self, level),
+            self.claimant.claims(self, level),
             tuple(premises),
             self._law(level),
             (*self._shortage(level), *self.remarks),
@@ -120,9 +146,16 @@ class Rule:
     # ------------------------------------------------------------ building blocks of claims
 
     def plain_claim(self, level: Fraction) -> Claim:
-        """With one candidate a row every strategy is split conformal prediction: ρ is the miss rate."""
+        """With one candidate a row every strategy is split conformal prediction: ρ is the miss rate.
+
+        That rows have one candidate each must be so by design: that it is so in this sample proves nothing.
+        """
         reached = level + self.slack - self.setting.miss_rate
-        return Claim("truth", _bounded(reached), "split conformal prediction", (self.held_premise(),))
+        premises = [self.held_premise()]
+        if not self.setting.single and self.claimant.name != "max":
+            text = "every row has a single candidate by design, as all of these have"
+            premises.append(Premise(text, "not knowable here"))
+        return Claim("truth", _bounded(reached), "split conformal prediction", tuple(premises))
 
     def rho_claim(self, level: Fraction, stranger_than: str) -> Claim:
         """P(y ∈ T) ≥ 1 − ε − ρ with ρ = P(s(x, y) > e(x, S)), which verified rows can bound."""
@@ -162,47 +195,61 @@ class Rule:
 
     @cached_property
     def _ascending(self) -> tuple[Floats, Floats]:
-        """The scores in order, and for each position the weight from there on (nothing after the last)."""
-        order = np.argsort(self.scores) if self.weight is not None else None
-        if order is None or self.weight is None:
+        """The scores in order, and the weight strictly before each of them and after the last."""
+        if self.weight is None:
             return np.sort(self.scores), np.empty(0)
-        from_here = np.cumsum(self.weight[order][::-1])[::-1]
-        return self.scores[order], np.append(from_here, 0.0)
+        order = np.argsort(self.scores)
+        ordered, before = self.scores[order], np.append(0.0, np.cumsum(self._scaled(self.weight)[order]))
+        return ordered, before
+
+    def _scaled(self, weight: Floats) -> Floats:
+        """Weights relative to the largest calibration weight: equal ones become exact ones."""
+        scaled: Floats = weight / self.weight.max()  # type: ignore[union-attr]
+        return scaled
 
     def _weighted_threshold(self, run: Fraction, new_weight: Floats) -> Floats:
         """The smallest t with Σ w_i·1{e_i ≤ t} ≥ level·(Σ w_i + w_new), for each new weight."""
-        ordered, from_here = self._ascending
-        up_to = np.append(from_here[0] - from_here[1:-1], from_here[0])
+        ordered, before = self._ascending
         # Multiplied out, so that whole-numbered weights are compared exactly.
-        needed = float(run.numerator) * (from_here[0] + new_weight)
-        first = np.searchsorted(up_to * float(run.denominator), needed, side="left")
+        needed = float(run.numerator) * (before[-1] + self._scaled(new_weight))
+        first = np.searchsorted(before[1:] * float(run.denominator), needed, side="left")
         limits: Floats = np.append(ordered, math.inf)[first]
         return limits
 
     def _law(self, level: Fraction) -> str:
-        if not self.given or self.weight is not None or len(self.scores) != self.n:
-            return ""
+        """The Beta law of P(e ≤ q) given the calibration set; with ties it is a bound from below."""
         position = rank(self.n, level + self.slack)
-        if position > self.n:
+        if not self.contained or self.weight is not None or len(self.scores) != self.n or position > self.n:
             return ""
         low, high = beta_interval(self.n, position, DELTA)
-        return self.given.format(low=low, high=high)
+        tied = (self.scores == order_statistic(self.scores, position)).sum() > 1
+        between = f"at least {low:.3f}" if tied else f"between {low:.3f} and {high:.3f}"
+        return (
+            f"Given this calibration set of independent rows, the chance of containing {self.contained} is "
+            f"{between} in {100 * (1 - DELTA):g} of 100 cases."
+        )
 
     def _shortage(self, level: Fraction) -> tuple[str, ...]:
-        if self.weight is not None or rank(self.n, level + self.slack) <= self.n:
-            return ()
-        return (f"Every label is in every set: {shortage(self.n, level, self.slack)}.",)
+        reason = self.shortage(level)
+        return (f"Every label is in every set: {reason}.",) if reason else ()
 
-
-def shortage(n: int, level: Fraction, slack: Fraction) -> str:
-    """Why every label is in the set, and what would help."""
-    needed = instances_needed(level + slack)
-    if needed is None:
+    def shortage(self, level: Fraction) -> str:
+        """Why every label is in every set, and what would help; empty where this is not so."""
+        run = level + self.slack
+        if self.weight is not None:
+            short = math.isinf(float(np.max(self._weighted_threshold(run, self.weight.max(keepdims=True)))))
+            return f"the weight of the {self.n:,} calibration rows is too small for this level" if short else ""
+        if rank(self.n, run) <= self.n:
+            return ""
+        needed = instances_needed(run)
+        if needed is None:
+            return (
+                f"confidence {float(level):g} leaves an error of {float(1 - level):g}, which the "
+                f"{float(self.slack):.3g} already given up uses up"
+            )
         return (
-            f"confidence {float(level):g} leaves an error of {float(1 - level):g}, which the "
-            f"{float(slack):g} already spent on misses uses up"
+            f"confidence {float(level):g} needs at least {needed:,} calibration examples, and there are {self.n:,}"
         )
-    return f"confidence {float(level):g} needs at least {needed:,} calibration examples, and there are {n:,}"
 
 
 def _bounded(probability: Fraction | float) -> float:
