@@ -182,7 +182,7 @@ def test_categories_must_be_given_on_both_sides(rows):
         conformalize(p, mask, by=["a"] * 300).predict_set(q)
     with pytest.raises(ValueError, match="by: calibrated without"):
         conformalize(p, mask).predict_p(q, by=["a"] * 80)
-    with pytest.raises(ValueError, match="by: row 2 has no category"):
+    with pytest.raises(ValueError, match="by: row 2 has none"):
         conformalize(p, mask, by=["a", "b", None] * 100)
 
 
@@ -264,6 +264,59 @@ def test_weights_and_categories_together(rows, rng):
     new = np.full(80, 1.3)
     together = calibration.predict_set(q, by=np.ones(80, int), sample_weight=new)
     assert together == alone.predict_set(q, sample_weight=new)
+
+
+# -------------------------------------------------------------------------------- groups
+
+
+def test_groups_of_one_row_change_nothing(rows):
+    p, mask, q = rows
+    for strategy in ("max", "mean", "min", Mixture(mu=0.3)):
+        plain, grouped = conformalize(p, mask, strategy), conformalize(p, mask, strategy, groups=np.arange(300))
+        for level in (0.3, 0.57, 0.7, 0.9, 0.99):
+            assert grouped.threshold(level) == plain.threshold(level)
+            assert grouped.predict_set(q, level) == plain.predict_set(q, level)
+        assert np.allclose(grouped.predict_p(q), plain.predict_p(q))
+
+
+def test_rows_of_a_group_share_one_unit_of_weight(rows, rng):
+    p, mask, q = rows
+    groups = rng.integers(0, 25, 300)
+    e, sizes = np.where(mask, 1 - p, -1).max(axis=1), np.bincount(groups)
+    reached = [t for t in np.sort(e) if (1 / sizes[groups])[e <= t].sum() >= 0.9 * 26 - 1e-9]
+    calibration = conformalize(p, mask, groups=[f"film {g}" for g in groups])
+    assert np.isclose(calibration.threshold(0.9), reached[0])
+    assert calibration.guarantee().n == 25
+    assert "25 calibration groups" in str(calibration.guarantee())
+    assert "new groups and their rows" in str(calibration.guarantee())
+    sets = calibration.predict_set(q).to_mask()
+    assert np.array_equal(sets, calibration.predict_p(q) > 0.1)
+
+
+def test_too_few_groups_give_all_labels_however_many_rows(rows, tmp_path):
+    p, mask, q = rows
+    calibration = conformalize(p, mask, groups=np.arange(300) % 8)
+    with pytest.warns(SmallCalibrationWarning, match="needs at least 9 calibration groups, and there are 8"):
+        assert calibration.predict_set(q).to_mask().all()
+    enough = conformalize(p, mask, groups=np.arange(300) % 9, by=np.arange(300) // 150)
+    enough.save(tmp_path / "cal")
+    new = {"by": np.zeros(80, int)}
+    assert Calibration.load(tmp_path / "cal").predict_set(q, **new) == enough.predict_set(q, **new)
+    assert np.isfinite(enough.threshold()[0])
+
+
+def test_what_groups_cannot_be_combined_with_is_said(rows):
+    p, mask, _ = rows
+    groups = np.arange(300) % 20
+    for options, message in (
+        ({"sample_weight": np.ones(300)}, "groups: not together"),
+        ({"strategy": "all"}, "not defined for weighted or grouped"),
+        ({"strategy": Mixture(mu="verified"), "verified": [0] * 150 + [None] * 150}, "grouped"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            conformalize(p, mask, groups=groups, **options)
+    with pytest.raises(ValueError, match="bracket"):
+        conformalize(p, mask, groups=groups).bracket()
 
 
 # -------------------------------------------------------------------------------- new rows with candidates, empties
@@ -413,7 +466,7 @@ def test_arguments_of_the_wrong_kind_are_named(change, error, message, rows):
         ({"assume": np.ones((2, 2))}, "assume"),
         ({"sample_weight": np.ones(3)}, "sample_weight"),
         ({"sample_weight": np.r_[np.ones(5), -1, np.ones(294)]}, "sample_weight: row 5 has -1"),
-        ({"by": [1, 2]}, "by: 2 categories for 300"),
+        ({"by": [1, 2]}, "by: 2 entries for 300"),
         ({"row_ids": [1]}, "row_ids"),
     ],
 )

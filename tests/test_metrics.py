@@ -61,7 +61,7 @@ def test_a_mask_will_do():
         ({"y": [None] * 5}, "no row has a true label"),
         ({"candidates": [["a"]]}, "candidates: 1 rows for 5"),
         ({"candidates": [["a"], [], ["a"], ["a"], ["a"]]}, "candidates: row 1 is empty"),
-        ({"y": Y, "by": ["x"]}, "by: 1 categories"),
+        ({"y": Y, "by": ["x"]}, "by: 1 entries"),
         ({"y": Y, "delta": 2}, "delta"),
     ],
 )

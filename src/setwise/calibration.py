@@ -17,7 +17,7 @@ from setwise.calibration_file import read_parts, write_parts
 from setwise.candidates import as_candidates, read_sets
 from setwise.evidence import Evidence, gather
 from setwise.guarantees import Guarantee
-from setwise.inputs import assumption, categories, present_rows, verified_codes, weights
+from setwise.inputs import assumption, categories, codes_of, present_rows, verified_codes, weights
 from setwise.labels import LabelSets
 from setwise.noise import draw_seed, uniforms
 from setwise.probabilities import as_probabilities, column_names
@@ -45,6 +45,7 @@ def conformalize(
     miss_rate: float = 0.0,
     assume: Any = "nothing",
     sample_weight: Any = None,
+    groups: Any = None,
     row_ids: Any = None,
     random_state: Any = None,
     missing: Literal["error", "full", "drop"] = "error",
@@ -75,6 +76,9 @@ def conformalize(
         What you declare about how candidates arise: ``"nothing"``, ``"uniform"`` or an inclusion matrix.
     sample_weight
         How much likelier each row is among new examples (covariate shift).
+    groups
+        Which rows belong together (frames of one film, visits of one patient). New rows are then taken to
+        come from new groups, and groups, not rows, are what the rank counts.
     row_ids
         Integers or strings that seed the noise of randomised scores; default is the row's probabilities.
     random_state
@@ -113,12 +117,16 @@ def conformalize(
     checked = verified_codes(verified, sets.vocabulary, n)
     weight = weights(sample_weight, n)
     category = None if by is None else categories(by, n)
+    group = None if groups is None else codes_of(categories(groups, n, "groups"))
+    if group is not None and weight is not None:
+        raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
     if kept is not None:
         matrix = matrix[kept]
         u = None if u is None else u[kept]
         checked = None if checked is None else checked[kept]
         weight = None if weight is None else weight[kept]
         category = None if category is None else category[kept]
+        group = None if group is None else group[kept]
     evidence = gather(the_score, matrix, sets, u=u, every=the_strategy.every, verified=checked)
     plain = the_strategy.every and the_score.name == "lac" and the_score.domain == "simplex"
     largest = float(matrix.sum(axis=1, dtype=np.float64).max()) if plain else None
@@ -128,7 +136,7 @@ def conformalize(
         the_score,
         the_strategy,
         sets.vocabulary,
-        evidence.weighted(weight),
+        evidence.weighted(weight, group),
         setting,
         seed,
         declared_assumption,
@@ -286,8 +294,8 @@ class Calibration:
         and the miss rate η. It needs independent rows and no true label.
         """
         as_level(delta, "delta")
-        if self.evidence.weight is not None:
-            raise ValueError("bracket: not available for weighted rows.")
+        if self.evidence.shares is not None:
+            raise ValueError("bracket: not available for weighted or grouped rows, which are not independent.")
 
         def answer(level: Fraction) -> Any:
             return self._per_category([_bracket(rule, float(rule.threshold(level)), delta) for rule in self.rules])

@@ -5,6 +5,7 @@ Evidence is all that a strategy sees. It is frozen, can be merged, split by rows
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -34,6 +35,9 @@ class Evidence:
         Whether the verified label is among the candidates (False where nobody checked).
     weight
         The rows' weights; None for equal ones.
+    group
+        Which cluster each row belongs to, as a number; None where rows are on their own. The rows of a
+        group share one unit of weight, and groups are the instances.
     """
 
     low: Floats
@@ -43,11 +47,33 @@ class Evidence:
     truth: Floats | None = None
     held: Bools | None = None
     weight: Floats | None = None
+    group: Ints | None = None
 
     @property
     def n(self) -> int:
-        """How many instances there are."""
+        """How many rows there are."""
         return len(self.low)
+
+    @property
+    def instances(self) -> int:
+        """How many instances there are for the rank rule: groups, or rows on their own."""
+        return self.n if self.group is None else len(np.unique(self.group))
+
+    @cached_property
+    def shares(self) -> tuple[Floats, float] | None:
+        """Each row's weight and that of a new row (or of a new group), where rows do not count alike.
+
+        Weights are relative to the largest one, so that equal ones are exactly one; a group's unit is the
+        least common multiple of the group sizes, so that its rows' shares are whole numbers.
+        """
+        if self.weight is not None:
+            return self.weight / self.weight.max(), 1.0
+        if self.group is None:
+            return None
+        _, which, sizes = np.unique(self.group, return_inverse=True, return_counts=True)
+        unit = math.lcm(*map(int, np.unique(sizes)))
+        unit = unit if unit * len(sizes) < 2**50 else 1
+        return unit / sizes[which], float(unit)
 
     @cached_property
     def mean(self) -> Floats:
@@ -87,9 +113,9 @@ class Evidence:
         held = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in held.items() if value is not None}
 
-    def weighted(self, weight: Floats | None) -> Evidence:
-        """The same evidence under other weights."""
-        return replace(self, weight=weight)
+    def weighted(self, weight: Floats | None, group: Ints | None = None) -> Evidence:
+        """The same evidence under other weights or groups."""
+        return replace(self, weight=weight, group=group)
 
 
 def gather(

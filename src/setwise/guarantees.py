@@ -85,6 +85,7 @@ class Guarantee:
     given_calibration: str = ""
     remarks: tuple[str, ...] = ()
     category: Any = None
+    unit: str = "examples"
 
     @property
     def promised(self) -> float | None:
@@ -94,7 +95,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         where = "" if self.category is None else f" in category {self.category!r}"
-        basis = f"{self.n:,} calibration examples{where}"
+        basis = f"{self.n:,} calibration {self.unit}{where}"
         lines = [f"Strategy {self.strategy} with score {self.score.upper()}, {basis}."]
         promised = [claim for claim in self.claims if claim.promised or claim.probability is None]
         lines.append("Promise: " + ("; ".join(map(str, promised)) or "nothing without an if") + ".")

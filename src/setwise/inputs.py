@@ -44,15 +44,20 @@ def verified_codes(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None
     return None if (codes == MISSING).all() else codes
 
 
-def categories(by: Any, n: int) -> Array:
-    """One category a row, none missing."""
-    values = label_vector(by, "by")
+def categories(by: Any, n: int, name: str = "by") -> Array:
+    """One category (or group) a row, none missing."""
+    values = label_vector(by, name)
     if len(values) != n:
-        raise ValueError(f"by: {len(values)} categories for {n} rows; give one a row.")
+        raise ValueError(f"{name}: {len(values)} entries for {n} rows; give one a row.")
     gone = missing_labels(values)
     if gone.any():
-        raise ValueError(f"by: row {int(np.flatnonzero(gone)[0])} has no category; give it one.")
+        raise ValueError(f"{name}: row {int(np.flatnonzero(gone)[0])} has none; give it one.")
     return values
+
+
+def codes_of(values: Array) -> Ints:
+    """The same categories as numbers."""
+    return frozen(Vocabulary.infer(values).encode(values))
 
 
 def weights(sample_weight: Any, n: int | None) -> Floats | None:

@@ -366,5 +366,5 @@ def test_all_needs_every_score_and_equal_weights(rng):
     with pytest.raises(ValueError, match="every=True"):
         All().calibrate(evidence_of([0.0]), SETTING)
     p = simplex(rng, 20, 3)
-    with pytest.raises(ValueError, match="not defined for weighted rows"):
+    with pytest.raises(ValueError, match="not defined for weighted"):
         conformalize(p, LabelSets.from_top_k(p, k=2), "all", sample_weight=np.ones(20))

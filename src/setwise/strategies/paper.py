@@ -51,7 +51,7 @@ class Max:
         """One score a row: the largest over its candidates."""
         # With misses the argument goes through the new row's own candidates, so these must be alike too.
         source = SAME_WITH_CANDIDATES if setting.miss_rate else SAME_SOURCE
-        rule = Rule(self, evidence, setting, evidence.high, evidence.n, setting.miss_rate, source)
+        rule = Rule(self, evidence, setting, evidence.high, evidence.instances, setting.miss_rate, source)
         if evidence.precise:
             return replace(rule, contained="the label given")
         contained = "all candidates"
@@ -176,8 +176,8 @@ class Mixture:
                 f"mu='verified': {m} verified rows cannot justify a mixture at confidence {self.tune_for:g}; "
                 f"at least {needed} are needed (fewer with a lower tune_for)."
             )
-        if evidence.weight is not None:
-            raise ValueError("mu='verified' is not defined for weighted rows; give a number for mu.")
+        if evidence.shares is not None:
+            raise ValueError("mu='verified' is not defined for weighted or grouped rows; give a number for mu.")
         if rest.n == 0:
             raise ValueError("mu='verified': every row is verified; calibrate on the verified labels instead.")
         best_mu, best_bound = 0.0, setting.miss_rate
@@ -222,8 +222,8 @@ class All:
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """All candidates' scores in one pool; the rank rule still counts rows."""
-        if evidence.weight is not None:
-            raise ValueError("strategy 'all' is not defined for weighted rows; use 'max', 'mean' or a mixture.")
+        if evidence.shares is not None:
+            raise ValueError("strategy 'all' is not defined for weighted or grouped rows; use 'max' or 'mean'.")
         if evidence.every is None:
             raise ValueError("strategy 'all' needs evidence gathered with every=True.")
         return Rule(self, evidence, setting, evidence.every, evidence.n, source=SAME_SOURCE)
@@ -305,7 +305,7 @@ def _one_score(
     strategy: Min | Mean | Mixture, evidence: Evidence, setting: Setting, scores: Floats, contained: str = ""
 ) -> Rule:
     contained = "the label given" if evidence.precise else contained
-    return Rule(strategy, evidence, setting, scores, evidence.n, contained=contained)
+    return Rule(strategy, evidence, setting, scores, evidence.instances, contained=contained)
 
 
 def _enough(m: int, level: Fraction, share: float) -> bool:

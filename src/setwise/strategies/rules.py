@@ -30,6 +30,7 @@ SAME_CANDIDATES = Premise("candidates arise for new examples as they did here", 
 WEIGHTED_SOURCE = Premise(
     "new examples differ from these only in how often each kind occurs, by the weights given", "declared by you"
 )
+GROUP_SOURCE = Premise("new groups and their rows come from the same source as these", "not knowable here")
 RANDOM_CHECKS = Premise("the verified rows were chosen at random", "declared by you")
 
 
@@ -91,15 +92,16 @@ class Rule:
     remarks: tuple[str, ...] = ()
 
     @property
-    def weight(self) -> Floats | None:
-        """The rows' weights, None for equal ones."""
-        return self.evidence.weight
+    def counts_alike(self) -> bool:
+        """Whether every row is one instance: no weights, no groups."""
+        return self.evidence.shares is None
 
     def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float | Floats:
         """The stored score up to which labels are in the set; one per new row where rows are weighted."""
         run = level + self.slack
-        if self.weight is not None:
-            return self._weighted_threshold(run, np.ones(1) if new_weight is None else new_weight)
+        if not self.counts_alike:
+            limits = self._weighted_threshold(run, self._new_shares(new_weight))
+            return float(limits[0]) if new_weight is None else limits
         if rank(self.n, run) > self.n:  # counts instances, however many scores each brought
             return math.inf
         return order_statistic(self.scores, rank(len(self.scores), run))
@@ -113,21 +115,25 @@ class Rule:
         ordered, below = self._ascending
         first = np.searchsorted(ordered, scores, side="left")
         total, part = len(ordered) + 1, self.slack.denominator
-        if self.weight is None and total * part < 2**53:
+        if self.counts_alike and total * part < 2**53:
             counts = (total - first) * part
             values = (counts + self.slack.numerator * total) / (total * part)
-        elif self.weight is None:
+        elif self.counts_alike:
             values = (total - first) / total + float(self.slack)
         else:
-            own = np.ones((1, 1)) if new_weight is None else self._scaled(new_weight)[:, None]
+            own = self._new_shares(new_weight)[:, None]
             values = (below[-1] - below[first] + own) / (below[-1] + own) + float(self.slack)
-        if len(ordered) != self.n:  # `all`: too few instances leave every label in the set
+        if self.counts_alike and len(ordered) != self.n:  # `all`: too few instances leave every label in the set
             np.maximum(values, 1 / (self.n + 1), out=values)
         return np.minimum(values, 1.0)
 
     def claim(self, level: Fraction) -> Guarantee:
         """What may be said about the sets at this level, and what it rests on."""
-        premises = [self.source if self.weight is None else WEIGHTED_SOURCE]
+        premises = [self.source]
+        if self.evidence.weight is not None:
+            premises = [WEIGHTED_SOURCE]
+        elif self.evidence.group is not None:
+            premises = [GROUP_SOURCE]
         if self.setting.dropped:
             detail = f"{self.setting.dropped:,} dropped"
             text = "whether a row lacks candidates has nothing to do with its features or its label"
@@ -141,6 +147,7 @@ class Rule:
             tuple(premises),
             self._law(level),
             (*self._shortage(level), *self.remarks),
+            unit=self._unit,
         )
 
     # ------------------------------------------------------------ building blocks of claims
@@ -162,7 +169,7 @@ class Rule:
         run = level + self.slack
         rho = f"ρ is how often the true label is stranger than {stranger_than}"
         checked = self.evidence.verified
-        if not checked.any() or len(self.scores) != self.evidence.n or self.weight is not None:
+        if not checked.any() or len(self.scores) != self.evidence.n or not self.counts_alike:
             note = f"it does with at least {float(run):g} − ρ, where {rho}, which candidates cannot tell"
             return Claim("truth", None, "the ρ line", note=note)
         truth = self.evidence.truth
@@ -196,22 +203,23 @@ class Rule:
     @cached_property
     def _ascending(self) -> tuple[Floats, Floats]:
         """The scores in order, and the weight strictly before each of them and after the last."""
-        if self.weight is None:
+        if self.evidence.shares is None:
             return np.sort(self.scores), np.empty(0)
         order = np.argsort(self.scores)
-        ordered, before = self.scores[order], np.append(0.0, np.cumsum(self._scaled(self.weight)[order]))
-        return ordered, before
+        return self.scores[order], np.append(0.0, np.cumsum(self.evidence.shares[0][order]))
 
-    def _scaled(self, weight: Floats) -> Floats:
-        """Weights relative to the largest calibration weight: equal ones become exact ones."""
-        scaled: Floats = weight / self.weight.max()  # type: ignore[union-attr]
-        return scaled
+    def _new_shares(self, new_weight: Floats | None) -> Floats:
+        """What new rows weigh beside `Evidence.shares`; a new group where no weights are given."""
+        if new_weight is None or self.evidence.weight is None:
+            return np.array([1.0 if self.evidence.shares is None else self.evidence.shares[1]])
+        shares: Floats = new_weight / self.evidence.weight.max()
+        return shares
 
-    def _weighted_threshold(self, run: Fraction, new_weight: Floats) -> Floats:
+    def _weighted_threshold(self, run: Fraction, new_shares: Floats) -> Floats:
         """The smallest t with Σ w_i·1{e_i ≤ t} ≥ level·(Σ w_i + w_new), for each new weight."""
         ordered, before = self._ascending
         # Multiplied out, so that whole-numbered weights are compared exactly.
-        needed = float(run.numerator) * (before[-1] + self._scaled(new_weight))
+        needed = float(run.numerator) * (before[-1] + new_shares)
         first = np.searchsorted(before[1:] * float(run.denominator), needed, side="left")
         limits: Floats = np.append(ordered, math.inf)[first]
         return limits
@@ -219,7 +227,7 @@ class Rule:
     def _law(self, level: Fraction) -> str:
         """The Beta law of P(e ≤ q) given the calibration set; with ties it is a bound from below."""
         position = rank(self.n, level + self.slack)
-        if not self.contained or self.weight is not None or len(self.scores) != self.n or position > self.n:
+        if not self.contained or not self.counts_alike or len(self.scores) != self.n or position > self.n:
             return ""
         low, high = beta_interval(self.n, position, DELTA)
         tied = (self.scores == order_statistic(self.scores, position)).sum() > 1
@@ -236,8 +244,8 @@ class Rule:
     def shortage(self, level: Fraction) -> str:
         """Why every label is in every set, and what would help; empty where this is not so."""
         run = level + self.slack
-        if self.weight is not None:
-            short = math.isinf(float(np.max(self._weighted_threshold(run, self.weight.max(keepdims=True)))))
+        if self.evidence.weight is not None:
+            short = math.isinf(self._weighted_threshold(run, np.ones(1))[0])
             return f"the weight of the {self.n:,} calibration rows is too small for this level" if short else ""
         if rank(self.n, run) <= self.n:
             return ""
@@ -247,9 +255,12 @@ class Rule:
                 f"confidence {float(level):g} leaves an error of {float(1 - level):g}, which the "
                 f"{float(self.slack):.3g} already given up uses up"
             )
-        return (
-            f"confidence {float(level):g} needs at least {needed:,} calibration examples, and there are {self.n:,}"
-        )
+        needs = f"confidence {float(level):g} needs at least {needed:,} calibration {self._unit}"
+        return f"{needs}, and there are {self.n:,}"
+
+    @property
+    def _unit(self) -> str:
+        return "examples" if self.evidence.group is None else "groups"
 
 
 def _bounded(probability: Fraction | float) -> float:
