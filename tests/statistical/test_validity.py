@@ -234,17 +234,17 @@ def test_groups_as_instances_cover_rows_of_new_groups():
     """Rows of a group are much alike; counting them as instances overstates what was seen."""
 
     def trial(rng, grouped=True):
-        groups, size = 9, 15
+        groups, size = 14, 15
         centre = rng.random(groups + 1)
-        own = np.clip(np.repeat(centre, size) + rng.uniform(-0.1, 0.1, (groups + 1) * size), 0, 1)
+        own = np.clip(np.repeat(centre, size) + rng.uniform(-0.02, 0.02, (groups + 1) * size), 0, 1)
         p = np.column_stack([own, 1 - own])
         n = groups * size
         options = {"groups": np.repeat(np.arange(groups), size)} if grouped else {}
         calibration = conformalize(p[:n], np.zeros(n, int), "max", **options)
         return calibration.predict_set(p[n : n + 1], LEVEL).to_mask()[0, 0]
 
-    assert at_least(count(trial), LEVEL)
-    assert not at_least(count(lambda rng: trial(rng, grouped=False)), LEVEL)
+    assert at_least(count(trial, 6000), LEVEL, 6000)
+    assert not at_least(count(lambda rng: trial(rng, grouped=False), 6000), LEVEL, 6000)
 
 
 def test_the_bracket_holds_the_coverage_and_needs_its_band(monkeypatch):
