@@ -9,7 +9,8 @@ import setwise
 
 def test_the_public_names_are_these_and_no_others():
     assert set(setwise.__all__) == {
-        "APS", "LAC", "RAPS", "SAPS", "Calibration", "Claim", "Guarantee", "LabelSets", "Margin", "Premise",
+        "APS", "LAC", "RAPS", "SAPS", "Calibration", "Claim", "ConformalClassifier", "CrossConformalClassifier",
+        "EMClassifier", "Guarantee", "LabelSets", "Margin", "PartialLabelClassifier", "Premise",
         "SmallCalibrationWarning", "__version__", "conformalize", "evaluate", "strategies",
     }  # fmt: skip
     assert all(hasattr(setwise, name) for name in setwise.__all__)

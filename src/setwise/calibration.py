@@ -212,7 +212,7 @@ class Calibration:
                 found = [float(t[0]) for t in found]  # type: ignore[index]
             return self._per_category(found)
 
-        return _each(confidence_level, answer)
+        return each_level(confidence_level, answer)
 
     def predict_set(
         self,
@@ -248,7 +248,7 @@ class Calibration:
                 _fill_empty(mask, matrix, own)
             return LabelSets(self.vocabulary, len(mask), _mask=frozen(mask))
 
-        return _each(confidence_level, answer)
+        return each_level(confidence_level, answer)
 
     def predict_p(
         self,
@@ -269,6 +269,12 @@ class Calibration:
             values[rows] = rule.p_values(scores[rows], None if weight is None else weight[rows])
         return values
 
+    def count_below(self, probabilities: Any, *, row_ids: Any = None) -> Ints:
+        """For each label of new rows, (n, K), how many calibration scores lie strictly below its own."""
+        matrix, _, _ = self._new_rows(probabilities, None, None)
+        scores = self.score.score(matrix, u=self._noise(matrix, row_ids))
+        return np.searchsorted(np.sort(self.rules[0].scores), scores, side="left")
+
     def guarantee(self, confidence_level: Any = 0.9) -> Any:
         """What may be claimed at this level, and why; prints as a short paragraph."""
 
@@ -284,7 +290,7 @@ class Calibration:
             made: Guarantee | dict[Any, Guarantee] = self._per_category(claims)
             return made
 
-        return _each(confidence_level, answer)
+        return each_level(confidence_level, answer)
 
     def bracket(self, confidence_level: Any = 0.9, delta: float = 0.05) -> Any:
         """(lower, upper): where the coverage of these sets lies, as far as candidates alone can prove it.
@@ -300,7 +306,7 @@ class Calibration:
         def answer(level: Fraction) -> Any:
             return self._per_category([_bracket(rule, float(rule.threshold(level)), delta) for rule in self.rules])
 
-        return _each(confidence_level, answer)
+        return each_level(confidence_level, answer)
 
     # ---------------------------------------------------------------- a file, a picture
 
@@ -391,7 +397,7 @@ class Calibration:
         return dict(zip(self.categories.classes.tolist(), answers, strict=True))
 
 
-def _each(confidence_level: Any, answer: Callable[[Fraction], _T]) -> _T | list[_T]:
+def each_level(confidence_level: Any, answer: Callable[[Fraction], _T]) -> _T | list[_T]:
     """One level, one answer; a list of levels, a list of answers."""
     if isinstance(confidence_level, (list, tuple, np.ndarray)):
         return [answer(level) for level in [as_level(level) for level in confidence_level]]

@@ -42,7 +42,7 @@ def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "
     """
     if isinstance(value, LabelSets):
         return value
-    if value is None or isinstance(value, str) or not hasattr(value, "__iter__"):
+    if isinstance(value, str) or not (hasattr(value, "__iter__") or hasattr(value, "__array__")):
         raise TypeError(f"{name}: expected one set of labels a row, got {value!r}.")
     try:
         return _read(value, vocabulary, name)
