@@ -1,0 +1,248 @@
+"""From settings and data to trained networks: defaults filled in, rows held out, architecture chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setwise.learn.checkpoints import Checkpoint
+from setwise.learn.cleaning import as_cleaner
+from setwise.learn.losses import as_loss
+from setwise.learn.networks import build_network
+from setwise.learn.order import permutations
+from setwise.learn.progress import Progress
+from setwise.learn.scaling import BYTES, Scaling, fit_scaling
+from setwise.learn.selection import EarlyStopping, approximated_accuracy
+from setwise.learn.sources import Source
+from setwise.learn.temperature import TemperatureError, fit_temperature
+from setwise.learn.trainer import Plan, Trainer
+
+_SMALL = 10_000  # rows below which small batches and a shallow network are the better first choice
+_TRIED = 3_000  # rows that choosing an architecture looks at
+_FEWEST = 20  # rows below which nothing can be held out to choose by
+
+_BY_NETWORK: dict[str, dict[str, Any]] = {
+    "linear": {"optimizer": "adam", "learning_rate": 0.1, "weight_decay": 0.0},
+    "mlp": {"optimizer": "adamw", "learning_rate": 0.003, "weight_decay": 0.5},
+    "cnn": {"optimizer": "adamw", "learning_rate": 0.001, "weight_decay": 0.1},
+    "own": {"optimizer": "adam", "learning_rate": 0.001, "weight_decay": 0.0},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of a `PartialLabelClassifier`, with what was left open as None or "auto"."""
+
+    network: Any
+    loss: Any
+    scale: Any
+    hidden_sizes: Sequence[int]
+    batch_norm: bool
+    epochs: int
+    batch_size: int | None
+    optimizer: str | None
+    learning_rate: float | None
+    weight_decay: float | None
+    cosine: bool
+    shuffle: bool
+    precision: str
+    ensemble: int
+    cleaning: Any
+    early_stopping: str | None
+    patience: int
+    validation_fraction: float
+    temperature: bool
+    checkpoint: Any
+    checkpoint_every: int
+    verbose: int
+
+    @property
+    def open_questions(self) -> bool:
+        """Whether network or scaling are still to be chosen."""
+        return any(isinstance(value, str) and value == "auto" for value in (self.network, self.scale))
+
+    def plan(self, n_rows: int, device: torch.device) -> Plan:
+        """How to train, with what was left open filled in for this network and size."""
+        usual = _BY_NETWORK.get(self.network if isinstance(self.network, str) else "own", _BY_NETWORK["mlp"])
+        precision: Any = self.precision
+        if precision == "auto":
+            precision = "tf32" if device.type == "cuda" else "float32"
+        rate, decay = self.learning_rate, self.weight_decay
+        return Plan(
+            epochs=self.epochs,
+            batch_size=self.batch_size or (100 if n_rows < _SMALL else 256),
+            optimizer=self.optimizer or usual["optimizer"],
+            learning_rate=usual["learning_rate"] if rate is None else rate,
+            weight_decay=usual["weight_decay"] if decay is None else decay,
+            cosine=self.cosine,
+            shuffle=self.shuffle,
+            precision=precision,
+        )
+
+
+@dataclass
+class Trained:
+    """What training leaves behind."""
+
+    network: nn.Module
+    scaling: Scaling
+    settings: Settings
+    trainer: Trainer
+    temperature: float = 1.0
+    refusal: TemperatureError | None = None
+    choices: dict[str, float] = field(default_factory=dict)
+
+
+def train(settings: Settings, source: Source, candidates: Tensor, seeds: Sequence[int]) -> Trained:
+    """Trains `ensemble` models on the rows of `source` with their candidates (n, K)."""
+    choices: dict[str, float] = {}
+    if settings.open_questions:
+        settings, choices = choose(settings, source, candidates, seeds[0])
+    cleaner = as_cleaner(settings.cleaning)
+    holds = (settings.early_stopping, getattr(cleaner, "needs_holdout", False), settings.temperature)
+    if not any(holds):
+        trainer = _make(settings, source, candidates, seeds, [cleaner] if cleaner else [])
+        _run(trainer, settings, None)
+        return Trained(trainer.network, trainer.scaling, settings, trainer, choices=choices)
+    kept, held = split(len(candidates), settings.validation_fraction, seeds[0], candidates.device)
+    held_source = source.rows(held)
+    held_candidates = candidates[held].expand(len(seeds), -1, -1)
+    if hasattr(cleaner, "attach"):
+        cleaner.attach(held_source, held_candidates)
+    hooks = [cleaner] if cleaner else []
+    stopper = None
+    if settings.early_stopping:
+        stopper = EarlyStopping(held_source, held_candidates, settings.early_stopping, settings.patience)
+        hooks.append(stopper)
+    trainer = _make(settings, source.rows(kept), candidates[kept], seeds, hooks)
+    _run(trainer, settings, stopper)
+    trained = Trained(trainer.network, trainer.scaling, settings, trainer, choices=choices)
+    if settings.temperature:
+        exact = bool((candidates.sum(dim=-1) == 1).all())
+        try:
+            trained.temperature = fit_temperature(trainer.logits(held_source), candidates[held], verified=exact)
+        except TemperatureError as error:
+            trained.refusal = error
+    return trained
+
+
+def resume(
+    settings: Settings,
+    source: Source,
+    candidates: Tensor,
+    seeds: Sequence[int],
+    earlier: tuple[nn.Module, Scaling, list[Tensor]],
+) -> Trained:
+    """One more pass over rows at the full rate, from networks and optimizer state of an earlier training."""
+    network, scaling, moments = earlier
+    settings = replace(settings, epochs=1, cosine=False, checkpoint=None)
+    trainer = _make(settings, source, candidates, seeds, [], network=network, scaling=scaling)
+    for tensor, saved in zip(trainer.optimizer.tensors(), moments, strict=True):
+        tensor.copy_(saved)
+    _run(trainer, settings, None)
+    return Trained(trainer.network, trainer.scaling, settings, trainer)
+
+
+def choose(settings: Settings, source: Source, candidates: Tensor, seed: int) -> tuple[Settings, dict[str, float]]:
+    """Network and scaling by approximated accuracy on held-out training rows; needs no truth."""
+    options = _options(settings, source)
+    if len(options) == 1 or len(candidates) < _FEWEST:
+        return options[0], {}
+    order = permutations([seed], -2, len(candidates), candidates.device)[0][:_TRIED]
+    kept, held = split(len(order), 0.25, seed, candidates.device)
+    kept, held = order[kept], order[held]
+    values: dict[str, float] = {}
+    for option in options:
+        trial = replace(option, cleaning=None, early_stopping=None, checkpoint=None, verbose=0)
+        trainer = _make(trial, source.rows(kept), candidates[kept], [seed], [])
+        trainer.fit()
+        value = approximated_accuracy(trainer.logits(source.rows(held)), candidates[held][None])
+        depth = f"{len(option.hidden_sizes)} hidden, " if option.network == "mlp" else ""
+        values[f"{option.network}, {depth}scale {option.scale}"] = float(value)
+    best = max(range(len(options)), key=list(values.values()).__getitem__)
+    return options[best], values
+
+
+def split(n: int, fraction: float, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Positions to train on and positions held out, at least one of each."""
+    if not 0 < fraction < 1:
+        raise ValueError(f"validation_fraction: {fraction} is not between 0 and 1.")
+    if n < 2:
+        raise ValueError(f"X: n_samples = {n} is too few to hold rows out; give more rows.")
+    order = permutations([seed], -1, n, device)[0]
+    held = min(max(round(n * fraction), 1), n - 1)
+    return order[held:].sort().values, order[:held].sort().values
+
+
+def _options(settings: Settings, source: Source) -> list[Settings]:
+    """What "auto" stands for here, the fallback first."""
+    images = len(source.shape) > 1
+    usual: Any = BYTES if source.dtype == torch.uint8 else "standard"
+    scales: list[Any] = [usual] if images else [usual, "rows"]
+    if not (isinstance(settings.scale, str) and settings.scale == "auto"):
+        scales = [settings.scale]
+    networks: list[tuple[Any, Sequence[int]]] = [(settings.network, settings.hidden_sizes)]
+    if settings.network == "auto" and images:
+        networks = [("cnn", settings.hidden_sizes)]
+    elif settings.network == "auto":
+        depth = 1 if source.n_rows < _SMALL else len(settings.hidden_sizes)
+        networks = [("linear", ()), ("mlp", settings.hidden_sizes[:depth])]
+    return [
+        replace(settings, network=network, hidden_sizes=hidden, scale=scale)
+        for network, hidden in networks
+        for scale in scales
+    ]
+
+
+def _make(
+    settings: Settings,
+    source: Source,
+    candidates: Tensor,
+    seeds: Sequence[int],
+    hooks: list[Any],
+    *,
+    network: nn.Module | None = None,
+    scaling: Scaling | None = None,
+) -> Trainer:
+    n, n_classes = candidates.shape
+    if scaling is None:
+        scaling = fit_scaling(settings.scale, source.chunks())
+    if network is None:
+        network = build_network(
+            settings.network,
+            seeds,
+            source.shape,
+            n_classes,
+            hidden_sizes=settings.hidden_sizes,
+            batch_norm=settings.batch_norm,
+        )
+    device = candidates.device
+    return Trainer(
+        network.to(device),
+        scaling.to(device),
+        as_loss(settings.loss, n, len(seeds)),
+        source,
+        candidates.expand(len(seeds), -1, -1),
+        plan=settings.plan(n, device),
+        seeds=seeds,
+        hooks=hooks,
+    )
+
+
+def _run(trainer: Trainer, settings: Settings, stopper: EarlyStopping | None) -> None:
+    with ExitStack() as stack:
+        if settings.checkpoint is not None:
+            checkpoint = Checkpoint(settings.checkpoint, settings.checkpoint_every)
+            trainer.hooks.append(checkpoint)
+            checkpoint.resume(trainer)
+        if settings.verbose:
+            title = f"learning ({settings.loss}, {settings.network})"
+            trainer.hooks.append(stack.enter_context(Progress(title, settings.epochs)))
+        trainer.fit()
+    if stopper is not None:
+        stopper.finish(trainer)

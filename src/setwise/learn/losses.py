@@ -1,0 +1,277 @@
+"""Losses for candidate sets: small torch objects, the same for one model and for many.
+
+Naive averaging, CC, β-merit, PRODEN and RC are one family: the cross-entropy −Σ w log p to weights
+w ∝ 1{S}·p^β, where p is this forward pass (`fresh`), the last one that saw the example (`forward`,
+PRODEN) or one made after the step (`step`, RC). What is remembered of an example are its logits, zero at
+first: w is a masked softmax of β times them, so the first weights are uniform, candidates and weights stay
+apart, and no candidate is ever lost to underflow.
+
+Every loss is called as ``loss(logits, candidates, index)`` with logits of shape (batch, K) or
+(models, batch, K), a boolean mask of the same shape, and the positions of the batch's examples (needed
+where something is remembered). The value is the mean over the batch, summed over models, so that each
+model gets the gradient it would get alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import log_softmax
+
+Lag = Literal["fresh", "forward", "step"]
+
+
+def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
+    """The softmax over the entries of each row's mask; exact zeros elsewhere, and in rows without any.
+
+    >>> masked_softmax(torch.tensor([[1e4, 0.0, 0.0]]), torch.tensor([[False, True, True]]))
+    tensor([[0.0000, 0.5000, 0.5000]])
+    """
+    inside = logits.masked_fill(~mask, -torch.inf)
+    top = inside.amax(dim=-1, keepdim=True)
+    weights = torch.exp(inside - top.masked_fill(top == -torch.inf, 0.0))
+    return weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-30)
+
+
+class CandidateLoss(nn.Module):
+    """The cross-entropy to weights w ∝ 1{S}·p^β: naive, CC, merit, PRODEN and RC by its settings.
+
+    Parameters
+    ----------
+    beta
+        How far the model's own probabilities shape the weights: 0 not at all, 1 fully.
+    lag
+        Whose probabilities: ``"fresh"`` of this forward pass, ``"forward"`` of the last one that saw the
+        example, ``"step"`` of one made after the optimizer's step (call `update` with its logits).
+    relative
+        Subtract the entropy of the weights. Gradients stay; with β = 1 and fresh weights the value is then
+        the negative log-likelihood −log Σ_S p.
+    n_examples, n_models
+        The size of the memory, for lagged weights.
+
+    Examples
+    --------
+    >>> loss = CandidateLoss(beta=0.0)
+    >>> loss(torch.zeros(1, 4), torch.tensor([[True, True, False, False]]))
+    tensor(1.3863)
+    """
+
+    memory: Tensor | None
+
+    def __init__(
+        self,
+        n_examples: int | None = None,
+        n_models: int = 1,
+        *,
+        beta: float = 1.0,
+        lag: Lag = "fresh",
+        relative: bool = False,
+    ) -> None:
+        super().__init__()
+        if lag not in {"fresh", "forward", "step"}:
+            raise ValueError(f"lag: {lag!r} is not known; use 'fresh', 'forward' or 'step'.")
+        self.beta, self.lag, self.relative = beta, lag, relative
+        self.n_examples, self.n_models = n_examples, n_models
+        self.register_buffer("memory", None)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether something is kept per example, so that calls need `index`."""
+        return self.lag != "fresh"
+
+    def forward(self, logits: Tensor, candidates: Tensor, index: Tensor | None = None) -> Tensor:
+        """The mean loss of the batch, summed over models."""
+        value = self.value(logits, candidates, self.recall(logits, index)).sum()
+        if self.lag != "step":
+            self.update(logits, index)
+        return value
+
+    def value(self, logits: Tensor, candidates: Tensor, remembered: Tensor | None) -> Tensor:
+        """The mean loss of each model, from logits, candidates and what was remembered: a pure function."""
+        logits = _full_precision(logits)
+        return self.per_example(logits, candidates, remembered).mean(dim=-1)
+
+    def per_example(self, logits: Tensor, candidates: Tensor, remembered: Tensor | None) -> Tensor:
+        """The loss of each example."""
+        source = logits.detach() if remembered is None else remembered
+        weights = masked_softmax(self.beta * source, candidates)
+        value = -(weights * log_softmax(logits, dim=-1)).sum(dim=-1)
+        return value + torch.xlogy(weights, weights).sum(dim=-1) if self.relative else value
+
+    def recall(self, logits: Tensor, index: Tensor | None) -> Tensor | None:
+        """What was remembered of these examples, shaped like the logits."""
+        if not self.remembers:
+            return None
+        memory = self.opened(logits)
+        return memory.index_select(0, self._positions(logits, index)).view(logits.shape)
+
+    def update(self, logits: Tensor, index: Tensor | None) -> None:
+        """Remembers these logits for the next time the examples are seen."""
+        if self.remembers:
+            memory = self.opened(logits)
+            fresh = logits.detach().to(memory.dtype).reshape(-1, logits.shape[-1])
+            memory.index_copy_(0, self._positions(logits, index), fresh)
+
+    def opened(self, logits: Tensor) -> Tensor:
+        """The memory, made on first use for logits like these."""
+        if self.memory is None:
+            if self.n_examples is None:
+                raise ValueError(
+                    f"{type(self).__name__}: remembers something per example and must know how many there "
+                    "are; construct it with n_examples=…"
+                )
+            rows = self.n_models * self.n_examples
+            self.memory = _full_precision(logits.detach()).new_zeros(rows, logits.shape[-1])
+        return self.memory
+
+    def _positions(self, logits: Tensor, index: Tensor | None) -> Tensor:
+        if index is None:
+            raise ValueError(f"{type(self).__name__}: pass index, the positions of the batch's examples.")
+        if index.shape != logits.shape[:-1]:
+            raise ValueError(
+                f"index: shape {tuple(index.shape)} for logits of {tuple(logits.shape)}; give one position "
+                "an example."
+            )
+        if index.ndim == 1 or len(index) == 1:
+            return index.reshape(-1)
+        return (index + self.n_examples * torch.arange(len(index), device=index.device)[:, None]).view(-1)  # type: ignore[operator]
+
+
+class ProdenLoss(CandidateLoss):
+    """PRODEN: weights from the last forward pass that saw the example, uniform at first.
+
+    >>> loss = ProdenLoss(n_examples=5)
+    >>> logits, candidates = torch.tensor([[4.0, 0.0, 0.0]]), torch.tensor([[True, True, False]])
+    >>> [round(float(loss(logits, candidates, torch.tensor([3]))), 3) for _ in range(2)]
+    [2.036, 0.108]
+    """
+
+    def __init__(self, n_examples: int | None = None, n_models: int = 1) -> None:
+        super().__init__(n_examples, n_models, lag="forward")
+
+
+class RCLoss(CandidateLoss):
+    """RC: weights from a forward pass made after the step; the loop calls ``loss.update(logits, index)``."""
+
+    def __init__(self, n_examples: int | None = None, n_models: int = 1) -> None:
+        super().__init__(n_examples, n_models, lag="step")
+
+
+class CCLoss(CandidateLoss):
+    """CC: the candidates' likelihood, −log Σ_S p.
+
+    >>> CCLoss()(torch.zeros(1, 4), torch.tensor([[True, True, False, False]]))
+    tensor(0.6931)
+    """
+
+    def __init__(self, n_examples: int | None = None, n_models: int = 1) -> None:
+        super().__init__(n_examples, n_models, relative=True)
+
+
+class NaiveLoss(CandidateLoss):
+    """The average cross-entropy over the candidates."""
+
+    def __init__(self, n_examples: int | None = None, n_models: int = 1) -> None:
+        super().__init__(n_examples, n_models, beta=0.0)
+
+
+class MeritLoss(CandidateLoss):
+    """β-merit: w ∝ 1{S}·p^β, between averaging (β = 0) and the likelihood's gradient (β = 1)."""
+
+    def __init__(
+        self, n_examples: int | None = None, n_models: int = 1, *, beta: float = 0.8, lag: Lag = "fresh"
+    ) -> None:
+        super().__init__(n_examples, n_models, beta=beta, lag=lag)
+
+
+class OSLLoss(CandidateLoss):
+    """The optimistic superset loss, −max_S log p (equation 4 of the paper)."""
+
+    def per_example(self, logits: Tensor, candidates: Tensor, remembered: Tensor | None) -> Tensor:  # noqa: ARG002
+        """The cross-entropy of the best candidate."""
+        return -log_softmax(logits, dim=-1).masked_fill(~candidates, -torch.inf).amax(dim=-1)
+
+
+class GCELoss(CandidateLoss):
+    """Generalised cross-entropy (1 − p^q)/q averaged over the candidates: bounded, so robust to y ∉ S."""
+
+    def __init__(self, n_examples: int | None = None, n_models: int = 1, *, q: float = 0.7) -> None:
+        super().__init__(n_examples, n_models)
+        self.q = q
+
+    def per_example(self, logits: Tensor, candidates: Tensor, remembered: Tensor | None) -> Tensor:  # noqa: ARG002
+        """The average over candidates, with p^q as exp(q·log p)."""
+        losses = -torch.expm1(self.q * log_softmax(logits, dim=-1)) / self.q
+        return (masked_softmax(torch.zeros_like(logits), candidates) * losses).sum(dim=-1)
+
+
+class LWSLoss(CandidateLoss):
+    """Leveraged weighted sigmoid loss: Σ_S w ψ(z) + β Σ_{not S} w ψ(−z) with ψ(z) = sigmoid(−z).
+
+    The weights are the remembered probabilities, normalised inside S and outside S separately.
+    """
+
+    def __init__(self, n_examples: int | None = None, n_models: int = 1, *, leverage: float = 1.0) -> None:
+        super().__init__(n_examples, n_models, lag="forward")
+        self.leverage = leverage
+
+    def per_example(self, logits: Tensor, candidates: Tensor, remembered: Tensor | None) -> Tensor:
+        """The candidates' part, and `leverage` times the others'."""
+        source = logits.detach() if remembered is None else remembered
+        inside = masked_softmax(source, candidates) * torch.sigmoid(-logits)
+        outside = masked_softmax(source, ~candidates) * torch.sigmoid(logits)
+        return (inside + self.leverage * outside).sum(dim=-1)
+
+
+class CAVLLoss(CandidateLoss):
+    """Class activation values: the cross-entropy to argmax_S z·|1 − z|; naive when first seen."""
+
+    def __init__(self, n_examples: int | None = None, n_models: int = 1) -> None:
+        super().__init__(n_examples, n_models, lag="forward")
+
+    def per_example(self, logits: Tensor, candidates: Tensor, remembered: Tensor | None) -> Tensor:
+        """Uniform weights for examples not seen before, else one candidate."""
+        z = logits.detach()
+        activation = (z * (1 - z).abs()).masked_fill(~candidates, -torch.inf)
+        hard = torch.zeros_like(z).scatter_(-1, activation.argmax(dim=-1, keepdim=True), 1.0)
+        if remembered is not None:
+            unseen = (remembered == 0).all(dim=-1, keepdim=True)
+            hard = torch.where(unseen, masked_softmax(torch.zeros_like(z), candidates), hard)
+        return -(hard * log_softmax(logits, dim=-1)).sum(dim=-1)
+
+
+LOSSES: dict[str, Callable[..., CandidateLoss]] = {
+    "proden": ProdenLoss,
+    "rc": RCLoss,
+    "cc": CCLoss,
+    "naive": NaiveLoss,
+    "osl": OSLLoss,
+    "merit": MeritLoss,
+    "gce": GCELoss,
+    "lws": LWSLoss,
+    "cavl": CAVLLoss,
+}
+
+
+def as_loss(loss: Any, n_examples: int, n_models: int) -> CandidateLoss:
+    """A loss with memory for these examples, from a name or from a callable ``(n_examples, n_models)``."""
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise ValueError(f"loss: {loss!r} is not known; use one of {', '.join(LOSSES)}.")
+        return LOSSES[loss](n_examples, n_models)
+    if callable(loss) and not isinstance(loss, nn.Module):
+        made = loss(n_examples, n_models)
+        if isinstance(made, CandidateLoss):
+            return made
+    raise TypeError(
+        "loss: expected a name or a callable (n_examples, n_models) that returns a CandidateLoss, such as "
+        "functools.partial(MeritLoss, beta=0.5)."
+    )
+
+
+def _full_precision(logits: Tensor) -> Tensor:
+    """float16 and bfloat16 as float32: sums of exponentials need the digits."""
+    return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()

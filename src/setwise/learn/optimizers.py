@@ -1,0 +1,110 @@
+"""SGD with momentum, Adam and AdamW on stacked parameters: a few elementwise lines each.
+
+Each model has its own learning rate and weight decay. All state lives on the device, the step count too, so
+that a step can be captured in a CUDA graph. The numbers are those of `torch.optim`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+
+class Optimizer:
+    """Parameters, and for each model a learning rate and a weight decay; a subclass says how to step."""
+
+    slots = 0  # tensors of state per parameter
+
+    def __init__(
+        self, parameters: Iterable[Tensor], learning_rate: Sequence[float], weight_decay: Sequence[float]
+    ) -> None:
+        self.parameters = list(parameters)
+        if not self.parameters:
+            raise ValueError("network: it has no parameters to train.")
+        like = self.parameters[0]
+        self.base = torch.tensor(learning_rate, dtype=like.dtype, device=like.device)
+        self.decay = torch.tensor(weight_decay, dtype=like.dtype, device=like.device)
+        self.rate = self.base.clone()
+        self.count = torch.zeros(1, dtype=torch.float64, device=like.device)
+        self.wide = [(_wide(self.rate, p), _wide(self.decay, p)) for p in self.parameters]
+        self.state = [[torch.zeros_like(p) for _ in range(self.slots)] for p in self.parameters]
+
+    def scale_rate(self, factor: float) -> None:
+        """Sets every model's learning rate to this share of its first one."""
+        torch.mul(self.base, factor, out=self.rate)
+
+    @torch.no_grad()
+    def step(self, gradients: Sequence[Tensor | None]) -> None:
+        """One update; parameters without a gradient stay."""
+        self.count.add_(1)
+        parts = zip(self.parameters, gradients, self.state, self.wide, strict=True)
+        for parameter, gradient, state, (rate, decay) in parts:
+            if gradient is not None:
+                self.update(parameter, gradient, state, rate, decay)
+
+    def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
+        """One parameter's update, in place."""
+        raise NotImplementedError
+
+    def tensors(self) -> list[Tensor]:
+        """Everything that changes while training, apart from the parameters."""
+        return [self.rate, self.count, *(tensor for state in self.state for tensor in state)]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent with momentum 0.9."""
+
+    slots, momentum = 1, 0.9
+
+    def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
+        """Momentum: b ← μb + g + λp;  p ← p − ηb, with (1 − μ)b kept: one pass over memory less."""
+        fresh = 1 - self.momentum
+        state[0].lerp_(g, fresh).addcmul_(decay, p, value=fresh)
+        p.addcmul_(rate, state[0], value=-1 / fresh)
+
+
+class Adam(Optimizer):
+    """Adam; weight decay is added to the gradient."""
+
+    slots, betas, eps = 2, (0.9, 0.999), 1e-8
+
+    def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
+        """Moments: m, v ← those of g + λp;  p ← p − η m̂ / (√v̂ + ε)."""
+        self.descend(p, torch.addcmul(g, decay, p), state, rate)
+
+    def descend(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor) -> None:
+        """The step along the bias-corrected moments."""
+        first, second = state
+        a, b = self.betas
+        first.lerp_(g, 1 - a)
+        second.mul_(b).addcmul_(g, g, value=1 - b)
+        corrections = (1 - a**self.count).to(p.dtype), (1 - b**self.count).sqrt().to(p.dtype)
+        p.sub_(rate / corrections[0] * first / (second.sqrt() / corrections[1] + self.eps))
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay."""
+
+    def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
+        """Decay first, p ← (1 − ηλ) p, then Adam's step."""
+        p.mul_(1 - rate * decay)
+        self.descend(p, g, state, rate)
+
+
+OPTIMIZERS: dict[str, type[Optimizer]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW}
+
+
+def as_optimizer(
+    name: str, parameters: Iterable[Tensor], learning_rate: Sequence[float], weight_decay: Sequence[float]
+) -> Optimizer:
+    """An optimizer by name."""
+    if name not in OPTIMIZERS:
+        raise ValueError(f"optimizer: {name!r} is not known; use one of {', '.join(OPTIMIZERS)}.")
+    return OPTIMIZERS[name](parameters, learning_rate, weight_decay)
+
+
+def _wide(values: Tensor, parameter: Tensor) -> Tensor:
+    """One value a model, shaped to multiply its slice of the parameter."""
+    return values.view(-1, *[1] * (parameter.ndim - 1)) if parameter.ndim else values[0]

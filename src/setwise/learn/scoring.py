@@ -1,0 +1,52 @@
+"""What all estimators here share: predict by the most probable class, and be scored by the covering rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from setwise.labels import LabelSets
+from setwise.learn.inputs import read_candidates
+
+
+class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn classifier whose `y` may be candidate sets; a subclass gives `fit`, `predict_proba`."""
+
+    classes_: NDArray[Any]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class, (n, K)."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable label of each row."""
+        positions = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[positions]
+        return labels
+
+    def score(self, X: Any, y: Any) -> float:
+        """The covering rate: how often the predicted label is a candidate (accuracy for exact labels)."""
+        return covering(self.predict(X), y, self.classes_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def covering(predicted: Any, y: Any, classes: Any) -> float:
+    """How often the predicted label is among a row's candidates; accuracy where labels are exact.
+
+    >>> covering(["a", "b"], [["a", "b"], ["a"]], ["a", "b"])
+    0.5
+    """
+    sets = read_candidates(y)
+    by_position = sets.vocabulary.declared and sets.vocabulary.is_range and sets.n_classes == len(classes)
+    if by_position:  # a bare mask: its columns are ours
+        sets = LabelSets.from_mask(sets.to_mask(), list(classes))
+    if len(sets) != len(predicted):
+        raise ValueError(f"y: {len(sets)} rows for {len(predicted)} rows of X.")
+    return float(sets.contains(predicted).mean())

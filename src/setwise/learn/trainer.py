@@ -1,0 +1,280 @@
+"""One training loop for M models of the same shape: logits are (M, batch, K) throughout.
+
+The order of the examples is a function of a model's seed and the epoch alone, so that each model follows the
+path it would follow by itself, on any device, and a run can be resumed from its state at an epoch's end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from setwise.learn.graphs import CapturedSteps
+from setwise.learn.losses import CandidateLoss
+from setwise.learn.networks import Single
+from setwise.learn.optimizers import as_optimizer
+from setwise.learn.order import permutations
+from setwise.learn.scaling import Scaling
+from setwise.learn.sources import CHUNK, Source
+
+_LONG = 100_000  # steps of a single model
+
+Hook = Callable[["Trainer"], None]
+
+
+class DivergedError(ArithmeticError):
+    """Training produced a loss that is not a number."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train: rates and decays are one number for all models or one for each."""
+
+    epochs: int = 100
+    batch_size: int = 256
+    optimizer: str = "sgd"
+    learning_rate: float | Sequence[float] = 0.01
+    weight_decay: float | Sequence[float] = 0.0
+    cosine: bool = True
+    shuffle: bool = True
+    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
+    compiled: bool | None = None
+    """None compiles the step of long trainings on a GPU; capturing it in a graph is done there anyway."""
+
+    def per_model(self, value: float | Sequence[float], n_models: int) -> list[float]:
+        """One value for each model."""
+        values = [float(value)] * n_models if isinstance(value, (int, float)) else [float(v) for v in value]
+        if len(values) != n_models:
+            raise ValueError(f"{len(values)} learning rates or weight decays for {n_models} models.")
+        return values
+
+
+class Trainer:
+    """Trains the M models of `network` on the rows of `source`.
+
+    Parameters
+    ----------
+    network
+        (M, batch, …) to (M, batch, K); see `build_network`.
+    scaling
+        Applied to each batch as stored.
+    loss
+        A `CandidateLoss` made for n_examples = n and n_models = M.
+    source, candidates
+        The rows, and a boolean mask (M, n, K).
+    plan
+        How to train.
+    seeds
+        One a model: the order of its examples.
+    hooks
+        Called with the trainer after every epoch; a hook may replace `candidates` or set `finished`.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        scaling: Scaling,
+        loss: CandidateLoss,
+        source: Source,
+        candidates: Tensor,
+        *,
+        plan: Plan,
+        seeds: Sequence[int],
+        hooks: Sequence[Hook] = (),
+    ) -> None:
+        self.network, self.scaling, self.loss = network, scaling, loss
+        self.source, self.plan, self.seeds, self.hooks = source, plan, list(seeds), list(hooks)
+        self.n_models, self.n_rows, self.n_classes = candidates.shape
+        if len(self.seeds) != self.n_models or source.n_rows != self.n_rows:
+            raise ValueError(
+                f"candidates: {self.n_models} models of {self.n_rows} rows, but there are {len(self.seeds)} "
+                f"seeds and {source.n_rows} rows of features."
+            )
+        self.device = candidates.device
+        self.given, self.candidates = candidates, candidates.clone()
+        self.parameters = [p for p in network.parameters() if p.requires_grad]
+        self.optimizer = as_optimizer(
+            plan.optimizer,
+            self.parameters,
+            plan.per_model(plan.learning_rate, self.n_models),
+            plan.per_model(plan.weight_decay, self.n_models),
+        )
+        self.epoch, self.finished = 0, False
+        self.losses = torch.zeros(self.n_models, device=self.device, dtype=torch.float64)
+        self.order = torch.arange(self.n_rows, device=self.device).repeat(self.n_models, 1)
+        self._offsets = self.n_rows * torch.arange(self.n_models, device=self.device)[:, None]
+        self._check_width()
+        self.objective: Callable[[Tensor], tuple[Tensor, Tensor]] = self._objective
+        self.apply: Callable[[Sequence[Tensor | None]], None] = self.optimizer.step
+        if self._worth_compiling():
+            torch.compiler.reset()  # each trainer is a new function to the compiler, which keeps only a few
+            self.objective = torch.compile(self._objective, dynamic=False)
+            self.apply = torch.compile(self.optimizer.step, dynamic=False)
+        captures = self.device.type == "cuda" and source.resident and not isinstance(network, Single)
+        self.captured = CapturedSteps(self) if captures else None
+
+    # ---------------------------------------------------------------- training
+
+    def fit(self) -> Trainer:
+        """Runs the remaining epochs and the hooks after each."""
+        while self.epoch < self.plan.epochs and not self.finished:
+            self.run_epoch()
+            for hook in self.hooks:
+                hook(self)
+        self.network.eval()
+        return self
+
+    def prepare(self) -> float:
+        """Compiles and captures the step where that applies, and says how many seconds it took."""
+        if self.captured is None:
+            return 0.0
+        self.network.train()
+        with matmul_precision(self.plan.precision, self.device):
+            self.captured.prepare(self.bounds())
+        return self.captured.seconds
+
+    def run_epoch(self) -> None:
+        """One pass over every model's rows."""
+        self.prepare()
+        self.network.train()
+        if self.plan.shuffle:
+            self.order.copy_(permutations(self.seeds, self.epoch, self.n_rows, self.device))
+        share = (1 + math.cos(math.pi * self.epoch / self.plan.epochs)) / 2 if self.plan.cosine else 1.0
+        self.optimizer.scale_rate(share)
+        self.losses.zero_()
+        with matmul_precision(self.plan.precision, self.device):
+            if self.captured is not None:
+                self.captured.run(self.bounds())
+            else:
+                for start, stop in self.bounds():
+                    self.step(self.order[:, start:stop])
+        self.epoch += 1
+        self.losses /= self.n_rows
+        self._check_finite()
+
+    def step(self, index: Tensor) -> None:
+        """One update of every model from the examples at positions `index` (M, batch)."""
+        values, logits = self.objective(index)
+        gradients = torch.autograd.grad(values.sum(), self.parameters, allow_unused=True)
+        self.apply(gradients)
+        if self.loss.lag == "step":
+            with torch.no_grad():
+                logits = self._forward(self.source.batch(index))
+        self.loss.update(logits, index)
+        self.losses.add_(values.detach(), alpha=index.shape[1])
+
+    def bounds(self) -> list[tuple[int, int]]:
+        """Where batches start and stop; a last batch of one example joins the one before."""
+        n, size = self.n_rows, min(self.plan.batch_size, self.n_rows)
+        starts = list(range(0, n, size))
+        if len(starts) > 1 and n - starts[-1] == 1:
+            starts.pop()
+        return list(zip(starts, [*starts[1:], n], strict=True))
+
+    @torch.no_grad()
+    def logits(self, source: Source | None = None) -> Tensor:
+        """The logits (M, n, K) of all rows, in evaluation mode."""
+        source = self.source if source is None else source
+        self.network.eval()
+        parts, size = [], max(CHUNK // self.n_models, 256)
+        for start in range(0, source.n_rows, size):
+            index = torch.arange(start, min(start + size, source.n_rows), device=self.device)
+            parts.append(self._forward(source.batch(index.expand(self.n_models, -1))).float())
+        return torch.cat(parts, dim=1)
+
+    # ---------------------------------------------------------------- state
+
+    def tensors(self) -> list[Tensor]:
+        """Everything that changes from step to step."""
+        memory = [] if self.loss.memory is None else [self.loss.memory]
+        return [*self.network.parameters(), *self.network.buffers(), *self.optimizer.tensors(), *memory]
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on from the end of this epoch."""
+        return {
+            "epoch": self.epoch,
+            "tensors": [tensor.detach().cpu() for tensor in self.tensors()],
+            "candidates": self.candidates.cpu(),
+            "losses": self.losses.cpu(),
+            "finished": self.finished,
+            "hooks": [getattr(hook, "state", dict)() for hook in self.hooks],
+            "random": torch.get_rng_state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes back to a state made by `state`."""
+        with torch.no_grad():
+            for tensor, saved in zip(self.tensors(), state["tensors"], strict=True):
+                tensor.copy_(saved)
+        self.epoch, self.finished = state["epoch"], state["finished"]
+        self.candidates.copy_(state["candidates"])
+        self.losses.copy_(state["losses"])
+        torch.set_rng_state(state["random"])
+        for hook, saved in zip(self.hooks, state["hooks"], strict=True):
+            if hasattr(hook, "restore"):
+                hook.restore(saved)
+
+    # ---------------------------------------------------------------- parts of a step
+
+    def _worth_compiling(self) -> bool:
+        """Compiling takes half a minute: long trainings on a GPU win it back."""
+        if self.plan.compiled is not None:
+            return self.plan.compiled
+        steps = self.plan.epochs * len(self.bounds()) * self.n_models
+        return self.device.type == "cuda" and steps >= _LONG
+
+    def _objective(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        logits = self._forward(self.source.batch(index))
+        flat = (index + self._offsets).reshape(-1)
+        candidates = self.candidates.view(-1, self.n_classes).index_select(0, flat).view(logits.shape)
+        return self.loss.value(logits, candidates, self.loss.recall(logits, index)), logits.detach()
+
+    def _forward(self, x: Tensor) -> Tensor:
+        half = self.plan.precision == "bfloat16"
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=half):
+            logits: Tensor = self.network(self.scaling(x))
+        return logits
+
+    @torch.no_grad()
+    def _check_width(self) -> None:
+        """One example in evaluation mode: the network's output must have K columns."""
+        self.network.eval()
+        logits = self._forward(self.source.batch(self.order[:, :1]))
+        if tuple(logits.shape) != (self.n_models, 1, self.n_classes):
+            raise ValueError(
+                f"network: its output for one example has shape {tuple(logits.shape[1:])}, expected "
+                f"(1, {self.n_classes}): one logit for each of the {self.n_classes} classes."
+            )
+        if self.loss.remembers:
+            self.loss.opened(logits)
+
+    def _check_finite(self) -> None:
+        broken = (~torch.isfinite(self.losses)).nonzero().flatten().tolist()
+        if broken:
+            which = "" if self.n_models == 1 else f" (models {', '.join(map(str, broken))})"
+            raise DivergedError(
+                f"the loss became {float(self.losses[broken[0]])} in epoch {self.epoch} of "
+                f"{self.plan.epochs}{which}; lower learning_rate (now {self.plan.learning_rate}) or scale the "
+                "features (scale='standard'). A checkpoint file, if one was asked for, holds the last good "
+                "epoch."
+            )
+
+
+@contextmanager
+def matmul_precision(precision: str, device: torch.device) -> Iterator[None]:
+    """Lets float32 products run as TF32 on a GPU while inside."""
+    if precision != "tf32" or device.type != "cuda":
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -1,0 +1,85 @@
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from setwise.data import DataError, read_idx
+
+from .conftest import check_sentence, gzipped, idx_bytes
+
+SAMPLE = idx_bytes(np.arange(24, dtype=np.uint8).reshape(2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype"), [(8, "u1"), (9, "i1"), (11, ">i2"), (12, ">i4"), (13, ">f4"), (14, ">f8")]
+)
+@pytest.mark.parametrize("pack", [bytes, gzipped])
+def test_every_type_of_idx_comes_back_as_it_was(tmp_path, code, dtype, pack):
+    array = np.arange(6).reshape(2, 3).astype(dtype)
+    (tmp_path / "file").write_bytes(pack(idx_bytes(array, code)))
+    found = read_idx(tmp_path / "file")
+    np.testing.assert_array_equal(found, array)
+    assert found.dtype.isnative
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "not an idx file"),
+        (b"\x00\x00\x07\x01" + bytes(8), "not an idx file"),
+        (b"PK\x03\x04" + bytes(30), "not an idx file"),
+        (SAMPLE[:9], "header breaks off"),
+        (SAMPLE[:20], "more than such a file can hold"),
+        (SAMPLE + b"x", "more data than"),
+        (gzipped(SAMPLE)[:-12], "break off"),
+        (gzipped(SAMPLE[:-1]), "23 bytes of data where the header claims 24"),
+        (b"\x1f\x8b" + bytes(20), "gzip data break off or are damaged"),
+    ],
+)
+def test_a_broken_idx_file_ends_in_one_sentence_that_names_it(tmp_path, content, says):
+    path = tmp_path / "broken-idx3-ubyte.gz"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=says) as error:
+        read_idx(path)
+    check_sentence(error.value, str(path))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzipped])
+def test_a_claim_of_ten_gigabytes_is_refused_before_anything_is_allocated(tmp_path, pack):
+    import tracemalloc
+
+    path = tmp_path / "huge"
+    two_sizes = bytes([0, 0, 8, 2]) + (10 * 2**20).to_bytes(4, "big") + (2**10).to_bytes(4, "big")
+    path.write_bytes(pack(two_sizes + bytes(100)))
+    tracemalloc.start()
+    with pytest.raises(DataError, match="10,737,418,240 bytes"):
+        read_idx(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+
+
+def test_a_gzip_bomb_unfolds_no_further_than_the_header_claims(tmp_path):
+    path = tmp_path / "bomb"
+    path.write_bytes(gzip.compress(idx_bytes(np.zeros(10, dtype=np.uint8)) + bytes(2**26)))
+    with pytest.raises(DataError, match="more data than the 10 bytes"):
+        read_idx(path)
+
+
+@settings(max_examples=150, deadline=1000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_damage_to_an_idx_file_does_worse_than_a_data_error(tmp_path, data):
+    content = bytearray(SAMPLE)
+    for _ in range(data.draw(st.integers(0, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    content = bytes(content[: data.draw(st.integers(0, len(content)))])
+    if data.draw(st.booleans()):
+        content = bytearray(gzipped(content))
+        content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(0, 255))
+    path = tmp_path / "fuzzed"
+    path.write_bytes(bytes(content))
+    try:
+        assert read_idx(path).nbytes <= 64
+    except DataError as error:
+        check_sentence(error, str(path))

@@ -1,0 +1,294 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from setwise.data import (
+    DataError,
+    from_annotators_long,
+    from_annotators_wide,
+    from_complementary,
+    from_hierarchy,
+    from_label_studio,
+    from_multihot,
+    from_proposals,
+    from_snorkel,
+    read_tree,
+)
+
+from .conftest import check_sentence
+
+LONG = pd.DataFrame(
+    {
+        "task": ["t2", "t1", "t1", "t1", "t2", "t3"],
+        "worker": ["ann", "ann", "bob", "cyd", "bob", "ann"],
+        "label": ["dog", "cat", "cat", "owl", "dog", None],
+    }
+)
+
+
+def test_long_tables_keep_tasks_in_order_of_appearance():
+    found = from_annotators_long(LONG, missing="empty")
+    assert found.ids.tolist() == ["t2", "t1", "t3"]
+    assert found.candidates.to_lists() == [["dog"], ["cat", "owl"], []]
+    assert found.candidates.classes.tolist() == ["cat", "dog", "owl"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("union", [["dog"], ["cat", "owl"]]),
+        ("at_least:2", [["dog"], ["cat"]]),
+        ("largest", [["dog"], ["cat"]]),
+    ],
+)
+def test_a_rule_decides_which_votes_count(rule, expected):
+    assert from_annotators_long(LONG[:5], rule=rule).candidates.to_lists() == expected
+
+
+def test_an_annotator_may_give_several_labels_on_several_lines():
+    votes = {"task": [1, 1, 1], "annotator": ["a", "a", "b"], "label": ["x", "y", "z"]}
+    assert from_annotators_long(votes, rule="largest").candidates.to_lists() == [["x", "y"]]
+
+
+def test_long_tables_come_from_files_and_their_errors_name_them(tmp_path):
+    path = tmp_path / "votes.csv"
+    LONG.to_csv(path, index=False)
+    assert from_annotators_long(path, missing="full").candidates.sizes.tolist() == [1, 2, 3]
+    with pytest.raises(DataError, match=r"votes.csv: row 2 has no labels"):
+        from_annotators_long(path)
+    with pytest.raises(DataError, match="votes.csv: there is no column 'item'; it has task, worker, label"):
+        from_annotators_long(path, task="item")
+    with pytest.raises(DataError, match="row 1: 'cat' is not among the 1 classes"):
+        from_annotators_long(LONG[:5], classes=["dog"])
+
+
+def test_long_tables_of_many_votes_agree_with_sets_built_one_by_one():
+    rng = np.random.default_rng(0)
+    votes = pd.DataFrame(rng.integers(0, [50, 5, 8], size=(1000, 3)), columns=["task", "worker", "label"])
+    found = from_annotators_long(votes, rule="at_least:2", missing="empty")
+    ballots = votes.drop_duplicates().groupby(["task", "label"]).size()
+    for task, row in zip(found.ids, found.candidates, strict=True):
+        assert row == {label for label, count in ballots[task].items() if count >= 2}
+
+
+def test_wide_tables_with_gaps_keep_integers_integers():
+    wide = pd.DataFrame(
+        {"id": ["a", "b", "c"], "w1": [0, np.nan, 2], "w2": [1, 1, np.nan], "w3": [0, np.nan, np.nan]}
+    )
+    found = from_annotators_wide(wide, ids="id")
+    assert found.candidates.to_lists() == [[0, 1], [1], [2]]
+    assert found.ids.tolist() == ["a", "b", "c"]
+    assert from_annotators_wide(wide, ids="id", rule="at_least:2", missing="empty").candidates.to_lists() == [
+        [0],
+        [],
+        [],
+    ]
+    with pytest.raises(DataError, match="row 0 has no labels"):
+        from_annotators_wide(pd.DataFrame({"w": [None, "a"]}))
+
+
+def test_snorkel_abstentions_are_no_votes_and_silence_means_anything():
+    votes = np.array([[0, 2, -1], [-1, -1, -1], [1, 1, 1]])
+    found = from_snorkel(votes, ids=["a", "b", "c"])
+    assert found.candidates.to_lists() == [[0, 2], [0, 1, 2], [1]]
+    assert found.ids.tolist() == ["a", "b", "c"]
+    with pytest.raises(DataError, match="row 0, function 1: 2 is outside −1..1"):
+        from_snorkel(votes, classes=["ham", "spam"])
+    with pytest.raises(DataError, match="row 1 has no labels"):
+        from_snorkel(votes, missing="error")
+
+
+def test_complementary_labels_leave_everything_else():
+    found = from_complementary(["b", "a"], classes=["a", "b", "c"], ids=[7, 8])
+    assert found.candidates.to_lists() == [["a", "c"], ["b", "c"]]
+    assert found.ids.tolist() == [7, 8]
+    with pytest.raises(DataError, match="row 0 excludes every class"):
+        from_complementary([["a", "b"]], classes=["a", "b"])
+
+
+TREE = {"animal": {"bird": ["owl", "wren"], "cat": None}, "plant": ["fern"]}
+
+
+@pytest.mark.parametrize("name", ["tree.json", "pairs.json", "tree.csv", "two.tsv"])
+def test_a_tree_file_turns_inner_nodes_into_leaves(tmp_path, name):
+    pairs = [["animal", "bird"], ["animal", "cat"], ["bird", "owl"], ["bird", "wren"], ["plant", "fern"]]
+    lines = {
+        "tree.json": json.dumps(TREE),
+        "pairs.json": json.dumps(pairs),
+        "tree.csv": "child,parent\n" + "".join(f"{child},{parent}\n" for parent, child in pairs),
+        "two.tsv": "above\tbelow\n" + "".join(f"{parent}\t{child}\n" for parent, child in pairs),
+    }
+    path = tmp_path / name
+    path.write_text(lines[name])
+    assert sorted(read_tree(path)) == sorted(map(tuple, pairs))
+    found = from_hierarchy(["bird", "fern", "animal", "bird"], path, ids=list("abcd"))
+    assert found.candidates.to_lists() == [["owl", "wren"], ["fern"], ["cat", "owl", "wren"], ["owl", "wren"]]
+    assert found.candidates.classes.tolist() == ["cat", "fern", "owl", "wren"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.json", '{"a": ["b"], "b": ["a"]}', "its own descendant"),
+        ("a.json", '{"a": [', "a.json: cannot be read"),
+        ("a.json", "7", "expected an object of parents"),
+        ("a.csv", "a,b,c\n1,2,3\n", "expected the columns parent and child"),
+        ("a.csv", "parent,child\nx,y\n,z\n", "row 1 lacks its parent or child"),
+    ],
+)
+def test_a_broken_tree_file_ends_in_one_sentence(tmp_path, name, text, says):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(DataError, match=says):
+        from_hierarchy(["a"], path)
+
+
+def test_a_node_outside_the_tree_is_named_with_its_row():
+    with pytest.raises(DataError, match="row 1, 'unicorn', is not in tree"):
+        from_hierarchy(["bird", "unicorn"], {"bird": ["owl"]})
+
+
+def test_proposals_are_cut_by_count_or_by_mass():
+    p = [[0.5, 0.3, 0.2], [0.9, 0.05, 0.05]]
+    assert from_proposals(p, k=2).candidates.to_lists() == [[0, 1], [0, 1]]
+    assert from_proposals(p, mass=0.75, classes=list("abc")).candidates.to_lists() == [["a", "b"], ["a"]]
+
+
+def test_multihot_arrays_keep_identifiers():
+    found = from_multihot([[1, 0], [1, 1]], classes=["a", "b"], ids=["r1", "r2"])
+    assert found.candidates.to_lists() == [["a"], ["a", "b"]]
+    with pytest.raises(ValueError, match=r"ids: shape \(1,\) for 2 rows"):
+        from_multihot([[1, 0], [1, 1]], ids=["r1"])
+
+
+# ------------------------------------------------------------------------------------------------ Label Studio
+
+
+def choice(*labels, name="animal"):
+    return {"from_name": name, "to_name": "image", "type": "choices", "value": {"choices": list(labels)}}
+
+
+def taxonomy(*paths):
+    return {"from_name": "kind", "type": "taxonomy", "value": {"taxonomy": [list(path) for path in paths]}}
+
+
+def annotation(*regions, **more):
+    return {"completed_by": 1, "result": list(regions), **more}
+
+
+def test_choices_of_several_annotators_become_sets_and_ground_truth_becomes_truth(tmp_path):
+    tasks = [
+        {
+            "id": 11,
+            "annotations": [annotation(choice("cat")), annotation(choice("dog", "cat"), completed_by={"id": 2})],
+        },
+        {"id": 12, "annotations": [annotation(choice("owl"), was_cancelled=True), annotation(choice("dog"))]},
+        {"id": 13, "annotations": [annotation(choice("owl"), ground_truth=True), annotation(choice("cat"))]},
+        {"id": 14, "annotations": [annotation()]},
+        {"id": 15, "annotations": []},
+    ]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    found = from_label_studio(path, missing="empty")
+    assert found.ids.tolist() == [11, 12, 13, 14, 15]
+    assert found.candidates.to_lists() == [["cat", "dog"], ["dog"], ["cat", "owl"], [], []]
+    assert found.truth.tolist() == [None, None, "owl", None, None]
+    twice = from_label_studio(path, rule="at_least:2", missing="empty").candidates.to_lists()
+    assert twice == [["cat"], [], [], [], []]
+    assert from_label_studio(path, rule="largest", missing="empty").candidates[0] == {"cat", "dog"}
+    with pytest.raises(DataError, match="export.json: row 3 has no labels"):
+        from_label_studio(path)
+
+
+def test_a_taxonomy_path_that_ends_early_stands_for_the_leaves_below():
+    tasks = [
+        {"id": 1, "annotations": [annotation(taxonomy(("animal", "bird", "owl")))]},
+        {"id": 2, "annotations": [annotation(taxonomy(("animal", "bird", "wren"), ("animal", "cat")))]},
+        {"id": 3, "annotations": [annotation(taxonomy(("animal", "bird")))]},
+    ]
+    found = from_label_studio(tasks)
+    owl, wren, cat = "animal/bird/owl", "animal/bird/wren", "animal/cat"
+    assert [set(row) for row in found.candidates] == [{owl}, {wren, cat}, {owl, wren}]
+
+
+def test_the_flat_export_is_read_by_the_name_of_its_control():
+    tasks = [{"id": 1, "animal": "cat"}, {"id": 2, "animal": {"choices": ["cat", "dog"]}}, {"id": 3}]
+    found = from_label_studio(tasks, from_name="animal", missing="full")
+    assert found.candidates.to_lists() == [["cat"], ["cat", "dog"], ["cat", "dog"]]
+
+
+def test_several_controls_need_a_name_and_other_answers_are_passed_over():
+    text = {"from_name": "note", "type": "textarea", "value": {"text": ["hm"]}}
+    tasks = [{"id": 1, "annotations": [annotation(choice("cat"), choice("big", name="size"), text)]}]
+    with pytest.raises(DataError, match=r"several controls \(animal, size\); say which with from_name"):
+        from_label_studio(tasks)
+    assert from_label_studio(tasks, from_name="size").candidates.to_lists() == [["big"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "cannot be read"),
+        ('{"tasks": []}', "expected a list of tasks, got dict"),
+        ("[7]", "task 0 is no JSON object"),
+        ('[{"id": 1}]', "task 0 has no annotations"),
+        ('[{"id": 1, "annotations": 3}]', "task 0: annotations is int, not a list"),
+        ('[{"id": [1], "annotations": []}]', "its id is"),
+        (json.dumps([{"annotations": [annotation(choice(7))]}]), "7 is neither a choice nor a taxonomy path"),
+        ("[" * 100_000, "nested too deeply|cannot be read"),
+    ],
+)
+def test_a_broken_export_ends_in_one_sentence(tmp_path, content, says):
+    path = tmp_path / "export.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=says) as error:
+        from_label_studio(path)
+    check_sentence(error.value, "export")
+
+
+jsons = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                [
+                    "id",
+                    "annotations",
+                    "completions",
+                    "result",
+                    "value",
+                    "choices",
+                    "taxonomy",
+                    "from_name",
+                    "animal",
+                ]
+            ),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=200, deadline=1000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_json_does_worse_to_the_label_studio_reader_than_a_data_error(tmp_path, data):
+    value = data.draw(jsons)
+    tasks = [
+        {"id": 1, "annotations": [annotation({**choice("a"), "value": value})]},
+        {"id": 2, "annotations": [value]},
+    ]
+    export = data.draw(st.sampled_from([value, [value], tasks]))
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(export))
+    for name in (None, "animal"):
+        try:
+            assert len(from_label_studio(path, from_name=name, missing="empty")) == len(export)
+        except DataError as error:
+            check_sentence(error)
