@@ -12,7 +12,7 @@ BENCH_READY := .venv-bench/.ready
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev]"
+	$(PIP) --editable ".[dev,learn,data,cli]"
 	touch $@
 
 demo: $(READY)          ## sets, coverage and guarantee of every strategy on a real data set

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from setwise._arrays import Array
 from setwise.labels import LabelSets
-from setwise.vocabulary import Vocabulary, is_collection
+from setwise.vocabulary import Classes, Vocabulary, is_collection
 
 
 def as_candidates(
     candidates: Any,
     n_classes: int,
-    classes: Iterable[Hashable] | None = None,
+    classes: Classes = None,
     *,
     name: str = "candidates",
 ) -> LabelSets:
@@ -24,7 +24,7 @@ def as_candidates(
     Masks and the integers 0..K−1 need nothing; other labels need a declared vocabulary of length K.
     Rows without labels become empty sets, for the caller to judge.
     """
-    declared = None if classes is None else Vocabulary.declare(classes)
+    declared = None if classes is None else Vocabulary.of(classes, ())
     if declared is not None and len(declared) != n_classes:
         raise ValueError(f"classes: {len(declared)} labels for {n_classes} probability columns.")
     sets = read_sets(candidates, declared, name=name)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
 from setwise._arrays import Array, Floats, Ints
 from setwise.calibration import conformalize
-from setwise.candidates import read_sets
+from setwise.candidates import as_candidates, read_sets
 from setwise.guarantees import Guarantee
 from setwise.inputs import categories
 from setwise.labels import LabelSets
@@ -139,7 +139,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def conformalize(self, X: Any, y: Any, **options: Any) -> ConformalClassifier:
         """Calibrates (again) on rows the model was not trained on; options as in `setwise.conformalize`."""
         check_is_fitted(self, "estimator_")
-        sets = read_sets(y, name="y").recoded(self._vocabulary)
+        sets = as_candidates(y, len(self.classes_), self._vocabulary, name="y")
         settings = {
             "miss_rate": self.miss_rate,
             "assume": self.assume,
@@ -200,7 +200,8 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def covering_rate(self, X: Any, y: Any) -> float:
         """How often the predicted label is a candidate: scikit-learn's `score`, accuracy where labels are exact."""
-        return float(read_sets(y, name="y").recoded(self._vocabulary).contains(self.predict(X)).mean())
+        sets = as_candidates(y, len(self.classes_), self._vocabulary, name="y")
+        return float(sets.contains(self.predict(X)).mean())
 
     # ---------------------------------------------------------------- scikit-learn
 

@@ -103,7 +103,8 @@ class CrossConformalClassifier(ConformalClassifier):
     def predict_proba(self, X: Any) -> Floats:
         """The average of the K models' probabilities."""
         check_is_fitted(self, "estimators_")
-        return np.mean([self._probabilities(model, X) for model in self.estimators_], axis=0)
+        average: Floats = np.mean([self._probabilities(model, X) for model in self.estimators_], axis=0)
+        return average
 
     def predict_p(self, X: Any, **options: Any) -> Floats:
         """The (n, K) p-values."""

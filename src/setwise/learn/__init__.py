@@ -1,57 +1,55 @@
-"""Probabilities from candidate sets: losses, networks, the trainer, and estimators around them."""
+"""Probabilities from candidate sets: losses, networks, the trainer, and estimators around them.
 
-from setwise.learn.classifier import PartialLabelClassifier
-from setwise.learn.cleaning import ConformalCleaning, Purification
-from setwise.learn.em import EMClassifier
-from setwise.learn.knn import PartialLabelKNN
-from setwise.learn.losses import (
-    LOSSES,
-    CandidateLoss,
-    CAVLLoss,
-    CCLoss,
-    GCELoss,
-    LWSLoss,
-    MeritLoss,
-    NaiveLoss,
-    OSLLoss,
-    ProdenLoss,
-    RCLoss,
-)
-from setwise.learn.networks import build_network
-from setwise.learn.presets import PRESETS
-from setwise.learn.scaling import fit_scaling
-from setwise.learn.selection import approximated_accuracy, covering_rate
-from setwise.learn.sources import Resident, Streamed
-from setwise.learn.temperature import TemperatureError, fit_temperature
-from setwise.learn.trainer import DivergedError, Plan, Trainer
+Names load on first use; `EMClassifier` and `PartialLabelKNN` need no torch.
+"""
 
-__all__ = [
-    "LOSSES",
-    "PRESETS",
-    "CAVLLoss",
-    "CCLoss",
-    "CandidateLoss",
-    "ConformalCleaning",
-    "DivergedError",
-    "EMClassifier",
-    "GCELoss",
-    "LWSLoss",
-    "MeritLoss",
-    "NaiveLoss",
-    "OSLLoss",
-    "PartialLabelClassifier",
-    "PartialLabelKNN",
-    "Plan",
-    "ProdenLoss",
-    "Purification",
-    "RCLoss",
-    "Resident",
-    "Streamed",
-    "TemperatureError",
-    "Trainer",
-    "approximated_accuracy",
-    "build_network",
-    "covering_rate",
-    "fit_scaling",
-    "fit_temperature",
-]
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "classifier": ["PartialLabelClassifier"],
+    "cleaning": ["ConformalCleaning", "Purification"],
+    "em": ["EMClassifier"],
+    "knn": ["PartialLabelKNN"],
+    "losses": [
+        "LOSSES",
+        "CAVLLoss",
+        "CCLoss",
+        "CandidateLoss",
+        "GCELoss",
+        "LWSLoss",
+        "MeritLoss",
+        "NaiveLoss",
+        "OSLLoss",
+        "ProdenLoss",
+        "RCLoss",
+    ],
+    "networks": ["build_network"],
+    "presets": ["PRESETS"],
+    "scaling": ["fit_scaling"],
+    "selection": ["approximated_accuracy", "covering_rate"],
+    "sources": ["Resident", "Streamed"],
+    "temperature": ["TemperatureError", "fit_temperature"],
+    "trainer": ["DivergedError", "Plan", "Trainer"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - the table above is the list
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'setwise.learn' has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"setwise.learn.{_HOME_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError(
+            f"setwise.learn.{name} needs torch: pip install 'setwise[learn]' (EMClassifier needs none).",
+            name="torch",
+        ) from error
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise.labels import LabelSets
 from setwise.learn.fitting import Settings, choose, resume, train
-from setwise.learn.inputs import read_candidates, read_source
+from setwise.learn.inputs import read_candidates
 from setwise.learn.networks import Single
 from setwise.learn.presets import preset_settings
 from setwise.learn.scaling import Scaling
 from setwise.learn.scoring import CandidateClassifier
-from setwise.learn.sources import CHUNK, Source
+from setwise.learn.sources import CHUNK, Source, read_source
 
 
 class PartialLabelClassifier(CandidateClassifier):

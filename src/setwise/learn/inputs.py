@@ -1,4 +1,4 @@
-"""Reading what people hand to an estimator: features of many kinds, and candidates or plain labels."""
+"""Reading what people hand to an estimator, without torch: features, and candidates or plain labels."""
 
 from __future__ import annotations
 
@@ -6,31 +6,14 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
-import torch
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from setwise.candidates import read_sets
 from setwise.inputs import present_rows
 from setwise.labels import LabelSets
-from setwise.learn.sources import Resident, Source, Streamed
 from setwise.vocabulary import is_collection
-
-
-def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) -> Source:
-    """The rows of X on the device as they are stored, or a torch `Dataset` read as needed."""
-    if isinstance(X, torch.utils.data.Dataset):
-        source: Source = Streamed(X, device)
-        _check_width(estimator, source.shape, reset=reset)
-        return source
-    if isinstance(X, torch.Tensor):
-        if X.ndim < 2 or len(X) == 0:
-            raise ValueError(f"X: expected shape (rows, features, …) with rows, got {tuple(X.shape)}.")
-        _check_width(estimator, tuple(X.shape[1:]), reset=reset)
-        check_finite(X)
-        return Resident(X.detach().to(device))
-    tensor = torch.from_numpy(_storable(read_array(estimator, X, reset=reset)))
-    return Resident(tensor.to(device))
 
 
 def read_array(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
@@ -61,75 +44,27 @@ def read_candidates(y: Any, classes: Iterable[Hashable] | None = None, *, missin
         raise ValueError(
             "requires y to be passed, but the target y is None; pass candidate sets or a label vector."
         )
-    names = None if classes is None else list(classes)
-    sets = _read_sets(y, names)
-    if names is not None:
-        sets = sets.with_classes(names)
+    if hasattr(y, "__array__") and not isinstance(y, LabelSets) and not hasattr(y, "columns"):
+        y = np.asarray(y)
+        if y.dtype.kind == "c" or (y.dtype != bool and (y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1))):
+            y = column_or_1d(y, warn=True)
+            if y.dtype.kind != "O" or not any(is_collection(row) for row in y):
+                check_array(y, ensure_2d=False, dtype=None, input_name="y")
+                check_classification_targets(y)
+    sets = read_sets(y, name="y")
+    if classes is not None:
+        sets = sets.with_classes(classes)
     kept, rows = present_rows(sets, missing)
     if rows is not None:
         raise ValueError("missing: 'drop' would need rows of X dropped too; leave those rows out yourself.")
     return kept
 
 
-def _read_sets(y: Any, names: list[Hashable] | None) -> LabelSets:
-    if isinstance(y, LabelSets):
-        return y
-    if isinstance(y, torch.Tensor):
-        y = y.detach().cpu().numpy()
-    if sparse.issparse(y) or (hasattr(y, "columns") and len(y.columns) > 1):
-        return LabelSets.from_mask(y)
-    if hasattr(y, "value_lengths") or hasattr(y, "combine_chunks"):
-        return LabelSets.from_arrow(y, names, missing="empty")
-    if not isinstance(y, np.ndarray):
-        rows = y.to_list() if hasattr(y, "to_list") else y
-        if isinstance(rows, (list, tuple)) and any(is_collection(row) or row is None for row in rows):
-            if all(is_collection(row) and len(row) and _all_bool(row) for row in rows):
-                return LabelSets.from_mask(np.array(rows, dtype=bool), names)
-            return LabelSets.from_lists(rows, names, missing="empty")
-    array = np.asarray(y)
-    if array.ndim == 2 and array.dtype == bool and array.shape[1] > 1:
-        return LabelSets.from_mask(array, names)
-    if array.ndim == 1 and array.dtype == object and any(is_collection(row) for row in array):
-        return LabelSets.from_lists(array.tolist(), names, missing="empty")
-    labels = column_or_1d(array, warn=True)
-    check_array(labels, ensure_2d=False, dtype=None, input_name="y")
-    check_classification_targets(labels)
-    return LabelSets.from_labels(labels, names)
-
-
-def _all_bool(row: Any) -> bool:
-    return all(isinstance(value, (bool, np.bool_)) for value in row)
-
-
-def _storable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array torch can hold and nobody else writes to."""
-    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
-        array = array.astype(np.float64 if array.dtype.itemsize > 8 else np.float32)
-    elif array.dtype.kind == "u" and array.dtype.itemsize > 1:
-        array = array.astype(np.int64)
-    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-    return array if array.flags.writeable else array.copy()
-
-
-def _check_width(estimator: Any, shape: tuple[int, ...], *, reset: bool) -> None:
-    if reset:
-        estimator.n_features_in_ = shape[0]
-    elif estimator.n_features_in_ != shape[0]:
-        raise ValueError(
-            f"X has {shape[0]} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
-
-
-def check_finite(X: Any) -> None:
+def check_finite(X: np.ndarray[Any, Any]) -> None:
     """Names the first row that holds NaN or infinity."""
-    if isinstance(X, torch.Tensor):
-        fine = bool(torch.isfinite(X).all()) if X.is_floating_point() else True
-    else:
-        fine = X.dtype.kind != "f" or bool(np.isfinite(X).all())
-    if fine:
+    if X.dtype.kind != "f" or np.isfinite(X).all():
         return
-    rows = np.asarray(X.detach().cpu() if isinstance(X, torch.Tensor) else X).reshape(len(X), -1)
+    rows = X.reshape(len(X), -1)
     row, column = np.argwhere(~np.isfinite(rows))[0]
     kind = "NaN" if np.isnan(rows[row, column]) else "infinity (inf)"
     raise ValueError(

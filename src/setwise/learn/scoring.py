@@ -16,15 +16,13 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A scikit-learn classifier whose `y` may be candidate sets; a subclass gives `fit`, `predict_proba`."""
 
     classes_: NDArray[Any]
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, (n, K)."""
-        raise NotImplementedError
+    reads_candidates = True
+    """So that `ConformalClassifier` hands over candidate sets as they are."""
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable label of each row."""
-        positions = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[positions]
+        probabilities: NDArray[np.float64] = self.predict_proba(X)
+        labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         return labels
 
     def score(self, X: Any, y: Any) -> float:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from setwise.learn.inputs import check_finite, read_array
 
 CHUNK = 8192
 
@@ -104,3 +107,40 @@ class Streamed:
         fetch = getattr(self.dataset, "__getitems__", None)
         items = fetch(numbers) if fetch is not None else [self.dataset[i] for i in numbers]
         return [torch.as_tensor(item[0] if isinstance(item, (tuple, list)) else item) for item in items]
+
+
+def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) -> Source:
+    """The rows of X on the device as they are stored, or a torch `Dataset` read as needed."""
+    if isinstance(X, torch.utils.data.Dataset):
+        source: Source = Streamed(X, device)
+        _check_width(estimator, source.shape, reset=reset)
+        return source
+    if isinstance(X, torch.Tensor):
+        if X.ndim < 2 or len(X) == 0:
+            raise ValueError(f"X: expected shape (rows, features, …) with rows, got {tuple(X.shape)}.")
+        _check_width(estimator, tuple(X.shape[1:]), reset=reset)
+        if X.is_floating_point() and not torch.isfinite(X).all():
+            check_finite(X.detach().cpu().numpy())
+        return Resident(X.detach().to(device))
+    tensor = torch.from_numpy(_storable(read_array(estimator, X, reset=reset)))
+    return Resident(tensor.to(device))
+
+
+def _storable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array torch can hold and nobody else writes to."""
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        array = array.astype(np.float64 if array.dtype.itemsize > 8 else np.float32)
+    elif array.dtype.kind == "u" and array.dtype.itemsize > 1:
+        array = array.astype(np.int64)
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    return array if array.flags.writeable else array.copy()
+
+
+def _check_width(estimator: Any, shape: tuple[int, ...], *, reset: bool) -> None:
+    if reset:
+        estimator.n_features_in_ = shape[0]
+    elif estimator.n_features_in_ != shape[0]:
+        raise ValueError(
+            f"X has {shape[0]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )

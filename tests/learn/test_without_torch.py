@@ -1,0 +1,33 @@
+"""What needs no torch works without it, and what does says so."""
+
+import subprocess
+import sys
+
+BLOCKED = """
+import sys
+
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+sys.meta_path.insert(0, NoTorch())
+"""
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", BLOCKED + code], capture_output=True, text=True, check=False)
+
+
+def test_em_and_nearest_neighbours_need_no_torch():
+    done = run(
+        "from setwise.learn import EMClassifier, PartialLabelKNN\n"
+        "X, y = [[0.0], [0.1], [0.9], [1.0]] * 5, [['a'], ['a', 'b'], ['a', 'b'], ['b']] * 5\n"
+        "print(EMClassifier().fit(X, y).predict([[0.0]])[0], PartialLabelKNN(3).fit(X, y).predict([[1.0]])[0])"
+    )
+    assert done.stdout.split() == ["a", "b"], done.stderr
+
+
+def test_what_needs_torch_names_the_extra():
+    done = run("import setwise; setwise.PartialLabelClassifier")
+    assert "pip install 'setwise[learn]'" in done.stderr
