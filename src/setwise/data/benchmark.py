@@ -1,0 +1,201 @@
+"""The paper's benchmark sets by name: `load("mnist")`, `load("lost")`, …; `available()` lists them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from setwise._arrays import Array, Ints, frozen
+from setwise.data.errors import DataError
+from setwise.data.fetching import RemoteFile, find, obtain
+from setwise.data.idx import decode_idx, read_idx_bytes
+from setwise.data.mat import decode_mat
+from setwise.data.registry import REGISTRY, Entry
+from setwise.labels import LabelSets
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """One benchmark set.
+
+    Attributes
+    ----------
+    name
+        The name it was asked for by.
+    X
+        Features, (n, d), as stored: pixels are bytes 0..255.
+    candidates
+        Candidate sets over 0..K−1, or None where labels are precise.
+    y
+        True labels 0..K−1.
+    class_names
+        A name for every class; the class's number where its source gives none.
+    split
+        The official split as row numbers, such as ``{"train": …, "test": …}``, or None.
+    citation, licence
+        As stated at its source.
+    """
+
+    name: str
+    X: Array = field(repr=False)
+    candidates: LabelSets | None
+    y: Ints = field(repr=False)
+    class_names: tuple[str, ...] = field(repr=False)
+    split: Mapping[str, Ints] | None = field(repr=False)
+    citation: str = field(repr=False)
+    licence: str
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are, whether or not each occurs."""
+        return len(self.class_names)
+
+
+@dataclass(frozen=True)
+class Available:
+    """One line of the list of benchmark sets: what it is, and where its files lie (None: not here yet)."""
+
+    name: str
+    rows: int
+    features: int
+    classes: int
+    average_size: float | None
+    licence: str
+    home: str | None
+    found: tuple[Path, ...] | None
+
+
+def available() -> list[Available]:
+    """The benchmark sets that `load` knows, and which of them are on this machine.
+
+    >>> [entry.name for entry in available()][:4]
+    ['mnist', 'kmnist', 'fashion_mnist', 'lost']
+    """
+    listed = []
+    for name, entry in REGISTRY.items():
+        places = [find(file) for file in entry.files]
+        found = tuple(place for place in places if place is not None)
+        listed.append(
+            Available(
+                name=name,
+                rows=entry.rows,
+                features=entry.features,
+                classes=entry.classes,
+                average_size=entry.average_size,
+                licence=entry.licence,
+                home=entry.home,
+                found=found if len(found) == len(places) else None,
+            )
+        )
+    return listed
+
+
+def fetch(name: str, *, progress: bool = True) -> tuple[Path, ...]:
+    """Makes sure that a set's files are on this machine, and returns their paths.
+
+    Files already in the folder named by `SETWISE_DATA` or in the cache are used as they are; others come from
+    their public home, verified before they take their final name. `progress` shows a bar (needs tqdm).
+    """
+    return tuple(_obtain(file, progress=progress) for file in _entry(name).files)
+
+
+def load(name: str, *, verify: bool = True, progress: bool = True) -> Benchmark:
+    """Loads a benchmark set, fetching it first if it is not on this machine.
+
+    Parameters
+    ----------
+    name
+        One of ``mnist``, ``kmnist``, ``fashion_mnist``, ``lost``, ``msrcv2``, ``birdsong``,
+        ``soccer_player``, ``yahoo_news``, ``fg_net``, ``italian``.
+    verify
+        Compare the decompressed content with its known checksum. Switch it off to read another version
+        of a set (for Lost two are in circulation).
+    progress
+        Show a progress bar while downloading.
+
+    Examples
+    --------
+    >>> lost = load("lost")  # doctest: +SKIP
+    >>> lost.candidates.sizes.mean()  # doctest: +SKIP
+    2.2317290552584672
+    """
+    entry = _entry(name)
+    paths = [_obtain(file, progress=progress) for file in entry.files]
+    loaded = (_load_idx if len(paths) > 1 else _load_mat)(name, entry, paths, verify=verify)
+    if verify and loaded.X.shape != (entry.rows, entry.features):
+        raise DataError(
+            f"{paths[0]}: {loaded.X.shape[0]} × {loaded.X.shape[1]} features, but {name} has "
+            f"{entry.rows} × {entry.features}; pass verify=False to read it all the same."
+        )
+    return loaded
+
+
+def _entry(name: str) -> Entry:
+    if name not in REGISTRY:
+        raise ValueError(f"name: {name!r} is not a known set; known are {', '.join(REGISTRY)}.")
+    return REGISTRY[name]
+
+
+def _obtain(file: RemoteFile, *, progress: bool) -> Path:
+    return obtain(file, lambda place: _content(file, place, verify=True), progress=progress)
+
+
+def _content(file: RemoteFile, place: Path, *, verify: bool) -> tuple[bytes, bytearray]:
+    """The decompressed content, in two parts; compared with the checksum where there is one."""
+    head, body = (b"", bytearray(place.read_bytes())) if file.name.endswith(".mat") else read_idx_bytes(place)
+    if verify and file.sha256 and place.name not in file.others:
+        digest = hashlib.sha256(head)
+        digest.update(body)
+        if digest.hexdigest() != file.sha256:
+            raise DataError(
+                f"{place}: its content has SHA-256 {digest.hexdigest()[:12]}…, expected {file.sha256[:12]}…; "
+                "it is damaged or another version: remove it to fetch it anew, or pass verify=False."
+            )
+    return head, body
+
+
+def _load_idx(name: str, entry: Entry, paths: list[Path], *, verify: bool) -> Benchmark:
+    parts = [
+        decode_idx(*_content(file, place, verify=verify)) for file, place in zip(entry.files, paths, strict=True)
+    ]
+    (train_X, train_y, test_X, test_y) = parts
+    for images, labels, place in ((train_X, train_y, paths[1]), (test_X, test_y, paths[3])):
+        if labels.ndim != 1 or len(images) != len(labels):
+            raise DataError(f"{place}: labels of shape {labels.shape} for {len(images)} images; fetch both again.")
+    X = np.concatenate([train_X.reshape(len(train_X), -1), test_X.reshape(len(test_X), -1)])
+    y = np.concatenate([train_y, test_y]).astype(np.intp)
+    bounds = np.arange(len(y))
+    return Benchmark(
+        name=name,
+        X=frozen(X),
+        candidates=None,
+        y=frozen(y),
+        class_names=entry.class_names,
+        split={"train": frozen(bounds[: len(train_y)]), "test": frozen(bounds[len(train_y) :])},
+        citation=entry.citation,
+        licence=entry.licence,
+    )
+
+
+def _load_mat(name: str, entry: Entry, paths: list[Path], *, verify: bool) -> Benchmark:
+    head, body = _content(entry.files[0], paths[0], verify=verify)
+    content = decode_mat(bytes(head + body), paths[0])
+    if content.y is None:
+        raise DataError(f"{paths[0]}: holds no true labels, which {name} has; fetch the file again.")
+    k = content.candidates.n_classes
+    if verify and k != entry.classes:
+        raise DataError(f"{paths[0]}: {k} classes, but {name} has {entry.classes}.")
+    return Benchmark(
+        name=name,
+        X=content.X,
+        candidates=content.candidates,
+        y=content.y,
+        class_names=tuple(map(str, range(k))),
+        split=None,
+        citation=entry.citation,
+        licence=entry.licence,
+    )

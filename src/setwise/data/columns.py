@@ -1,0 +1,226 @@
+"""Arrow columns as label sets and as true labels, without a Python loop over rows.
+
+Only the distinct labels of a column pass through Python; the rest is dictionary codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from setwise._arrays import Array, Bools, Ints
+from setwise.data.assemble import Missing, sets_from_encoded
+from setwise.data.delimited import TokenError, check_separator, decode_labels
+from setwise.data.errors import DataError
+from setwise.labels import LabelSets
+from setwise.vocabulary import Vocabulary
+
+Classes = Vocabulary | Iterable[Any] | None
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds text, dictionary-encoded or not."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column holds one list a row."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def split_text(column: Any, separator: str) -> tuple[list[str], Ints, Ints, Bools]:
+    """Distinct pieces of a column of delimited text, a code for each piece, pieces a row, and rows without any."""
+    check_separator(separator)
+    text = _one_chunk(column).cast(pa.large_string())
+    blank = pc.equal(pc.utf8_length(pc.utf8_trim(text, " \t")), 0)
+    return _flatten(pc.split_pattern(pc.if_else(blank, None, text), separator))
+
+
+def sets_from_column(
+    column: Any,
+    *,
+    where: str,
+    separator: str = "|",
+    escapes: bool = True,
+    classes: Classes = None,
+    missing: Missing = "error",
+    first_row: int = 0,
+    encoded: bool = False,
+) -> LabelSets:
+    """Label sets from a column of lists, of delimited text, or of one label a row.
+
+    `encoded` says that lists hold labels in the notation of delimited text, as sets over mixed types are kept.
+    """
+    classes = classes if classes is None or isinstance(classes, Vocabulary) else list(classes)
+    known = classes.classes.tolist() if isinstance(classes, Vocabulary) else classes
+    if is_text(column.type):
+        pieces, codes, sizes, absent = split_text(column, separator)
+        labels = read_labels(
+            pieces, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row
+        )
+    elif is_list(column.type):
+        labels, codes, sizes, absent = _flatten(_one_chunk(column))
+        if encoded:
+            labels = read_labels(
+                labels, codes, sizes, separator, known, escapes=True, where=where, first_row=first_row
+            )
+        elif any(isinstance(label, (list, dict, bytes)) for label in labels):
+            raise DataError(
+                f"{where}: its lists hold {column.type.value_type}, not labels; expected text or numbers."
+            )
+    else:
+        labels, codes, sizes, absent = _singles(_one_chunk(column), where)
+    return sets_from_encoded(
+        labels, codes, sizes, absent, classes=classes, missing=missing, where=where, first_row=first_row
+    )
+
+
+def read_labels(
+    pieces: Sequence[Any],
+    codes: Ints,
+    sizes: Ints,
+    separator: str,
+    classes: Sequence[Any] | None,
+    *,
+    escapes: bool,
+    where: str,
+    first_row: int,
+) -> list[Any]:
+    """`decode_labels`, with errors that name the row where the piece first occurs."""
+    try:
+        return decode_labels(pieces, separator, classes, escapes=escapes)
+    except TokenError as error:
+        place = int(np.flatnonzero(codes == error.position)[0])
+        row = first_row + int(np.searchsorted(np.cumsum(sizes), place, side="right"))
+        raise DataError(f"{where}: row {row} {error}.") from None
+
+
+def truth_from_column(
+    column: Any,
+    *,
+    where: str,
+    separator: str = "|",
+    escapes: bool = True,
+    classes: Classes = None,
+    first_row: int = 0,
+) -> Array:
+    """True labels, one a row; an array of objects with None where the label is not known."""
+    if is_list(column.type):
+        raise DataError(
+            f"{where}: the truth is one label a row, and this column holds lists; pass it as candidates."
+        )
+    known = (
+        classes.classes.tolist() if isinstance(classes, Vocabulary) else None if classes is None else list(classes)
+    )
+    array = _one_chunk(column)
+    if is_text(column.type):
+        array = pc.if_else(
+            pc.equal(pc.utf8_length(pc.utf8_trim(array.cast(pa.large_string()), " \t")), 0), None, array
+        )
+    labels, codes, sizes, absent = _singles(array, where)
+    if is_text(column.type):
+        labels = read_labels(
+            labels, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row
+        )
+    vocabulary = Vocabulary.infer(labels)
+    if not absent.any():
+        return vocabulary.classes[vocabulary.encode(labels)[codes]]
+    truth = np.full(len(sizes), None, dtype=object)
+    distinct = np.empty(len(labels), dtype=object)
+    distinct[:] = labels
+    truth[~absent] = distinct[codes]
+    return truth
+
+
+def sets_from_flags(
+    columns: Sequence[Any],
+    labels: Sequence[Any],
+    names: Sequence[str],
+    *,
+    where: str,
+    classes: Classes = None,
+    missing: Missing = "error",
+    first_row: int = 0,
+) -> LabelSets:
+    """Label sets from multi-hot columns, one a class; a cell is 0 or 1."""
+    n = len(columns[0])
+    held = []
+    for column, name in zip(columns, names, strict=True):
+        values = _one_chunk(column)
+        if not (
+            pa.types.is_boolean(values.type)
+            or pa.types.is_integer(values.type)
+            or pa.types.is_floating(values.type)
+        ):
+            raise DataError(f"{where}: the column {name!r} holds {values.type}; a multi-hot column holds 0 and 1.")
+        numbers = np.asarray(values.cast(pa.float64()).fill_null(np.nan))
+        strange = np.flatnonzero(~((numbers == 0) | (numbers == 1)))
+        if len(strange):
+            row = int(strange[0])
+            raise DataError(
+                f"{where}: row {first_row + row} holds {values[row].as_py()!r} in {name!r}; expected 0 or 1."
+            )
+        held.append(np.flatnonzero(numbers))
+    rows = np.concatenate(held)
+    codes = np.repeat(np.arange(len(held)), [len(part) for part in held])
+    order = np.argsort(rows, kind="stable")
+    sizes = np.bincount(rows, minlength=n)
+    return sets_from_encoded(
+        labels,
+        codes[order],
+        sizes,
+        sizes == 0,
+        classes=Vocabulary.declare(labels) if classes is None else classes,
+        missing=missing,
+        where=where,
+        first_row=first_row,
+    )
+
+
+def _flatten(lists: Any) -> tuple[list[Any], Ints, Ints, Bools]:
+    sizes = np.asarray(pc.list_value_length(lists).fill_null(0), dtype=np.int64)
+    labels, codes = _distinct(pc.list_flatten(lists))
+    return labels, codes, sizes, np.asarray(pc.is_null(lists))
+
+
+def _singles(array: Any, where: str) -> tuple[list[Any], Ints, Ints, Bools]:
+    """The same for one label a row; null and NaN are rows without any."""
+    if pa.types.is_binary(array.type) or pa.types.is_nested(array.type):
+        raise DataError(f"{where}: holds {array.type}, not labels; expected text or numbers.")
+    absent = np.asarray(pc.is_null(array, nan_is_null=True))
+    present = array.filter(pa.array(~absent))
+    if pa.types.is_floating(present.type) and pc.all(pc.less(pc.abs(present), 2.0**53)).as_py():
+        whole = present.cast(pa.int64(), safe=False)  # integers that a frame with gaps made floats
+        present = whole if pc.all(pc.equal(whole, present)).as_py() else present
+    labels, codes = _distinct(present)
+    return labels, codes, (~absent).astype(np.int64), absent
+
+
+def _distinct(values: Any) -> tuple[list[Any], Ints]:
+    """The distinct values and a code for each; null is one of the values, as None."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    if pa.types.is_null(values.type):
+        values = values.cast(pa.string())
+    encoded = pc.dictionary_encode(values, null_encoding="encode")
+    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
+
+
+def _one_chunk(column: Any) -> Any:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return (
+        column.chunk(0)
+        if column.num_chunks == 1
+        else pa.concat_arrays(column.chunks)
+        if column.num_chunks
+        else pa.array([], column.type)
+    )

@@ -1,0 +1,140 @@
+r"""Labels as delimited text, such as ``cat|dog``, so that any label comes back exactly as it was.
+
+Inside a label a backslash announces what plain text cannot say; no escape contains the separator itself, so a
+column can be split blindly and only its distinct labels need a look:
+
+======== =====================================================
+``\\``   a backslash
+``\s``   the separator
+``\n``   a line feed; ``\r`` a carriage return, ``\t`` a tab
+``\b``   a blank at the edge of a label (bare ones are trimmed)
+``\e``   nothing: the label that is the empty string
+``\q7``  the text "7", not the number
+``\j7``  the JSON value 7, among labels that are text
+======== =====================================================
+
+Bare labels are integers if every bare label of the column is one, and text otherwise. An empty cell has no labels.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
+_BLANKS = " \t"
+
+
+class TokenError(ValueError):
+    """A piece of delimited text that is no label; `position` says which of the pieces."""
+
+    def __init__(self, position: int, reason: str) -> None:
+        super().__init__(reason)
+        self.position = position
+
+
+def check_separator(separator: str) -> None:
+    """Refuses separators that could be part of an escape or of a number."""
+    if len(separator) != 1 or separator.isalnum() or separator in "\\\n\r-":
+        raise ValueError(
+            f"separator: {separator!r} cannot stand between labels; use one character such as '|' or ';'."
+        )
+
+
+def encode_labels(labels: Iterable[Any], separator: str) -> list[str]:
+    r"""The text of each label of a vocabulary.
+
+    >>> print(*encode_labels(["a|b", "", "7"], "|"))
+    a\sb \e \q7
+    >>> encode_labels([7, 8], "|")
+    ['7', '8']
+    """
+    listed = [label.item() if hasattr(label, "item") else label for label in labels]
+    numbers = all(type(label) is int and _INTEGER.fullmatch(str(label)) for label in listed)
+    return [str(label) if numbers else _encode(label, separator) for label in listed]
+
+
+def encode_each(labels: Iterable[Any]) -> list[str]:
+    r"""The text of each label such that it says its own type, whatever stands beside it.
+
+    >>> print(*encode_each(["a", 7, "7"]))
+    a \j7 \q7
+    """
+    return [_encode(label, "|") for label in labels]
+
+
+def decode_labels(
+    texts: Sequence[str | None], separator: str, classes: Iterable[Any] | None = None, *, escapes: bool = True
+) -> list[Any]:
+    r"""The labels that distinct pieces of delimited text stand for; None stays None.
+
+    With `classes`, a piece that is no class but reads like one (``7`` for "7") is that class.
+
+    >>> decode_labels(["cat", "7"], "|"), decode_labels(["8", "7"], "|"), decode_labels([r"\q8", "7"], "|")
+    (['cat', '7'], [8, 7], ['8', 7])
+    """
+    bare = {text.strip(_BLANKS) for text in texts if text is not None and not (escapes and "\\" in text)}
+    numbers = all(_INTEGER.fullmatch(text) for text in bare)
+    labels = [
+        None if text is None else _decode(text, i, separator, numbers, escapes) for i, text in enumerate(texts)
+    ]
+    if classes is None:
+        return labels
+    known = list(classes)
+    exact, named = set(known), {str(label): label for label in known}
+    return [label if label is None or label in exact else named.get(str(label), label) for label in labels]
+
+
+def _encode(label: Any, separator: str) -> str:
+    if not isinstance(label, str):
+        if not isinstance(label, (int, float)):
+            raise TypeError(f"labels: {label!r} is neither text nor a number; name the classes with text.")
+        return "\\j" + json.dumps(label)
+    if _INTEGER.fullmatch(label):
+        return "\\q" + label
+    text = label.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    text = text.replace(separator, "\\s")
+    if text[:1] == " ":
+        text = "\\b" + text[1:]
+    if text[-1:] == " ":
+        text = text[:-1] + "\\b"
+    return text or "\\e"
+
+
+def _decode(text: str, position: int, separator: str, numbers: bool, escapes: bool) -> Any:
+    text = text.strip(_BLANKS)
+    if not text:
+        raise TokenError(position, "has an empty label between separators (an empty label is written \\e)")
+    if not escapes or "\\" not in text:
+        return int(text) if numbers else text
+    if text == "\\e":
+        return ""
+    if text.startswith("\\q"):
+        return _unescape(text[2:], position, separator)
+    if text.startswith("\\j"):
+        try:
+            value = json.loads(text[2:])
+        except ValueError:
+            value = None
+        if not isinstance(value, (int, float)):
+            raise TokenError(position, f"has the label {text!r}, where a number should follow \\j")
+        return value
+    return _unescape(text, position, separator)
+
+
+def _unescape(text: str, position: int, separator: str) -> str:
+    meanings = {"\\": "\\", "s": separator, "n": "\n", "r": "\r", "t": "\t", "b": " "}
+
+    def meaning(found: re.Match[str]) -> str:
+        if found[1] not in meanings:
+            raise TokenError(
+                position,
+                f"has the label {text!r}, where {found[0]} means nothing; write a backslash as \\\\, or pass "
+                "escapes=False if backslashes are plain text in this file",
+            )
+        return meanings[found[1]]
+
+    return _ESCAPE.sub(meaning, text)

@@ -1,0 +1,175 @@
+"""Where benchmark files are found: the folder named by `SETWISE_DATA`, else the cache, else their public home.
+
+A download goes into a folder of its own, is verified there, and then takes its final name in one step; so a
+file under its final name is whole, whoever was killed meanwhile. One process fetches a file at a time: the
+lock is the operating system's and dies with the process that holds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from setwise.data.errors import DataError
+
+Verify = Callable[[Path], object]
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One file of a benchmark set.
+
+    `folder` and `name` say where it lies below the data folder, `url` its public home (None: none is known),
+    `sha256` the checksum of its decompressed content (None: none is known), `others` further names under
+    which it circulates (with other bytes, therefore without checksum).
+    """
+
+    folder: str
+    name: str
+    url: str | None
+    sha256: str | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def is_rar(self) -> bool:
+        """Whether the public home serves it inside a rar archive."""
+        return self.url is not None and self.url.endswith(".rar")
+
+
+def data_folder() -> Path | None:
+    """The folder named by the environment variable `SETWISE_DATA`, if it is set."""
+    named = os.environ.get("SETWISE_DATA")
+    return Path(named) if named else None
+
+
+def cache_folder() -> Path:
+    """Where fetched files are kept: `SETWISE_CACHE`, else the user's cache folder."""
+    if named := os.environ.get("SETWISE_CACHE"):
+        return Path(named)
+    try:
+        import pooch  # noqa: PLC0415 - optional, and slow to import
+    except ModuleNotFoundError:
+        return Path.home() / ".cache" / "setwise"
+    return Path(pooch.os_cache("setwise"))
+
+
+def find(file: RemoteFile) -> Path | None:
+    """The file as it lies in the data folder or the cache, or None; an idx file may lie there unpacked."""
+    names = [file.name, file.name.removesuffix(".gz"), *file.others]
+    for root in (data_folder, cache_folder):  # called in turn: the cache is looked for only where it is needed
+        places = ((folder / file.folder / name) for folder in [root()] if folder for name in names)
+        if place := next((place for place in places if place.is_file()), None):
+            return place
+    return None
+
+
+def obtain(file: RemoteFile, verify: Verify, *, progress: bool = True) -> Path:
+    """The file's path, fetched from its public home if it is nowhere yet.
+
+    `verify` is called with a fetched file before it takes its final name, and raises if the content is wrong.
+    """
+    if place := find(file):
+        return place
+    target = cache_folder() / file.folder / file.name
+    if file.url is None:
+        raise DataError(f"{file.name}: not found, and no public home is known; {_remedy(file, target)}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(target):
+        if place := find(file):  # another process fetched it while this one waited
+            return place
+        _sweep(target)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=_partial(target)) as work:
+            fetched = _download(file, Path(work), target, progress=progress)
+            if file.is_rar:
+                fetched = _unpack(file, fetched, Path(work), target)
+            verify(fetched)
+            fetched.replace(target)
+    return target
+
+
+def _download(file: RemoteFile, work: Path, target: Path, *, progress: bool) -> Path:
+    try:
+        import pooch  # noqa: PLC0415 - optional, and slow to import
+    except ModuleNotFoundError:
+        raise DataError(
+            f"{file.name}: not found, and fetching needs pooch; `pip install pooch`, or {_remedy(file, target)}"
+        ) from None
+    from requests import RequestException  # noqa: PLC0415 - comes with pooch
+
+    shown = progress and importlib.util.find_spec("tqdm") is not None
+    downloader = pooch.HTTPDownloader(progressbar=shown, timeout=30)
+    name = "archive.rar" if file.is_rar else file.name
+    try:
+        return Path(pooch.retrieve(file.url, known_hash=None, fname=name, path=work, downloader=downloader))
+    except (RequestException, OSError, ValueError) as error:
+        reason = f"{type(error).__name__} from {file.url}"
+        raise DataError(f"{file.name}: could not be fetched ({reason}); {_remedy(file, target)}") from error
+
+
+def _unpack(file: RemoteFile, archive: Path, work: Path, target: Path) -> Path:
+    """The wanted file out of a rar archive, with whatever unrar tool is installed."""
+    try:
+        import rarfile  # noqa: PLC0415 - optional, needed for archives alone
+    except ModuleNotFoundError:
+        raise DataError(
+            f"{file.name}: its home serves a rar archive, and rarfile is not installed; "
+            f"`pip install rarfile`, or {_remedy(file, target)}"
+        ) from None
+    names = {name.lower() for name in (file.name, *file.others)}
+    unpacked = work / file.name
+    try:
+        with rarfile.RarFile(archive) as rar:
+            inside = [info for info in rar.infolist() if Path(info.filename).name.lower() in names]
+            if not inside:
+                held = ", ".join(rar.namelist()[:5])
+                raise DataError(
+                    f"{file.name}: the archive at {file.url} holds {held} only; {_remedy(file, target)}"
+                )
+            with rar.open(inside[0]) as packed, unpacked.open("wb") as plain:
+                shutil.copyfileobj(packed, plain)
+    except rarfile.RarCannotExec:
+        raise DataError(
+            f"{file.name}: its home serves a rar archive, and no tool unpacks it here; install unrar, unar, 7z or "
+            f"bsdtar, or {_remedy(file, target)}"
+        ) from None
+    except rarfile.Error as error:
+        raise DataError(
+            f"{file.name}: {file.url} is no readable rar archive ({error}); {_remedy(file, target)}"
+        ) from None
+    return unpacked
+
+
+def _remedy(file: RemoteFile, target: Path) -> str:
+    source = f"download it from {file.url}" if file.url else "obtain it"
+    unpack = ", unpack it" if file.is_rar else ""
+    place = f"{file.folder}/{file.name} below the folder that SETWISE_DATA names"
+    return f"{source}{unpack} and place it at {target}, or at {place}."
+
+
+def _partial(target: Path) -> str:
+    return f".partial-{target.name}-"
+
+
+def _sweep(target: Path) -> None:
+    """Removes what killed processes left of this file; whoever holds the lock is the only one at work."""
+    for remains in target.parent.glob(_partial(target) + "*"):
+        shutil.rmtree(remains, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """Holds this file's lock where the system has such locks; elsewhere the final rename alone keeps order."""
+    try:
+        import fcntl  # noqa: PLC0415 - POSIX only
+    except ModuleNotFoundError:
+        yield
+        return
+    with (target.parent / f".{target.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

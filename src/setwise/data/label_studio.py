@@ -1,0 +1,195 @@
+"""Label Studio's JSON export: choices (single and multiple) and taxonomies, from one annotator or several.
+
+Cancelled and empty annotations are no answers. A taxonomy path that ends at an inner node stands for every leaf
+below it. An annotation marked as ground truth is an answer, and its label, if it is one, is the truth.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Array, frozen
+from setwise.data.assemble import Missing
+from setwise.data.errors import DataError
+from setwise.data.imported import Imported, Votes, elected, id_array
+from setwise.data.sources import is_path, reading
+
+PathLabel = tuple[str, ...]
+
+
+def from_label_studio(
+    export: Any,
+    *,
+    from_name: str | None = None,
+    rule: str = "union",
+    classes: Iterable[Hashable] | None = None,
+    missing: Missing = "error",
+    path_separator: str = "/",
+) -> Imported:
+    """Candidate sets from a Label Studio export (JSON or JSON-MIN).
+
+    Parameters
+    ----------
+    export
+        The file, or the list of tasks it holds.
+    from_name
+        Which control of the labelling interface to read; needed where tasks have several.
+    rule
+        ``"union"``, ``"at_least:k"`` or ``"largest"`` over the annotations of a task.
+    classes, missing
+        The vocabulary, and what to do with tasks that have no answer.
+    path_separator
+        Between the names of a taxonomy path; the whole path to a leaf is a label.
+
+    Examples
+    --------
+    >>> task = {"id": 7, "annotations": [{"completed_by": 1, "result": [
+    ...     {"from_name": "animal", "type": "choices", "value": {"choices": ["cat", "dog"]}}]}]}
+    >>> from_label_studio([task])
+    Imported(candidates=LabelSets(1 rows, 2 classes): {cat, dog})
+    """
+    where = str(export) if is_path(export) else "the export"
+    tasks = _tasks(export, where)
+    names: set[str] = set()
+    answers = _Answers()
+    for i, task in enumerate(tasks):
+        place = f"{where}: task {i}"
+        if not isinstance(task, Mapping):
+            raise DataError(f"{place} is no JSON object; export as JSON or JSON-MIN.")
+        answers.ids.append(_identifier(task.get("id", i), place))
+        for who, (paths, true) in enumerate(_answers(task, from_name, names, place)):
+            answers.add(i, who, paths, true=true)
+    if len(names) > 1:
+        raise DataError(
+            f"{where}: tasks have several controls ({', '.join(sorted(names))}); say which with from_name."
+        )
+    votes, truth = _counted(answers, path_separator)
+    sets = elected(votes, rule, classes=classes, missing=missing, where=where)
+    return Imported(sets, frozen(id_array(answers.ids)), truth)
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What annotators said, one entry a path; and which answers are the ground truth."""
+
+    ids: list[Any] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    workers: list[int] = field(default_factory=list)
+    paths: list[PathLabel] = field(default_factory=list)
+    verified: list[tuple[int, list[PathLabel]]] = field(default_factory=list)
+
+    def add(self, row: int, worker: int, paths: list[PathLabel], *, true: bool) -> None:
+        self.rows.extend([row] * len(paths))
+        self.workers.extend([worker] * len(paths))
+        self.paths.extend(paths)
+        if true:
+            self.verified.append((row, paths))
+
+
+def _tasks(export: Any, where: str) -> list[Any]:
+    if is_path(export):
+        path = Path(export)
+        with reading(path):
+            try:
+                export = json.loads(path.read_bytes())
+            except RecursionError:
+                raise DataError(f"{path}: nested too deeply for an export.") from None
+    if not isinstance(export, list):
+        raise DataError(
+            f"{where}: expected a list of tasks, got {type(export).__name__}; export as JSON or JSON-MIN."
+        )
+    return export
+
+
+def _answers(
+    task: Mapping[str, Any], from_name: str | None, names: set[str], place: str
+) -> Iterator[tuple[list[PathLabel], bool]]:
+    """Each annotation's paths, and whether it is the ground truth."""
+    annotations = task.get("annotations", task.get("completions"))
+    if annotations is None:  # JSON-MIN: the control's name holds the answer itself
+        if from_name is None:
+            raise DataError(f"{place} has no annotations; for a JSON-MIN export name the control with from_name.")
+        if task.get(from_name) not in (None, "", []):
+            yield _paths(task[from_name], place), False
+        return
+    for annotation in _listed(annotations, f"{place}: annotations"):
+        if not isinstance(annotation, Mapping):
+            raise DataError(f"{place}: an annotation is {annotation!r}, not an object.")
+        if annotation.get("was_cancelled") or annotation.get("skipped"):
+            continue
+        regions = _listed(annotation.get("result") or [], f"{place}: result")
+        yield _labels_of(regions, from_name, names, place), bool(annotation.get("ground_truth"))
+
+
+def _labels_of(regions: list[Any], from_name: str | None, names: set[str], place: str) -> list[PathLabel]:
+    """The paths in one annotation; `names` collects the controls met, where none was named."""
+    paths: list[PathLabel] = []
+    for region in regions:
+        value = region.get("value") if isinstance(region, Mapping) else None
+        if not isinstance(value, Mapping) or not {"choices", "taxonomy"} & value.keys():
+            continue  # other kinds of answer: text, boxes, ratings
+        name = str(region.get("from_name"))
+        if from_name is None:
+            names.add(name)
+        if from_name in {None, name}:
+            paths += _paths(value, place)
+    return paths
+
+
+def _paths(value: Any, place: str) -> list[PathLabel]:
+    """The labels in an answer, each as a path of names; a plain choice is a path of one."""
+    if isinstance(value, Mapping):
+        value = value.get("taxonomy", value.get("choices"))
+    found = []
+    for item in [value] if isinstance(value, str) else _listed(value, f"{place}: choices"):
+        path = (item,) if isinstance(item, str) else tuple(item) if isinstance(item, list) else ()
+        if not path or not all(isinstance(name, str) for name in path):
+            raise DataError(f"{place}: {item!r} is neither a choice nor a taxonomy path.")
+        found.append(path)
+    return found
+
+
+def _counted(answers: _Answers, path_separator: str) -> tuple[Votes, Array | None]:
+    """The votes for leaves, and the truth where an annotation was marked as such."""
+    leaves = _leaves_below(set(answers.paths))
+    expanded = [leaves[path] for path in answers.paths]
+    counts = [len(below) for below in expanded]
+    labels = list(dict.fromkeys(leaf for below in expanded for leaf in below))
+    position = {leaf: code for code, leaf in enumerate(labels)}
+    rows, workers = (np.repeat(np.array(part, dtype=np.int64), counts) for part in (answers.rows, answers.workers))
+    codes = np.array([position[leaf] for below in expanded for leaf in below], dtype=np.int64)
+    votes = Votes(len(answers.ids), [path_separator.join(path) for path in labels], rows, workers, codes)
+    truth = np.full(len(answers.ids), None, dtype=object)
+    for row, paths in answers.verified:
+        if len(paths) == 1 and len(leaves[paths[0]]) == 1:
+            truth[row] = path_separator.join(leaves[paths[0]][0])
+    return votes, frozen(truth) if answers.verified else None
+
+
+def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:
+    """For each path the longest paths seen that start with it: itself where nobody was more precise."""
+    inner = {path[:depth] for path in paths for depth in range(1, len(path))}
+    leaves: dict[PathLabel, list[PathLabel]] = {path: [] for path in paths}
+    for leaf in sorted(paths - inner):
+        for depth in range(1, len(leaf) + 1):
+            if leaf[:depth] in leaves:
+                leaves[leaf[:depth]].append(leaf)
+    return leaves
+
+
+def _identifier(value: Any, place: str) -> Any:
+    if not isinstance(value, (str, int)):
+        raise DataError(f"{place}: its id is {value!r}; expected a number or text.")
+    return value
+
+
+def _listed(value: Any, place: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise DataError(f"{place} is {type(value).__name__}, not a list.")
+    return value

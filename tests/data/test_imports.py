@@ -1,0 +1,30 @@
+import subprocess
+import sys
+
+import pytest
+
+import setwise.data
+
+
+def test_every_public_name_is_there_and_an_unknown_one_is_not():
+    for name in setwise.data.__all__:
+        assert getattr(setwise.data, name) is not None
+    assert dir(setwise.data) == sorted(setwise.data.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        setwise.data.nonsense  # noqa: B018
+
+
+def test_a_part_that_is_not_installed_is_named_with_the_remedy():
+    code = "import sys; sys.modules['pyarrow'] = None; from setwise.data import load, contaminate, read_table"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "read_table needs pyarrow, which is not installed; `pip install setwise[data]` brings it." in done.stderr
+
+
+def test_nothing_heavy_is_imported_before_it_is_used():
+    code = (
+        "import sys, setwise, setwise.data as d; d.load, d.contaminate, d.Random, d.train_supermodel, d.read_idx;"
+        "bad = {'torch', 'pyarrow', 'pandas', 'polars', 'pooch', 'narwhals', 'scipy.io'} & set(sys.modules);"
+        "print(bad); sys.exit(bool(bad))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
