@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +15,9 @@ Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.signedinteger[Any]]
 Bools = NDArray[np.bool_]
 
-_BLOCK_BYTES = 2**20  # a block and its temporaries should fit into the second-level cache
+_BLOCK_BYTES = 2**21  # a block and its temporaries should stay near the cores
+
+_THREADS = min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 _A = TypeVar("_A", bound=Array)
 
@@ -46,6 +50,19 @@ def take_rows(sizes: Ints, chosen: Ints) -> Ints:
     starts, taken = np.cumsum(sizes) - sizes, sizes[chosen]
     places: Ints = np.arange(taken.sum()) + np.repeat(starts[chosen] - (np.cumsum(taken) - taken), taken)
     return places
+
+
+def for_blocks(array: Array, work: Callable[[slice], Any]) -> list[Any]:
+    """What `work` returns for each block of rows, in order; several threads share the blocks of a large array.
+
+    numpy lets go of the interpreter while it sorts and sums, so threads pay; blocks are independent, so the
+    result does not depend on them.
+    """
+    parts = list(blocks(array))
+    if len(parts) < 2 * _THREADS or _THREADS == 1:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(work, parts))
 
 
 def blocks(array: Array) -> Iterator[slice]:

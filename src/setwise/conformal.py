@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from sklearn.utils import _safe_indexing, check_random_state, indexable
-from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _get_feature_names,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+)
 
 from setwise._arrays import Array, Floats, Ints
 from setwise.calibration import conformalize
@@ -20,6 +27,8 @@ from setwise.guarantees import Guarantee
 from setwise.inputs import categories
 from setwise.labels import LabelSets
 from setwise.metrics import evaluate
+from setwise.persistence import load_model, save_model
+from setwise.probes import digest, take_probe
 
 
 class _ScoreAndScore:
@@ -127,6 +136,13 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             kept, held = self._split(n, group, rng)
             self.estimator_ = model.fit(_safe_indexing(X, kept), as_y(sets[kept], model))
         self._fitted_on(sets)
+        self._summary = {
+            "rows": n,
+            "learned_from": len(kept),
+            "mean_candidates": float(sets.sizes.mean()),
+            "learner": type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__,
+            "data": {"X": digest(X), "candidates": digest(*sets.rows)},
+        }
         checked = None if verified is None else _safe_indexing(_listed(verified, n, "verified"), held)
         return self.conformalize(
             _safe_indexing(X, held),
@@ -148,6 +164,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         }
         strategy, score = settings.pop("strategy", self.strategy), settings.pop("score", self.__dict__["score"])
         self.calibration_ = conformalize(self.predict_proba(X), sets, strategy, score, **settings)
+        self._probe = take_probe(X)
         return self
 
     # ---------------------------------------------------------------- predict
@@ -155,6 +172,8 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def predict_proba(self, X: Any) -> Floats:
         """The model's probabilities, one column a class of `classes_`."""
         check_is_fitted(self, "estimator_")
+        if _get_feature_names(X) is not None:  # columns with names are those of the training rows, in their order
+            _check_feature_names(self, X, reset=False)
         return self._probabilities(self.estimator_, X)
 
     def _probabilities(self, model: Any, X: Any) -> Floats:
@@ -203,6 +222,33 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         sets = as_candidates(y, len(self.classes_), self._vocabulary, name="y")
         return float(sets.contains(self.predict(X)).mean())
 
+    # ---------------------------------------------------------------- keep
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model as a directory, without pickle; ``docs/model-directory.md`` describes it.
+
+        An earlier model there is replaced in one step. An estimator that could only come back by running code from
+        the file is left out, and `load` asks for it.
+        """
+        save_model(self, path)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], estimator: Any = None, trusted: Sequence[str] | None = None
+    ) -> Self:
+        """Reads what `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The directory.
+        estimator
+            The trained model, where the directory could not hold it; checked on rows kept with the calibration.
+        trusted
+            Types that a scikit-learn model may be made of beyond scikit-learn's plain ones, as in `skops.io.load`.
+        """
+        return load_model(cls, path, estimator, trusted)
+
     # ---------------------------------------------------------------- scikit-learn
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -240,7 +286,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
             model = PartialLabelClassifier()
         if hasattr(model, "state_dict") and hasattr(model, "eval"):
-            return FrozenEstimator(_TorchModel(model, sets.classes))
+            return _as_trained(model, sets.classes)
         if isinstance(model, FrozenEstimator):
             return model
         model = clone(model)
@@ -268,6 +314,10 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
 
+    def _as_given(self, model: Any) -> FrozenEstimator:
+        """A trained model brought along to `load`."""
+        return _as_trained(model, self.classes_)
+
     def _level(self, confidence_level: Any) -> Any:
         return self.confidence_level if confidence_level is None else confidence_level
 
@@ -281,6 +331,13 @@ def reads_candidates(model: Any) -> bool:
 def as_y(sets: LabelSets, model: Any) -> Any:
     """Candidate sets for an estimator that reads them, a label vector for one that does not."""
     return sets if reads_candidates(model) or (sets.sizes != 1).any() else sets.to_labels()
+
+
+def _as_trained(model: Any, classes: Array) -> FrozenEstimator:
+    """A trained model, scikit-learn's or a torch module, that is not to be fitted again."""
+    if hasattr(model, "state_dict") and hasattr(model, "eval"):
+        model = _TorchModel(model, classes)
+    return model if isinstance(model, FrozenEstimator) else FrozenEstimator(model)
 
 
 def _listed(values: Any, n: int, name: str) -> Sequence[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise._arrays import Array, Floats, blocks
+from setwise._arrays import Array, Floats, for_blocks
 
 _Words = NDArray[np.uint64]
 _STREAM = np.uint64(0x9E3779B97F4A7C15)
@@ -40,9 +40,12 @@ def uniforms(probabilities: Floats, seed: int, row_ids: Any = None) -> Floats:
     hashes = np.empty(len(probabilities), dtype=np.uint64)
     if row_ids is None:
         multipliers = _multipliers(probabilities.shape[1], seed)
-        for block in blocks(probabilities):
+
+        def work(block: slice) -> None:
             rows = np.ascontiguousarray(probabilities[block]) + probabilities.dtype.type(0)  # −0.0 is 0.0
             hashes[block] = _hash(_words(rows), multipliers)
+
+        for_blocks(probabilities, work)
     else:
         words = _words(_as_ids(row_ids, len(probabilities)))
         hashes[:] = _hash(words, _multipliers(words.shape[1], seed))

@@ -32,16 +32,19 @@ def as_probabilities(
     if n_classes is not None and array.shape[1] != n_classes:
         raise ValueError(f"{name}: {array.shape[1]} columns, but there are {n_classes} classes.")
     ones = np.ones(array.shape[1], dtype=array.dtype)
-    with np.errstate(invalid="ignore", over="ignore"):
-        for block in blocks(array):
-            rows = array[block]
-            fine = rows.min(initial=0) >= 0
-            if domain == "simplex":
-                fine &= bool((np.abs(rows @ ones - 1) <= TOLERANCE).all())
-            else:
-                fine &= rows.max(initial=1) <= 1
-            if not fine:
-                _explain(np.asarray(rows, dtype=np.float64), block.start, domain, name)
+
+    def fine(block: slice) -> bool:
+        rows = array[block]
+        with np.errstate(invalid="ignore", over="ignore"):
+            if not rows.min(initial=0) >= 0:
+                return False
+            if domain == "unit":
+                return bool(rows.max(initial=1) <= 1)
+            return bool((np.abs(rows @ ones - 1) <= TOLERANCE).all())
+
+    for block in blocks(array):  # one thread: memory is the limit, and the product has threads of its own
+        if not fine(block):
+            _explain(np.asarray(array[block], dtype=np.float64), block.start, domain, name)
     return array
 
 

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Floats, Ints, blocks, count_true
+from setwise._arrays import Array, Bools, Floats, Ints, count_true, for_blocks
 from setwise.noise import uniforms
 from setwise.probabilities import Domain
 
@@ -103,9 +103,12 @@ class Margin:
     def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:  # noqa: ARG002
         """The best other label's probability minus the label's own."""
         first, second = np.empty((2, len(probabilities)))
-        for block in blocks(probabilities):
+
+        def work(block: slice) -> None:
             ordered = np.partition(probabilities[block], -2, axis=1)
             first[block], second[block] = ordered[:, -1], ordered[:, -2]
+
+        for_blocks(probabilities, work)
         own = _gather(probabilities, labels).astype(np.float64, copy=False)
         if labels is None:
             first, second = first[:, None], second[:, None]
@@ -139,12 +142,15 @@ class _Ranked:
         """The stored scores, of all labels or of one label a row."""
         noise = self._noise(probabilities, u)
         scores = np.empty(probabilities.shape if labels is None else len(probabilities))
-        for block in blocks(probabilities):
+
+        def work(block: slice) -> None:
             exact = _exact(probabilities[block])
             if labels is None:
                 scores[block] = self._of_all(exact, noise[block, None])
             else:
                 scores[block] = self._of_one(exact, labels[block], noise[block])
+
+        for_blocks(probabilities, work)
         return scores
 
     def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:
@@ -156,13 +162,17 @@ class _Ranked:
         noise = self._noise(probabilities, u)
         limit = np.broadcast_to(np.asarray(threshold, dtype=np.float64).reshape(-1), len(probabilities))
         mask = np.empty(probabilities.shape, dtype=bool)
-        for block in blocks(probabilities):
+
+        def work(block: slice) -> None:
             exact = _exact(probabilities[block])
             ordered, scores = self._sorted(exact, noise[block, None])
             inside = count_true(scores <= limit[block, None])
-            cut = np.take_along_axis(ordered, np.minimum(len(ordered[0]) - inside, len(ordered[0]) - 1)[:, None], 1)
+            last = exact.shape[1] - 1
+            cut = np.take_along_axis(ordered, np.minimum(last + 1 - inside, last)[:, None], axis=1)
             cut[inside == 0] = np.inf
             np.greater_equal(exact, cut, out=mask[block])
+
+        for_blocks(probabilities, work)
         return mask
 
     def _noise(self, probabilities: Floats, u: Floats | None) -> Floats:

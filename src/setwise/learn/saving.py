@@ -1,0 +1,243 @@
+"""Fitted models as files, without pickle: networks as safetensors and settings, scikit-learn's by skops.
+
+`write_model` puts a model into a folder and returns a description that JSON can hold; `read_model` makes the model
+again from both. A model that could only come back by running code from the file (a network made by a callable, a
+class that is neither scikit-learn's nor ours) is described as `"external"`: whoever loads it must bring it along.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from setwise.vocabulary import Vocabulary
+
+OWN = frozenset({"setwise.learn.em.EMClassifier", "setwise.learn.knn.PartialLabelKNN"})
+"""Classes of this package that a skops file may hold; everything else needs the reader's `trusted`."""
+
+_OF_THE_MACHINE = {"checkpoint", "device", "verbose"}
+
+Description = dict[str, Any]
+
+
+def write_model(model: Any, folder: Path, stem: str = "model") -> Description:
+    """Writes the files a model needs into the folder; the description says which, and how to read them."""
+    if isinstance(model, FrozenEstimator):
+        inner = write_model(model.estimator, folder, stem)
+        return inner if inner["kind"] == "external" else {"kind": "frozen", "model": inner}
+    if _is_network(model):
+        return _write_network(model, folder, stem)
+    if isinstance(model, Pipeline) and _is_network(model.steps[-1][1]) and len(model.steps) > 1:
+        last = _write_network(model.steps[-1][1], folder, stem)
+        before = _write_skops(Pipeline(model.steps[:-1]), folder, f"{stem}-steps")
+        if "external" in {last["kind"], before["kind"]}:
+            return _external(model)
+        return {"kind": "pipeline", "steps": before, "name": model.steps[-1][0], "last": last}
+    if type(model).__module__.partition(".")[0] in {"sklearn", "setwise"}:
+        return _write_skops(model, folder, stem)
+    return _external(model)
+
+
+def read_model(description: Description, folder: Path, trusted: Sequence[str] | None) -> Any:
+    """The model that `write_model` described; None where it has to be brought along."""
+    kind = description["kind"]
+    if kind == "external":
+        return None
+    if kind == "frozen":
+        return FrozenEstimator(read_model(description["model"], folder, trusted))
+    if kind == "network":
+        return _read_network(description, folder)
+    if kind == "pipeline":
+        steps = _read_skops(description["steps"], folder, trusted).steps
+        return Pipeline([*steps, (description["name"], _read_network(description["last"], folder))])
+    if kind == "skops":
+        return _read_skops(description, folder, trusted)
+    raise ValueError(f"{folder}: holds a model of the kind {kind!r}, which this setwise does not know.")
+
+
+def files_of(description: Description) -> list[str]:
+    """The files that a description names."""
+    inner = [files_of(part) for part in description.values() if isinstance(part, dict) and "kind" in part]
+    return [*([description["file"]] if "file" in description else []), *(name for part in inner for name in part)]
+
+
+# -------------------------------------------------------------------- networks
+
+
+def _is_network(model: Any) -> bool:
+    """Whether this is a `PartialLabelClassifier`; without importing torch, which must be loaded if it is one."""
+    home = sys.modules.get("setwise.learn.classifier")
+    return home is not None and type(model) is home.PartialLabelClassifier
+
+
+def _write_network(model: Any, folder: Path, stem: str) -> Description:
+    from safetensors.torch import save_file  # noqa: PLC0415 - as torch, needed here alone
+
+    from setwise.learn.networks import Single  # noqa: PLC0415
+
+    if isinstance(model.network_, Single):
+        return _external(model)
+    tensors = {f"network.{name}": tensor for name, tensor in model.network_.state_dict().items()}
+    tensors |= {f"scaling.{name}": tensor for name, tensor in model.scaling_.state_dict().items()}
+    file = f"{stem}.safetensors"
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / file)
+    settled = model._settled
+    return {
+        "kind": "network",
+        "file": file,
+        "network": settled["network"],
+        "hidden_sizes": [int(size) for size in settled["hidden_sizes"]],
+        "batch_norm": any(name.startswith("network.norms.") for name in tensors),
+        "ensemble": len(next(iter(model.network_.parameters()))),
+        "shape": _shape(model),
+        "classes": model.classes_.tolist(),
+        "rows_of_unit_length": bool(model.scaling_.rows),
+        "temperature": float(model.temperature_),
+        "epochs_run": int(model.n_iter_),
+        "choices": {name: float(value) for name, value in model.choices_.items()},
+        "parameters": _plain(model.get_params(deep=False)),
+        **_features(model),
+    }
+
+
+def _read_network(description: Description, folder: Path) -> Any:
+    try:
+        from safetensors import SafetensorError  # noqa: PLC0415 - as torch, needed here alone
+        from safetensors.torch import load_file  # noqa: PLC0415
+
+        from setwise.learn.classifier import PartialLabelClassifier  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{folder}: the model is a network and needs {error.name}: pip install 'setwise[learn]'.",
+            name=error.name,
+        ) from error
+    from setwise.learn.networks import build_network  # noqa: PLC0415
+    from setwise.learn.scaling import Scaling  # noqa: PLC0415
+
+    try:
+        tensors = load_file(folder / description["file"])
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{folder / description['file']}: not a safetensors file ({error}).") from error
+    scaling = {name.removeprefix("scaling."): t for name, t in tensors.items() if name.startswith("scaling.")}
+    weights = {name.removeprefix("network."): t for name, t in tensors.items() if name.startswith("network.")}
+    parameters = dict(description["parameters"])
+    if isinstance(parameters.get("hidden_sizes"), list):
+        parameters["hidden_sizes"] = tuple(parameters["hidden_sizes"])
+    model = PartialLabelClassifier(**parameters)
+    network = build_network(
+        description["network"],
+        [0] * description["ensemble"],
+        description["shape"],
+        len(description["classes"]),
+        hidden_sizes=description["hidden_sizes"],
+        batch_norm=description["batch_norm"],
+    )
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(f"{folder / description['file']}: other weights than described ({error}).") from error
+    model.network_ = network.eval()
+    model.scaling_ = Scaling(scaling.get("shift"), scaling.get("spread"), rows=description["rows_of_unit_length"])
+    model.temperature_ = description["temperature"]
+    model.n_iter_, model.choices_ = description["epochs_run"], description["choices"]
+    model.classes_ = np.array(Vocabulary.declare(description["classes"]).classes)
+    model._settled = {
+        "network": description["network"],
+        "hidden_sizes": tuple(description["hidden_sizes"]),
+        "scale": parameters["scale"],
+    }
+    if description.get("n_features") is not None:
+        model.n_features_in_ = description["n_features"]
+    if description.get("feature_names") is not None:
+        model.feature_names_in_ = np.array(description["feature_names"], dtype=object)
+    return model
+
+
+def _shape(model: Any) -> list[int]:
+    """The shape of one example, as far as the network depends on it."""
+    network = model.network_
+    if hasattr(network, "shape"):  # images
+        return [int(size) for size in network.shape]
+    first = network.hidden[0] if getattr(network, "hidden", None) else network.output
+    return [int(first.weight.shape[-1])]
+
+
+def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that JSON can hold; what it cannot (callables, generators) does not matter for prediction."""
+    plain: dict[str, Any] = {}
+    for name, value in parameters.items():
+        kept = list(value) if isinstance(value, tuple) else value
+        simple = kept if isinstance(kept, list) else [kept]
+        if name not in _OF_THE_MACHINE and all(
+            part is None or isinstance(part, (str, int, float)) for part in simple
+        ):
+            plain[name] = kept
+    plain.setdefault("scale", "auto")
+    return plain
+
+
+def _features(model: Any) -> dict[str, Any]:
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "n_features": getattr(model, "n_features_in_", None),
+        "feature_names": None if names is None else [str(name) for name in names],
+    }
+
+
+# -------------------------------------------------------------------- scikit-learn
+
+
+def _write_skops(model: Any, folder: Path, stem: str) -> Description:
+    io = _skops("save")
+    try:
+        content = io.dumps(model)
+        types = io.get_untrusted_types(data=content)
+    except Exception:  # noqa: BLE001 - skops has no common error for what it cannot hold
+        return _external(model)
+    foreign = [name for name in types if name not in OWN]
+    if any(name.partition(".")[0] in {"torch", "setwise", "__main__", "builtins"} for name in foreign):
+        return _external(model)
+    file = f"{stem}.skops"
+    (folder / file).write_bytes(content)
+    return {"kind": "skops", "file": file, "class": _name(model), "needs_trust": sorted(foreign)}
+
+
+def _read_skops(description: Description, folder: Path, trusted: Sequence[str] | None) -> Any:
+    io = _skops("load")
+    path = folder / description["file"]
+    try:
+        asked = [name for name in io.get_untrusted_types(file=path) if name not in OWN]
+        missing = sorted(set(asked) - set(trusted or ()))
+        if not missing:
+            return io.load(path, trusted=[*OWN, *(trusted or ())])
+    except Exception as error:
+        raise ValueError(f"{path}: cannot be read by skops ({error}).") from error
+    raise ValueError(
+        f"{path}: holds types that nobody vouched for: {', '.join(missing)}. If you trust who saved the model, "
+        f"load it with trusted={missing!r}."
+    )
+
+
+def _skops(what: str) -> Any:
+    try:
+        from skops import io  # noqa: PLC0415 - optional
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{what}: scikit-learn models are kept by skops, which is not installed: pip install skops.",
+            name=error.name,
+        ) from error
+    return io
+
+
+def _external(model: Any) -> Description:
+    return {"kind": "external", "class": _name(model)}
+
+
+def _name(model: Any) -> str:
+    return f"{type(model).__module__}.{type(model).__qualname__}"
