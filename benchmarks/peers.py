@@ -13,6 +13,8 @@ import datetime
 import importlib.metadata
 import json
 import platform
+import subprocess
+import sys
 import time
 import tracemalloc
 import warnings
@@ -210,6 +212,15 @@ def candidate_rows(n: int, k: int, repeats: int) -> list[dict[str, Any]]:
     return rows
 
 
+def import_ratio(repeats: int) -> dict[str, float]:
+    """Seconds of `import setwise` and of `import sklearn.base`, each in a fresh process."""
+    code = {"setwise": "import setwise", "sklearn.base": "import sklearn.base"}
+    return {
+        name: best(lambda line=line: subprocess.run([sys.executable, "-c", line], check=True), repeats)
+        for name, line in code.items()
+    }
+
+
 def machine() -> dict[str, str]:
     packages = ("setwise", "numpy", "scikit-learn", "mapie", "crepes", "puncc", "torchcp", "torch")
     versions = {}
@@ -269,6 +280,14 @@ def as_markdown(results: dict[str, Any]) -> str:
         "|---|---|---|",
     ]
     lines += [f"| {row['work']} | {row['passes']:.2f} | {row['memory']:.2f} |" for row in results["candidates"]]
+    seconds = results["imports"]
+    lines += [
+        "",
+        "## Importing",
+        "",
+        f"`import setwise` takes {seconds['setwise']:.2f} s in a fresh process, {seconds['setwise'] / seconds['sklearn.base']:.2f} "
+        f"times as long as `import sklearn.base` ({seconds['sklearn.base']:.2f} s).",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -284,6 +303,7 @@ def main() -> None:
     results["candidates"] = candidate_rows(50 * options.rows, 100, options.repeats)
     for k in options.classes:
         results["sets"] += sets_table(options.rows, k, options.repeats if k <= 100 else 3)
+    results["imports"] = import_ratio(options.repeats)
     results["p_values"] = [p_value_row(options.rows, 100, 500)]
     text = as_markdown(results)
     print(text)

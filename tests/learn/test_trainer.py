@@ -191,6 +191,7 @@ def test_the_compiled_step_follows_the_plain_one(optimizer):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="NOT TESTED: no GPU")
 @pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.filterwarnings("ignore")  # what torch.compile warns of depends on its version
 def test_captured_steps_on_a_gpu_follow_the_plain_ones(compiled):
     x, candidates, _ = some_data(97)
     plain = trainer([0, 1], x, candidates).fit()
