@@ -30,8 +30,11 @@ lint: $(READY)          ## style, types, and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(BENCH_READY)   ## ratios against peers, in an environment of their own
+bench: $(BENCH_READY) $(READY)   ## ratios against peers in an environment of their own; training; data
 	$(BENCH)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/train.py --out benchmarks/results/train-cpu.json
+	$(BIN)/python benchmarks/data.py
+	$(BIN)/python benchmarks/summary.py
 
 docs: $(READY)          ## the code in README and docs runs and prints what they say
 	$(BIN)/python -m pytest -q README.md docs
