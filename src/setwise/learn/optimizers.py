@@ -6,13 +6,14 @@ that a step can be captured in a CUDA graph. The numbers are those of `torch.opt
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
 
-class Optimizer:
+class Optimizer(ABC):
     """Parameters, and for each model a learning rate and a weight decay; a subclass says how to step."""
 
     slots = 0  # tensors of state per parameter
@@ -44,9 +45,9 @@ class Optimizer:
             if gradient is not None:
                 self.update(parameter, gradient, state, rate, decay)
 
+    @abstractmethod
     def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
         """One parameter's update, in place."""
-        raise NotImplementedError
 
     def tensors(self) -> list[Tensor]:
         """Everything that changes while training, apart from the parameters."""

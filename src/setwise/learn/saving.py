@@ -61,12 +61,6 @@ def read_model(description: Description, folder: Path, trusted: Sequence[str] | 
     raise ValueError(f"{folder}: holds a model of the kind {kind!r}, which this setwise does not know.")
 
 
-def files_of(description: Description) -> list[str]:
-    """The files that a description names."""
-    inner = [files_of(part) for part in description.values() if isinstance(part, dict) and "kind" in part]
-    return [*([description["file"]] if "file" in description else []), *(name for part in inner for name in part)]
-
-
 # -------------------------------------------------------------------- networks
 
 
