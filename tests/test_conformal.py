@@ -26,7 +26,10 @@ def data(rng):
     return X, y, mask
 
 
-MODELS = [ConformalClassifier(LogisticRegression(), random_state=0), CrossConformalClassifier(LogisticRegression(), cv=3)]
+MODELS = [
+    ConformalClassifier(LogisticRegression(), random_state=0),
+    CrossConformalClassifier(LogisticRegression(), cv=3),
+]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -39,7 +42,9 @@ def test_it_is_a_scikit_learn_estimator(model):
 def test_it_learns_calibrates_and_covers(model, data):
     X, y, mask = data
     names = np.array(["u", "v", "w"])
-    fitted = clone(model).set_params(estimator=GaussianNB()).fit(X[:400], LabelSets.from_mask(mask[:400], classes=names))
+    fitted = (
+        clone(model).set_params(estimator=GaussianNB()).fit(X[:400], LabelSets.from_mask(mask[:400], classes=names))
+    )
     result = fitted.evaluate(X[400:], names[y[400:]])
     assert result["coverage_interval"][1] >= 0.9
     assert fitted.classes_.tolist() == ["u", "v", "w"]
@@ -56,9 +61,7 @@ def test_it_learns_calibrates_and_covers(model, data):
 
 def test_the_split_learn_and_calibration_are_those_one_would_write_by_hand(data):
     X, y, _ = data
-    model = ConformalClassifier(
-        FrozenEstimator(GaussianNB().fit(X[:300], y[:300])), score="aps", random_state=7
-    )
+    model = ConformalClassifier(FrozenEstimator(GaussianNB().fit(X[:300], y[:300])), score="aps", random_state=7)
     model.fit(X[300:500], y[300:500])
     by_hand = conformalize(
         model.predict_proba(X[300:500]), y[300:500], score="aps", random_state=model.calibration_.seed
@@ -82,9 +85,7 @@ def test_a_classifier_that_knows_no_candidates_is_wrapped_and_one_that_does_is_n
 def test_a_pipeline_may_learn_and_be_learned_in(data):
     X, y, mask = data
     inside = ConformalClassifier(make_pipeline(StandardScaler(), GaussianNB()), random_state=0).fit(X, y)
-    outside = make_pipeline(StandardScaler(), ConformalClassifier(GaussianNB(), random_state=0)).fit(
-        X, mask
-    )
+    outside = make_pipeline(StandardScaler(), ConformalClassifier(GaussianNB(), random_state=0)).fit(X, mask)
     assert inside.predict_set(X).shape == (600, 3)
     assert outside[-1].predict_set(outside[:-1].transform(X)).shape == (600, 3)
 
