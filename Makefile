@@ -15,8 +15,8 @@ $(READY): pyproject.toml constraints.txt
 	$(PIP) --editable ".[dev,learn,data,cli]"
 	touch $@
 
-demo: $(READY)          ## sets, coverage and guarantee of every strategy on a real data set
-	$(BIN)/python examples/demo.py
+demo: $(READY)          ## learns, conformalizes, and shows what every strategy covers and may claim
+	$(BIN)/setwise demo
 
 test: $(READY)          ## what CI runs: unit, property, statistical and doc tests
 	$(BIN)/python -m pytest -n 2

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from setwise._arrays import Floats
 from setwise._version import __version__
 from setwise.calibration import Calibration
 from setwise.learn.saving import read_model, write_model
@@ -46,7 +47,7 @@ def save_model(model: Any, path: str | os.PathLike[str], notes: dict[str, Any] |
     target = Path(path)
     if not hasattr(model, "folds_") and not hasattr(model, "calibration_"):
         raise ValueError("save: the model is not fitted yet; call fit first.")
-    _check_target(target)
+    check_target(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     stage = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     stage.mkdir()
@@ -89,13 +90,19 @@ def load_model(
     brought = brought if isinstance(brought, (list, tuple)) else [brought]
     if len(brought) != len(members):
         raise ValueError(f"estimator: {len(brought)} models for {len(members)} folds; give one a fold.")
-    made: Any = kind(**head["parameters"])
+    try:
+        made: Any = kind(**head["parameters"])
+    except TypeError as error:
+        raise ValueError(f"{folder / _HEAD}: parameters of another class ({error}).") from error
     made._vocabulary = Vocabulary.declare(head["classes"])
     made.classes_ = np.array(made._vocabulary.classes)
     models, calibrations = [], []
     for member, given in zip(members, brought, strict=True):
-        calibrations.append(Calibration.load(folder / member["calibration"]))
-        models.append(_member(made, member, given, folder, trusted))
+        try:
+            calibrations.append(Calibration.load(folder / member["calibration"]))
+            models.append(_member(made, member, given, folder, trusted))
+        except KeyError as error:
+            raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
     made.estimator_ = made.estimator = models[0]
     _restore(made, head, models, calibrations)
     return made  # type: ignore[no-any-return]
@@ -125,6 +132,14 @@ def read_head(folder: Path) -> dict[str, Any]:
     return dict(head)
 
 
+def check_target(target: Path) -> None:
+    """Refuses a place where a model must not be put: a file, or a directory with other things in it."""
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"{target}: is a file; a model is saved as a directory.")
+    if target.is_dir() and any(target.iterdir()) and not (target / _HEAD).is_file():
+        raise ValueError(f"{target}: holds other files and no model; choose a new directory.")
+
+
 # -------------------------------------------------------------------- writing
 
 
@@ -138,9 +153,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
         calibration.save(stage / f"calibration{suffix}.npz")
         member = {"calibration": f"calibration{suffix}.npz", "model": write_model(fitted, stage, f"model{suffix}")}
         probe = getattr(model, "_probe", None)
-        if probe is not None and write_probe(
-            stage / f"probe{suffix}.npz", probe, model._probabilities(fitted, probe)
-        ):
+        if probe is not None and write_probe(stage / f"probe{suffix}.npz", probe, _answers(model, fitted, probe)):
             member["probe"] = f"probe{suffix}.npz"
         members.append(member)
     names = getattr(model, "feature_names_in_", None)
@@ -191,13 +204,6 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
         keys = {"file", "calibration", "probe"}
         return {k: names[v] if k in keys and isinstance(v, str) else _renamed(v, names) for k, v in value.items()}
     return [_renamed(part, names) for part in value] if isinstance(value, list) else value
-
-
-def _check_target(target: Path) -> None:
-    if target.exists() and not target.is_dir():
-        raise ValueError(f"{target}: is a file; a model is saved as a directory.")
-    if target.is_dir() and any(target.iterdir()) and not (target / _HEAD).is_file():
-        raise ValueError(f"{target}: holds other files and no model; choose a new directory.")
 
 
 def _put_in_place(stage: Path, target: Path) -> None:
@@ -251,14 +257,20 @@ def _member(made: Any, member: dict[str, Any], given: Any, folder: Path, trusted
         return model
     rows, expected = read_probe(folder / member["probe"])
     made._probe = rows
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        found = made._probabilities(model, rows)
+    found = _answers(made, model, rows)
     apart = float(np.abs(found - expected).max()) if found.shape == expected.shape else float("inf")
     if not apart <= _TOLERANCE:
         whose = "estimator: it is not the model that was calibrated; its" if given is not None else f"{folder}: the"
         raise ValueError(f"{whose} probabilities on the stored rows differ by up to {apart:.2g}.")
     return model
+
+
+def _answers(conformal: Any, model: Any, rows: Any) -> Floats:
+    """The model's probabilities on the rows it is recognised by, which may have lost their column names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found: Floats = conformal._probabilities(model, rows)
+    return found
 
 
 def _restore(made: Any, head: dict[str, Any], models: list[Any], calibrations: list[Calibration]) -> None:

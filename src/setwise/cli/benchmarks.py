@@ -1,0 +1,48 @@
+"""`setwise data`: the benchmark sets of the field."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+import typer
+
+from setwise.cli.options import Json, Quiet
+from setwise.cli.screen import Screen
+
+
+def list_sets(as_json: Json = False) -> None:
+    """Lists the benchmark sets and says which of them are on this machine."""
+    from setwise.data import available  # noqa: PLC0415 - loaded when asked for
+
+    screen, entries = Screen(as_json=as_json), available()
+    rows = [
+        [
+            entry.name,
+            f"{entry.rows:,}",
+            f"{entry.features:,}",
+            f"{entry.classes:,}",
+            "" if entry.average_size is None else f"{entry.average_size:.2f}",
+            "here" if entry.found else "to fetch" if entry.home else "by hand",
+        ]
+        for entry in entries
+    ]
+    screen.table(["name", "rows", "features", "classes", "candidates a row", "where"], rows, wide=5)
+    screen.say("\ntry:  setwise data fetch lost")
+    screen.emit({"sets": [dataclasses.asdict(entry) for entry in entries]})
+
+
+def fetch_set(
+    name: Annotated[str, typer.Argument(help="As `setwise data list` calls it.", metavar="NAME")],
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Brings a benchmark set to this machine and verifies it."""
+    from setwise.data import fetch  # noqa: PLC0415 - loaded when asked for
+
+    screen = Screen(quiet, as_json)
+    paths = fetch(name, progress=screen.shows_progress)
+    for path in paths:
+        screen.say(str(path))
+    screen.say(f'in Python:  setwise.data.load("{name}")')
+    screen.emit({"name": name, "files": [str(path) for path in paths]})

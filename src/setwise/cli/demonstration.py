@@ -1,0 +1,122 @@
+"""`setwise demo`: handwritten digits whose labels are known only as candidate sets, from end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from setwise.cli.learning import use_threads_for
+from setwise.cli.options import Confidence, Json, Quiet, Seed
+from setwise.cli.screen import Clock, Screen
+
+_CHECKED = 200  # rows whose true digit somebody looked up, for the strategy that asks for some
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Where to write; an earlier demo there is replaced.")] = Path(
+        "demo"
+    ),
+    confidence: Confidence = 0.9,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Learns from contaminated labels of scikit-learn's digits and compares all strategies on them."""
+    from setwise.conformal import ConformalClassifier  # noqa: PLC0415 - loaded when the demo runs
+    from setwise.data import write_sets  # noqa: PLC0415
+    from setwise.learn import PartialLabelClassifier  # noqa: PLC0415
+
+    screen, clock = Screen(quiet, as_json), Clock()
+    out.mkdir(parents=True, exist_ok=True)
+    parts = _digits(seed)
+    X, candidates, _ = parts["train"]
+    use_threads_for(len(X))
+    screen.say(
+        f"{len(X):,} images of digits. Nobody says which digit: each has {candidates.sizes.mean():.1f} candidates, "
+        "one of them true, such as"
+    )
+    screen.say("  " + ", ".join("{" + ", ".join(map(str, row)) + "}" for row in candidates[:5].to_lists()))
+    estimator = PartialLabelClassifier(
+        "mlp", "proden", "standard", (300,), epochs=40, random_state=seed, verbose=int(screen.shows_progress)
+    )
+    learned = estimator.fit(X, candidates)
+    X_new, _, y_new = parts["new"]
+    accuracy = float((learned.predict(X_new) == y_new).mean())
+    screen.say(f"learned (proden, mlp): finds {accuracy:.1%} of the digits of {len(X_new):,} new images, {clock}\n")
+    rows, results, model = [], [], None
+    for strategy, verified in _strategies(parts["calibration"][2]):
+        model = _conformalized(
+            ConformalClassifier, learned, parts["calibration"], strategy, verified, confidence, seed
+        )
+        row, result = _line(model, X_new, y_new, confidence)
+        rows.append(row)
+        results.append(result)
+        if strategy == "max":
+            kept = model
+    held = len(parts["calibration"][0])
+    screen.say(f"conformalized on {held} more images at confidence {confidence:g}, and tried on the new ones:\n")
+    screen.table(["strategy", "coverage", "95 % interval", "mean size", "guaranteed"], rows, wide=4)
+    screen.say("\nWhat may be claimed about the sets of the strategy max:\n" + str(kept.guarantee(confidence)))
+    kept.save(out / "model")
+    write_sets(out / "sets.csv", kept.predict_set(X_new, confidence), carry={"digit": y_new})
+    screen.say(f"\nwrote {out / 'model'} and {out / 'sets.csv'} in {clock}")
+    screen.say(f"try:  setwise evaluate {out / 'sets.csv'} --truth digit")
+    screen.emit({"accuracy": accuracy, "strategies": results, "seconds": clock.seconds, "out": str(out)})
+
+
+def _digits(seed: int) -> dict[str, tuple[Any, Any, Any]]:
+    """Images, candidates and true digits to learn from, to calibrate on, and to try."""
+    import numpy as np  # noqa: PLC0415
+    from sklearn.datasets import load_digits  # noqa: PLC0415
+
+    from setwise.data import Random, contaminate  # noqa: PLC0415
+
+    rng = np.random.default_rng(seed)
+    X, y = load_digits(return_X_y=True)
+    X = X + rng.normal(scale=4, size=X.shape)  # blurred, so that there is something to be unsure about
+    candidates = contaminate(y, Random(p=0.1), n_classes=10, random_state=seed)
+    order = rng.permutation(len(y))
+    bounds = {"train": order[:797], "calibration": order[797:1297], "new": order[1297:]}
+    return {name: (X[rows], candidates[rows], y[rows]) for name, rows in bounds.items()}
+
+
+def _strategies(y: Any) -> list[tuple[Any, Any]]:
+    """Each strategy, and the verified labels it is given."""
+    from setwise.strategies import Mixture  # noqa: PLC0415
+
+    checked = [int(digit) if row < _CHECKED else None for row, digit in enumerate(y)]
+    return [
+        ("max", None),
+        ("all", None),
+        ("mean", None),
+        ("min", None),
+        (Mixture(mu=0.5), None),
+        (Mixture(mu="verified"), checked),
+    ]
+
+
+def _conformalized(
+    kind: Any, learned: Any, part: tuple[Any, Any, Any], strategy: Any, verified: Any, level: float, seed: int
+) -> Any:
+    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415
+
+    X, candidates, _ = part
+    model = kind(FrozenEstimator(learned), strategy, confidence_level=level, random_state=seed)
+    return model.fit(X, candidates, verified=verified)
+
+
+def _line(model: Any, X: Any, y: Any, level: float) -> tuple[list[str], dict[str, Any]]:
+    result, guarantee = model.evaluate(X, y), model.guarantee(level)
+    low, high = result["coverage_interval"]
+    promised = guarantee.promised
+    row = [
+        guarantee.strategy,
+        f"{result['coverage']:.3f}",
+        f"[{low:.3f}, {high:.3f}]",
+        f"{result['mean_size']:.2f}",
+        "nothing" if promised is None else f"at least {promised:.3f}",
+    ]
+    kept = {name: result[name] for name in ("coverage", "coverage_interval", "mean_size")}
+    return row, {"strategy": guarantee.strategy, **kept, "promised": promised}

@@ -1,0 +1,80 @@
+"""Options that several commands share, each worded once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+File = Annotated[
+    Path,
+    typer.Argument(help="A table: .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .npz or .mat.", metavar="FILE"),
+]
+Candidates = Annotated[
+    str,
+    typer.Option(
+        "--candidates",
+        help="The column of possible labels: text ('cat|dog'), lists, or the start of multi-hot columns' names.",
+    ),
+]
+OutFile = Annotated[Path, typer.Option("--out", help="The file to write; its suffix says the format.")]
+Separator = Annotated[str, typer.Option("--separator", help="What stands between labels in text.")]
+Confidence = Annotated[float, typer.Option("--confidence", help="How often sets shall contain the truth.")]
+Strategy = Annotated[
+    str, typer.Option("--strategy", help="auto, max, all, mean, min, mixture:0.5 or mixture:verified.")
+]
+Score = Annotated[str, typer.Option("--score", help="lac, aps, raps, saps or margin.")]
+MissRate = Annotated[
+    float, typer.Option("--miss-rate", help="How often the true label may be absent from the candidates.")
+]
+Assume = Annotated[
+    str, typer.Option("--assume", help="What you declare about how candidates arise: nothing or uniform.")
+]
+Missing = Annotated[
+    str, typer.Option("--missing", help="Rows without candidates: error, or full (every label is one).")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Same seed, same answer.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, or what torch understands.")]
+Features = Annotated[
+    list[str] | None, typer.Option("--features", help="A feature column; repeat it. Default: all others.")
+]
+Ignore = Annotated[
+    list[str] | None, typer.Option("--ignore", help="A column that is no feature (an id, the truth); repeat it.")
+]
+Verified = Annotated[
+    str | None, typer.Option("--verified", help="The column with the true label of rows somebody checked.")
+]
+Groups = Annotated[str | None, typer.Option("--groups", help="The column that says which rows belong together.")]
+CalibrationSize = Annotated[
+    float, typer.Option("--calibration-size", help="The share of rows kept for calibration.")
+]
+Learner = Annotated[
+    str, typer.Option("--learner", help="network (torch), or em (logistic regression, without torch).")
+]
+Network = Annotated[str, typer.Option("--network", help="auto, linear, mlp or cnn.")]
+Loss = Annotated[str, typer.Option("--loss", help="proden, rc, cc, naive, osl, merit, gce, lws or cavl.")]
+Epochs = Annotated[int | None, typer.Option("--epochs", help="Passes over the rows; 100 if not given.")]
+Preset = Annotated[str | None, typer.Option("--preset", help="Named settings, such as recommended.")]
+Imputed = Annotated[str | None, typer.Option("--impute", help="Fill missing features: median, mean, or a number.")]
+OneHot = Annotated[bool, typer.Option("--one-hot", help="Turn text features into indicators.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of text.")]
+
+
+def strategy_of(text: str, confidence: float) -> Any:
+    """A strategy as it is written on the command line: a name, or a mixture with its weight."""
+    name, colon, mu = text.partition(":")
+    if not colon:
+        return text
+    from setwise.strategies import Mixture  # noqa: PLC0415 - needed here alone
+
+    if name != "mixture":
+        raise ValueError(f"--strategy: {text!r} is not known; only mixture takes a weight, as in mixture:0.5.")
+    if mu == "verified":
+        return Mixture(mu="verified", tune_for=confidence)
+    try:
+        return Mixture(mu=float(mu))
+    except ValueError:
+        raise ValueError(f"--strategy: the weight of {text!r} is neither a number nor verified.") from None

@@ -1,0 +1,157 @@
+"""`setwise conformalize`: probabilities from any model, given as a table with one column a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from setwise.cli.options import (
+    Assume,
+    Confidence,
+    Force,
+    Json,
+    Missing,
+    MissRate,
+    Quiet,
+    Score,
+    Seed,
+    Separator,
+    Strategy,
+    strategy_of,
+)
+from setwise.cli.screen import Screen
+
+
+def conformalize(
+    probabilities: Annotated[
+        Path,
+        typer.Option("--probabilities", help="A table with one column a class, named as the class or p:class."),
+    ],
+    candidates: Annotated[Path, typer.Option("--candidates", help="A table with the candidates of the same rows.")],
+    out: Annotated[Path, typer.Option("--out", help="The calibration file to write.")],
+    column: Annotated[str, typer.Option("--column", help="The column of candidates.")] = "candidates",
+    key: Annotated[
+        str | None,
+        typer.Option("--key", help="A column of both tables that matches their rows. Default: row by row."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", help="A column of the probabilities that is no class; repeat it."),
+    ] = None,
+    verified: Annotated[
+        str | None, typer.Option("--verified", help="The candidates' column with labels somebody checked.")
+    ] = None,
+    confidence: Confidence = 0.9,
+    strategy: Strategy = "auto",
+    score: Score = "lac",
+    miss_rate: MissRate = 0.0,
+    assume: Assume = "nothing",
+    missing: Missing = "error",
+    separator: Separator = "|",
+    seed: Seed = 0,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Calibrates the probabilities of a model of your own on candidate sets; writes a calibration file."""
+    import setwise  # noqa: PLC0415
+    from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.learning import report, summary  # noqa: PLC0415
+
+    screen = Screen(quiet, as_json)
+    refuse_existing(out, force=force)
+    options = {"candidates": column, "truth": verified, "separator": separator, "missing": missing}
+    with screen.working(f"reading {probabilities}"):
+        matrix, labels, sets, checked = _read(probabilities, candidates, key, set(ignore or []), options)
+    calibration = setwise.conformalize(
+        matrix,
+        sets,
+        strategy_of(strategy, confidence),
+        score,
+        verified=checked,
+        miss_rate=miss_rate,
+        assume=assume,
+        random_state=seed,
+    )
+    calibration.save(out)
+    screen.say(f"read {probabilities}: {len(matrix):,} rows, {len(labels):,} classes, such as {labels[0]!r}")
+    report(screen, calibration, confidence)
+    screen.say(f"\nsaved to {out}   try:  setwise predict {out} --probabilities new.csv --out sets.csv")
+    screen.emit({"rows": len(matrix), "classes": labels, "out": str(out)} | summary(calibration, confidence))
+
+
+def probability_batches(file: Path, labels: list[Any], rows: int) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Batches of probabilities, columns found by the names of the labels, with all other columns."""
+    from setwise.cli.files import column_names, label_columns, read_arrow  # noqa: PLC0415
+    from setwise.data.tables import Layout, interpret  # noqa: PLC0415
+
+    names = column_names(file)
+    columns = label_columns(names, labels)
+    if columns is None:
+        absent = next(label for label in labels if str(label) not in names and f"p:{label}" not in names)
+        raise ValueError(
+            f'{file} has no column "{absent}", a class of the calibration ({len(labels)} classes expected).'
+        )
+    carry = [name for name in names if name not in set(columns)]
+    first = 0
+    for batch in read_arrow(file, Layout(features=columns, carry=carry), rows):
+        table = interpret(batch.select(columns), Layout(features=columns), str(file), first)
+        yield table.X, {name: batch[name].combine_chunks() for name in carry}
+        first += len(batch)
+
+
+def _read(
+    probabilities: Path, candidates: Path, key: str | None, ignore: set[str], options: dict[str, Any]
+) -> tuple[Any, list[Any], Any, list[Any] | None]:
+    """Probabilities, the labels of their columns, and for each row its candidates and verified label."""
+    from setwise.cli.files import column_names  # noqa: PLC0415
+    from setwise.data import read_table  # noqa: PLC0415
+
+    columns = _class_columns(column_names(probabilities), ignore | ({key} if key else set()), probabilities)
+    labels, keys = _labels_of(columns), [key] if key else []
+    table = read_table(probabilities, features=columns, carry=keys)
+    answers = read_table(candidates, features=[], carry=keys, classes=labels, **options)
+    sets, truth = answers.candidates, answers.truth
+    if sets is None:
+        raise ValueError(f"{candidates}: holds no candidates.")
+    if key:
+        rows = _matched(table.carried[key].tolist(), answers.carried[key].tolist(), key, candidates)
+        sets, truth = sets[rows], None if truth is None else truth[rows]
+    elif len(answers) != len(table):
+        raise ValueError(
+            f"{candidates}: {len(answers)} rows for {len(table)} rows of {probabilities}; match them with --key."
+        )
+    return table.X, labels, sets, None if truth is None else truth.tolist()
+
+
+def _class_columns(names: list[str], others: set[str], file: Path) -> list[str]:
+    """The columns that hold probabilities: those called p:class where there are any, else all others."""
+    absent = [name for name in others if name not in names]
+    if absent:
+        raise ValueError(f"{file}: there is no column {absent[0]!r}; it has {', '.join(names[:8])}.")
+    named = [name for name in names if name.startswith("p:")]
+    columns = named or [name for name in names if name not in others]
+    if len(columns) < 2:
+        raise ValueError(f"{file}: {len(columns)} column of probabilities; at least two classes are needed.")
+    return columns
+
+
+def _labels_of(columns: list[str]) -> list[Any]:
+    from setwise.data.delimited import decode_labels  # noqa: PLC0415
+
+    marked = all(name.startswith("p:") for name in columns)
+    return decode_labels([name[2:] if marked else name for name in columns], "|", escapes=marked)
+
+
+def _matched(ours: list[Any], theirs: list[Any], key: str, file: Path) -> list[int]:
+    """For each of our rows the row with the same key, compared as text: in text files everything is."""
+    place = {str(value): row for row, value in enumerate(theirs)}
+    if len(place) < len(theirs):
+        raise ValueError(f"{file}: the key {key!r} has a value twice; one row an example is needed.")
+    strange = next((value for value in ours if str(value) not in place), None)
+    if strange is not None:
+        raise ValueError(f"{file}: no row with {key} = {strange!r}.")
+    return [place[str(value)] for value in ours]

@@ -1,0 +1,204 @@
+"""`setwise predict`: prediction sets for new rows, batch by batch, beside every column that is no feature."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from setwise.cli.options import Device, Force, Json, OutFile, Quiet, Separator
+from setwise.cli.screen import Clock, Screen
+
+if TYPE_CHECKING:
+    from setwise.calibration import Calibration
+    from setwise.labels import LabelSets
+
+ROWS = 65_536
+
+Batch = tuple[Any, dict[str, Any]]
+"""Features or probabilities of some rows, and the columns carried along."""
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model directory, or a calibration file.", metavar="MODEL")],
+    file: Annotated[Path | None, typer.Argument(help="A table of new rows.", metavar="[FILE]")] = None,
+    out: OutFile = ...,  # type: ignore[assignment]
+    probabilities: Annotated[
+        Path | None,
+        typer.Option("--probabilities", help="For a calibration file: a table with one column a class."),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option("--confidence", help="How often sets shall contain the truth. Default: the model's."),
+    ] = None,
+    p_values: Annotated[
+        bool, typer.Option("--p-values", help="Write one p-value a class beside the sets.")
+    ] = False,
+    features: Annotated[
+        list[str] | None,
+        typer.Option("--features", help="A feature column, where the model knows no names; repeat it in order."),
+    ] = None,
+    trusted: Annotated[
+        list[str] | None, typer.Option("--trusted", help="A type that the saved model may hold; repeat it.")
+    ] = None,
+    column: Annotated[str, typer.Option("--column", help="The name of the column of sets.")] = "labels",
+    separator: Separator = "|",
+    device: Device = "auto",
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
+    from setwise.cli.files import refuse_existing, row_count, sets_table, writing  # noqa: PLC0415
+    from setwise.data.sources import format_of  # noqa: PLC0415 - Arrow is loaded when a file is read
+
+    screen, clock = Screen(quiet, as_json), Clock()
+    source = probabilities or file
+    if source is None or (probabilities is not None and file is not None):
+        raise ValueError("predict: give a FILE of new rows for a model, or --probabilities FILE for a calibration.")
+    refuse_existing(out, force=force)
+    form, totals = format_of(out), _Totals()
+    if probabilities is not None:
+        from setwise.calibration import Calibration  # noqa: PLC0415
+        from setwise.cli.outside import probability_batches  # noqa: PLC0415
+
+        calibration = Calibration.load(_calibration_in(model))
+        level = 0.9 if confidence is None else confidence
+        batches: Iterator[Batch] = probability_batches(source, calibration.classes.tolist(), ROWS)
+        give: Callable[[Any], Any] = _same
+    else:
+        loaded = _load(model, device, trusted)
+        calibration, give = loaded.calibration_, loaded.predict_proba
+        level = loaded.confidence_level if confidence is None else confidence
+        batches = _feature_batches(source, loaded, features)
+    with screen.counting(f"predicting {source.name}", row_count(source)) as advance, writing(out, form) as append:
+        for values, carried in batches:
+            matrix = _without_name_warnings(give, values)
+            sets: LabelSets = calibration.predict_set(matrix, level)
+            p = calibration.predict_p(matrix) if p_values else None
+            append(sets_table(sets, carried, form, column=column, separator=separator, p_values=p))
+            totals.add(sets)
+            advance(len(sets))
+    _report(screen, totals, calibration, level, out, clock)
+
+
+def _load(model: Path, device: str, trusted: list[str] | None) -> Any:
+    from setwise.conformal import ConformalClassifier  # noqa: PLC0415
+
+    if model.is_file():
+        raise ValueError(f"{model}: is a file; a calibration file needs --probabilities FILE.")
+    loaded = ConformalClassifier.load(model, trusted=trusted)
+    if hasattr(loaded.estimator_, "device"):
+        loaded.estimator_.device = device
+    return loaded
+
+
+def _calibration_in(path: Path) -> Path:
+    """The calibration file itself, or the one in a model directory."""
+    if not path.is_dir():
+        return path
+    from setwise.persistence import read_head  # noqa: PLC0415
+
+    return path / str(read_head(path)["members"][0]["calibration"])
+
+
+def _feature_batches(file: Path, model: Any, features: list[str] | None) -> Iterator[Batch]:
+    """Batches of features by the names the model knows, in its order, with all other columns."""
+    from setwise.cli.files import column_names, is_table, read_arrow  # noqa: PLC0415
+    from setwise.data import read_table  # noqa: PLC0415
+    from setwise.data.tables import Layout, interpret  # noqa: PLC0415
+
+    if not is_table(file):
+        table = read_table(file)
+        yield table.X, {} if table.truth is None else {"y": _arrow(table.truth)}
+        return
+    reading = getattr(model, "notes_", {}).get("reading") or {}
+    known = features or reading.get("columns") or list(getattr(model, "feature_names_in_", []))
+    if not known:
+        raise ValueError(
+            f"the model was trained on arrays and knows no column names; name its {model.n_features_in_} features "
+            "in order with --features."
+        )
+    names = column_names(file)
+    absent = [name for name in known if name not in names]
+    if absent:
+        raise ValueError(
+            f'{file} has no column "{absent[0]}", which the model was trained on ({len(known)} features expected, '
+            f"{len(known) - len(absent)} found)."
+        )
+    carry = [name for name in names if name not in set(known)]
+    layout = Layout(
+        features=known,
+        carry=carry,
+        impute=reading.get("imputed") or None,
+        categories=reading.get("categories") or None,
+    )
+    first = 0
+    for batch in read_arrow(file, layout, ROWS):
+        table = interpret(batch.select(known), Layout(**_of(layout, carry=())), str(file), first)
+        yield table.X, {name: batch[name].combine_chunks() for name in carry}
+        first += len(batch)
+
+
+def _of(layout: Any, **changes: Any) -> dict[str, Any]:
+    return {name: getattr(layout, name) for name in layout.__dataclass_fields__} | changes
+
+
+def _arrow(values: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.array(values.tolist())
+
+
+def _same(values: Any) -> Any:
+    return values
+
+
+def _without_name_warnings(give: Callable[[Any], Any], values: Any) -> Any:
+    """Columns were matched by name already, so that arrays without names are right here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return give(values)
+
+
+@dataclass
+class _Totals:
+    """What is known of all sets without keeping them."""
+
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def add(self, sets: LabelSets) -> None:
+        import numpy as np  # noqa: PLC0415
+
+        for size, count in zip(*np.unique(sets.sizes, return_counts=True), strict=True):
+            self.counts[int(size)] = self.counts.get(int(size), 0) + int(count)
+
+    def shares(self) -> dict[str, Any]:
+        rows = sum(self.counts.values())
+        if rows == 0:
+            raise ValueError("there are no rows to predict.")
+        return {
+            "rows": rows,
+            "mean_size": sum(size * count for size, count in self.counts.items()) / rows,
+            "singleton_rate": self.counts.get(1, 0) / rows,
+            "empty_rate": self.counts.get(0, 0) / rows,
+        }
+
+
+def _report(
+    screen: Screen, totals: _Totals, calibration: Calibration, level: float, out: Path, clock: Clock
+) -> None:
+    found = totals.shares()
+    screen.say(
+        f"{found['rows']:,} rows at confidence {level:g}: {found['mean_size']:.2f} labels a row, "
+        f"{found['singleton_rate']:.1%} with one label, {found['empty_rate']:.1%} with none, {clock}"
+    )
+    screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
+    promised = calibration.guarantee(level).promised
+    screen.emit(
+        found | {"confidence_level": level, "promised": promised, "out": str(out), "seconds": clock.seconds}
+    )

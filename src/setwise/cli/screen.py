@@ -1,0 +1,106 @@
+"""What a command says: text for people on stdout, or one JSON object, or nothing; progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Where a command's words go."""
+
+    quiet: bool = False
+    as_json: bool = False
+
+    @property
+    def shows_progress(self) -> bool:
+        """Bars are for people who watch."""
+        return sys.stderr.isatty() and not self.quiet
+
+    def say(self, text: str = "") -> None:
+        """A line for people."""
+        if not self.quiet and not self.as_json:
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+
+    def emit(self, result: dict[str, Any]) -> None:
+        """The result for scripts."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(result, default=_plain, ensure_ascii=False) + "\n")
+
+    def table(self, columns: list[str], rows: list[list[str]], wide: int | None = None) -> None:
+        """A table for people; the first column and the one numbered `wide` are text, the others numbers."""
+        if self.quiet or self.as_json:
+            return
+        from rich.console import Console  # noqa: PLC0415 - slow to import, needed here alone
+        from rich.table import Table  # noqa: PLC0415
+
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for number, column in enumerate(columns):
+            table.add_column(column, justify="left" if number in {0, wide} else "right")
+        for row in rows:
+            table.add_row(*row)
+        Console(width=None if sys.stdout.isatty() else 120).print(table)
+
+    @contextmanager
+    def working(self, title: str) -> Iterator[None]:
+        """A spinner with a clock while something runs that cannot say how far it is."""
+        if not self.shows_progress:
+            yield
+            return
+        with _bar(title, None) as (bar, _):
+            bar.refresh()
+            yield
+
+    @contextmanager
+    def counting(self, title: str, total: int | None) -> Iterator[Any]:
+        """A bar; calls of what it gives move it forward by so many rows."""
+        if not self.shows_progress:
+            yield _ignore
+            return
+        with _bar(title, total) as (bar, task):
+            yield lambda rows: bar.advance(task, rows)
+
+
+@contextmanager
+def _bar(title: str, total: int | None) -> Iterator[tuple[Any, Any]]:
+    from rich import progress  # noqa: PLC0415 - slow to import, needed here alone
+    from rich.console import Console  # noqa: PLC0415
+
+    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TimeElapsedColumn())
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield bar, bar.add_task(title, total=total)
+
+
+class Clock:
+    """Seconds since it was made, in words."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """So far."""
+        return time.perf_counter() - self.start
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s"
+
+
+def _ignore(_rows: int) -> None:
+    return
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know: numpy's numbers and arrays, and everything else as text."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return value.tolist() if isinstance(value, np.ndarray) else str(value)

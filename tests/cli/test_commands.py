@@ -1,0 +1,219 @@
+"""Single commands in this process: what they refuse, what they write, and how they fail."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from setwise import ConformalClassifier, LabelSets
+from setwise.cli import looking
+from setwise.cli.app import run
+from setwise.data import read_sets, read_table
+
+from .conftest import NAMES, rows, table, write
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "votes.csv", 120, 0)
+    return tmp_path
+
+
+def quick_model(folder, **options):
+    X, lists, _ = rows(200, 0)
+    sets = LabelSets.from_lists(lists, classes=NAMES)
+    model = ConformalClassifier(LogisticRegression(), random_state=0, **options).fit(X, sets)
+    model.save(folder / "model")
+    return model
+
+
+def failure(capsys, *arguments, status=2):
+    """The one line that a command says when it fails."""
+    assert run(list(map(str, arguments))) == status
+    said = capsys.readouterr()
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+FIT = ("fit", "votes.csv", "--candidates", "answers", "--out", "model")
+BAD = {
+    "no such file": (("fit", "no.csv", "--candidates", "answers", "--out", "m"), "no such file"),
+    "no such column": (("inspect", "votes.csv", "--candidates", "answer"), "there is no column 'answer'"),
+    "text features": ((*FIT, "--ignore", "id"), "--one-hot"),
+    "option missing": (("fit", "votes.csv"), "--candidates"),
+    "unknown command": (("fti", "votes.csv"), "No such command"),
+    "unknown strategy": (
+        (*FIT, "--ignore", "truth", "--learner", "em", "--strategy", "best"),
+        "'best' is not known",
+    ),
+    "unknown learner": ((*FIT, "--ignore", "truth", "--learner", "magic"), "'magic' is not known"),
+    "impute by nothing": ((*FIT, "--ignore", "truth", "--impute", "much"), "median, mean or a number"),
+    "no truth": (("evaluate", "votes.csv"), "--truth COLUMN"),
+    "no folder": ((*FIT[:-1], "no/where"), "does not exist"),
+    "no input": (("predict", "model", "--out", "sets.csv"), "give a FILE of new rows"),
+    "no format": (("convert", "votes.csv", "--candidates", "answers", "--out", "sets"), "known format"),
+    "a broken file": (("inspect", "broken.parquet", "--candidates", "answers"), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("mistake", list(BAD))
+def test_a_mistake_is_one_line_and_status_2(here, capsys, mistake):
+    (here / "broken.parquet").write_bytes(b"PAR1 and nothing more")
+    arguments, message = BAD[mistake]
+    assert message in failure(capsys, *arguments)
+    assert not (here / "model").exists()
+
+
+def test_our_own_fault_is_status_1_with_a_hint(here, capsys, monkeypatch):
+    monkeypatch.setattr(looking, "Screen", lambda *_: {}["bug"])
+    arguments = ("inspect", "votes.csv", "--candidates", "answers")
+    assert "please report it" in failure(capsys, *arguments, status=1)
+    assert run([*arguments, "--traceback"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_feature_that_is_gone_is_named_with_the_counts(here, capsys):
+    frame = pd_frame(rows(200, 0)[0])
+    model = ConformalClassifier(LogisticRegression(), random_state=0)
+    model.fit(frame, LabelSets.from_lists(rows(200, 0)[1])).save(here / "model")
+    write(here / "less.csv", {"w": [0.1], "x": [0.2], "z": [0.3]})
+    said = failure(capsys, "predict", "model", "less.csv", "--out", "sets.csv")
+    assert said == (
+        'error: less.csv has no column "y", which the model was trained on (4 features expected, 3 found).\n'
+    )
+    assert not (here / "sets.csv").exists()
+
+
+def pd_frame(X):
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=["w", "x", "y", "z"])
+
+
+def test_features_are_found_by_name_in_any_order_and_everything_else_comes_along(here):
+    X, _, truth = rows(50, 3)
+    model = ConformalClassifier(LogisticRegression(), random_state=0)
+    model.fit(pd_frame(rows(200, 0)[0]), LabelSets.from_lists(rows(200, 0)[1])).save(here / "model")
+    columns = {name: X[:, j] for j, name in enumerate("wxyz")}
+    mixed = {"n": pa.array([None, *range(49)], pa.int64()), "z": columns["z"], "truth": truth}
+    pq.write_table(pa.table(mixed | {name: columns[name] for name in "xwy"}), here / "new.parquet")
+    assert run(["predict", "model", "new.parquet", "--out", "sets.parquet", "--quiet"]) == 0
+    written = pq.read_table(here / "sets.parquet")
+    assert written.column_names == ["n", "truth", "labels", "size"]
+    assert written["n"].to_pylist() == [None, *range(49)]
+    assert read_sets(here / "sets.parquet") == model.predict_set(pd_frame(X))
+
+
+def test_a_model_without_names_asks_for_them(here, capsys):
+    model = quick_model(here)
+    assert "name its 4 features" in failure(capsys, "predict", "model", "votes.csv", "--out", "sets.csv")
+    names = [part for name in "wxyz" for part in ("--features", name)]
+    assert run(["predict", "model", "votes.csv", "--out", "sets.csv", *names]) == 0
+    assert read_sets(here / "sets.csv", classes=NAMES) == model.predict_set(rows(120, 0)[0])
+
+
+def test_nothing_is_overwritten_unasked(here, capsys):
+    (here / "out.csv").write_text("precious")
+    (here / "folder").mkdir()
+    (here / "folder" / "thesis.tex").write_text("precious")
+    arguments = ("contaminate", "votes.csv", "--truth", "truth", "--out", "out.csv")
+    assert "--force" in failure(capsys, *arguments)
+    assert (here / "out.csv").read_text() == "precious"
+    assert run([*arguments, "--force"]) == 0
+    assert (here / "out.csv").read_text() != "precious"
+    fit = (*FIT[:-1], "folder", "--learner", "em", "--ignore", "id", "--ignore", "truth", "--force")
+    assert "holds other files and no model" in failure(capsys, *fit)
+
+
+def test_fit_without_torch_keeps_categories_and_filled_gaps_for_the_next_file(here, capsys):
+    X, lists, _ = rows(150, 0)
+    x = [None, *X[1:, 0]]
+    colour = ["red", "blue", "green"] * 50
+    write(here / "t.parquet", {"x": x, "y": X[:, 1], "colour": colour, "answers": lists})
+    write(here / "u.csv", {"colour": ["blue"], "x": pa.array([None], pa.float64()), "y": [1.0]})
+    options = ["--learner", "em", "--impute", "median", "--one-hot"]
+    assert run(["fit", "t.parquet", "--candidates", "answers", "--out", "model", *options, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["features"], said["classes"], said["calibrated_on"]) == (5, 4, 30)
+    assert run(["predict", "model", "u.csv", "--out", "u.parquet"]) == 0
+    one_hot = [[np.median(X[1:, 0]), 1.0, 1.0, 0.0, 0.0]]
+    frame = __import__("pandas").DataFrame(one_hot, columns=["x", "y", "colour=blue", "colour=green", "colour=red"])
+    assert read_sets(here / "u.parquet") == ConformalClassifier.load(here / "model").predict_set(frame)
+    write(here / "v.csv", {"colour": ["pink"], "x": [1.0], "y": [1.0]})
+    assert "no known category" in failure(capsys, "predict", "model", "v.csv", "--out", "v.parquet")
+
+
+def test_verified_rows_and_groups_reach_the_calibration(here, capsys):
+    X, lists, truth = rows(300, 0)
+    checked = [label if i % 2 else "" for i, label in enumerate(truth)]
+    write(here / "t.csv", {"x": X[:, 0], "y": X[:, 1], "s": lists, "checked": checked, "who": np.arange(300) // 5})
+    common = ["fit", "t.csv", "--candidates", "s", "--learner", "em", "--json"]
+    mixture = ["--verified", "checked", "--strategy", "mixture:verified", "--calibration-size", "0.5"]
+    assert run([*common, "--out", "a", "--ignore", "who", *mixture]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["strategy"]["asked"] == "mixture(μ=verified)"
+    assert "verified rows" in said["guarantee"]["text"]
+    assert run([*common, "--out", "b", "--ignore", "checked", "--groups", "who"]) == 0
+    assert json.loads(capsys.readouterr().out)["guarantee"]["unit"] == "groups"
+
+
+def test_contaminated_labels_keep_their_names_and_the_table_its_cells(here):
+    assert run(["contaminate", "votes.csv", "--truth", "truth", "--p", "0.3", "--out", "made.csv"]) == 0
+    made = read_table(here / "made.csv", candidates="candidates", truth="truth", carry=["id", "answers"])
+    assert made.candidates.contains(made.truth).all()
+    assert made.candidates.sizes.min() >= 2
+    assert made.carried["id"].tolist() == [f"{i:04d}" for i in range(120)]
+    before = read_table(here / "votes.csv", candidates="answers", truth="truth", carry=["id"])
+    np.testing.assert_array_equal(made.X, before.X)
+
+
+def test_votes_become_candidates(here):
+    write(here / "v.csv", {"task": [1, 1, 2], "worker": ["ann", "bob", "ann"], "label": ["owl", "cat", "cat"]})
+    assert run(["convert", "v.csv", "--from", "votes", "--out", "v.parquet"]) == 0
+    assert read_sets(here / "v.parquet", column="candidates").to_lists() == [["cat", "owl"], ["cat"]]
+    assert run(["convert", "votes.csv", "--candidates", "answers", "--out", "w.jsonl", "--column", "s"]) == 0
+    first = json.loads((here / "w.jsonl").read_text().splitlines()[0])
+    assert sorted(first) == ["id", "s", "truth", "w", "x", "y", "z"]
+    assert isinstance(first["w"], float)
+
+
+def test_the_demo_compares_all_strategies_and_writes_what_it_made(here, capsys):
+    assert run(["demo", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert len(said["strategies"]) == 6
+    best = said["strategies"][0]
+    assert best["strategy"] == "max"
+    assert best["promised"] == 0.9 <= best["coverage_interval"][1]
+    assert ConformalClassifier.load(here / "demo" / "model").classes_.tolist() == list(range(10))
+    assert run(["evaluate", "demo/sets.csv", "--truth", "digit", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["coverage"] == best["coverage"]
+
+
+def test_benchmark_sets_are_listed(capsys):
+    assert run(["data", "list"]) == 0
+    assert "lost" in capsys.readouterr().out
+    assert "atlantis" in failure(capsys, "data", "fetch", "atlantis")
+
+
+@pytest.mark.parametrize(
+    "command", ["demo", "inspect", "fit", "predict", "conformalize", "evaluate", "contaminate", "convert"]
+)
+def test_help_shows_an_example(capsys, command):
+    assert run([command, "--help"]) == 0
+    assert f"setwise {command}" in capsys.readouterr().out.split("Example:")[1]
+
+
+def test_help_loads_nothing_heavy():
+    program = (
+        "import sys; from setwise.cli.app import run; run(['--help']); run(['fit', '--help']);"
+        "sys.exit(', '.join(m for m in ('torch', 'pandas', 'pyarrow', 'sklearn') if m in sys.modules) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
