@@ -87,7 +87,7 @@ class CrossConformalClassifier(ConformalClassifier):
         rng = check_random_state(self.random_state)
         parts = list(KFold(self.cv, shuffle=True, random_state=rng).split(np.arange(len(sets))))
         model = self._learner(rng, sets)
-        self.estimators_ = self._fit_folds(model, X, sets, [kept for kept, _ in parts])
+        self.estimators_ = [clone(model).fit(_safe_indexing(X, kept), as_y(sets[kept], model)) for kept, _ in parts]
         self.estimator_ = self.estimators_[0]
         self._fitted_on(sets)
         seed = int(rng.randint(2**31 - 1))
@@ -144,13 +144,6 @@ class CrossConformalClassifier(ConformalClassifier):
         return each_level(self._level(confidence_level), answer)
 
     # ---------------------------------------------------------------- parts
-
-    def _fit_folds(self, model: Any, X: Any, sets: LabelSets, parts: list[Ints]) -> list[Any]:
-        """One model per fold; together where the estimator trains many at once."""
-        if hasattr(model, "fit_many"):
-            fitted: list[Any] = model.fit_many(X, sets, parts)
-            return fitted
-        return [clone(model).fit(_safe_indexing(X, kept), as_y(sets[kept], model)) for kept in parts]
 
     def _calibrate(self, fold: int, X: Any, sets: LabelSets, held: Ints, seed: int) -> Calibration:
         probabilities = self._probabilities(self.estimators_[fold], _safe_indexing(X, held))
