@@ -87,7 +87,11 @@ class CrossConformalClassifier(ConformalClassifier):
         rng = check_random_state(self.random_state)
         parts = list(KFold(self.cv, shuffle=True, random_state=rng).split(np.arange(len(sets))))
         model = self._learner(rng, sets)
-        self.estimators_ = [clone(model).fit(_safe_indexing(X, kept), as_y(sets[kept], model)) for kept, _ in parts]
+        kept = [rows for rows, _ in parts]
+        if hasattr(model, "fit_many"):  # trains the folds together
+            self.estimators_ = model.fit_many(X, sets, kept)
+        else:
+            self.estimators_ = [clone(model).fit(_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept]
         self.estimator_ = self.estimators_[0]
         self._fitted_on(sets)
         seed = int(rng.randint(2**31 - 1))

@@ -17,7 +17,7 @@ import pyarrow.csv
 
 from setwise.data.delimited import check_separator, encode_each, encode_labels
 from setwise.data.errors import DataError
-from setwise.data.sources import ENCODED, format_of
+from setwise.data.sources import ENCODED, checked, format_of, reading, validated
 from setwise.data.streaming import _batches as arrow_batches
 from setwise.data.tables import Layout
 from setwise.labels import LabelSets
@@ -40,7 +40,7 @@ def is_table(path: Path) -> bool:
 
 def column_names(path: Path) -> list[str]:
     """The columns of a table."""
-    for batch in arrow_batches(path, Layout(), 1):
+    for batch in read_arrow(path, Layout(), 1):
         return list(batch.column_names)
     raise DataError(f"{path}: holds no rows.")
 
@@ -56,7 +56,16 @@ def row_count(path: Path) -> int | None:
 
 def read_arrow(path: Path, layout: Layout, rows: int) -> Iterator[Any]:
     """The table in batches of so many rows; columns that the layout carries stay text."""
-    return arrow_batches(path, layout, rows)
+    return _parquet(path, rows) if format_of(path) == "parquet" else arrow_batches(path, layout, rows)
+
+
+def _parquet(path: Path, rows: int) -> Iterator[Any]:
+    """Without Arrow's read-ahead, which would hold row groups whole, and with that the file if it has one."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
+
+    with reading(path), pq.ParquetFile(path, pre_buffer=False, buffer_size=2**14) as file:
+        for batch in file.iter_batches(batch_size=rows, use_threads=False):
+            yield checked(pa.Table.from_batches([validated(batch)]), str(path))
 
 
 def sets_table(

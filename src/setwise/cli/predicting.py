@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from setwise.calibration import Calibration
     from setwise.labels import LabelSets
 
-ROWS = 65_536
+ROWS = 8192  # at a time, as many as the network takes at a time
 
 Batch = tuple[Any, dict[str, Any]]
 """Features or probabilities of some rows, and the columns carried along."""

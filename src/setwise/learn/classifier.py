@@ -177,6 +177,13 @@ class PartialLabelClassifier(CandidateClassifier):
             settings, _ = choose(settings, source, _mask(sets, self.device), 0)
         return self._learn(source, sets, replace(settings, epochs=1, cosine=False))
 
+    def fit_many(self, X: Any, y: Any, parts: Sequence[Any]) -> list[PartialLabelClassifier]:
+        """Fitted clones, one for each array of row positions, trained together; see `setwise.learn.together`."""
+        from setwise.learn.together import fit_many  # noqa: PLC0415 - it knows this class
+
+        seeds = [_seeds(self.random_state, 1)[0] for _ in parts]
+        return fit_many(self, X, y, parts, seeds, _device(self.device))
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, (n, K), averaged over the ensemble."""
         check_is_fitted(self)

@@ -107,7 +107,7 @@ def train(settings: Settings, source: Source, candidates: Tensor, seeds: Sequenc
     holds = (settings.early_stopping, getattr(cleaner, "needs_holdout", False), settings.temperature)
     if not any(holds):
         trainer = _make(settings, source, candidates, seeds, [cleaner] if cleaner else [])
-        _run(trainer, settings, None)
+        run(trainer, settings, None)
         return Trained(trainer.network, trainer.scaling, settings, trainer, choices=choices)
     kept, held = split(len(candidates), settings.validation_fraction, seeds[0], candidates.device)
     held_source = source.rows(held)
@@ -120,7 +120,7 @@ def train(settings: Settings, source: Source, candidates: Tensor, seeds: Sequenc
         stopper = EarlyStopping(held_source, held_candidates, settings.early_stopping, settings.patience)
         hooks.append(stopper)
     trainer = _make(settings, source.rows(kept), candidates[kept], seeds, hooks)
-    _run(trainer, settings, stopper)
+    run(trainer, settings, stopper)
     trained = Trained(trainer.network, trainer.scaling, settings, trainer, choices=choices)
     if settings.temperature:
         exact = bool((candidates.sum(dim=-1) == 1).all())
@@ -144,7 +144,7 @@ def resume(
     trainer = _make(settings, source, candidates, seeds, [], network=network, scaling=scaling)
     for tensor, saved in zip(trainer.optimizer.tensors(), moments, strict=True):
         tensor.copy_(saved)
-    _run(trainer, settings, None)
+    run(trainer, settings, None)
     return Trained(trainer.network, trainer.scaling, settings, trainer)
 
 
@@ -234,7 +234,8 @@ def _make(
     )
 
 
-def _run(trainer: Trainer, settings: Settings, stopper: EarlyStopping | None) -> None:
+def run(trainer: Trainer, settings: Settings, stopper: EarlyStopping | None) -> None:
+    """Trains to the end, with the checkpoint file and the progress that were asked for."""
     with ExitStack() as stack:
         if settings.checkpoint is not None:
             checkpoint = Checkpoint(settings.checkpoint, settings.checkpoint_every)
