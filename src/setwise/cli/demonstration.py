@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from setwise.cli.learning import use_threads_for
 from setwise.cli.options import Confidence, Json, Quiet, Seed
 from setwise.cli.screen import Clock, Screen
+from setwise.cli.threads import use_one_thread
 
 _CHECKED = 200  # rows whose true digit somebody looked up, for the strategy that asks for some
 
@@ -32,7 +32,7 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     parts = _digits(seed)
     X, candidates, _ = parts["train"]
-    use_threads_for(len(X))
+    use_one_thread()
     screen.say(
         f"{len(X):,} images of digits. Nobody says which digit: each has {candidates.sizes.mean():.1f} candidates, "
         "one of them true, such as"

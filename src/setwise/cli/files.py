@@ -56,7 +56,21 @@ def row_count(path: Path) -> int | None:
 
 def read_arrow(path: Path, layout: Layout, rows: int) -> Iterator[Any]:
     """The table in batches of so many rows; columns that the layout carries stay text."""
-    return _parquet(path, rows) if format_of(path) == "parquet" else arrow_batches(path, layout, rows)
+    return (
+        _parquet(path, rows) if format_of(path) == "parquet" else _joined(arrow_batches(path, layout, rows), rows)
+    )
+
+
+def _joined(tables: Iterator[Any], rows: int) -> Iterator[Any]:
+    """Small tables, such as blocks of text, put together to about so many rows."""
+    held: list[Any] = []
+    for table in tables:
+        held.append(table)
+        if sum(map(len, held)) >= rows:
+            yield pa.concat_tables(held).combine_chunks()
+            held = []
+    if held:
+        yield pa.concat_tables(held).combine_chunks()
 
 
 def _parquet(path: Path, rows: int) -> Iterator[Any]:

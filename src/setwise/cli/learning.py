@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +37,7 @@ from setwise.cli.options import (
     strategy_of,
 )
 from setwise.cli.screen import Clock, Screen
+from setwise.cli.threads import use_one_thread
 
 if TYPE_CHECKING:
     from setwise.conformal import ConformalClassifier
@@ -90,7 +89,8 @@ def fit(
     with screen.working(f"reading {file}"):
         table, columns = _read(file, candidates, features, ignored, verified, options)
     numbers = _announce(screen, table, file)
-    use_threads_for(len(table))
+    if len(table) < _MANY:
+        use_one_thread()
     estimator = _learner(learner, network, loss, epochs, preset, device, watch=screen.shows_progress)
     chosen = strategy_of(strategy, confidence)
     model = ConformalClassifier(
@@ -107,15 +107,6 @@ def fit(
     screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{file.suffix} --out sets{file.suffix}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
     screen.emit(numbers | found | summary(model.calibration_, confidence))
-
-
-def use_threads_for(rows: int) -> None:
-    """One thread for few rows: small products are slower on many, and far slower on a machine that is busy."""
-    torch_is_there = find_spec("torch") is not None
-    if rows < _MANY and torch_is_there and "OMP_NUM_THREADS" not in os.environ:
-        import torch  # noqa: PLC0415 - slow to import, needed for learning alone
-
-        torch.set_num_threads(1)
 
 
 def report(screen: Screen, calibration: Any, confidence: float) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from setwise.cli.options import Device, Force, Json, OutFile, Quiet, Separator
 from setwise.cli.screen import Clock, Screen
+from setwise.cli.threads import use_one_thread
 
 if TYPE_CHECKING:
     from setwise.calibration import Calibration
@@ -94,6 +95,8 @@ def _load(model: Path, device: str, trusted: list[str] | None) -> Any:
     loaded = ConformalClassifier.load(model, trusted=trusted)
     if hasattr(loaded.estimator_, "device"):
         loaded.estimator_.device = device
+    if getattr(loaded.estimator_, "_settled", {}).get("network") == "linear":
+        use_one_thread()
     return loaded
 
 

@@ -64,12 +64,27 @@ class Checkpoint:
 
 
 def fingerprint(trainer: Trainer) -> str:
-    """A digest of what determines a run: plan, seeds, loss, network, scaling and candidates."""
+    """A digest of what determines a run: plan, seeds, loss, network, hooks, scaling, features and candidates."""
     digest = hashlib.sha256()
     shapes = [(name, tuple(p.shape)) for name, p in trainer.network.named_parameters()]
-    loss = (type(trainer.loss).__name__, trainer.loss.beta, trainer.loss.lag)
-    hooks = [type(hook).__name__ for hook in trainer.hooks]
-    digest.update(repr((trainer.plan, trainer.seeds, shapes, loss, hooks)).encode())
-    for tensor in (trainer.given, *trainer.scaling.buffers(), trainer.source.batch(trainer.order[:, :1] * 0)):
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    plain = [_settings(part) for part in (trainer.loss, *trainer.hooks)]
+    digest.update(repr((trainer.plan, trainer.seeds, repr(trainer.network), shapes, plain)).encode())
+    for tensor in (trainer.given, *trainer.scaling.buffers(), *_features(trainer)):
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+def _settings(part: Any) -> tuple[Any, ...]:
+    """A part's kind and the numbers and words it was made with."""
+    made = getattr(part, "made_with", None) or {
+        name: value for name, value in vars(part).items() if isinstance(value, (int, float, str, type(None)))
+    }
+    return type(part).__name__, sorted(made.items(), key=repr)
+
+
+def _features(trainer: Trainer) -> list[torch.Tensor]:
+    """All resident features; of a data set that is read as needed, a spread of 64 rows."""
+    if trainer.source.resident:
+        return [chunk for chunk in trainer.source.chunks()]  # noqa: C416 - a generator of tensors
+    spread = torch.linspace(0, trainer.n_rows - 1, min(64, trainer.n_rows)).long()
+    return [trainer.source.batch(spread.expand(trainer.n_models, -1).to(trainer.device))]

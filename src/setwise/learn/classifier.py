@@ -215,7 +215,8 @@ class PartialLabelClassifier(CandidateClassifier):
             if again:
                 settings = replace(settings, **self._settled)
                 seeds = [seed + self.n_iter_ for seed in seeds]
-                earlier = (self.network_.to(device), self.scaling_.to(device), self._moments)
+                network, scaling = copy.deepcopy(self.network_), copy.deepcopy(self.scaling_)
+                earlier = (network.to(device), scaling.to(device), self._moments)
                 trained = resume(settings, source, candidates, seeds, earlier)
             else:
                 trained = train(settings, source, candidates, seeds)
@@ -239,6 +240,18 @@ class PartialLabelClassifier(CandidateClassifier):
         for name in ("epochs", "ensemble", "patience", "checkpoint_every"):
             if int(values[name]) < 1:
                 raise ValueError(f"{name}: {values[name]} is not a positive number.")
+        for name in ("batch_size", "learning_rate", "weight_decay"):
+            least = 0 if name == "weight_decay" else 1e-300
+            if values[name] is not None and not float(values[name]) >= least:
+                raise ValueError(f"{name}: {values[name]} is {'negative' if least == 0 else 'not positive'}.")
+        if values["precision"] not in {"auto", "float32", "tf32", "bfloat16"}:
+            raise ValueError(
+                f"precision: {values['precision']!r} is not known; use 'auto', 'float32', 'tf32' or 'bfloat16'."
+            )
+        if values["checkpoint"] is not None and self.random_state is None:
+            raise ValueError(
+                "checkpoint: an interrupted run can only be taken up with the same seed; set random_state."
+            )
         outside = {"device", "random_state", "preset", "missing"}
         return Settings(**{name: value for name, value in values.items() if name not in outside})
 

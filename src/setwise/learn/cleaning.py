@@ -35,7 +35,8 @@ class Purification:
         few: float = 0.01,
     ) -> None:
         self.start, self.window, self.growth, self.few = start, window, growth, few
-        self.threshold = threshold
+        self.made_with = {"start": start, "window": window, "threshold": threshold, "growth": growth, "few": few}
+        self.threshold = torch.tensor(threshold, dtype=torch.float64)
         self.recent: list[Tensor] = []
 
     def __call__(self, trainer: Trainer) -> None:
@@ -43,20 +44,21 @@ class Purification:
         if trainer.epoch <= self.start - self.window:
             return
         weights = masked_softmax(trainer.logits(), trainer.candidates)
-        self.recent = [*self.recent, weights][-self.window :]
+        self.recent = [*(earlier.to(weights.device) for earlier in self.recent), weights][-self.window :]
+        self.threshold = self.threshold.to(weights.device).expand(trainer.n_models, 1, 1)
         if trainer.epoch < self.start:
             return
         mean = torch.stack(self.recent).mean(dim=0)
         keep = mean >= self.threshold * mean.amax(dim=-1, keepdim=True)
         before = trainer.candidates.clone()
         trainer.candidates.copy_(_never_empty(before & keep, before, mean))
-        lost = float((before != trainer.candidates).any(dim=-1).float().mean())
-        if lost < self.few:
-            self.threshold = min(self.threshold * (1 + self.growth), 0.5)
+        lost = (before != trainer.candidates).any(dim=-1).double().mean(dim=-1)[:, None, None]
+        grown = (self.threshold * (1 + self.growth)).clamp_max(0.5)
+        self.threshold = torch.where(lost < self.few, grown, self.threshold)  # each model for itself
 
     def state(self) -> dict[str, Any]:
         """For a checkpoint."""
-        return {"threshold": self.threshold, "recent": [w.cpu() for w in self.recent]}
+        return {"threshold": self.threshold.cpu(), "recent": [w.cpu() for w in self.recent]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """From a checkpoint."""

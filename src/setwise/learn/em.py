@@ -96,7 +96,10 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
 
     def _features(self, X: Any, *, reset: bool) -> Any:
         X = validate_data(self, X=X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        check_finite(X.data[:, None] if sparse.issparse(X) else X)
+        if sparse.issparse(X) and not np.isfinite(X.data).all():
+            check_finite(X.toarray())
+        elif not sparse.issparse(X):
+            check_finite(X)
         return X
 
     def _parts(self, n: int) -> Ints | None:

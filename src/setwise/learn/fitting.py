@@ -75,7 +75,7 @@ class Settings:
         rate, decay = self.learning_rate, self.weight_decay
         return Plan(
             epochs=self.epochs,
-            batch_size=self.batch_size or (100 if n_rows < _SMALL else 256),
+            batch_size=(100 if n_rows < _SMALL else 256) if self.batch_size is None else self.batch_size,
             optimizer=self.optimizer or usual["optimizer"],
             learning_rate=usual["learning_rate"] if rate is None else rate,
             weight_decay=usual["weight_decay"] if decay is None else decay,
@@ -142,8 +142,14 @@ def resume(
     network, scaling, moments = earlier
     settings = replace(settings, epochs=1, cosine=False, checkpoint=None)
     trainer = _make(settings, source, candidates, seeds, [], network=network, scaling=scaling)
-    for tensor, saved in zip(trainer.optimizer.tensors(), moments, strict=True):
-        tensor.copy_(saved)
+    states = trainer.optimizer.tensors()
+    if [s.shape for s in states] == [m.shape for m in moments]:  # not after loading, or with another optimizer
+        for tensor, saved in zip(states, moments, strict=True):
+            tensor.copy_(saved)
+    if (
+        trainer.loss.memory is not None
+    ):  # rows count as seen by the model so far, or every pass would be a first one
+        trainer.loss.memory.copy_(trainer.logits().reshape(trainer.loss.memory.shape))
     run(trainer, settings, None)
     return Trained(trainer.network, trainer.scaling, settings, trainer)
 

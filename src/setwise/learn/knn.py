@@ -65,8 +65,10 @@ class PartialLabelKNN(CandidateClassifier):
         return shares
 
     def _nearest(self, new: Floats, lengths: Floats) -> tuple[Ints, Floats]:
-        """Positions and distances of the k nearest rows, equals by position."""
-        squared = (new**2).sum(axis=1, keepdims=True) - 2 * new @ self.rows_.T + lengths
+        """Positions and distances of the k nearest rows; what rounding cannot tell apart goes by position."""
+        own = (new**2).sum(axis=1, keepdims=True)
+        squared = own - 2 * new @ self.rows_.T + lengths
         k = min(self.n_neighbors, len(lengths))
-        near = np.argsort(np.round(squared, 10), axis=1, kind="stable")[:, :k]
+        unit = np.maximum(own, lengths.max()) * 1e-14  # relative to the numbers that were subtracted
+        near = np.argsort(np.round(squared / np.where(unit > 0, unit, 1.0)), axis=1, kind="stable")[:, :k]
         return near, np.sqrt(np.maximum(np.take_along_axis(squared, near, axis=1), 0))

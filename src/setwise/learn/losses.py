@@ -127,6 +127,13 @@ class CandidateLoss(nn.Module):
             self.memory = _full_precision(logits.detach()).new_zeros(rows, logits.shape[-1])
         return self.memory
 
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        """Opens the memory for a state that has one."""
+        saved = state_dict.get(f"{prefix}memory")
+        if saved is not None and self.memory is None:
+            self.memory = torch.zeros_like(saved)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
     def _positions(self, logits: Tensor, index: Tensor | None) -> Tensor:
         if index is None:
             raise ValueError(f"{type(self).__name__}: pass index, the positions of the batch's examples.")
@@ -192,7 +199,8 @@ class OSLLoss(CandidateLoss):
 
     def per_example(self, logits: Tensor, candidates: Tensor, remembered: Tensor | None) -> Tensor:  # noqa: ARG002
         """The cross-entropy of the best candidate."""
-        return -log_softmax(logits, dim=-1).masked_fill(~candidates, -torch.inf).amax(dim=-1)
+        inside = candidates | ~candidates.any(dim=-1, keepdim=True)  # nothing known: every label is a candidate
+        return -log_softmax(logits, dim=-1).masked_fill(~inside, -torch.inf).amax(dim=-1)
 
 
 class GCELoss(CandidateLoss):

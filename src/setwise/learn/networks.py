@@ -133,6 +133,11 @@ class CNN(nn.Module):
         self.convolutions = nn.ModuleList(StackedConvolution(generators, a, b) for a, b in pairs)
         self.norms = nn.ModuleList(StackedBatchNorm(len(generators), b) for b in channels)
         reduced = 2 ** len(channels)
+        if min(height, width) < reduced:
+            raise ValueError(
+                f"network: images of {height} × {width} are too small for 'cnn'; X is expected as "
+                "(rows, height, width) or (rows, channels, height, width), channels first."
+            )
         self.output = StackedLinear(generators, channels[-1] * (height // reduced) * (width // reduced), n_classes)
 
     def forward(self, x: Tensor) -> Tensor:

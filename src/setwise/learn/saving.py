@@ -141,6 +141,7 @@ def _read_network(description: Description, folder: Path) -> Any:
     model.temperature_ = description["temperature"]
     model.n_iter_, model.choices_ = description["epochs_run"], description["choices"]
     model.classes_ = np.array(Vocabulary.declare(description["classes"]).classes)
+    model._moments = []
     model._settled = {
         "network": description["network"],
         "hidden_sizes": tuple(description["hidden_sizes"]),

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from setwise.labels import LabelSets
 from setwise.learn.inputs import read_candidates
+from setwise.vocabulary import Vocabulary
 
 
 class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -38,13 +38,17 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def covering(predicted: Any, y: Any, classes: Any) -> float:
     """How often the predicted label is among a row's candidates; accuracy where labels are exact.
 
+    In an unlabelled row every label is a candidate.
+
     >>> covering(["a", "b"], [["a", "b"], ["a"]], ["a", "b"])
     0.5
     """
-    sets = read_candidates(y)
-    by_position = sets.vocabulary.declared and sets.vocabulary.is_range and sets.n_classes == len(classes)
-    if by_position:  # a bare mask: its columns are ours
-        sets = LabelSets.from_mask(sets.to_mask(), list(classes))
+    sets = read_candidates(y, missing="full")
+    same = set(sets.classes.tolist()) == set(np.asarray(classes).tolist())
+    if (
+        not same and sets.vocabulary.is_range and sets.n_classes == len(classes)
+    ):  # a bare mask: its columns are ours
+        sets = sets.named(Vocabulary.declare(list(classes)))
     if len(sets) != len(predicted):
         raise ValueError(f"y: {len(sets)} rows for {len(predicted)} rows of X.")
     return float(sets.contains(predicted).mean())

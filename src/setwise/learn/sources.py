@@ -106,7 +106,11 @@ class Streamed:
     def _items(self, numbers: list[int]) -> list[Tensor]:
         fetch = getattr(self.dataset, "__getitems__", None)
         items = fetch(numbers) if fetch is not None else [self.dataset[i] for i in numbers]
-        return [torch.as_tensor(item[0] if isinstance(item, (tuple, list)) else item) for item in items]
+        read = [torch.as_tensor(item[0] if isinstance(item, (tuple, list)) else item) for item in items]
+        for number, row in zip(numbers, read, strict=True):
+            if row.is_floating_point() and not torch.isfinite(row).all():
+                raise ValueError(f"X: item {number} of the data set holds NaN or infinity; repair or remove it.")
+        return read
 
 
 def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) -> Source:

@@ -255,11 +255,16 @@ class Trainer:
             self.loss.opened(logits)
 
     def _check_finite(self) -> None:
-        broken = (~torch.isfinite(self.losses)).nonzero().flatten().tolist()
+        sound = torch.isfinite(self.losses)
+        for parameter in self.parameters:
+            finite = torch.isfinite(parameter.detach())
+            stacked = parameter.ndim > 0 and len(parameter) == self.n_models
+            sound &= finite.reshape(self.n_models, -1).all(dim=1) if stacked else finite.all()
+        broken = (~sound).nonzero().flatten().tolist()
         if broken:
             which = "" if self.n_models == 1 else f" (models {', '.join(map(str, broken))})"
             raise DivergedError(
-                f"the loss became {float(self.losses[broken[0]])} in epoch {self.epoch} of "
+                f"training diverged (loss {float(self.losses[broken[0]])}) in epoch {self.epoch} of "
                 f"{self.plan.epochs}{which}; lower learning_rate (now {self.plan.learning_rate}) or scale the "
                 "features (scale='standard'). A checkpoint file, if one was asked for, holds the last good "
                 "epoch."
