@@ -20,7 +20,8 @@ _IN_COMMANDS = {
     "pass impute='median', or impute='nan' to fill gaps in a pipeline of your own": "use --impute median",
     "use missing='full' to let every label be a candidate there": "--missing full lets every label be one there",
     "pass format='csv' or another": "rename the file to .csv, .parquet or another known format",
-    "pass trusted": "use --trusted",
+    "load it with trusted=": "give --trusted for each of ",
+    "bring the model along: load(path, estimator=…)": "use Python: ConformalClassifier.load(path, estimator=…)",
 }
 """What errors advise in Python, as the command line says it."""
 

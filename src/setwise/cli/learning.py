@@ -155,7 +155,8 @@ def _described(model: ConformalClassifier) -> str:
     fitted = model.estimator_
     if hasattr(fitted, "network_"):
         return f"({fitted.loss}, {fitted._settled['network']}), {fitted.n_iter_} epochs"
-    return f"({type(fitted).__name__})"
+    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
+    return f"({type(last).__name__})"
 
 
 def _announce(screen: Screen, table: Table, file: Path) -> dict[str, Any]:

@@ -26,8 +26,8 @@ Batch = tuple[Any, dict[str, Any]]
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model directory, or a calibration file.", metavar="MODEL")],
-    file: Annotated[Path | None, typer.Argument(help="A table of new rows.", metavar="[FILE]")] = None,
-    out: OutFile = ...,  # type: ignore[assignment]
+    out: OutFile,
+    file: Annotated[Path | None, typer.Argument(help="A table of new rows.", metavar="FILE")] = None,
     probabilities: Annotated[
         Path | None,
         typer.Option("--probabilities", help="For a calibration file: a table with one column a class."),

@@ -231,7 +231,10 @@ def _skops(what: str) -> Any:
 
 
 def _external(model: Any) -> Description:
-    return {"kind": "external", "class": _name(model)}
+    return {
+        "kind": "external",
+        "class": _name(getattr(model, "module", model)),
+    }  # of a wrapped torch module its own
 
 
 def _name(model: Any) -> str:
