@@ -17,8 +17,8 @@ import pyarrow.csv
 
 from setwise.data.delimited import check_separator, encode_each, encode_labels
 from setwise.data.errors import DataError
-from setwise.data.sources import ENCODED, checked, format_of, reading, validated
-from setwise.data.streaming import _batches as arrow_batches
+from setwise.data.sources import ENCODED, format_of
+from setwise.data.streaming import arrow_batches
 from setwise.data.tables import Layout
 from setwise.labels import LabelSets
 
@@ -56,30 +56,22 @@ def row_count(path: Path) -> int | None:
 
 def read_arrow(path: Path, layout: Layout, rows: int) -> Iterator[Any]:
     """The table in batches of so many rows; columns that the layout carries stay text."""
-    return (
-        _parquet(path, rows) if format_of(path) == "parquet" else _joined(arrow_batches(path, layout, rows), rows)
-    )
+    return _joined(arrow_batches(path, layout, rows), rows)
 
 
 def _joined(tables: Iterator[Any], rows: int) -> Iterator[Any]:
     """Small tables, such as blocks of text, put together to about so many rows."""
     held: list[Any] = []
     for table in tables:
+        if not held and len(table) >= rows:  # large enough as it is
+            yield table
+            continue
         held.append(table)
         if sum(map(len, held)) >= rows:
             yield pa.concat_tables(held).combine_chunks()
             held = []
     if held:
         yield pa.concat_tables(held).combine_chunks()
-
-
-def _parquet(path: Path, rows: int) -> Iterator[Any]:
-    """Without Arrow's read-ahead, which would hold row groups whole, and with that the file if it has one."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
-
-    with reading(path), pq.ParquetFile(path, pre_buffer=False, buffer_size=2**14) as file:
-        for batch in file.iter_batches(batch_size=rows, use_threads=False):
-            yield checked(pa.Table.from_batches([validated(batch)]), str(path))
 
 
 def sets_table(

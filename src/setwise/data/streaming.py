@@ -64,12 +64,12 @@ def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> It
     where = str(source) if is_path(source) else "the table"
     layout = _with_vocabulary(source, layout, where, batch_rows)
     first_row = 0
-    for batch in _batches(source, layout, batch_rows):
+    for batch in arrow_batches(source, layout, batch_rows):
         yield interpret(batch, layout, where, first_row)
         first_row += len(batch)
 
 
-def _batches(source: Any, layout: Layout, batch_rows: int, only: str | None = None) -> Iterator[Any]:
+def arrow_batches(source: Any, layout: Layout, batch_rows: int, only: str | None = None) -> Iterator[Any]:
     """Arrow tables of at most so many rows, with one column only where that is enough."""
     if not is_path(source):
         table = arrow_table(source)
@@ -90,7 +90,7 @@ def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -
     pieces: dict[str, None] = {}  # of delimited text: what they mean is known when all are
     labels: dict[Any, None] = {}
     rows = 0
-    for batch in _batches(source, layout, batch_rows, only=name):
+    for batch in arrow_batches(source, layout, batch_rows, only=name):
         if name not in batch.column_names:
             return layout  # multi-hot columns, or an error that `interpret` words
         column, notes = batch[name], batch.schema.field(name).metadata or {}
@@ -152,11 +152,12 @@ def _json_lines(path: Path, _form: str, _layout: Layout, batch_rows: int, _only:
 
 
 def _parquet(path: Path, _form: str, _layout: Layout, batch_rows: int, only: str | None) -> Iterator[Any]:
+    """Without Arrow's read-ahead, which would hold row groups whole, and with that the file if it has one."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
 
-    with reading(path), pq.ParquetFile(path) as file:
+    with reading(path), pq.ParquetFile(path, pre_buffer=False, buffer_size=2**14) as file:
         columns = [only] if only in file.schema_arrow.names else None
-        for batch in file.iter_batches(batch_size=batch_rows, columns=columns):
+        for batch in file.iter_batches(batch_size=batch_rows, columns=columns, use_threads=False):
             yield checked(pa.Table.from_batches([validated(batch)]), str(path))
 
 

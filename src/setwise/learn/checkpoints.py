@@ -85,6 +85,6 @@ def _settings(part: Any) -> tuple[Any, ...]:
 def _features(trainer: Trainer) -> list[torch.Tensor]:
     """All resident features; of a data set that is read as needed, a spread of 64 rows."""
     if trainer.source.resident:
-        return [chunk for chunk in trainer.source.chunks()]  # noqa: C416 - a generator of tensors
+        return list(trainer.source.chunks())
     spread = torch.linspace(0, trainer.n_rows - 1, min(64, trainer.n_rows)).long()
     return [trainer.source.batch(spread.expand(trainer.n_models, -1).to(trainer.device))]

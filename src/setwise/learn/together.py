@@ -17,7 +17,7 @@ from setwise.learn.inputs import read_candidates
 from setwise.learn.losses import as_loss
 from setwise.learn.networks import build_network
 from setwise.learn.scaling import Scaling, fit_scaling
-from setwise.learn.sources import Resident, Source, read_source
+from setwise.learn.sources import Resident, read_source
 from setwise.learn.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -43,7 +43,12 @@ def fit_many(
     fitted = [clone(estimator) for _ in parts]
     source = read_source(fitted[0], X, device, reset=True)
     needs = (settings.cleaning, settings.early_stopping, settings.temperature, settings.checkpoint)
-    if any(needs) or settings.ensemble > 1 or not isinstance(settings.network, str) or not source.resident:
+    if (
+        any(needs)
+        or settings.ensemble > 1
+        or not isinstance(settings.network, str)
+        or not isinstance(source, Resident)
+    ):
         return [model.fit(_safe_indexing(X, part), sets[part]) for model, part in zip(fitted, parts, strict=True)]
     size = min(len(part) for part in parts)
     rows = torch.as_tensor(np.stack([part[:size] for part in parts]), device=device)
@@ -70,7 +75,7 @@ def fit_many(
 
 
 def _trained(
-    settings: Settings, source: Source, rows: Tensor, masks: Tensor, seeds: Sequence[int]
+    settings: Settings, source: Resident, rows: Tensor, masks: Tensor, seeds: Sequence[int]
 ) -> tuple[Trainer, list[Scaling]]:
     """The stack, trained, and each model's own scaling."""
     m, n, k = masks.shape
@@ -78,12 +83,11 @@ def _trained(
     network = build_network(
         settings.network, seeds, source.shape, k, hidden_sizes=settings.hidden_sizes, batch_norm=settings.batch_norm
     )
-    features = source.features if isinstance(source, Resident) else source  # resident, as the caller made sure
     trainer = Trainer(
         network.to(masks.device),
         _stacked(scalings).to(masks.device),
         as_loss(settings.loss, n, m),
-        Resident(features, rows),  # type: ignore[arg-type]
+        Resident(source.features, rows),
         masks,
         plan=settings.plan(n, masks.device),
         seeds=seeds,
