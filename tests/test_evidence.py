@@ -27,7 +27,7 @@ def test_extremes_and_mean_are_those_of_a_loop(score, every, rows):
     u = uniforms(p, 1)
     full = score.score(p, u=u)
     verified = np.where(np.arange(400) < 30, y, MISSING)
-    evidence = gather(score, p, LabelSets.from_mask(mask), u=u, every=every, verified=verified)
+    evidence = gather(score, p, LabelSets.from_mask(mask), u=u, needs={"every"} if every else (), verified=verified)
     for i in range(400):
         own = full[i][mask[i]]
         assert evidence.low[i] == own.min()
@@ -48,7 +48,7 @@ def test_with_precise_labels_all_statistics_are_the_score_itself(rows):
     p, y, _ = rows
     for score in ALL_SCORES:
         u = uniforms(p, 1)
-        evidence = gather(score, p, LabelSets.from_labels(y, classes=range(6)), u=u, every=True)
+        evidence = gather(score, p, LabelSets.from_labels(y, classes=range(6)), u=u, needs={"every"})
         expected = score.score(p, y, u=u)
         for found in (evidence.low, evidence.high, evidence.mean, evidence.every):
             assert np.array_equal(found, expected)
@@ -57,7 +57,7 @@ def test_with_precise_labels_all_statistics_are_the_score_itself(rows):
 
 def test_parts_merge_back_into_the_whole(rows):
     p, _, mask = rows
-    evidence = gather(LAC(), p, LabelSets.from_mask(mask), every=True, verified=np.full(400, MISSING))
+    evidence = gather(LAC(), p, LabelSets.from_mask(mask), needs={"every"}, verified=np.full(400, MISSING))
     first, second = evidence.rows(np.arange(150)), evidence.rows(np.arange(150, 400))
     merged = first.merge(second)
     for name, column in evidence.to_arrays().items():

@@ -17,14 +17,15 @@ from setwise.calibration_file import read_parts, write_parts
 from setwise.candidates import as_candidates, read_sets
 from setwise.evidence import Evidence, gather
 from setwise.guarantees import Guarantee
-from setwise.inputs import assumption, categories, codes_of, present_rows, verified_codes, weights
+from setwise.inclusion import estimate_inclusion
+from setwise.inputs import as_assumption, categories, chances, codes_of, present_rows, verified_codes, weights
 from setwise.labels import LabelSets
 from setwise.noise import draw_seed, uniforms
 from setwise.probabilities import as_probabilities, column_names
 from setwise.ranks import as_fraction, as_level, dkw_band
 from setwise.scores import Score, as_score
-from setwise.strategies import Rule, Setting, Strategy, as_strategy
-from setwise.vocabulary import UNKNOWN, Vocabulary
+from setwise.strategies import RankRule, Rule, Setting, Strategy, as_strategy
+from setwise.vocabulary import MISSING, UNKNOWN, Vocabulary
 
 _T = TypeVar("_T")
 
@@ -49,6 +50,7 @@ def conformalize(
     row_ids: Any = None,
     random_state: Any = None,
     missing: Literal["error", "full", "drop"] = "error",
+    verified_probability: Any = None,
 ) -> Calibration:
     """Calibrates prediction sets on rows whose labels are known only as candidate sets.
 
@@ -60,20 +62,25 @@ def conformalize(
         One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels. Labels other
         than 0..K−1 need a declared vocabulary.
     strategy
-        ``"auto"``, ``"max"``, ``"all"``, ``"mean"``, ``"min"``, or an object such as ``Mixture(mu=0.3)``.
+        ``"auto"``, ``"max"``, ``"all"``, ``"mean"``, ``"min"``, ``"mixture"``, ``"corrected"``, ``"rectified"``,
+        ``"posterior"``, ``"classwise"``, or an object such as ``Mixture(mu=0.3)``.
     score
         ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``, or an object.
     classes
         The K labels in the order of the columns.
     by
         A category per row; each category is calibrated for itself (Mondrian), and promised for itself.
+        ``"predicted"`` takes the most probable label, ``"size"`` the number of candidates (new rows then need
+        candidates of their own).
     verified
         The true label where somebody checked, None or NaN elsewhere. Passing it declares that the rows to
         check were chosen at random.
     miss_rate
         How often the true label may be absent from a candidate set (with weights: among new examples).
     assume
-        What you declare about how candidates arise: ``"nothing"``, ``"uniform"`` or an inclusion matrix.
+        What you declare about how false labels become candidates: ``"nothing"``; ``"uniform"``, each with the
+        same probability; ``"class"``, with probabilities that depend on the true class alone (estimated), or
+        these as a K × K matrix M_kl = P(l ∈ S | y = k).
     sample_weight
         How much likelier each row is among new examples (covariate shift).
     groups
@@ -86,6 +93,8 @@ def conformalize(
     missing
         Rows without candidates: ``"error"``, ``"full"`` (every label, always valid), or ``"drop"`` (valid if
         whether a row lacks candidates has nothing to do with it, which then stands among the premises).
+    verified_probability
+        With which probability each row was to be verified, where it was not the same for all.
 
     Examples
     --------
@@ -105,7 +114,7 @@ def conformalize(
     n, k = matrix.shape
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
-    declared_assumption = assumption(assume, k)
+    declared = as_assumption(assume, k)
     sets = _on_columns_of(probabilities, candidates, k, classes)
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
@@ -115,8 +124,9 @@ def conformalize(
     seed = draw_seed(random_state)
     u = uniforms(matrix, seed, row_ids) if the_score.randomized or row_ids is not None else None
     checked = verified_codes(verified, sets.vocabulary, n)
+    chance = chances(verified_probability, n)
     weight = weights(sample_weight, n)
-    category = None if by is None else categories(by, n)
+    category = None if by is None else _categories_of(by, matrix, sets)
     group = None if groups is None else codes_of(categories(groups, n, "groups"))
     if group is not None and weight is not None:
         raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
@@ -125,24 +135,48 @@ def conformalize(
         u = None if u is None else u[kept]
         checked = None if checked is None else checked[kept]
         weight = None if weight is None else weight[kept]
+        chance = None if chance is None else chance[kept]
         category = None if category is None else category[kept]
         group = None if group is None else group[kept]
-    evidence = gather(the_score, matrix, sets, u=u, every=the_strategy.every, verified=checked)
-    plain = the_strategy.every and the_score.name == "lac" and the_score.domain == "simplex"
-    largest = float(matrix.sum(axis=1, dtype=np.float64).max()) if plain else None
-    setting = Setting(the_score.name, k, rate, n - len(sets), largest, sets.single)
+    setting = Setting(
+        the_score.name,
+        k,
+        rate,
+        dropped=n - len(sets),
+        single=sets.single,
+        assume=declared,
+        checked=0 if checked is None else int((checked != MISSING).sum()),
+        seed=seed,
+    )
+    needs = the_strategy.needs(setting)
+    if "table" in needs and declared.kind == "class" and declared.matrix is None:
+        found = estimate_inclusion(matrix, sets, miss_rate=float(rate))
+        setting = replace(setting, assume=replace(declared, matrix=frozen(found)))
+    evidence = gather(the_score, matrix, sets, u=u, needs=needs, verified=checked)
+    if "every" in needs and the_score.name == "lac" and the_score.domain == "simplex":
+        setting = replace(setting, largest_sum=float(matrix.sum(axis=1, dtype=np.float64).max()))
     known = None if category is None else Vocabulary.infer(category)
     return Calibration(
         the_score,
         the_strategy,
         sets.vocabulary,
-        evidence.weighted(weight, group),
+        replace(evidence, weight=weight, group=group, chance=chance),
         setting,
-        seed,
-        declared_assumption,
         known,
         None if category is None or known is None else frozen(known.encode(category)),
+        by if isinstance(by, str) else "given",
     )
+
+
+def _categories_of(by: Any, matrix: Floats, sets: LabelSets) -> Array:
+    """One category a row: as given, the label predicted, or the number of candidates."""
+    if not isinstance(by, str):
+        return categories(by, len(matrix))
+    if by == "predicted":
+        return sets.classes[matrix.argmax(axis=1)]
+    if by == "size":
+        return sets.sizes
+    raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category a row.")
 
 
 def _on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Iterable[Hashable] | None) -> LabelSets:
@@ -169,10 +203,9 @@ class Calibration:
     vocabulary: Vocabulary
     evidence: Evidence
     setting: Setting
-    seed: int
-    assume: Any = "nothing"
     categories: Vocabulary | None = None
     category: Ints | None = None
+    by: str = "given"
     rules: tuple[Rule, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -188,6 +221,19 @@ class Calibration:
     def classes(self) -> Array:
         """The labels, in the order of the probability columns."""
         return self.vocabulary.classes
+
+    @property
+    def seed(self) -> int:
+        """What seeds the noise of randomised scores."""
+        return self.setting.seed
+
+    @property
+    def rank_rule(self) -> RankRule:
+        """The one rule whose thresholds are order statistics of one score a row."""
+        (rule,) = self.rules
+        if not isinstance(rule, RankRule):
+            raise TypeError(f"strategy: {self.strategy.name!r} has no score a row, so its folds cannot be pooled.")
+        return rule
 
     # ---------------------------------------------------------------- questions
 
@@ -207,7 +253,7 @@ class Calibration:
 
         def answer(level: Fraction) -> Any:
             self._warn_if_short(level)
-            found = [rule.threshold(level, weight) + self.score.offset for rule in self.rules]
+            found = [self._shown(rule.threshold(level, weight)) for rule in self.rules]
             if sample_weight is not None and np.ndim(sample_weight) == 0:
                 found = [float(t[0]) for t in found]  # type: ignore[index]
             return self._per_category(found)
@@ -231,21 +277,22 @@ class Calibration:
         keeps the promise if these candidates hold the truth.
         ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
         """
-        matrix, weight, codes = self._new_rows(probabilities, by, sample_weight)
-        u = self._noise(matrix, row_ids)
         own = None
         if candidates is not None:
-            own = as_candidates(candidates, len(self.vocabulary), self.classes).filled().to_mask()
-            if len(own) != len(matrix):
-                raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
+            own = as_candidates(candidates, len(self.vocabulary), self.classes).filled()
+        matrix, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
+        u = self._noise(matrix, row_ids)
+        inside = None if own is None else own.to_mask()
 
         def answer(level: Fraction) -> LabelSets:
             self._warn_if_short(level, codes)
-            mask = self.score.below(matrix, self._limits(level, weight, codes), u=u)
-            if own is not None:
-                mask &= own
+            limits = np.asarray(self._limits(level, weight, codes))
+            by_label = limits.ndim == 2
+            mask = self.score.score(matrix, u=u) <= limits if by_label else self.score.below(matrix, limits, u=u)
+            if inside is not None:
+                mask &= inside
             if not allow_empty:
-                _fill_empty(mask, matrix, own)
+                _fill_empty(mask, matrix, inside)
             return LabelSets(self.vocabulary, len(mask), _mask=frozen(mask))
 
         return each_level(confidence_level, answer)
@@ -273,17 +320,13 @@ class Calibration:
         """For each label of new rows, (n, K), how many calibration scores lie strictly below its own."""
         matrix, _, _ = self._new_rows(probabilities, None, None)
         scores = self.score.score(matrix, u=self._noise(matrix, row_ids))
-        return np.searchsorted(np.sort(self.rules[0].scores), scores, side="left")
+        return np.searchsorted(np.sort(self.rank_rule.scores), scores, side="left")
 
     def guarantee(self, confidence_level: Any = 0.9) -> Any:
         """What may be claimed at this level, and why; prints as a short paragraph."""
 
         def answer(level: Fraction) -> Guarantee | dict[Any, Guarantee]:
-            remarks: tuple[str, ...] = ()
-            if not isinstance(self.assume, str) or self.assume != "nothing":
-                remarks = ("What you assume about contamination is recorded; this strategy does not use it.",)
             claims = [rule.claim(level) for rule in self.rules]
-            claims = [replace(claim, remarks=(*claim.remarks, *remarks)) for claim in claims]
             if self.categories is not None:
                 names = self.categories.classes.tolist()
                 claims = [replace(c, category=name) for c, name in zip(claims, names, strict=True)]
@@ -304,7 +347,11 @@ class Calibration:
             raise ValueError("bracket: not available for weighted or grouped rows, which are not independent.")
 
         def answer(level: Fraction) -> Any:
-            return self._per_category([_bracket(rule, float(rule.threshold(level)), delta) for rule in self.rules])
+            limits = [np.asarray(rule.threshold(level)) for rule in self.rules]
+            if any(limit.ndim for limit in limits):
+                raise ValueError("bracket: not available where every label has its own threshold.")
+            pairs = zip(self.rules, limits, strict=True)
+            return self._per_category([_bracket(rule, float(limit), delta) for rule, limit in pairs])
 
         return each_level(confidence_level, answer)
 
@@ -337,11 +384,17 @@ class Calibration:
     # ---------------------------------------------------------------- helpers
 
     def _new_rows(
-        self, probabilities: Any, by: Any, sample_weight: Any
+        self, probabilities: Any, by: Any, sample_weight: Any, own: LabelSets | None = None
     ) -> tuple[Floats, Floats | None, Ints | None]:
         matrix = as_probabilities(
             probabilities, self.score.domain, len(self.vocabulary), classes=self.vocabulary.classes
         )
+        if own is not None and len(own) != len(matrix):
+            raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
+        if self.by == "size" and own is None and by is None:
+            raise ValueError("candidates: calibrated by the number of candidates, so new rows need theirs too.")
+        if self.by != "given" and by is None:
+            by = self.classes[matrix.argmax(axis=1)] if self.by == "predicted" else own.sizes  # type: ignore[union-attr]
         if (by is None) != (self.categories is None):
             raise ValueError(
                 "by: calibrated by category, so new rows need theirs too; pass by=…"
@@ -370,10 +423,11 @@ class Calibration:
         """The stored threshold, or one a row where it depends on category or weight."""
         if codes is None:
             return self.rules[0].threshold(level, weight)
-        limits = np.full(len(codes), math.inf)
+        found = [rule.threshold(level) if weight is None else math.inf for rule in self.rules]
+        limits = np.full((len(codes), *np.shape(found[0])[1:]), math.inf)
         for code, rule in enumerate(self.rules):
             rows = np.flatnonzero(codes == code)
-            limits[rows] = rule.threshold(level, None if weight is None else weight[rows])
+            limits[rows] = found[code] if weight is None else rule.threshold(level, weight[rows])
         return limits
 
     def _warn_if_short(self, level: Fraction, codes: Ints | None = None) -> None:
@@ -390,6 +444,12 @@ class Calibration:
         else:
             return
         warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
+
+    def _shown(self, threshold: Any) -> Any:
+        """A threshold on its published scale; one per label as a dictionary."""
+        if np.ndim(threshold) == 2:
+            return dict(zip(self.classes.tolist(), (threshold[0] + self.score.offset).tolist(), strict=True))
+        return threshold + self.score.offset
 
     def _per_category(self, answers: list[Any]) -> Any:
         if self.categories is None:

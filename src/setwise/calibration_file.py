@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from setwise._arrays import Ints
 from setwise._version import __version__
 from setwise.container import read_container, write_container
 from setwise.evidence import Evidence
+from setwise.inputs import NOTHING, Assumption
 from setwise.scores import SCORES, Score
 from setwise.strategies import STRATEGIES, Setting, Strategy
 from setwise.vocabulary import Vocabulary
@@ -28,10 +27,9 @@ def write_parts(
     vocabulary: Vocabulary,
     evidence: Evidence,
     setting: Setting,
-    seed: int,
-    assume: Any,
     categories: Vocabulary | None,
     category: Ints | None,
+    by: str,
 ) -> None:
     """Writes the parts; what no file can name (a score of one's own, mixed labels) is refused first."""
     for labels in (vocabulary, categories):
@@ -44,16 +42,19 @@ def write_parts(
         "score": _named(score, SCORES),
         "strategy": _named(strategy, STRATEGIES),
         "classes": vocabulary.classes.tolist(),
-        "setting": {**asdict(setting), "miss_rate": str(setting.miss_rate)},
-        "seed": seed,
-        "assume": assume if isinstance(assume, str) else None,
+        "setting": {
+            **asdict(replace(setting, assume=NOTHING)),
+            "miss_rate": str(setting.miss_rate),
+            "assume": {"kind": setting.assume.kind, "estimated": setting.assume.estimated},
+        },
         "categories": None if categories is None else categories.classes.tolist(),
+        "by": by,
     }
     arrays = {f"evidence.{name}": value for name, value in evidence.to_arrays().items()}
     if category is not None:
         arrays["category"] = category
-    if isinstance(assume, np.ndarray):
-        arrays["assume"] = assume
+    if setting.assume.matrix is not None:
+        arrays["assume"] = setting.assume.matrix
     write_container(path, header, arrays)
 
 
@@ -68,11 +69,16 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
             "strategy": STRATEGIES[strategy.pop("name")](**strategy),
             "vocabulary": Vocabulary.declare(header["classes"]),
             "evidence": Evidence(**{k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}),
-            "setting": Setting(**setting | {"miss_rate": Fraction(setting["miss_rate"])}),
-            "seed": header["seed"],
-            "assume": arrays.get("assume", header["assume"]),
+            "setting": Setting(
+                **setting
+                | {
+                    "miss_rate": Fraction(setting["miss_rate"]),
+                    "assume": Assumption(matrix=arrays.get("assume"), **setting["assume"]),
+                }
+            ),
             "categories": None if header["categories"] is None else Vocabulary.declare(header["categories"]),
             "category": arrays.get("category"),
+            "by": header["by"],
         }
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: a {FORMAT} file with a broken or missing part ({error!r}).") from error

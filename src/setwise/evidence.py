@@ -6,6 +6,7 @@ Evidence is all that a strategy sees. It is frozen, can be merged, split by rows
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -29,10 +30,16 @@ class Evidence:
         How many candidates the row has.
     every
         The scores of all candidates, row after row; only where a strategy asks for them.
+    share
+        The model's probability of each candidate given that it is one of them, row after row; on request.
+    table, named
+        The (n, K) scores of all labels, and which of them are candidates; on request.
     truth
         The score of the verified label, NaN where nobody checked; None where nobody checked anything.
     held
         Whether the verified label is among the candidates (False where nobody checked).
+    chance
+        With which probability each row was to be verified; None where all had the same.
     weight
         The rows' weights; None for equal ones.
     group
@@ -44,8 +51,12 @@ class Evidence:
     high: Floats
     sizes: Ints
     every: Floats | None = None
+    share: Floats | None = None
+    table: Floats | None = None
+    named: Bools | None = None
     truth: Floats | None = None
     held: Bools | None = None
+    chance: Floats | None = None
     weight: Floats | None = None
     group: Ints | None = None
 
@@ -79,7 +90,7 @@ class Evidence:
     def mean(self) -> Floats:
         """The average score over each row's candidates."""
         if self.every is None:
-            raise ValueError("this evidence holds extremes only; gather it with every=True.")
+            raise ValueError("this evidence holds extremes only; gather it with needs={'every'}.")
         starts = np.cumsum(self.sizes) - self.sizes
         # Dividing by one is exact: with precise labels the mean is the score itself, to the last bit.
         return np.clip(np.add.reduceat(self.every, starts) / self.sizes, self.low, self.high)
@@ -96,9 +107,11 @@ class Evidence:
 
     def rows(self, chosen: Ints) -> Evidence:
         """The evidence of some rows, by their positions."""
-        taken = {name: value[chosen] for name, value in self.to_arrays().items() if name != "every"}
-        if self.every is not None:
-            taken["every"] = self.every[take_rows(self.sizes, chosen)]
+        held, ragged = self.to_arrays(), ("every", "share")
+        taken = {name: value[chosen] for name, value in held.items() if name not in ragged}
+        if self.every is not None or self.share is not None:
+            entries = take_rows(self.sizes, chosen)
+            taken |= {name: held[name][entries] for name in ragged if name in held}
         return Evidence(**taken)
 
     def merge(self, other: Evidence) -> Evidence:
@@ -124,16 +137,21 @@ def gather(
     candidates: LabelSets,
     *,
     u: Floats | None = None,
-    every: bool = False,
+    needs: Collection[str] = (),
     verified: Ints | None = None,
 ) -> Evidence:
-    """Scores the candidates (all of them where `every`, else the extremes) and the verified labels.
+    """The extremes of the candidates' scores, the columns named in `needs`, and the verified labels' scores.
 
     `verified` holds one label position a row, `MISSING` where nobody checked.
     """
     indptr, indices = candidates.rows
     starts = indptr[:-1]
-    if every or score.elementwise or not score.monotone:
+    table = named = None
+    if "table" in needs:
+        table, named = score.score(probabilities, u=u), candidates.to_mask()
+        scores = table[named]
+        low, high = np.minimum.reduceat(scores, starts), np.maximum.reduceat(scores, starts)
+    elif "every" in needs or score.elementwise or not score.monotone:
         scores = _score_candidates(score, probabilities, candidates, u)
         low, high = np.minimum.reduceat(scores, starts), np.maximum.reduceat(scores, starts)
     else:
@@ -150,7 +168,19 @@ def gather(
         truth[known] = score.score(probabilities[known], verified[known], u=some_u)
         held = np.zeros(len(candidates), dtype=bool)
         held[known] = candidates[known].contains(candidates.classes[verified[known]])
-    return Evidence(low, high, candidates.sizes, scores if every else None, truth, held)
+    every = scores if "every" in needs else None
+    share = _shares(probabilities, candidates) if "share" in needs else None
+    return Evidence(low, high, candidates.sizes, every, share, table, named, truth, held)
+
+
+def _shares(probabilities: Floats, candidates: LabelSets) -> Floats:
+    """f_y / Σ_{y'∈S} f_y' of every candidate, row after row; equal parts where the model gives them nothing."""
+    indptr, indices = candidates.rows
+    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
+    values = probabilities[rows, indices].astype(np.float64)
+    total = np.add.reduceat(values, indptr[:-1])[rows]
+    equal = 1 / candidates.sizes[rows]
+    return np.divide(values, total, out=equal, where=total > 0)
 
 
 def _score_candidates(score: Score, probabilities: Floats, candidates: LabelSets, u: Floats | None) -> Floats:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -60,33 +61,63 @@ def codes_of(values: Array) -> Ints:
     return frozen(Vocabulary.infer(values).encode(values))
 
 
-def weights(sample_weight: Any, n: int | None) -> Floats | None:
-    """One positive weight a row."""
+def weights(sample_weight: Any, n: int | None, name: str = "sample_weight") -> Floats | None:
+    """One positive number a row."""
     if sample_weight is None:
         return None
     try:
         values = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"sample_weight: expected one number a row: {error}.") from error
+        raise TypeError(f"{name}: expected one number a row: {error}.") from error
     if n is not None and values.shape != (n,):
-        raise ValueError(f"sample_weight: expected one weight a row, {n} in all, got shape {values.shape}.")
+        raise ValueError(f"{name}: expected one a row, {n} in all, got shape {values.shape}.")
     wrong = ~(np.isfinite(values) & (values > 0))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(f"sample_weight: row {row} has {values.flat[row]}; weights are positive and finite.")
+        raise ValueError(f"{name}: row {row} has {values.flat[row]}; these are positive and finite.")
     return values
 
 
-def assumption(assume: Any, n_classes: int) -> Any:
+def chances(verified_probability: Any, n: int) -> Floats | None:
+    """One probability a row, above 0 and at most 1."""
+    values = weights(verified_probability, n, "verified_probability")
+    if values is not None and (values > 1).any():
+        row = int(np.flatnonzero(values > 1)[0])
+        raise ValueError(f"verified_probability: row {row} has {values[row]}; probabilities are at most 1.")
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Assumption:
+    """What is declared about how false labels become candidates.
+
+    `kind` is ``"nothing"``; ``"uniform"``: each with the same probability, whatever the example; or ``"class"``:
+    with probabilities M_kl = P(l ∈ S | y = k) that depend on the true class k alone. `estimated` says that M
+    was not given but found in the data.
+    """
+
+    kind: Literal["nothing", "uniform", "class"] = "nothing"
+    matrix: Floats | None = None
+    estimated: bool = False
+
+
+NOTHING = Assumption()
+
+
+def as_assumption(assume: Any, n_classes: int) -> Assumption:
     """What is declared about contamination: a known word, or a matrix of inclusion probabilities."""
-    if isinstance(assume, str):
-        if assume not in {"nothing", "uniform"}:
-            raise ValueError(f"assume: {assume!r} is not known; use 'nothing', 'uniform' or a K × K matrix.")
+    if isinstance(assume, Assumption):
         return assume
+    if isinstance(assume, str):
+        if assume not in {"nothing", "uniform", "class"}:
+            raise ValueError(
+                f"assume: {assume!r} is not known; use 'nothing', 'uniform', 'class' or a K × K matrix."
+            )
+        return Assumption(assume, estimated=assume == "class")  # type: ignore[arg-type]
     try:
         matrix = np.array(assume, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"assume: expected a word or a matrix of numbers: {error}.") from error
     if matrix.shape != (n_classes, n_classes) or not ((matrix >= 0) & (matrix <= 1)).all():
         raise ValueError(f"assume: a {n_classes} × {n_classes} matrix of probabilities is expected.")
-    return frozen(matrix)
+    return Assumption("class", frozen(matrix))

@@ -90,8 +90,8 @@ def evidence_of(high, *, low=None, sizes=None, every=None, truth=None, held=None
         high,
         np.full(len(high), 2) if sizes is None else np.asarray(sizes),
         None if every is None else np.asarray(every, float),
-        None if truth is None else np.asarray(truth, float),
-        None if truth is None else np.ones(len(high), bool) if held is None else np.asarray(held),
+        truth=None if truth is None else np.asarray(truth, float),
+        held=None if truth is None else np.ones(len(high), bool) if held is None else np.asarray(held),
     )
 
 
@@ -363,7 +363,7 @@ def test_strategies_by_name_or_object():
 
 
 def test_all_needs_every_score_and_equal_weights(rng):
-    with pytest.raises(ValueError, match="every=True"):
+    with pytest.raises(ValueError, match="every"):
         All().calibrate(evidence_of([0.0]), SETTING)
     p = simplex(rng, 20, 3)
     with pytest.raises(ValueError, match="not defined for weighted"):

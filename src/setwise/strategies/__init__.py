@@ -1,17 +1,26 @@
 """From evidence to a threshold, and from a threshold to a claim; one file per family of strategies."""
 
 from setwise.strategies.auto import STRATEGIES, Auto, as_strategy
+from setwise.strategies.classwise import Classwise
+from setwise.strategies.corrected import Corrected
 from setwise.strategies.paper import All, Max, Mean, Min, Mixture
-from setwise.strategies.rules import Rule, Setting, Strategy
+from setwise.strategies.posterior import Posterior
+from setwise.strategies.rectified import Rectified
+from setwise.strategies.rules import RankRule, Rule, Setting, Strategy
 
 __all__ = [
     "STRATEGIES",
     "All",
     "Auto",
+    "Classwise",
+    "Corrected",
     "Max",
     "Mean",
     "Min",
     "Mixture",
+    "Posterior",
+    "RankRule",
+    "Rectified",
     "Rule",
     "Setting",
     "Strategy",

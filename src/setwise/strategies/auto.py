@@ -1,25 +1,57 @@
-"""The default: whatever is justified by what is known, and `max` when nothing more is."""
+"""The default: whatever is justified by what was verified and declared, and `max` when nothing was."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from setwise.evidence import Evidence
+from setwise.strategies.classwise import Classwise
+from setwise.strategies.corrected import Corrected, gate
 from setwise.strategies.paper import All, Max, Mean, Min, Mixture
+from setwise.strategies.posterior import Posterior
+from setwise.strategies.rectified import Rectified
 from setwise.strategies.rules import Rule, Setting, Strategy
+
+ENOUGH = 20
+"""So many verified rows make `auto` use them."""
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Chooses by what was declared and verified; nothing known means `max`."""
+    """Verified rows: `rectified`; a declared contamination that the data do not refute: `corrected`; else `max`.
+
+    It never adopts an assumption that was not declared.
+    """
 
     name: ClassVar[str] = "auto"
-    every: ClassVar[bool] = False
+
+    def needs(self, setting: Setting) -> Collection[str]:
+        """What the strategy needs that is tried first."""
+        if setting.checked >= ENOUGH:
+            return Rectified().needs(setting)
+        return () if setting.assume.kind == "nothing" else Corrected().needs(setting)
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule of the strategy that is chosen, which also states the claim."""
+        plain = evidence.shares is None
+        checked = int(evidence.verified.sum())
+        if plain and checked >= ENOUGH and evidence.share is not None:
+            return _explained(Rectified().calibrate(evidence, setting), f"{checked:,} rows are verified")
+        if plain and setting.assume.kind != "nothing" and evidence.table is not None:
+            diagnosis = gate(evidence, setting)
+            if diagnosis.refuted:
+                return _explained(Max().calibrate(evidence, setting), f"of this: {diagnosis.sentence}")
+            why = f"the data do not refute the contamination that you declared (p = {diagnosis.p_value:.2g})"
+            return _explained(Corrected().calibrate(evidence, setting), why)
         return Max().calibrate(evidence, setting)
+
+
+def _explained(rule: Rule, why: str) -> Rule:
+    remark = f"Chosen by auto because {why.removesuffix('.')}."
+    explained: Rule = replace(rule, remarks=(remark, *rule.remarks))  # type: ignore[type-var]
+    return explained
 
 
 STRATEGIES: dict[str, Any] = {
@@ -29,6 +61,10 @@ STRATEGIES: dict[str, Any] = {
     "mean": Mean,
     "min": Min,
     "mixture": Mixture,
+    "corrected": Corrected,
+    "rectified": Rectified,
+    "posterior": Posterior,
+    "classwise": Classwise,
 }
 
 

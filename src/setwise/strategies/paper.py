@@ -32,26 +32,27 @@ from setwise.strategies.rules import (
     SAME_CANDIDATES,
     SAME_SOURCE,
     SAME_WITH_CANDIDATES,
-    Rule,
+    OnCandidates,
+    OnExtremes,
+    RankRule,
     Setting,
 )
 
 
 @dataclass(frozen=True)
-class Max:
+class Max(OnExtremes):
     """The strangest candidate counts: valid whoever made the candidate sets (Theorem 1).
 
     With a miss rate η it runs at ε − η, and so promises 1 − ε.
     """
 
     name: ClassVar[str] = "max"
-    every: ClassVar[bool] = False
 
-    def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
+    def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score a row: the largest over its candidates."""
         # With misses the argument goes through the new row's own candidates, so these must be alike too.
         source = SAME_WITH_CANDIDATES if setting.miss_rate else SAME_SOURCE
-        rule = Rule(self, evidence, setting, evidence.high, evidence.instances, setting.miss_rate, source)
+        rule = RankRule(self, evidence, setting, evidence.high, evidence.instances, setting.miss_rate, source)
         if evidence.precise:
             return replace(rule, contained="the label given")
         contained = "all candidates"
@@ -60,7 +61,7 @@ class Max:
             contained += f" (for the true label{less} a floor)"
         return replace(rule, contained=contained, remarks=(_advice(evidence),))
 
-    def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Theorem 1, as a claim about the truth and as a claim about the candidates."""
         if rule.evidence.precise:
             return (rule.plain_claim(level),)
@@ -77,20 +78,19 @@ class Max:
 
 
 @dataclass(frozen=True)
-class Min:
+class Min(OnExtremes):
     """The least strange candidate counts: promises that T and S overlap, and nothing more about the truth.
 
     This is the weak coverage of Cauchois, Gupta, Ali and Duchi (JMLR 2024).
     """
 
     name: ClassVar[str] = "min"
-    every: ClassVar[bool] = False
 
-    def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
+    def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score a row: the smallest over its candidates."""
         return _one_score(self, evidence, setting, evidence.low, "at least one candidate")
 
-    def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Weak coverage, and the ρ line."""
         if rule.evidence.precise:
             return (rule.plain_claim(level),)
@@ -99,17 +99,16 @@ class Min:
 
 
 @dataclass(frozen=True)
-class Mean:
+class Mean(OnCandidates):
     """The average candidate counts: Theorem 3 if the truth always beats it, otherwise the ρ line."""
 
     name: ClassVar[str] = "mean"
-    every: ClassVar[bool] = True
 
-    def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
+    def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score a row: the average over its candidates."""
         return _one_score(self, evidence, setting, evidence.mean)
 
-    def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Theorem 3 under the premise it really needs, and the ρ line.
 
         The paper asks for f_y ≥ 1/|S| in every row, which no singleton satisfies; the proof needs only
@@ -124,7 +123,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(OnExtremes):
     """μ times the least plus (1−μ) times the most strange candidate: μ = 0 is `max`, μ = 1 is `min`.
 
     ``mu="verified"`` chooses μ from verified rows: on them, for each μ of a fixed grid, ρ is bounded with
@@ -136,7 +135,6 @@ class Mixture:
     mu: float | Literal["verified"] = 0.5
     tune_for: float = 0.9
     delta: float = DELTA
-    every: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.mu != "verified" and not 0 <= as_fraction(self.mu, "mu") <= 1:
@@ -150,7 +148,7 @@ class Mixture:
         """With its μ, so that two mixtures can be told apart."""
         return f"mixture(μ={self.mu if self.mu == 'verified' else format(float(self.mu), 'g')})"
 
-    def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
+    def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score a row, between the extremes."""
         if self.mu == "verified":
             return self._tuned(evidence, setting)
@@ -159,13 +157,13 @@ class Mixture:
             return extreme.calibrate(evidence, setting)
         return _one_score(self, evidence, setting, _blend(evidence, float(self.mu)))
 
-    def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """The ρ line."""
         if rule.evidence.precise:
             return (rule.plain_claim(level),)
         return (rule.rho_claim(level, "the mixture of its extreme candidates"),)
 
-    def _tuned(self, evidence: Evidence, setting: Setting) -> Rule:
+    def _tuned(self, evidence: Evidence, setting: Setting) -> RankRule:
         checked = evidence.rows(np.flatnonzero(evidence.verified))
         rest = evidence.rows(np.flatnonzero(~evidence.verified))
         grid = np.linspace(0.1, 1.0, 10)
@@ -192,7 +190,7 @@ class Mixture:
         if best_mu == 0:
             remark = f"The {m} verified rows justify no mixture at {self.tune_for:g}, so max is used on the others."
             return replace(Max().calibrate(rest, setting), remarks=(remark,))
-        return Rule(_Tuned(best_mu, m, self.delta), rest, setting, _blend(rest, best_mu), rest.n, best_bound)
+        return RankRule(_Tuned(best_mu, m, self.delta), rest, setting, _blend(rest, best_mu), rest.n, best_bound)
 
 
 @dataclass(frozen=True)
@@ -207,28 +205,27 @@ class _Tuned:
     def name(self) -> str:
         return f"mixture(μ={self.mu:g}, from {self.m} verified rows)"
 
-    def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """The level itself: the bound on ρ is already part of the threshold."""
         note = f"ρ ≤ {float(rule.slack):.3f} with {1 - self.delta:.0%} confidence over the verified rows"
         return (Claim("truth", float(level), "the ρ line", (RANDOM_CHECKS,), note),)
 
 
 @dataclass(frozen=True)
-class All:
+class All(OnCandidates):
     """Every candidate's score counts: Theorem 2, for the score LAC alone."""
 
     name: ClassVar[str] = "all"
-    every: ClassVar[bool] = True
 
-    def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
+    def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """All candidates' scores in one pool; the rank rule still counts rows."""
         if evidence.shares is not None:
             raise ValueError("strategy 'all' is not defined for weighted or grouped rows; use 'max' or 'mean'.")
         if evidence.every is None:
-            raise ValueError("strategy 'all' needs evidence gathered with every=True.")
-        return Rule(self, evidence, setting, evidence.every, evidence.n, source=SAME_SOURCE)
+            raise ValueError("strategy 'all' needs evidence gathered with needs={'every'}.")
+        return RankRule(self, evidence, setting, evidence.every, evidence.n, source=SAME_SOURCE)
 
-    def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Theorem 2 where it can apply; Theorem 1 for whoever would use `max` where its sets are larger."""
         evidence, setting = rule.evidence, rule.setting
         if evidence.precise:
@@ -254,7 +251,7 @@ def epsilon_bound(n: int, n_classes: int) -> Fraction:
     return min(Fraction(1, 4), Fraction(n + n_classes, n_classes * (n + 1)))
 
 
-def size_certificate(rule: Rule, level: Fraction) -> Premise:
+def size_certificate(rule: RankRule, level: Fraction) -> Premise:
     """That the set sizes, which can be seen, let the proof of Theorem 2 through.
 
     Below q(E₁), the t-th smallest true score with t = ⌈(n+1)(1−ε)⌉, lie at most t−1 true scores and, of the
@@ -272,7 +269,7 @@ def size_certificate(rule: Rule, level: Fraction) -> Premise:
     return Premise("false candidates cannot push the threshold below that of the true labels", status, detail)
 
 
-def _true_quantile(rule: Rule, level: Fraction) -> Premise:
+def _true_quantile(rule: RankRule, level: Fraction) -> Premise:
     """q(E₁) ≤ 1 − s/2 with s the largest sum of a row (one, up to rounding): f_y ≥ s/2 in at least t rows."""
     half = (rule.setting.largest_sum or 1.0) / 2
     text = f"at least {float(level):g} of these rows give their true label a probability of {half:.4g} or more"
@@ -303,9 +300,9 @@ def _row_premise(evidence: Evidence, scores: Floats, text: str) -> Premise:
 
 def _one_score(
     strategy: Min | Mean | Mixture, evidence: Evidence, setting: Setting, scores: Floats, contained: str = ""
-) -> Rule:
+) -> RankRule:
     contained = "the label given" if evidence.precise else contained
-    return Rule(strategy, evidence, setting, scores, evidence.instances, contained=contained)
+    return RankRule(strategy, evidence, setting, scores, evidence.instances, contained=contained)
 
 
 def _enough(m: int, level: Fraction, share: float) -> bool:

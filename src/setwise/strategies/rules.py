@@ -1,12 +1,13 @@
-"""What every strategy shares: a rule that turns scores into thresholds and p-values, and its claim.
+"""What strategies share: a rule that answers a level with a threshold, p-values and a claim.
 
-A rule holds one score e per row (`all`: one per candidate) and runs at level + slack, where the slack is
+A rank rule holds one score e per row (`all`: one per candidate) and runs at level + slack, where the slack is
 what has to be given up to promise the level itself: the miss rate for `max`, a bound on ρ for mixtures.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +18,7 @@ import numpy as np
 from setwise._arrays import Floats
 from setwise.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.inputs import NOTHING, Assumption
 from setwise.ranks import beta_interval, clopper_pearson, instances_needed, order_statistic, rank, upper_bound
 
 DELTA = 0.05
@@ -39,7 +41,8 @@ class Setting:
     """What a strategy is told beyond the evidence: the score, and what the user declared.
 
     `largest_sum` is the largest sum of a row of probabilities under the score LAC on the simplex, None
-    elsewhere; `single` says that rows have one label by design.
+    elsewhere; `single` says that rows have one label by design; `checked` is how many rows are verified;
+    `seed` is for strategies that draw.
     """
 
     score: str
@@ -48,37 +51,87 @@ class Setting:
     dropped: int = 0
     largest_sum: float | None = None
     single: bool = False
+    assume: Assumption = NOTHING
+    checked: int = 0
+    seed: int = 0
 
 
 class Strategy(Protocol):
-    """Evidence in, a rule out. `every` says whether all candidates' scores are needed, not their extremes."""
+    """Evidence in, a rule out."""
 
     @property
     def name(self) -> str:
         """How it is called in `conformalize` and in print."""
 
-    @property
-    def every(self) -> bool:
-        """Whether `Evidence.every` is needed."""
+    def needs(self, setting: Setting) -> Collection[str]:
+        """The columns of `Evidence` that it needs beyond the extremes."""
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule that this evidence supports."""
 
 
+class OnExtremes:
+    """For strategies that look at the extreme candidates alone."""
+
+    def needs(self, setting: Setting) -> Collection[str]:  # noqa: ARG002 - whatever the setting
+        """Nothing beyond the extremes."""
+        return ()
+
+
+class OnCandidates:
+    """For strategies that look at every candidate's score."""
+
+    def needs(self, setting: Setting) -> Collection[str]:  # noqa: ARG002 - whatever the setting
+        """Every candidate's score."""
+        return ("every",)
+
+
+class Rule(Protocol):
+    """A calibrated strategy: asks for a level, answers with a threshold, p-values and a claim."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """What it rests on."""
+
+    @property
+    def setting(self) -> Setting:
+        """What was told."""
+
+    @property
+    def n(self) -> int:
+        """How many instances it counts."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What else its guarantee should say."""
+
+    def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float | Floats:
+        """The stored score up to which labels are in the set; (n,) one per new row, or (1, K) one per label."""
+
+    def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:
+        """The (n, K) p-values: a label is in the set at level 1−ε where its p-value exceeds ε."""
+
+    def claim(self, level: Fraction) -> Guarantee:
+        """What may be said about the sets at this level, and what it rests on."""
+
+    def shortage(self, level: Fraction) -> str:
+        """Why every label is in every set, and what would help; empty where this is not so."""
+
+
 class Claimant(Protocol):
-    """Who speaks for a rule: the strategy itself, or the one that it chose."""
+    """Who speaks for a rank rule: the strategy itself, or the one that it chose."""
 
     @property
     def name(self) -> str:
         """How it is called in print."""
 
-    def claims(self, rule: Rule, level: Fraction) -> tuple[Claim, ...]:
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """What the rule promises at a level."""
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A calibrated strategy: asks for a level, answers with a threshold, p-values and a claim."""
+class RankRule:
+    """Thresholds are order statistics of one score per row, p-values are ranks."""
 
     claimant: Claimant
     evidence: Evidence
@@ -129,22 +182,13 @@ class Rule:
 
     def claim(self, level: Fraction) -> Guarantee:
         """What may be said about the sets at this level, and what it rests on."""
-        premises = [self.source]
-        if self.evidence.weight is not None:
-            premises = [WEIGHTED_SOURCE]
-        elif self.evidence.group is not None:
-            premises = [GROUP_SOURCE]
-        if self.setting.dropped:
-            detail = f"{self.setting.dropped:,} dropped"
-            text = "whether a row lacks candidates has nothing to do with its features or its label"
-            premises.append(Premise(text, "declared by you", detail))
         return Guarantee(
             self.claimant.name,
             self.setting.score,
             self.n,
             float(level),
             self.claimant.claims(self, level),
-            tuple(premises),
+            shared_premises(self.evidence, self.setting, self.source),
             self._law(level),
             (*self._shortage(level), *self.remarks),
             unit=self._unit,
@@ -181,22 +225,7 @@ class Rule:
 
     def held_premise(self) -> Premise:
         """That the true label is a candidate (in all rows but a share of at most the miss rate)."""
-        rate = float(self.setting.miss_rate)
-        text = (
-            f"the true label is missing from at most {rate:g} of the candidate sets"
-            if rate
-            else "the true label is always a candidate"
-        )
-        checked, held = self.evidence.verified, self.evidence.held
-        if held is not None and checked.any():
-            m, missed = int(checked.sum()), int((checked & ~held).sum())
-            detail = f"missing in {missed} of {m} verified rows"
-            if clopper_pearson(missed, m, 2 * DELTA)[0] > rate or (missed and not rate):
-                return Premise(text, "refuted by the data", detail)
-            if m == self.evidence.n and missed <= rate * m:
-                return Premise(text, "shown by the data", detail)
-            return Premise(text, "declared by you", f"miss rate {rate:g}; {detail}")
-        return Premise(text, "declared by you", f"miss rate {rate:g}")
+        return held_premise(self.evidence, self.setting)
 
     # ------------------------------------------------------------ helpers
 
@@ -261,6 +290,39 @@ class Rule:
     @property
     def _unit(self) -> str:
         return "examples" if self.evidence.group is None else "groups"
+
+
+def shared_premises(evidence: Evidence, setting: Setting, source: Premise) -> tuple[Premise, ...]:
+    """What every claim rests on: where new rows come from, and that dropped rows are like the others."""
+    premises = [source]
+    if evidence.weight is not None:
+        premises = [WEIGHTED_SOURCE]
+    elif evidence.group is not None:
+        premises = [GROUP_SOURCE]
+    if setting.dropped:
+        text = "whether a row lacks candidates has nothing to do with its features or its label"
+        premises.append(Premise(text, "declared by you", f"{setting.dropped:,} dropped"))
+    return tuple(premises)
+
+
+def held_premise(evidence: Evidence, setting: Setting) -> Premise:
+    """That the true label is a candidate (in all rows but a share of at most the miss rate)."""
+    rate = float(setting.miss_rate)
+    text = (
+        f"the true label is missing from at most {rate:g} of the candidate sets"
+        if rate
+        else "the true label is always a candidate"
+    )
+    checked, held = evidence.verified, evidence.held
+    if held is not None and checked.any():
+        m, missed = int(checked.sum()), int((checked & ~held).sum())
+        detail = f"missing in {missed} of {m} verified rows"
+        if clopper_pearson(missed, m, 2 * DELTA)[0] > rate or (missed and not rate):
+            return Premise(text, "refuted by the data", detail)
+        if m == evidence.n and missed <= rate * m:
+            return Premise(text, "shown by the data", detail)
+        return Premise(text, "declared by you", f"miss rate {rate:g}; {detail}")
+    return Premise(text, "declared by you", f"miss rate {rate:g}")
 
 
 def _bounded(probability: Fraction | float) -> float:

@@ -1,0 +1,190 @@
+"""`classwise`: a threshold for each class, promised for the rows of each true class.
+
+Without assumptions, through singletons: S = {k} implies y = k, and y = k implies k ∈ S, so that
+
+    P(s_k > t | y = k)  ≤  P(s_k > t, k ∈ S) / P(S = {k}).
+
+Both probabilities are bounded by exact binomial bounds at δ/2 each. With a declared contamination the weights a_ik
+of `corrected`, which have mean c·1{y = k}, give the share of class k within t as mean(a_k·1{s_k ≤ t}) / mean(a_k).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import betaincinv
+
+from setwise._arrays import Bools, Floats, Ints
+from setwise.diagnose import AssumptionRefuted
+from setwise.evidence import Evidence
+from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.strategies.corrected import contamination_premise, gate, label_weights
+from setwise.strategies.curves import Curve, Margin, Steps, check_margin, margin_note, margin_premise, unweighted
+from setwise.strategies.rules import DELTA, SAME_WITH_CANDIDATES, Rule, Setting, held_premise, shared_premises
+
+
+@dataclass(frozen=True)
+class Classwise:
+    """Promises the level for each true class by itself, in a share 1−`delta` of calibration samples a class.
+
+    Parameters
+    ----------
+    margin
+        With a declared contamination, as for `Corrected`; the bounds through singletons are always exact.
+    delta
+        How often a bound may fail, for each class.
+    """
+
+    margin: Margin = "normal"
+    delta: float = DELTA
+    name: ClassVar[str] = "classwise"
+
+    def __post_init__(self) -> None:
+        check_margin(self.margin, self.delta)
+
+    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
+        """The scores of all labels."""
+        return ("table",)
+
+    def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
+        """Bounds through singletons, or a curve for each class where a contamination is declared."""
+        unweighted(evidence, self.name)
+        if evidence.table is None or evidence.named is None:
+            raise ValueError("strategy 'classwise' needs evidence gathered with needs={'table'}.")
+        if setting.assume.kind == "nothing":
+            return _Singletons(self, evidence, setting)
+        diagnosis = gate(evidence, setting)
+        if diagnosis.refuted:
+            raise AssumptionRefuted(diagnosis)
+        weights, _, spread, new = label_weights(evidence, setting)
+        curves = tuple(
+            Curve(
+                Steps(evidence.table[:, [k]], weights[:, [k]], weights[:, k], spread, new), self.margin, self.delta
+            )
+            for k in range(weights.shape[1])
+        )
+        return _Curves(self, evidence, setting, curves, contamination_premise(setting.assume, diagnosis))
+
+
+class _ByClass:
+    """What both kinds share: K thresholds, and a claim about the rows of any one class."""
+
+    strategy: Classwise
+    evidence: Evidence
+    setting: Setting
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        return self.evidence.n
+
+    def _limits(self, level: Fraction) -> Floats:
+        raise NotImplementedError
+
+    def threshold(self, level: Fraction, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
+        return self._limits(level)[None, :]
+
+    def shortage(self, level: Fraction) -> str:
+        return "no class has enough rows" if np.isinf(self._limits(level)).all() else ""
+
+    def _guarantee(self, level: Fraction, basis: str, premises: tuple[Premise, ...], note: str) -> Guarantee:
+        without = int(np.isinf(self._limits(level)).sum())
+        remark = f"In every set, for want of rows: {without} of {self.setting.n_classes} classes."
+        claim = Claim("truth", float(level), basis, premises, f"for the examples of each true class, {note}")
+        return Guarantee(
+            self.strategy.name,
+            self.setting.score,
+            self.n,
+            float(level),
+            (claim,),
+            shared_premises(self.evidence, self.setting, SAME_WITH_CANDIDATES),
+            remarks=(*self.remarks, *((remark,) if without else ())),
+        )
+
+
+@dataclass(frozen=True)
+class _Singletons(_ByClass):
+    strategy: Classwise
+    evidence: Evidence
+    setting: Setting
+
+    def _limits(self, level: Fraction) -> Floats:
+        """For each class the score above which at most as many rows name it as the bound allows."""
+        allowed = self._allowed(float(1 - level))
+        named, table = self._columns
+        limits = np.full(named.shape[1], math.inf)
+        for k in np.flatnonzero(allowed >= 0).tolist():
+            own = np.sort(table[named[:, k], k])[::-1]
+            limits[k] = own[allowed[k]] if allowed[k] < len(own) else -math.inf
+        return limits
+
+    def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
+        named, table = self._columns
+        values = np.ones(scores.shape)
+        for k, floor in enumerate(self._floor.tolist()):
+            if floor > 0:
+                own = np.sort(table[named[:, k], k])
+                above = len(own) - np.searchsorted(own, scores[:, k], side="left")
+                values[:, k] = np.minimum((_upper(above, self.n, self._share) + self._rate) / floor, 1.0)
+        return values
+
+    def claim(self, level: Fraction) -> Guarantee:
+        note = f"in at least {1 - self.strategy.delta:.0%} of calibration samples of independent rows"
+        return self._guarantee(level, "singletons", (held_premise(self.evidence, self.setting),), note)
+
+    @property
+    def _columns(self) -> tuple[Bools, Floats]:
+        assert self.evidence.named is not None  # noqa: S101 - checked when calibrated
+        assert self.evidence.table is not None  # noqa: S101
+        return self.evidence.named, self.evidence.table
+
+    @property
+    def _share(self) -> float:
+        return self.strategy.delta / 2
+
+    @property
+    def _rate(self) -> float:
+        return float(self.setting.miss_rate)
+
+    @property
+    def _floor(self) -> Floats:
+        """A lower bound on P(S = {k}, y = k)."""
+        named, _ = self._columns
+        alone = named[self.evidence.sizes == 1].sum(axis=0)
+        lower = np.where(alone > 0, betaincinv(np.maximum(alone, 1), self.n - alone + 1, self._share), 0.0)
+        return lower - self._rate
+
+    def _allowed(self, epsilon: float) -> Ints:
+        """How many rows may name a class above its threshold; −1 where not even none would do."""
+        counts = np.arange(self.n + 1)
+        bounds = _upper(counts, self.n, self._share) + self._rate
+        return np.searchsorted(bounds, epsilon * self._floor, side="right") - 1
+
+
+def _upper(counts: Ints, n: int, delta: float) -> Floats:
+    """The exact one-sided upper bound on a probability from counts out of n."""
+    return np.where(counts < n, betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - delta), 1.0)
+
+
+@dataclass(frozen=True)
+class _Curves(_ByClass):
+    strategy: Classwise
+    evidence: Evidence
+    setting: Setting
+    curves: tuple[Curve, ...]
+    premise: Premise
+
+    def _limits(self, level: Fraction) -> Floats:
+        return np.array([curve.threshold(level) for curve in self.curves])
+
+    def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
+        return np.column_stack([curve.p_values(scores[:, k]) for k, curve in enumerate(self.curves)])
+
+    def claim(self, level: Fraction) -> Guarantee:
+        widest = max(self.curves, key=lambda curve: curve.standard_error(level))
+        premises = (self.premise, *margin_premise(widest, level))
+        return self._guarantee(level, "corrected for contamination", premises, margin_note(widest))

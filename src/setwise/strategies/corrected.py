@@ -1,0 +1,157 @@
+"""`corrected`: the coverage itself, estimated from candidates whose contamination does not depend on the example.
+
+If a false label l is a candidate with probability p, whatever x and y, and the truth with probability 1−η, then
+with r_i = (|S_i| − 1 + η)/(K − 1), A_i(t) the candidates and B_i(t) the labels with score at most t,
+
+    E[A_i(t) − r_i·B_i(t)] = (1 − η − p)·P(s(x, y) ≤ t)   and   E[1 − η − r_i] = 1 − η − p,
+
+because r_i has mean p given x. So the ratio of the means is the coverage at t: p need not be known, and the
+variation of |S_i|, which would dominate the noise at large p, cancels row by row.
+
+If it is a candidate with probability M_kl = P(l ∈ S | y = k), then with W = M⁻¹, ω = W·1 and any z with Σ_l z_l = 1
+
+    a_il = Σ_{y∈S_i} W_yl − z_l·(Σ_{y∈S_i} ω_y − 1)    has mean 1{l = y_i} given (x_i, y_i),
+
+and Σ_l a_il = 1 exactly. z is the regression of the first term on the second under independent inclusions.
+Only first-order inclusion probabilities matter: how candidates depend on each other does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from setwise._arrays import Array, Floats
+from setwise.diagnose import AssumptionRefuted, Diagnosis, examine
+from setwise.evidence import Evidence
+from setwise.guarantees import Premise
+from setwise.inputs import Assumption
+from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
+from setwise.strategies.rules import DELTA, Setting, held_premise
+
+_KINDS = {
+    "uniform": "every false label is a candidate with the same probability, whatever the example",
+    "class": "false labels are candidates with probabilities that depend on the true class alone",
+}
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """Estimates the coverage through a contamination that you declare (``assume=``) and the data do not refute.
+
+    Parameters
+    ----------
+    margin
+        ``"none"`` promises the level for large samples, on average; ``"normal"`` adds the bound of the central
+        limit theorem, ``"finite"`` one with a proof for this many rows: both hold in a share 1−`delta` of samples.
+    delta
+        How often a margin may fail.
+    if_refuted
+        ``"raise"`` stops with `AssumptionRefuted` where the data speak against the assumption; ``"continue"``
+        goes on, with a void claim.
+    """
+
+    margin: Margin = "none"
+    delta: float = DELTA
+    if_refuted: Literal["raise", "continue"] = "raise"
+    name: ClassVar[str] = "corrected"
+
+    def __post_init__(self) -> None:
+        check_margin(self.margin, self.delta)
+        if self.if_refuted not in {"raise", "continue"}:
+            raise ValueError(f"if_refuted: {self.if_refuted!r} is neither 'raise' nor 'continue'.")
+
+    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
+        """The scores of all labels."""
+        return ("table",)
+
+    def calibrate(self, evidence: Evidence, setting: Setting) -> CurveRule:
+        """The curve of estimated coverage, if the data do not refute what was declared."""
+        unweighted(evidence, self.name)
+        diagnosis = gate(evidence, setting)
+        if diagnosis.refuted and self.if_refuted == "raise":
+            raise AssumptionRefuted(diagnosis)
+        premises = (contamination_premise(setting.assume, diagnosis), *_held(evidence, setting))
+        curve = Curve(corrected_steps(evidence, setting), self.margin, self.delta)
+        return CurveRule(
+            self.name, evidence, setting, curve, "corrected for contamination", premises, fewest=evidence.n
+        )
+
+
+def gate(evidence: Evidence, setting: Setting) -> Diagnosis:
+    """Whether the data refute the contamination that was declared."""
+    if setting.assume.kind == "nothing":
+        raise ValueError(
+            "strategy 'corrected' needs to know how false labels become candidates: declare assume='uniform', "
+            "assume='class' or a matrix; without a declaration use 'max'."
+        )
+    table, named = _labels(evidence)
+    return examine(table, named, setting.assume, float(setting.miss_rate))
+
+
+def contamination_premise(assume: Assumption, diagnosis: Diagnosis) -> Premise:
+    """The declared contamination, and what the data say of it."""
+    text = _KINDS[assume.kind] + (" (these were estimated)" if assume.estimated else "")
+    if diagnosis.refuted:
+        return Premise(text, "refuted by the data", f"p = {diagnosis.p_value:.2g}")
+    return Premise(text, "declared by you", f"not refuted by the data, p = {diagnosis.p_value:.2g}")
+
+
+def _held(evidence: Evidence, setting: Setting) -> tuple[Premise, ...]:
+    """That the truth is a candidate: part of M where M was given."""
+    return () if setting.assume.matrix is not None else (held_premise(evidence, setting),)
+
+
+def _labels(evidence: Evidence) -> tuple[Floats, Array]:
+    if evidence.table is None or evidence.named is None:
+        raise ValueError("strategy 'corrected' needs evidence gathered with needs={'table'}.")
+    return evidence.table, evidence.named
+
+
+def corrected_steps(evidence: Evidence, setting: Setting) -> Steps:
+    """Σ_{l: s_il ≤ t} weight_il a row, whose mean over that of d is the coverage at t."""
+    table, _ = _labels(evidence)
+    weights, d, spread, new = label_weights(evidence, setting)
+    return steps(table, weights, d, spread, new)
+
+
+def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats, float, float]:
+    """Weights (n, K) with mean c·1{l = y} and d (n,) with mean c; the spread of their sums; d at its largest."""
+    _, named = _labels(evidence)
+    if setting.assume.matrix is None:
+        rate = float(setting.miss_rate)
+        r = (evidence.sizes - 1 + rate) / (named.shape[1] - 1)
+        return named - r[:, None], 1 - rate - r, _uniform_spread(named.shape[1], rate), 1 - rate
+    inverse, z = _inverse(setting.assume.matrix)
+    centred = inverse - np.outer(inverse.sum(axis=1), z)
+    return named @ centred + z, np.ones(evidence.n), _spread(centred, z), 1.0
+
+
+def _inverse(matrix: Floats) -> tuple[Floats, Floats]:
+    """W = M⁻¹ and the weights z of the control variate, which sum to one."""
+    inverse = np.linalg.inv(matrix)
+    omega = inverse.sum(axis=1)
+    noise = (matrix * (1 - matrix)).mean(axis=0) * omega
+    total = float(noise @ omega)
+    k = len(matrix)
+    return inverse, (noise @ inverse) / total if total > 0 else np.full(k, 1 / k)
+
+
+def _uniform_spread(k: int, rate: float) -> float:
+    """The length of the interval of A − r·B − L·(1 − η − r) over all set sizes and label counts, L in [0, 1]."""
+    size, below = np.ogrid[1 : k + 1, 0 : k + 1]
+    r = (size - 1 + rate) / (k - 1)
+    most, least = np.minimum(size, below) - r * below, np.maximum(0, size + below - k) - r * below
+    d = 1 - rate - r
+    return max(float((most - L * d).max() - (least - L * d).min()) for L in (0, 1))  # convex in L
+
+
+def _spread(centred: Floats, z: Floats) -> float:
+    """The same for Σ_{l∈T} (z_l + Σ_{y∈S} V_yl) over all sets S and T, where the rows of V sum to zero.
+
+    With signs σ, τ for membership, Σ_{S×T} V = ¼(1ᵀVτ + σᵀVτ), and |σᵀVτ| ≤ K·‖V‖₂.
+    """
+    reach = (np.abs(centred.sum(axis=0)).sum() + len(z) * np.linalg.norm(centred, 2)) / 4
+    return float(2 * reach + np.abs(z).sum())

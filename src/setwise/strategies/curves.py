@@ -1,0 +1,223 @@
+"""Rules whose evidence is a step function of the threshold in every row.
+
+Row i contributes N_i(t), a sum of signed weights of the labels whose score is at most t, and a number d_i, made
+such that E N_i(t) = G(t)·E d_i for every t, where G(t) = P(s(x, y) ≤ t) is the coverage wanted. The level
+certified at t is the largest L for which mean(N(t) − L·d) stays above its margin:
+
+    none     0; the new row is counted as one more that is missed, so that precise labels give exact ranks
+    normal   z·sd(N(t) − L·d)/√n, the bound of the central limit theorem
+    finite   sd·√(2 ln(2/δ)/n) + 7·R·ln(2/δ)/(3(n−1)), the empirical Bernstein bound of Maurer and Pontil
+             (COLT 2009) for independent rows with values in an interval of length R
+
+L is the root of a quadratic equation (as in Fieller's theorem for a ratio of means), so one pass over the sorted
+scores answers every level. The certified level is not monotone in t. Without a margin the first crossing counts,
+which is consistent because the estimate converges uniformly. With one, a threshold counts only if every larger one
+is certified too: as G is monotone, the pointwise bound at the largest t with G(t) < L then suffices, and
+G(threshold) ≥ L with probability at least 1 − δ. Where no threshold counts, every label is in the set.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal, get_args
+
+import numpy as np
+from scipy.special import ndtri
+
+from setwise._arrays import Floats
+from setwise.evidence import Evidence
+from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.ranks import instances_needed, rank
+from setwise.strategies.rules import SAME_WITH_CANDIDATES, Setting, shared_premises
+
+Margin = Literal["none", "normal", "finite"]
+
+
+def check_margin(margin: str, delta: float) -> None:
+    """That a margin is known and its δ a probability."""
+    if margin not in get_args(Margin):
+        raise ValueError(f"margin: {margin!r} is not known; use one of {', '.join(get_args(Margin))}.")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta: {delta} is not between 0 and 1.")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The rows' step functions: N_i is `values[i, j]` from the j-th smallest score of the row on, 0 before.
+
+    `spread` is the length R of the interval that holds N_i(t) − L·d_i for all t and all L in [0, 1]; `new` is the
+    d of a new row, at its largest.
+    """
+
+    scores: Floats
+    values: Floats
+    d: Floats
+    spread: float
+    new: float = 1.0
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return len(self.d)
+
+
+def steps(scores: Floats, weights: Floats, d: Floats, spread: float, new: float = 1.0) -> Steps:
+    """Step functions that jump by `weights` (n, K) at `scores` (n, K)."""
+    order = np.argsort(scores, axis=1, kind="stable")
+    values = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    return Steps(np.take_along_axis(scores, order, axis=1), values, d, spread, new)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The level certified at each threshold, non-decreasing; 0 before the first."""
+
+    steps: Steps
+    margin: Margin
+    delta: float
+    thresholds: Floats = field(init=False, repr=False)
+    levels: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        thresholds, levels, _ = _certified(self.steps, self.margin, self.delta)
+        if self.margin == "none":
+            levels = np.maximum.accumulate(levels)
+        else:
+            levels = np.minimum.accumulate(levels[::-1])[::-1]
+        object.__setattr__(self, "thresholds", thresholds)
+        object.__setattr__(self, "levels", np.clip(levels, 0.0, 1.0))
+
+    def threshold(self, level: Fraction) -> float:
+        """The smallest threshold at which the level is certified, +∞ where it is nowhere."""
+        first = int(np.searchsorted(self.levels, float(level), side="left"))
+        return float(self.thresholds[first]) if first < len(self.levels) else math.inf
+
+    def p_values(self, scores: Floats) -> Floats:
+        """One minus the level certified just below each score."""
+        before = np.searchsorted(self.thresholds, scores, side="left")
+        return 1 - np.append(0.0, self.levels)[before]
+
+    def standard_error(self, level: Fraction) -> float:
+        """The standard error of the coverage estimated at the threshold of a level."""
+        thresholds, levels, variance = _certified(self.steps, "none", self.delta)
+        at = min(int(np.searchsorted(thresholds, self.threshold(level), side="left")), len(levels) - 1)
+        return math.sqrt(float(variance[at]) / self.steps.n)
+
+
+def _certified(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floats, Floats]:
+    """Thresholds in order, the level certified at each, and the variance of a row's (N − L·d) / mean d there."""
+    n = steps.n
+    inner = np.diff(steps.values, axis=1, prepend=0.0)
+    squares = np.diff(steps.values**2, axis=1, prepend=0.0)
+    order = np.argsort(steps.scores, axis=None, kind="stable")
+    thresholds = steps.scores.ravel()[order]
+    last = np.append(thresholds[1:] != thresholds[:-1], True)
+    thresholds = thresholds[last]
+    total, square, cross = (
+        np.cumsum(jumps.ravel()[order])[last] for jumps in (inner, squares, inner * steps.d[:, None])
+    )
+    mean_d, free = float(steps.d.mean()), max(n - 1, 1)
+    v_nn = (square - total**2 / n) / free
+    v_nd = (cross - total * mean_d) / free
+    v_dd = float(np.square(steps.d - mean_d).sum()) / free
+    c, less = _factors(steps, margin, delta)
+    a = total / n - less
+    d = mean_d + (steps.new / n if margin == "none" else 0.0)
+    lead = d**2 - c**2 * v_dd
+    if lead <= 0 or mean_d <= 0:  # candidates say next to nothing: no level is certified
+        return thresholds, np.zeros(len(thresholds)), np.full(len(thresholds), math.inf)
+    half = a * d - c**2 * v_nd
+    root = np.sqrt(np.maximum(half**2 - lead * (a**2 - c**2 * v_nn), 0.0)) if c else 0.0
+    levels = (half - root) / lead if c else a / d
+    estimate = total / n / mean_d
+    variance = np.maximum(v_nn - 2 * estimate * v_nd + estimate**2 * v_dd, 0.0) / mean_d**2
+    return thresholds, levels, variance
+
+
+def _factors(steps: Steps, margin: Margin, delta: float) -> tuple[float, float]:
+    """What multiplies the standard deviation, and what is taken off besides."""
+    if margin == "none":
+        return 0.0, 0.0
+    if margin == "normal":
+        return float(ndtri(1 - delta)) / math.sqrt(steps.n), 0.0
+    log = math.log(2 / delta)
+    return math.sqrt(2 * log / steps.n), 7 * steps.spread * log / (3 * max(steps.n - 1, 1))
+
+
+@dataclass(frozen=True)
+class CurveRule:
+    """A calibrated curve, with the words of its claim.
+
+    `fewest` counts the rows that the rank rule would count (all of them, or the verified ones), `unit` names them.
+    """
+
+    name: str
+    evidence: Evidence
+    setting: Setting
+    curve: Curve
+    basis: str
+    premises: tuple[Premise, ...]
+    fewest: int
+    unit: str = "calibration examples"
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.evidence.n
+
+    def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float:  # noqa: ARG002 - unweighted
+        """The stored score up to which labels are in the set."""
+        return math.inf if rank(self.fewest, level) > self.fewest else self.curve.threshold(level)
+
+    def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
+        """One minus the level certified just below a label's score, and never below what so few rows can say."""
+        return np.maximum(self.curve.p_values(scores), 1 / (self.fewest + 1))
+
+    def claim(self, level: Fraction) -> Guarantee:
+        """The level, for large samples or with the margin's confidence."""
+        premises = (*self.premises, *margin_premise(self.curve, level))
+        claim = Claim("truth", float(level), self.basis, premises, margin_note(self.curve))
+        reason = self.shortage(level)
+        remarks = (f"Every label is in every set: {reason}.",) if reason else ()
+        return Guarantee(
+            self.name,
+            self.setting.score,
+            self.n,
+            float(level),
+            (claim,),
+            shared_premises(self.evidence, self.setting, SAME_WITH_CANDIDATES),
+            remarks=(*remarks, *self.remarks),
+        )
+
+    def shortage(self, level: Fraction) -> str:
+        """Why every label is in every set; empty where this is not so."""
+        if rank(self.fewest, level) > self.fewest:
+            needs = f"confidence {float(level):g} needs at least {instances_needed(level):,} {self.unit}"
+            return f"{needs}, and there are {self.fewest:,}"
+        if math.isinf(self.curve.threshold(level)):
+            return f"with margin {self.curve.margin!r} these rows certify no smaller set at {float(level):g}"
+        return ""
+
+
+def margin_premise(curve: Curve, level: Fraction) -> tuple[Premise, ...]:
+    """What a margin without a proof rests on: that the sample is large."""
+    if curve.margin == "finite":
+        return ()
+    detail = f"standard error of the coverage {curve.standard_error(level):.3f}"
+    return (Premise("the calibration sample is large", "not knowable here", detail),)
+
+
+def margin_note(curve: Curve) -> str:
+    """What the margin buys."""
+    if curve.margin == "none":
+        return "on average over calibration samples, approximately"
+    return f"in at least {1 - curve.delta:.0%} of calibration samples"
+
+
+def unweighted(evidence: Evidence, name: str) -> None:
+    """Refuses weights and groups, for which these curves are not defined."""
+    if evidence.shares is not None:
+        raise ValueError(f"strategy {name!r} is not defined for weighted or grouped rows; use 'max'.")

@@ -1,0 +1,93 @@
+"""`posterior`: candidates count by the model's probabilities, which must then be right.
+
+With weights w_y ∝ f_y(x) over the candidates, Σ_{y∈S} w_y·1{s(x, y) ≤ t} has mean P(s(x, y) ≤ t) if the truth is
+distributed over the candidates as the model says. `draws` samples labels from the weights instead (Monte Carlo
+conformal prediction: Stutz, Roy, Matejovicova, Strachan, Cemgil and Doucet, TMLR 2023).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from setwise._arrays import Floats
+from setwise.evidence import Evidence
+from setwise.guarantees import Claim, Premise
+from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
+from setwise.strategies.rules import DELTA, RankRule, Rule, Setting
+
+CALIBRATED = Premise(
+    "among the candidates the model's probabilities are right (a calibrated posterior)", "not knowable here"
+)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Candidates weighted by the model's probabilities: as good as these are, and no better.
+
+    Parameters
+    ----------
+    margin, delta
+        As for `Corrected`.
+    draws
+        None uses the weights themselves; a number draws so many labels a row from them.
+    """
+
+    margin: Margin = "none"
+    delta: float = DELTA
+    draws: int | None = None
+    name: ClassVar[str] = "posterior"
+
+    def __post_init__(self) -> None:
+        check_margin(self.margin, self.delta)
+        if self.draws is not None and (self.draws < 1 or self.margin != "none"):
+            raise ValueError("draws: at least one, and with margin='none'.")
+
+    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
+        """Every candidate's score and its share of the posterior."""
+        return ("every", "share")
+
+    def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
+        """The curve of posterior-weighted coverage, or ranks among drawn labels."""
+        unweighted(evidence, self.name)
+        if self.draws is not None:
+            scores = _drawn(evidence, self.draws, setting.seed)
+            return RankRule(self, evidence, setting, scores, evidence.n)
+        curve = Curve(posterior_steps(evidence), self.margin, self.delta)
+        basis = "posterior-weighted calibration"
+        return CurveRule(self.name, evidence, setting, curve, basis, (CALIBRATED,), fewest=evidence.n)
+
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:  # noqa: ARG002 - the same for all
+        """Of drawn labels: 1 − ε for one draw a row, 1 − 2ε for several."""
+        promised = level if self.draws == 1 else max(2 * level - 1, Fraction(0))
+        note = "" if self.draws == 1 else "1 − 2ε, and in practice near 1 − ε"
+        return (Claim("truth", float(promised), "Monte Carlo conformal prediction", (CALIBRATED,), note),)
+
+
+def posterior_steps(evidence: Evidence) -> Steps:
+    """Σ_{y∈S, s_iy ≤ t} w_iy a row."""
+    scores, weights = padded(evidence)
+    return steps(scores, weights, np.ones(evidence.n), spread=1.0)
+
+
+def padded(evidence: Evidence) -> tuple[Floats, Floats]:
+    """The candidates' scores and shares as (n, largest size) tables; what is missing weighs nothing, at the top."""
+    if evidence.every is None or evidence.share is None:
+        raise ValueError("this strategy needs evidence gathered with needs={'every', 'share'}.")
+    inside = np.arange(int(evidence.sizes.max())) < evidence.sizes[:, None]
+    scores = np.repeat(evidence.high[:, None], inside.shape[1], axis=1)
+    weights = np.zeros(inside.shape)
+    scores[inside], weights[inside] = evidence.every, evidence.share
+    return scores, weights
+
+
+def _drawn(evidence: Evidence, draws: int, seed: int) -> Floats:
+    """Scores of `draws` labels a row, drawn from the row's weights."""
+    scores, weights = padded(evidence)
+    edges = np.cumsum(weights, axis=1)[:, None, :]
+    u = np.random.default_rng(seed).random((evidence.n, draws, 1))
+    chosen = np.minimum((u >= edges).sum(axis=2), evidence.sizes[:, None] - 1)
+    return np.take_along_axis(scores, chosen, axis=1).ravel()

@@ -1,0 +1,97 @@
+"""`rectified`: many candidates, corrected by a few verified labels.
+
+With m_i(t) = Σ_{y∈S_i} w_iy·1{s_iy ≤ t} the posterior-weighted indicator of row i, ξ_i whether the row was verified
+and π_i the probability that it was to be,
+
+    N_i(t) = m_i(t) + (ξ_i/π_i)·(1{s(x_i, y_i) ≤ t} − m_i(t))
+
+has mean P(s(x, y) ≤ t), however candidates arise and whatever the posterior is worth: the better it is, the smaller
+the variance (prediction-powered inference: Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, Science 2023).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from setwise._arrays import Floats
+from setwise.evidence import Evidence
+from setwise.guarantees import Premise
+from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
+from setwise.strategies.paper import Max
+from setwise.strategies.posterior import padded
+from setwise.strategies.rules import DELTA, RANDOM_CHECKS, Rule, Setting
+
+KNOWN_CHANCES = Premise("rows were verified with the probabilities given", "declared by you")
+
+
+@dataclass(frozen=True)
+class Rectified:
+    """A few verified labels (``verified=``) make any contamination tractable.
+
+    Where at least half of the rows are verified these alone are used: split conformal prediction, which is exact.
+    That rule looks at numbers only, never at the resulting sets.
+
+    Parameters
+    ----------
+    margin, delta
+        As for `Corrected`.
+    """
+
+    margin: Margin = "none"
+    delta: float = DELTA
+    name: ClassVar[str] = "rectified"
+
+    def __post_init__(self) -> None:
+        check_margin(self.margin, self.delta)
+
+    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
+        """Every candidate's score and its share of the posterior."""
+        return ("every", "share")
+
+    def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
+        """The curve of rectified coverage, or split conformal prediction on the verified rows."""
+        unweighted(evidence, self.name)
+        m = int(evidence.verified.sum())
+        if m == 0:
+            raise ValueError(
+                "strategy 'rectified' needs verified labels: pass verified=…, None where nobody checked."
+            )
+        if 2 * m >= evidence.n and evidence.chance is None:
+            return _verified_alone(evidence, setting)
+        premise = RANDOM_CHECKS if evidence.chance is None else KNOWN_CHANCES
+        curve = Curve(rectified_steps(evidence), self.margin, self.delta)
+        basis = f"rectified with {m:,} verified labels"
+        return CurveRule(self.name, evidence, setting, curve, basis, (premise,), m, "verified labels")
+
+
+def rectified_steps(evidence: Evidence) -> Steps:
+    """The step functions N_i, with d_i = 1."""
+    scores, weights = padded(evidence)
+    inverse = _inverse_chance(evidence)
+    truth = np.where(evidence.verified, evidence.truth, evidence.low)  # type: ignore[arg-type]
+    return steps(
+        np.column_stack([scores, truth]),
+        np.column_stack([weights * (1 - inverse)[:, None], inverse]),
+        np.ones(evidence.n),
+        spread=float(max(inverse.max(), 1.0)),
+    )
+
+
+def _inverse_chance(evidence: Evidence) -> Floats:
+    """ξ_i/π_i, scaled to the mean one (the number of verified rows is then no source of noise)."""
+    inverse: Floats = evidence.verified / (1.0 if evidence.chance is None else evidence.chance)
+    inverse *= evidence.n / inverse.sum()
+    return inverse
+
+
+def _verified_alone(evidence: Evidence, setting: Setting) -> Rule:
+    """Split conformal prediction on the verified rows, whose truth is their one candidate."""
+    rows = evidence.rows(np.flatnonzero(evidence.verified))
+    assert rows.truth is not None  # noqa: S101 - these rows are verified
+    plain = Evidence(rows.truth, rows.truth, np.ones(rows.n, dtype=np.intp))
+    rule = Max().calibrate(plain, replace(setting, miss_rate=type(setting.miss_rate)(0), single=True))
+    remark = f"At least half of the rows are verified, so these {rows.n:,} alone are used."
+    return replace(rule, remarks=(remark,))
