@@ -17,7 +17,7 @@ from setwise.calibration_file import read_parts, write_parts
 from setwise.candidates import as_candidates, read_sets
 from setwise.evidence import Evidence, gather
 from setwise.guarantees import Guarantee
-from setwise.inclusion import estimate_inclusion
+from setwise.inclusion import check_separable, estimate_inclusion
 from setwise.inputs import as_assumption, categories, chances, codes_of, present_rows, verified_codes, weights
 from setwise.labels import LabelSets
 from setwise.noise import draw_seed, uniforms
@@ -149,9 +149,12 @@ def conformalize(
         seed=seed,
     )
     needs = the_strategy.needs(setting)
-    if "table" in needs and declared.kind == "class" and declared.matrix is None:
-        found = estimate_inclusion(matrix, sets, miss_rate=float(rate))
-        setting = replace(setting, assume=replace(declared, matrix=frozen(found)))
+    if "table" in needs and declared.kind == "class":
+        if declared.matrix is None:
+            found = estimate_inclusion(matrix, sets, miss_rate=float(rate))
+            declared = replace(declared, matrix=frozen(found))
+            setting = replace(setting, assume=declared)
+        check_separable(declared.matrix, sets.classes.tolist())
     evidence = gather(the_score, matrix, sets, u=u, needs=needs, verified=checked)
     if "every" in needs and the_score.name == "lac" and the_score.domain == "simplex":
         setting = replace(setting, largest_sum=float(matrix.sum(axis=1, dtype=np.float64).max()))

@@ -104,7 +104,8 @@ class Guarantee:
                 lines.append(f"Void: {claim.source}, because this is not so: {_join(claim.refuted)}.")
             elif claim.conditions and claim.probability is not None:
                 lines.append(f"If {_join(claim.conditions)}: {claim}.")
-        rests = dict.fromkeys([*self.premises, *(p for claim in promised for p in claim.premises)])
+        known = [p for claim in self.claims if not claim.refuted for p in claim.premises if p not in claim.conditions]
+        rests = dict.fromkeys([*self.premises, *known])
         if rests:
             lines.append(f"Rests on: {_join(rests)}.")
         lines += [line for line in (self.given_calibration, *self.remarks) if line]

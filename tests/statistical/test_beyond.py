@@ -1,0 +1,168 @@
+"""Beyond the paper: every promise holds over repeated samples, and is broken when its correction is taken away."""
+
+import numpy as np
+import pytest
+
+from setwise import conformalize
+from setwise.data import ClassConditional, Random, contaminate
+from setwise.strategies import Classwise, Corrected, classwise, corrected, curves
+from setwise.strategies import rectified as rectified_room
+from tests.statistical.sampling import LEVEL, at_least, count, draw, one_hot, predicted
+
+K = 5
+DRAWS = 150
+MATRIX = np.random.default_rng(5).uniform(0.05, 0.45, (K, K))
+np.fill_diagonal(MATRIX, 1)
+
+
+def sample(rng, n, sharpness=2.0):
+    p, y = draw(rng, n - 1, K, sharpness)
+    return p, y
+
+
+def true_coverage():
+    """P(s(x, y) ≤ t) as a function of t, from a sample so large that its error does not matter."""
+    p, y = sample(np.random.default_rng(99), 400_000)
+    own = np.sort(-p[np.arange(len(y)), y])
+    return lambda t: np.searchsorted(own, t, side="right") / len(own)
+
+
+COVERAGE = true_coverage()
+
+
+def coverages(strategy, n, generator, draws=DRAWS, **options):
+    """The true coverage of each of many calibrations."""
+    rng = np.random.default_rng(11)
+    found = []
+    for _ in range(draws):
+        p, y = sample(rng, n)
+        candidates = contaminate(y, generator, n_classes=K, random_state=rng)
+        calibration = conformalize(p, candidates, strategy, **options)
+        found.append(COVERAGE(calibration.threshold(LEVEL) - 1))
+    return np.array(found)
+
+
+def assert_mean(found, level=LEVEL):
+    error = found.std(ddof=1) / np.sqrt(len(found))
+    assert abs(found.mean() - level) < 4 * error + 0.001
+
+
+CASES = {
+    "few false labels": (Random(p=0.1), "uniform"),
+    "many false labels": (Random(p=0.6), "uniform"),
+    "a known matrix": (ClassConditional(MATRIX), MATRIX),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_corrected_covers_on_average_and_not_without_the_mean_zero_property(case, monkeypatch):
+    generator, assume = CASES[case]
+    strategy = Corrected(if_refuted="continue")
+    assert_mean(coverages(strategy, 1000, generator, assume=assume))
+    honest = corrected.label_weights
+
+    def biased(evidence, setting):  # the control variate is no longer centred
+        weights, d, spread, new = honest(evidence, setting)
+        return weights + 0.05 * (evidence.sizes[:, None] > 1), d, spread, new
+
+    monkeypatch.setattr(corrected, "label_weights", biased)
+    with pytest.raises(AssertionError):
+        assert_mean(coverages(strategy, 1000, generator, assume=assume))
+
+
+@pytest.mark.parametrize("case", ["few false labels", "a known matrix"])
+def test_the_finite_margin_holds_in_95_of_100_samples_and_not_without_it(case, monkeypatch):
+    generator, assume = CASES[case]
+    strategy = Corrected(margin="finite", if_refuted="continue")
+    found = coverages(strategy, 4000, generator, draws=100, assume=assume)
+    assert at_least(int((found >= LEVEL).sum()), 0.95, 100)
+    assert np.isfinite(found).all()
+    monkeypatch.setattr(curves, "_factors", lambda *_: (0.0, 0.0))
+    found = coverages(strategy, 4000, generator, draws=100, assume=assume)
+    assert not at_least(int((found >= LEVEL).sum()), 0.95, 100)
+
+
+def test_the_normal_margin_holds_in_about_as_many_samples_as_it_says(monkeypatch):
+    strategy = Corrected(margin="normal", delta=0.1, if_refuted="continue")
+    options = {"n": 1500, "generator": Random(p=0.2), "assume": "uniform"}
+    assert at_least(int((coverages(strategy, **options) >= LEVEL).sum()), 0.88, DRAWS)
+    monkeypatch.setattr(curves, "_factors", lambda *_: (0.0, 0.0))
+    assert not at_least(int((coverages(strategy, **options) >= LEVEL).sum()), 0.88, DRAWS)
+
+
+def test_the_spread_of_coverage_is_what_the_variance_formula_says():
+    """Var H ≈ G(1 − G) + p/(1 − p)·E[false labels below t], which the control variate may only improve."""
+    n, generator = 500, Random(p=0.6)
+    found = coverages(Corrected(if_refuted="continue"), n, generator, assume="uniform")
+    p, y = sample(np.random.default_rng(3), 50_000)
+    candidates = contaminate(y, generator, n_classes=K, random_state=0)
+    share = (candidates.sizes.mean() - 1) / (K - 1)
+    t = np.quantile(-p[np.arange(len(y)), y], LEVEL)
+    false_below = ((-p <= t) & ~one_hot(y, K)).sum(axis=1).mean()
+    predicted_sd = np.sqrt((LEVEL * (1 - LEVEL) + share / (1 - share) * false_below) / n)
+    assert found.std() < 1.1 * predicted_sd
+
+
+def rectified_coverages(n, m, draws=DRAWS):
+    """Of `rectified` and of the verified rows alone; candidates are the truth and whatever looks likely."""
+    rng = np.random.default_rng(17)
+    rectified, alone = [], []
+    for _ in range(draws):
+        p, y = sample(rng, n)
+        verified = np.full(n, None, object)
+        verified[:m] = y[:m]
+        mask = one_hot(y, K) | (p > 0.2) & (rng.random(p.shape) < 0.5)
+        rectified.append(COVERAGE(conformalize(p, mask, "rectified", verified=verified).threshold(LEVEL) - 1))
+        alone.append(COVERAGE(conformalize(p[:m], y[:m], "max").threshold(LEVEL) - 1))
+    return np.array(rectified), np.array(alone)
+
+
+def test_rectified_covers_on_average_and_spreads_less_than_the_verified_rows_alone(monkeypatch):
+    rectified, alone = rectified_coverages(1000, 60)
+    assert_mean(rectified)
+    assert rectified.std() < alone.std()
+    monkeypatch.setattr(rectified_room, "_inverse_chance", lambda evidence: 1e-9 * evidence.verified)
+    monkeypatch.setattr(rectified_room, "_leans", lambda evidence, *_: (1.0, np.ones(evidence.n)))
+    with pytest.raises(AssertionError):  # where the verified rows say nothing, the posterior alone speaks
+        assert_mean(rectified_coverages(1000, 60)[0])
+
+
+def test_classwise_holds_in_each_class_in_95_of_100_samples_and_not_without_the_bounds(monkeypatch):
+    """Two candidates hide the strangest rows of every class: the law that makes the bound work hardest."""
+
+    def hits(seed=0):
+        rng = np.random.default_rng(seed)
+        good = 0
+        for _ in range(100):
+            p, y = sample(rng, 3000)
+            mask = one_hot(y, K)
+            made = conformalize(p, mask, Classwise(delta=0.05))
+            limit = made.threshold(0.8)[0] - 1
+            q, z = sample(rng, 20_000)
+            good += (-q[z == 0, 0] <= limit).mean() >= 0.8 - 0.002
+        return good
+
+    assert at_least(hits(), 0.95, 100)
+    monkeypatch.setattr(classwise, "_upper", lambda counts, n, _: counts / n)
+    monkeypatch.setattr(classwise, "betaincinv", lambda a, b, _: a / (a + b - 1))
+    assert not at_least(hits(), 0.95, 100)
+
+
+def test_where_annotators_share_the_models_confusions_auto_with_nothing_declared_covers():
+    """The wrong top label is always a candidate, the rest uniform: `corrected` fails here, `auto` does not."""
+
+    def rows(rng, n):
+        p, y = sample(rng, n, 1.2)
+        top = p.argmax(axis=1)
+        mask = one_hot(y, K) | (rng.random(p.shape) < 0.5) | one_hot(top, K)
+        return p, y, mask
+
+    def trial(rng):
+        p, y, mask = rows(rng, 40)
+        return predicted(p, mask, "auto")[y[-1]]
+
+    assert at_least(count(trial, 1000), LEVEL, 1000)
+    rng = np.random.default_rng(0)
+    p, y, mask = rows(rng, 20_000)
+    blind = conformalize(p, mask, Corrected(if_refuted="continue"), assume="uniform")
+    assert blind.predict_set(p, LEVEL).contains(y).mean() < 0.85

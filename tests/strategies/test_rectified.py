@@ -1,0 +1,178 @@
+"""`rectified`, `posterior` and `auto`: what verified rows and posteriors are good for, and who is chosen when."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from setwise import Calibration, LabelSets, conformalize
+from setwise.evidence import gather
+from setwise.scores import LAC
+from setwise.strategies import Posterior, Rectified
+from setwise.strategies.posterior import posterior_steps
+from setwise.strategies.rectified import rectified_steps
+from setwise.vocabulary import MISSING
+from tests.conftest import candidates_from, labels_from, simplex
+
+K = 5
+
+
+def rows(rng, n=800):
+    """Candidates as no assumption has them: what looks plausible, and sometimes the least plausible."""
+    p = simplex(rng, n, K)
+    y = labels_from(rng, p)
+    mask = candidates_from(rng, y, K, 0.1) | (p > 0.15)
+    return p, y, mask
+
+
+def some(rng, y, m):
+    """The truth of m rows drawn at random, None elsewhere."""
+    checked = np.full(len(y), None, object)
+    chosen = rng.choice(len(y), m, replace=False)
+    checked[chosen] = y[chosen]
+    return checked
+
+
+def curve_at(steps, t):
+    jumps = np.diff(steps.values, axis=1, prepend=0)
+    return np.where(steps.scores <= t, jumps, 0).sum(axis=1)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.4, 1.0])
+def test_the_rectified_mean_is_that_of_partial_rows_plus_the_error_on_verified_ones(slope, rng, monkeypatch):
+    monkeypatch.setattr("setwise.strategies.rectified._regression", lambda *_: slope)
+    p, y, mask = rows(rng, 60)
+    codes = np.full(60, MISSING)
+    codes[:12] = y[:12]
+    evidence = gather(LAC(), p, LabelSets.from_mask(mask), needs={"every", "share"}, verified=codes)
+    made = rectified_steps(evidence)
+    inside = np.where(mask, p, 0)
+    weights = inside / inside.sum(axis=1, keepdims=True)
+    for t in (-0.9, -0.5, -0.2, 0.0):
+        m = slope * (weights * (-p <= t)).sum(axis=1)
+        truth = -p[np.arange(60), y] <= t
+        assert np.isclose(curve_at(made, t).mean(), m.mean() + (truth[:12] - m[:12]).mean())
+
+
+def test_known_chances_of_being_verified_weigh_the_rows(rng):
+    p, y, mask = rows(rng, 8000)
+    p = p**4 / (p**4).sum(axis=1, keepdims=True)  # over-confident, so that much is to be repaired
+    chance = np.where(p.max(axis=1) > 0.99, 0.02, 0.4)  # the hard rows are checked more often
+    verified = np.where(rng.random(8000) < chance, y, None)
+    told = conformalize(p, mask, "rectified", verified=verified, verified_probability=chance)
+    untold = conformalize(p, mask, "rectified", verified=verified)
+    own = 1 - p[np.arange(8000), y]
+    assert abs((own <= told.threshold(0.9)).mean() - 0.9) < 0.02
+    assert (own <= untold.threshold(0.9)).mean() < 0.885
+    assert "with the probabilities given" in str(told.guarantee())
+
+
+@pytest.mark.parametrize("verified_probability", [np.zeros(60), np.full(60, 2.0), np.ones(3)])
+def test_chances_are_probabilities_one_a_row(verified_probability, rng):
+    p, y, mask = rows(rng, 60)
+    with pytest.raises(ValueError, match="verified_probability"):
+        conformalize(p, mask, "rectified", verified=y, verified_probability=verified_probability)
+
+
+def test_where_half_of_the_rows_are_verified_these_alone_count(rng):
+    p, y, mask = rows(rng, 200)
+    verified = some(rng, y, 120)
+    made = conformalize(p, mask, "rectified", verified=verified)
+    alone = np.array([v is not None for v in verified])
+    plain = conformalize(p[alone], y[alone], "max")
+    assert made.threshold(0.9) == plain.threshold(0.9)
+    assert np.array_equal(made.predict_p(p), plain.predict_p(p))
+    assert made.guarantee().promised == 0.9
+    assert "these 120 alone" in str(made.guarantee())
+
+
+def test_too_few_verified_labels_give_every_label_and_say_how_many_are_needed(rng):
+    p, y, mask = rows(rng, 200)
+    made = conformalize(p, mask, "rectified", verified=some(rng, y, 8))
+    with pytest.warns(UserWarning, match="needs at least 9 verified labels, and there are 8"):
+        assert made.predict_set(p, 0.9).to_mask().all()
+    assert (made.predict_p(p) >= 1 / 9).all()
+    with pytest.raises(ValueError, match="needs verified labels"):
+        conformalize(p, mask, "rectified")
+
+
+def test_a_right_posterior_is_enough_and_a_wrong_one_is_repaired_by_verified_rows(rng):
+    p = simplex(rng, 20_000, K)
+    y = labels_from(rng, p)
+    mask = candidates_from(rng, y, K, 0.3)
+    oracle = conformalize(p, y, "max").threshold(0.9)
+    assert abs(conformalize(p, mask, "posterior").threshold(0.9) - oracle) < 0.01
+    sharp = p**3 / (p**3).sum(axis=1, keepdims=True)  # over-confident
+    oracle = conformalize(sharp, y, "max").threshold(0.9)
+    trusting = conformalize(sharp, mask, "posterior").threshold(0.9)
+    repaired = conformalize(sharp, mask, "rectified", verified=some(rng, y, 2000)).threshold(0.9)
+    assert abs(repaired - oracle) < abs(trusting - oracle)
+
+
+def test_posterior_draws_are_ranks_of_drawn_candidates(rng):
+    p, _, mask = rows(rng, 400)
+    once = conformalize(p, mask, Posterior(draws=1), random_state=3)
+    assert set(once.rank_rule.scores.tolist()) <= set((-p[mask]).tolist())
+    assert len(once.rank_rule.scores) == 400
+    many = conformalize(p, mask, Posterior(draws=200), random_state=3)
+    assert abs(many.threshold(0.9) - conformalize(p, mask, "posterior").threshold(0.9)) < 0.02
+    assert "calibrated posterior" in str(once.guarantee())
+    assert once.guarantee().promised is None
+    (claim,) = many.guarantee(0.9).claims
+    assert np.isclose(claim.probability, 0.8)
+    with pytest.raises(ValueError, match="draws"):
+        Posterior(draws=0)
+
+
+def test_posterior_weights_of_a_row_sum_to_one_even_where_the_model_gives_the_candidates_nothing():
+    p = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
+    mask = np.array([[0, 1, 1], [1, 1, 0]], bool)
+    evidence = gather(LAC(), p, LabelSets.from_mask(mask), needs={"every", "share"})
+    assert np.allclose(evidence.share, [0.5, 0.5, 0.4, 0.6])
+    assert np.allclose(posterior_steps(evidence).values[:, -1], 1)
+
+
+def test_auto_takes_verified_rows_first_then_what_is_declared_then_max(rng):
+    p = simplex(rng, 600, K)
+    y = labels_from(rng, p)
+    mask = candidates_from(rng, y, K, 0.3)
+    named = {
+        "rectified": {"verified": some(rng, y, 40), "assume": "uniform"},
+        "corrected": {"verified": some(rng, y, 5), "assume": "uniform"},
+        "max": {"verified": some(rng, y, 5)},
+    }
+    for name, told in named.items():
+        made = conformalize(p, mask, **told)
+        assert made.guarantee().strategy == name
+        assert made.threshold(0.9) == conformalize(p, mask, name, **told).threshold(0.9)
+    assert "auto because 40 rows are verified" in str(conformalize(p, mask, **named["rectified"]).guarantee())
+    assert conformalize(p, mask, sample_weight=np.ones(600), **named["rectified"]).guarantee().strategy == "max"
+
+
+def test_auto_falls_back_to_max_and_says_why_where_the_data_refute_the_declaration(rng):
+    p, _, mask = rows(rng, 2000)
+    made = conformalize(p, mask, assume="uniform")
+    assert made.threshold(0.9) == conformalize(p, mask, "max").threshold(0.9)
+    text = str(made.guarantee())
+    assert "auto because" in text
+    assert "refuted" in text
+
+
+def test_saved_calibrations_answer_alike(rng, tmp_path):
+    p, y, mask = rows(rng, 300)
+    chance = rng.uniform(0.2, 0.9, 300)
+    verified = np.where(rng.random(300) < chance, y, None)
+    for strategy in (Rectified(margin="normal"), Posterior(), Posterior(draws=2)):
+        made = conformalize(p, mask, strategy, verified=verified, verified_probability=chance, random_state=5)
+        made.save(tmp_path / "cal")
+        read = Calibration.load(tmp_path / "cal")
+        assert read.threshold(0.8) == made.threshold(0.8)
+        assert str(read.guarantee(0.8)) == str(made.guarantee(0.8))
+
+
+def test_margins_only_make_sets_larger(rng):
+    p, y, mask = rows(rng, 1000)
+    verified = some(rng, y, 200)
+    thresholds = [conformalize(p, mask, Rectified(m), verified=verified).threshold(0.8) for m in ("none", "normal")]
+    assert thresholds[0] <= thresholds[1]
+    assert conformalize(p, mask, Rectified("finite"), verified=verified).rules[0].threshold(Fraction(4, 5)) >= -1
