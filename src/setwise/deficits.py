@@ -1,34 +1,35 @@
 """Where labels are candidates more rarely than declared contamination allows: the tests behind `diagnose`.
 
-Where wrong labels enter with a probability that does not depend on x, u = z M⁻¹ (z the row of the mask) estimates
-1{y = l} without bias given x, so its mean over rows and labels chosen by x alone is never negative. Under uniform
-inclusion this says: a label chosen by x is a candidate no more rarely than (|S| − 1 + η)/(K − 1), whose mean is p. Both
-sides come from the same row, so the error of the estimated p is part of the statistic.
+Where wrong labels enter with a probability that does not depend on x, u = z M⁻¹ (z a row of the mask) estimates
+1{y = l} without bias given x, so its mean over rows and labels chosen by x alone is never negative. Under
+uniform inclusion: a label chosen by x is a candidate no more rarely than (|S| − 1 + η)/(K − 1), whose mean is p.
+Both sides come from the same row, so the error of the estimated p is part of the statistic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, stdtr
 
-from setwise._arrays import Bools, Floats, Ints, blocks
+from setwise._arrays import Bools, Floats, Ints, blocks, frozen
 from setwise.inputs import Assumption
 
 _POOLED = 12  # more ranks than this are tested in blocks
-_BINS = 4  # of confidence
+_BINS = 4  # of confidence, the first the most confident
 _FEWEST = 20  # rows of a category that is looked at on its own
 _WIDE = 200.0  # standard deviation of a count from which the normal law stands for the exact one
+_SILENT = 0.25  # a p-value that is one after adjustment in every family, and need not be looked at twice
 _RESOLUTION = 1e-12  # below this a Fourier inversion in double precision cannot tell p-values from zero
 
 
 @dataclass(frozen=True)
 class Deficit:
-    """One test: what was looked at, what was seen and expected there, and the p-value of "no less than expected"."""
+    """One test: what was looked at, what was seen and expected there, and how rarely that happens by chance."""
 
     family: str
     where: str
@@ -58,9 +59,13 @@ class RankedRows:
         self.W = None if self.M is None else np.linalg.inv(self.M)
         self.values = mask if self.W is None else mask @ self.W
         self.total = self.values.sum(axis=1)
-        self.floor = (self.total - 1 + (miss_rate if self.M is None else 0)) / (self.K - 1)
+        # What one label takes of a row's surplus: mean zero given x for any number; this one makes a uniform M
+        # agree with "uniform" up to the factor 1/(1 − p).
+        wrong = 0.0 if self.M is None else (self.M.sum() - np.trace(self.M)) / (self.K * (self.K - 1))
+        self.share = 1 / ((self.K - 1) * (1 - wrong))
+        self.floor = (self.total - 1 + (miss_rate if self.M is None else 0)) * self.share
         self.support = self.values.sum(axis=0).clip(min=1) if declared.estimated else None
-        self.others = mask.sum(axis=1) - 1  # wrong candidates, if the truth is one
+        self.others = (mask.sum(axis=1) - 1).clip(min=0)  # wrong candidates, if the truth is one
         self.order = np.empty(mask.shape, dtype=np.int32)
         self.best = np.empty(self.n)
         for block in blocks(scores):
@@ -96,21 +101,21 @@ class RankedRows:
     def by_size(self) -> list[Deficit]:
         """The mean of |S| (in general of Σ u), which is the same in every category."""
         found = []
+        whole, squares = self.total.sum(), ((self.total - self.total.mean()) ** 2).sum()
         for name, rows in self._categories:
-            rest = np.setdiff1d(np.arange(self.n), rows, assume_unique=True)
-            if len(rest) < _FEWEST:
+            here, m, others = self.total[rows], len(rows), self.n - len(rows)
+            if others < _FEWEST:
                 continue
-            parts = self.total[rows], self.total[rest]
-            spread = sum(part.var(ddof=1) / len(part) for part in parts)
-            if self.support is not None:
-                held = self.mask[rows].mean(axis=0) - self.mask[rest].mean(axis=0)
-                spread += self._error(np.outer(np.ones(self.K), held))
-            gap = parts[0].mean() - parts[1].mean()
-            p_value = _two_sided(gap, spread, min(map(len, parts)) - 1)
-            found.append(Deficit("size", name, len(rows), *(float(part.mean()) for part in parts), p_value))
+            seen, expected = float(here.mean()), float((whole - here.sum()) / others)
+            between = (seen - expected) ** 2 * m * others / self.n
+            within = ((here - seen) ** 2).sum()
+            apart = within / (m - 1) / m + (squares - between - within) / (others - 1) / others  # Welch
+            alike = squares / (self.n - 1) * (1 / m + 1 / others)  # steadier where sizes hardly vary
+            p_value = _two_sided(seen - expected, max(apart, alike) + self._size_error(rows), min(m, others) - 1)
+            found.append(Deficit("size", name, m, seen, expected, p_value))
         if self.M is not None and self.support is None:
-            gap, spread = self.total.mean() - 1, self.total.var(ddof=1) / self.n
-            found.append(Deficit("size", "all rows", self.n, gap + 1, 1.0, _two_sided(gap, spread, self.n - 1)))
+            seen, spread = float(self.total.mean()), float(self.total.var(ddof=1)) / self.n
+            found.append(Deficit("size", "all rows", self.n, seen, 1.0, _two_sided(seen - 1, spread, self.n - 1)))
         return found
 
     # ---------------------------------------------------------------- a picture, and what could be seen
@@ -130,14 +135,14 @@ class RankedRows:
     def detectable(self, level: float, power: float) -> float:
         """The smallest excess inclusion of the top label that one of the rank tests would show so often.
 
-        An excess e enlarges the floor of every other label; it shows where that exceeds the share of truths that
-        lies there anyway, by a margin of both errors.
+        An excess e raises the floor of every other label; it shows where that outweighs the excess observed there
+        (truths at low ranks, less what already hides behind them) by a margin of both errors.
         """
         quantiles = ndtri(1 - level) + ndtri(power)
         found = []
         for low, high in self._tails or [(self.K - 1, self.K)]:
             labels = self.order[:, low:high]
-            drop = labels.shape[1] / (self.K - 1)
+            drop = labels.shape[1] * self.share
             if self.W is not None:
                 top = self.W[self.order[:, 0]]
                 drop = float((drop * top.sum(axis=1) - np.take_along_axis(top, labels, axis=1).sum(axis=1)).mean())
@@ -157,13 +162,15 @@ class RankedRows:
             p_value = below_zero(T, self._error_of(labels, rows))
             return Deficit(family, where, len(rows), float(T.mean()), 0.0, p_value)
         expected = float(self.floor[rows].mean())
-        count = int(np.take_along_axis(self.mask[rows], labels, axis=1).sum())
-        p_value = max(below_zero(T), few_included(count, np.bincount(self.others[rows]), size, self.K - 1))
+        count = int(self.mask[rows[:, None], labels].sum())
+        p_value = below_zero(T)
+        if p_value < _SILENT:
+            p_value = max(p_value, few_included(count, np.bincount(self.others[rows]), size, self.K - 1))
         return Deficit(family, where, len(rows), float(T.mean() / size + expected), expected, p_value)
 
     def _excess(self, labels: Ints, rows: Ints) -> Floats:
         """By how much these labels of each row exceed what they must reach: mean zero or more given x."""
-        seen = np.take_along_axis(self.values[rows], labels, axis=1).sum(axis=1)
+        seen = self.values[rows[:, None], labels].sum(axis=1)
         excess: Floats = seen - labels.shape[1] * self.floor[rows]
         return excess
 
@@ -171,10 +178,18 @@ class RankedRows:
         """What the error of an estimated M adds to the variance of the mean excess."""
         if self.support is None:
             return 0.0
-        share = labels.shape[1] / (self.K - 1)
+        share = labels.shape[1] * self.share
         weight = np.full((len(rows), self.K), -share)
         np.put_along_axis(weight, labels, 1 - share, axis=1)
         return self._error(weight.T @ self.mask[rows] / len(rows))
+
+    def _size_error(self, rows: Ints) -> float:
+        """The same for the mean of Σ u in these rows less that in the others."""
+        if self.support is None:
+            return 0.0
+        inside, whole = self.mask[rows].mean(axis=0), self.mask.mean(axis=0)
+        held = (inside - whole) * self.n / (self.n - len(rows))
+        return self._error(np.outer(np.ones(self.K), held))
 
     def _error(self, A: Floats) -> float:
         """The variance of tr(M⁻¹ A) by the delta method: each entry of M as a share of its class's rows."""
@@ -195,7 +210,7 @@ class RankedRows:
         """Predicted classes and bins of confidence that have enough rows."""
         edges = np.quantile(self.best, np.arange(1, _BINS) / _BINS)
         bins = np.searchsorted(edges, self.best, side="left")
-        names = [f"confidence bin {b + 1} of {_BINS}" for b in range(_BINS)]
+        names = [f"quarter {b + 1} of rows by confidence" for b in range(_BINS)]
         predicted = [f"predicted class {name!r}" for name in self.classes]
         found = [*_members(bins, names), *_members(self.order[:, 0], predicted)]
         return [(name, rows) for name, rows in found if len(rows) >= _FEWEST]
@@ -221,33 +236,45 @@ def below_zero(T: Floats, error: float = 0.0) -> float:
 def few_included(count: int, rows: Ints, size: int, others: int) -> float:
     """P(X ≤ count) for X a sum of independent hypergeometric counts: `size` labels of each row are looked at.
 
-    `rows[w]` rows have w of their `others` wrong labels in S; a set of labels that holds the truth has more. Exact
+    `rows[w]` rows have w of their `others` wrong labels in S; labels among which the truth is have more. Exact
     by Fourier inversion, normal where the deviation is large; never below what the inversion can resolve.
+
+    >>> round(few_included(0, np.array([0, 3]), size=1, others=2), 9)  # three rows, each misses it half the time
+    0.125
     """
-    wrong = np.flatnonzero(rows)
-    rate = wrong / others
-    mean = float((rows[wrong] * rate).sum() * size)
-    variance = float((rows[wrong] * rate * (1 - rate)).sum() * size * (others - size) / max(others - 1, 1))
+    rate = np.arange(len(rows)) / others
+    mean = float((rows * rate).sum() * size)
+    variance = float((rows * rate * (1 - rate)).sum() * size * (others - size) / max(others - 1, 1))
     deviation = np.sqrt(variance)
     if deviation > _WIDE:
         return max(float(ndtr((count + 0.5 - mean) / deviation)), _RESOLUTION)
     # A window around the mean: what lies outside is beyond the resolution.
     window = max(int(24 * deviation) + 40, size + 1)
     start = max(int(mean) - window // 2, 0)
-    transform = np.ones(window, dtype=np.complex128)
-    for w in wrong.tolist():
-        transform *= np.fft.fft(_hypergeometric(w, size, others), window) ** int(rows[w])
-    law = np.roll(np.fft.ifft(transform).real, -(start % window))
-    return float(np.clip(law[: max(count - start + 1, 0)].sum(), _RESOLUTION, 1.0))
+    if count >= start + window:
+        return 1.0
+    law = _law(tuple(rows.tolist()), size, others, window)
+    return float(np.clip(np.roll(law, -(start % window))[: max(count - start + 1, 0)].sum(), _RESOLUTION, 1.0))
 
 
+@lru_cache(maxsize=256)
+def _law(rows: tuple[int, ...], size: int, others: int, window: int) -> Floats:
+    """The probabilities of a sum of hypergeometric counts, wrapped around the window; many tests share one."""
+    transform = np.ones(window // 2 + 1, dtype=np.complex128)
+    for wrong, times in enumerate(rows):
+        if times:
+            transform *= np.fft.rfft(_hypergeometric(wrong, size, others), window) ** times
+    return frozen(np.fft.irfft(transform, window))
+
+
+@lru_cache(maxsize=4096)
 def _hypergeometric(inside: int, drawn: int, total: int) -> Floats:
     """P(j of the drawn ones are inside), j = 0..drawn."""
     j = np.arange(drawn + 1)
     j = j[(j <= inside) & (drawn - j <= total - inside)]
     law = np.zeros(drawn + 1)
     law[j] = np.exp(_choose(inside, j) + _choose(total - inside, drawn - j) - _choose(total, drawn))
-    return law
+    return frozen(law)
 
 
 def _choose(n: int, k: Any) -> Any:

@@ -130,9 +130,9 @@ def check_separable(M: Floats, classes: Any = None) -> None:
     groups = _groups(matrix, np.flatnonzero(involved).tolist())
     named = ", ".join("{" + ", ".join(names[k] for k in group) + "}" for group in groups)
     raise ValueError(
-        f"assume: candidate sets cannot tell these classes apart: {named} (they come together; smallest singular "
-        f"value of the inclusion matrix {smallest:.2g}, at least {_SEPARABLE} is needed). Merge them into one class "
-        "each, or use a strategy that needs no correction, such as 'max'."
+        f"assume: candidate sets cannot tell these classes apart: {named} (they come together; smallest "
+        f"singular value of the inclusion matrix {smallest:.2g}, at least {_SEPARABLE} is needed). Merge them into "
+        "one class each, or use a strategy that needs no correction, such as 'max'."
     )
 
 
