@@ -9,6 +9,7 @@ from typing import Any
 _HOMES = {
     "classifier": ["PartialLabelClassifier"],
     "cleaning": ["ConformalCleaning", "Purification"],
+    "covering": ["CoveringClassifier"],
     "em": ["EMClassifier"],
     "knn": ["PartialLabelKNN"],
     "losses": [
@@ -17,6 +18,7 @@ _HOMES = {
         "CCLoss",
         "CandidateLoss",
         "GCELoss",
+        "InclusionLoss",
         "LWSLoss",
         "MeritLoss",
         "NaiveLoss",

@@ -38,7 +38,7 @@ class PartialLabelClassifier(CandidateClassifier):
     scale
         ``"standard"``, ``"rows"`` (unit length), None, a pair (shift, spread), or ``"auto"``: chosen as
         above, with a fixed pair for bytes in place of ``"standard"``.
-    hidden_sizes, batch_norm
+    hidden_sizes, batch_norm, dropout
         Of the ``"mlp"``. ``"auto"`` uses the first size alone where rows are few.
     epochs, batch_size, optimizer, learning_rate, weight_decay
         None takes what suits the network. Optimizers: ``"sgd"`` (momentum 0.9), ``"adam"``, ``"adamw"``.
@@ -121,6 +121,7 @@ class PartialLabelClassifier(CandidateClassifier):
         validation_fraction: float = 0.1,
         temperature: bool = False,
         batch_norm: bool = True,
+        dropout: float = 0.0,
         cosine: bool = True,
         shuffle: bool = True,
         precision: str = "auto",
@@ -148,6 +149,7 @@ class PartialLabelClassifier(CandidateClassifier):
         self.validation_fraction = validation_fraction
         self.temperature = temperature
         self.batch_norm = batch_norm
+        self.dropout = dropout
         self.cosine = cosine
         self.shuffle = shuffle
         self.precision = precision
@@ -244,6 +246,8 @@ class PartialLabelClassifier(CandidateClassifier):
             least = 0 if name == "weight_decay" else 1e-300
             if values[name] is not None and not float(values[name]) >= least:
                 raise ValueError(f"{name}: {values[name]} is {'negative' if least == 0 else 'not positive'}.")
+        if not 0 <= float(values["dropout"]) < 1:
+            raise ValueError(f"dropout: {values['dropout']} is not in [0, 1).")
         if values["precision"] not in {"auto", "float32", "tf32", "bfloat16"}:
             raise ValueError(
                 f"precision: {values['precision']!r} is not known; use 'auto', 'float32', 'tf32' or 'bfloat16'."

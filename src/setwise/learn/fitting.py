@@ -24,7 +24,7 @@ from setwise.learn.trainer import Plan, Trainer
 
 _SMALL = 10_000  # rows below which small batches and a shallow network are the better first choice
 _TRIED = 3_000  # rows that choosing an architecture looks at
-_FEWEST = 20  # rows below which nothing can be held out to choose by
+FEWEST = 20  # rows below which nothing can be held out to choose by
 
 _BY_NETWORK: dict[str, dict[str, Any]] = {
     "linear": {"optimizer": "adam", "learning_rate": 0.1, "weight_decay": 0.0},
@@ -43,6 +43,7 @@ class Settings:
     scale: Any
     hidden_sizes: Sequence[int]
     batch_norm: bool
+    dropout: float
     epochs: int
     batch_size: int | None
     optimizer: str | None
@@ -156,12 +157,10 @@ def resume(
 
 def choose(settings: Settings, source: Source, candidates: Tensor, seed: int) -> tuple[Settings, dict[str, float]]:
     """Network and scaling by approximated accuracy on held-out training rows; needs no truth."""
-    options = _options(settings, source)
-    if len(options) == 1 or len(candidates) < _FEWEST:
+    options = alternatives(settings, source)
+    if len(options) == 1 or len(candidates) < FEWEST:
         return options[0], {}
-    order = permutations([seed], -2, len(candidates), candidates.device)[0][:_TRIED]
-    kept, held = split(len(order), 0.25, seed, candidates.device)
-    kept, held = order[kept], order[held]
+    kept, held = trial_rows(len(candidates), seed, candidates.device)
     values: dict[str, float] = {}
     for option in options:
         trial = replace(option, cleaning=None, early_stopping=None, checkpoint=None, verbose=0)
@@ -172,6 +171,13 @@ def choose(settings: Settings, source: Source, candidates: Tensor, seed: int) ->
         values[f"{option.network}, {depth}scale {option.scale}"] = float(value)
     best = max(range(len(options)), key=list(values.values()).__getitem__)
     return options[best], values
+
+
+def trial_rows(n: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Positions to try something on and positions to judge it by, of some thousand rows at most."""
+    order = permutations([seed], -2, n, device)[0][:_TRIED]
+    kept, held = split(len(order), 0.25, seed, device)
+    return order[kept], order[held]
 
 
 def split(n: int, fraction: float, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -185,7 +191,7 @@ def split(n: int, fraction: float, seed: int, device: torch.device) -> tuple[Ten
     return order[held:].sort().values, order[:held].sort().values
 
 
-def _options(settings: Settings, source: Source) -> list[Settings]:
+def alternatives(settings: Settings, source: Source) -> list[Settings]:
     """What "auto" stands for here, the fallback first."""
     images = len(source.shape) > 1
     usual: Any = BYTES if source.dtype == torch.uint8 else "standard"
@@ -226,6 +232,7 @@ def _make(
             n_classes,
             hidden_sizes=settings.hidden_sizes,
             batch_norm=settings.batch_norm,
+            dropout=settings.dropout,
         )
     device = candidates.device
     return Trainer(

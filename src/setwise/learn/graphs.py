@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,6 +14,18 @@ if TYPE_CHECKING:
     from setwise.learn.trainer import Trainer
 
 _WARM_UPS = 3
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without garbage collection, which might free an earlier trainer's graph in the middle of a capture."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class CapturedSteps:
@@ -56,7 +71,7 @@ class CapturedSteps:
         torch.cuda.current_stream().wait_stream(aside)
         self.start.zero_()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph), _no_collection():
             self._step(size)
         return graph
 

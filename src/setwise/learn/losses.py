@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import log_softmax
+from torch.nn.functional import log_softmax, softplus
 
 Lag = Literal["fresh", "forward", "step"]
 
@@ -249,6 +249,18 @@ class CAVLLoss(CandidateLoss):
             unseen = (remembered == 0).all(dim=-1, keepdim=True)
             hard = torch.where(unseen, masked_softmax(torch.zeros_like(z), candidates), hard)
         return -(hard * log_softmax(logits, dim=-1)).sum(dim=-1)
+
+
+class InclusionLoss(CandidateLoss):
+    """Σ_y of the binary cross-entropies of 1{y ∈ S}: sigmoid(z_y) learns P(y ∈ S | x), not a class posterior.
+
+    >>> InclusionLoss()(torch.zeros(1, 4), torch.tensor([[True, True, False, False]])) / 4
+    tensor(0.6931)
+    """
+
+    def per_example(self, logits: Tensor, candidates: Tensor, remembered: Tensor | None) -> Tensor:  # noqa: ARG002
+        """log(1 + e^∓z), summed over the labels."""
+        return softplus(torch.where(candidates, -logits, logits)).sum(dim=-1)
 
 
 LOSSES: dict[str, Callable[..., CandidateLoss]] = {

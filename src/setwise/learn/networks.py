@@ -91,7 +91,7 @@ class Linear(nn.Module):
 
 
 class MLP(nn.Module):
-    """Hidden layers with batch normalisation (unless turned off) and ReLU."""
+    """Hidden layers with batch normalisation (unless turned off), ReLU and dropout (if any)."""
 
     def __init__(
         self,
@@ -101,8 +101,10 @@ class MLP(nn.Module):
         hidden_sizes: Sequence[int],
         *,
         batch_norm: bool = True,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        self.dropout = dropout
         sizes = [_size(shape), *hidden_sizes]
         pairs = list(pairwise(sizes))
         self.hidden = nn.ModuleList(StackedLinear(generators, a, b) for a, b in pairs)
@@ -116,6 +118,8 @@ class MLP(nn.Module):
         x = _together(x.flatten(2))
         for linear, norm in zip(self.hidden, self.norms, strict=True):
             x = torch.relu_(_by_model(norm, linear(x)))
+            if self.dropout:
+                x = functional.dropout(x, self.dropout, self.training)
         return _apart(self.output(x))
 
 
@@ -171,8 +175,11 @@ def build_network(
     *,
     hidden_sizes: Sequence[int] = (300, 300, 300, 300),
     batch_norm: bool = True,
+    dropout: float = 0.0,
 ) -> nn.Module:
     """M = len(seeds) models of one shape, by name or from a callable that returns a module (M = 1).
+
+    Dropout draws from torch's own generator, for all models together.
 
     >>> network = build_network("mlp", seeds=[0, 1], shape=(8,), n_classes=3, hidden_sizes=(16,))
     >>> network(torch.zeros(2, 5, 8)).shape
@@ -182,7 +189,7 @@ def build_network(
     if network == "linear":
         return Linear(generators, shape, n_classes)
     if network == "mlp":
-        return MLP(generators, shape, n_classes, hidden_sizes, batch_norm=batch_norm)
+        return MLP(generators, shape, n_classes, hidden_sizes, batch_norm=batch_norm, dropout=dropout)
     if network == "cnn":
         return CNN(generators, shape, n_classes)
     if not callable(network) or isinstance(network, nn.Module):

@@ -33,8 +33,10 @@ def write_model(model: Any, folder: Path, stem: str = "model") -> Description:
         return inner if inner["kind"] == "external" else {"kind": "frozen", "model": inner}
     if _is_network(model):
         return _write_network(model, folder, stem)
-    if isinstance(model, Pipeline) and _is_network(model.steps[-1][1]) and len(model.steps) > 1:
-        last = _write_network(model.steps[-1][1], folder, stem)
+    if _is_covering(model):
+        return _write_covering(model, folder, stem)
+    if isinstance(model, Pipeline) and _holds_networks(model.steps[-1][1]) and len(model.steps) > 1:
+        last = write_model(model.steps[-1][1], folder, stem)
         before = _write_skops(Pipeline(model.steps[:-1]), folder, f"{stem}-steps")
         if "external" in {last["kind"], before["kind"]}:
             return _external(model)
@@ -53,9 +55,11 @@ def read_model(description: Description, folder: Path, trusted: Sequence[str] | 
         return FrozenEstimator(read_model(description["model"], folder, trusted))
     if kind == "network":
         return _read_network(description, folder)
+    if kind == "covering":
+        return _read_covering(description, folder)
     if kind == "pipeline":
         steps = _read_skops(description["steps"], folder, trusted).steps
-        return Pipeline([*steps, (description["name"], _read_network(description["last"], folder))])
+        return Pipeline([*steps, (description["name"], read_model(description["last"], folder, trusted))])
     if kind == "skops":
         return _read_skops(description, folder, trusted)
     raise ValueError(f"{folder}: holds a model of the kind {kind!r}, which this setwise does not know.")
@@ -154,6 +158,48 @@ def _read_network(description: Description, folder: Path) -> Any:
     return model
 
 
+def _is_covering(model: Any) -> bool:
+    home = sys.modules.get("setwise.learn.covering")
+    return home is not None and type(model) is home.CoveringClassifier
+
+
+def _holds_networks(model: Any) -> bool:
+    return _is_network(model) or _is_covering(model)
+
+
+def _write_covering(model: Any, folder: Path, stem: str) -> Description:
+    """Two networks and the weight between them."""
+    parts = {"posterior": model.posterior_, "inclusion": model.inclusion_}
+    written = {
+        name: None if part is None else _write_network(part, folder, f"{stem}-{name}")
+        for name, part in parts.items()
+    }
+    if any(part is not None and part["kind"] == "external" for part in written.values()):
+        return _external(model)
+    return {
+        "kind": "covering",
+        **written,
+        "weight": float(model.weight_),
+        "choices": model.choices_,
+        "parameters": _simple(model.get_params(deep=False)),
+    }
+
+
+def _read_covering(description: Description, folder: Path) -> Any:
+    posterior = _read_network(description["posterior"], folder)
+    inclusion = None if description["inclusion"] is None else _read_network(description["inclusion"], folder)
+    from setwise.learn.covering import CoveringClassifier  # noqa: PLC0415 - needs torch, which the parts did
+
+    model = CoveringClassifier(**description["parameters"])
+    model.posterior_, model.inclusion_ = posterior, inclusion
+    model.weight_, model.choices_ = description["weight"], description["choices"]
+    model.classes_ = posterior.classes_
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(posterior, name):
+            setattr(model, name, getattr(posterior, name))
+    return model
+
+
 def _shape(model: Any) -> list[int]:
     """The shape of one example, as far as the network depends on it."""
     network = model.network_
@@ -164,6 +210,11 @@ def _shape(model: Any) -> list[int]:
 
 
 def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a network that JSON can hold."""
+    return {"scale": "auto", **_simple(parameters)}
+
+
+def _simple(parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters that JSON can hold; what it cannot (callables, generators) does not matter for prediction."""
     plain: dict[str, Any] = {}
     for name, value in parameters.items():
@@ -173,7 +224,6 @@ def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
             part is None or isinstance(part, (str, int, float)) for part in simple
         ):
             plain[name] = kept
-    plain.setdefault("scale", "auto")
     return plain
 
 

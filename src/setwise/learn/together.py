@@ -36,15 +36,18 @@ def fit_many(
 
     Parts are cut to the size of the smallest, since models of a stack see as many rows (the parts of a
     cross-validation differ by one). Each part chooses its network and scaling from its own rows; parts that
-    choose alike train together. What needs held-out rows, a file or a module of one's own is fitted in turn.
+    choose alike train together. What needs held-out rows, dropout, a file or a module of one's own is fitted in
+    turn.
     """
     settings = estimator.settings()
     sets = read_candidates(y, missing=estimator.missing)
     fitted = [clone(estimator) for _ in parts]
     source = read_source(fitted[0], X, device, reset=True)
-    needs = (settings.cleaning, settings.early_stopping, settings.temperature, settings.checkpoint)
+    holds = (settings.cleaning, settings.early_stopping, settings.temperature)
     if (
-        any(needs)
+        any(holds)
+        or settings.dropout
+        or settings.checkpoint is not None
         or settings.ensemble > 1
         or not isinstance(settings.network, str)
         or not isinstance(source, Resident)

@@ -1,0 +1,209 @@
+"""`CoveringClassifier`: learns to cover whole candidate sets, for guarantees that assume nothing about them.
+
+Strategy `max` has to cover a row's strangest candidate, whoever made the candidate sets. What keeps its sets small
+is a score that puts all of S first: inclusion probabilities g_y(x) = P(y ∈ S | x), mixed with the class posterior
+f as w·g + (1 − w)·f. All of it, w included, is settled on training rows, by the mean size of the sets that `max`
+would give there; the calibration rows stay untouched, so that Theorem 1 holds as it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from setwise._arrays import Bools, Floats
+from setwise.labels import LabelSets
+from setwise.learn.classifier import PartialLabelClassifier, _device, _mask, _seeds
+from setwise.learn.fitting import FEWEST, Settings, alternatives, train, trial_rows
+from setwise.learn.losses import InclusionLoss
+from setwise.learn.scoring import CandidateClassifier
+from setwise.learn.sources import Source, read_source
+from setwise.ranks import as_level, order_statistic, rank
+
+_WEIGHTS = (0.75, 1.0, 0.5, 0.25, 0.0)  # the first is taken where rows are too few to tell
+
+
+class CoveringClassifier(CandidateClassifier):
+    """Learns which labels are candidates, to conformalize with strategy `max` and ``LAC(domain="unit")``.
+
+    Parameters
+    ----------
+    posterior
+        A `PartialLabelClassifier` for the class posterior; None is one with its defaults.
+    inclusion
+        A `PartialLabelClassifier` for the inclusion probabilities (its loss is replaced); None is a network with
+        dropout, or the ``"cnn"`` for images. What it leaves as ``"auto"`` is chosen by the size of the sets.
+    confidence_level
+        The level for which the sets are to be small. The model serves other levels as well.
+    device, random_state, verbose, missing
+        As in `PartialLabelClassifier`, and for both of them.
+
+    Attributes
+    ----------
+    classes_
+        The labels, in the order of the columns.
+    posterior_, inclusion_
+        The two models; `inclusion_` is None where w is 0, as for precise labels, whose f is P(y ∈ S | x).
+    weight_
+        The weight w of the inclusion probabilities.
+    choices_
+        The mean size of the sets with each option that was tried, on held-out training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from setwise import LAC, conformalize
+    >>> from setwise.learn import CoveringClassifier, PartialLabelClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 6, 900)
+    >>> X = np.eye(6)[y] + 0.1 * rng.normal(size=(900, 6))
+    >>> candidates = np.eye(6)[y] + np.eye(6)[y - 1] > 0  # each label comes with its neighbour
+    >>> small = PartialLabelClassifier("linear", scale="standard", epochs=20)
+    >>> model = CoveringClassifier(small, small, random_state=0).fit(X[:600], candidates[:600])
+    >>> calibration = conformalize(
+    ...     model.predict_inclusion(X[600:]), candidates[600:], "max", LAC(domain="unit")
+    ... )
+    >>> calibration.predict_set(model.predict_inclusion(np.eye(6)[:2]), 0.9).to_lists()
+    [[0, 5], [0, 1]]
+    """
+
+    posterior_: PartialLabelClassifier
+    inclusion_: PartialLabelClassifier | None
+    weight_: float
+    choices_: dict[str, float]
+
+    def __init__(
+        self,
+        posterior: Any = None,
+        inclusion: Any = None,
+        *,
+        confidence_level: float = 0.9,
+        device: Any = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        missing: str = "error",
+    ) -> None:
+        self.posterior = posterior
+        self.inclusion = inclusion
+        self.confidence_level = confidence_level
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.missing = missing
+
+    def fit(self, X: Any, y: Any = None) -> CoveringClassifier:
+        """Learns from rows X and their candidates y, as `PartialLabelClassifier.fit` does."""
+        level = as_level(self.confidence_level)
+        first, second, third = _seeds(self.random_state, 3)
+        posterior = self._part(self.posterior, "posterior", first)
+        source, sets = posterior._read(X, y, None, reset=True)
+        posterior._learn(source, sets, posterior.settings())
+        inclusion = self._part(self.inclusion, "inclusion", second, images=len(source.shape) > 1)
+        chosen, self.weight_, self.choices_ = inclusion.settings(), 0.0, {}
+        if (sets.sizes > 1).any():
+            settled = replace(posterior.settings(), **posterior._settled)
+            chosen, self.weight_ = self._choose(source, sets, (settled, chosen), third, level)
+        self.inclusion_ = inclusion._learn(source, sets, chosen) if self.weight_ else None
+        self.classes_ = posterior.classes_
+        self.posterior_ = posterior
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(posterior, name):
+                for model in (self, inclusion):
+                    setattr(model, name, getattr(posterior, name))
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The class posterior, (n, K): rows sum to one."""
+        check_is_fitted(self)
+        return self.posterior_.predict_proba(X)
+
+    def predict_inclusion(self, X: Any) -> NDArray[np.float64]:
+        """How likely each label is a candidate, (n, K), each in [0, 1]: what `max` is to be calibrated on."""
+        probabilities = self.predict_proba(X)
+        if self.inclusion_ is None:
+            return probabilities
+        device = _device(self.device)
+        source = read_source(self.inclusion_, X, device, reset=False)
+        inclusion = self.inclusion_._logits(source, device).sigmoid().mean(dim=0).cpu().numpy()
+        return _mixed(inclusion, probabilities, self.weight_)
+
+    # ---------------------------------------------------------------- parts
+
+    def _part(self, model: Any, name: str, seed: int, *, images: bool = False) -> PartialLabelClassifier:
+        """One of the two models, unfitted, with this estimator's seed and device."""
+        if model is not None and not isinstance(model, PartialLabelClassifier):
+            raise TypeError(f"{name}: expected a PartialLabelClassifier or None, got {type(model).__name__}.")
+        part: PartialLabelClassifier
+        if model is not None:
+            part = clone(model)
+        elif name == "posterior" or images:
+            part = PartialLabelClassifier()
+        else:  # of depths, widths, rates of dropout and decays the one that served all sets tried
+            part = PartialLabelClassifier(
+                "mlp", hidden_sizes=(300, 300, 300), dropout=0.5, weight_decay=1.0, epochs=50
+            )
+        if name == "inclusion":
+            part.set_params(loss=InclusionLoss)
+        part.set_params(device=self.device, random_state=seed, verbose=self.verbose, missing=self.missing)
+        return part
+
+    def _choose(
+        self, source: Source, sets: LabelSets, settings: tuple[Settings, Settings], seed: int, level: Fraction
+    ) -> tuple[Settings, float]:
+        """Settings of the inclusion model and weight with the smallest sets on held-out training rows."""
+        posterior, inclusion = settings
+        options = alternatives(inclusion, source)
+        if len(sets) < FEWEST:
+            return options[0], _WEIGHTS[0]
+        candidates = _mask(sets, self.device)
+        kept, held = trial_rows(len(sets), seed, candidates.device)
+        mask: Bools = candidates[held].cpu().numpy()
+        tried = source.rows(kept), candidates[kept], source.rows(held), seed
+        probabilities = _trial(posterior, *tried).softmax(-1).numpy()
+        found: list[tuple[float, Settings, float]] = []
+        for option in options:
+            included = _trial(option, *tried).sigmoid().numpy()
+            for weight in _WEIGHTS:
+                size = covering_size(_mixed(included, probabilities, weight), mask, level)
+                found.append((size, option, weight))
+                self.choices_[f"{option.network}, scale {option.scale}, weight {weight:g}"] = size
+        _, best, weight = min(found, key=lambda entry: entry[0])
+        return best, weight
+
+
+def covering_size(inclusion: Floats, candidates: Bools, level: Fraction) -> float:
+    """The mean size of the sets that `max` gives at a level on the very rows it is calibrated on.
+
+    >>> inclusion = np.array([[0.9, 0.8, 0.1], [0.7, 0.1, 0.6], [0.2, 0.9, 0.3]])
+    >>> candidates = np.array([[True, True, False], [True, False, True], [False, True, False]])
+    >>> covering_size(inclusion, candidates, Fraction(3, 4))
+    1.6666666666666667
+    """
+    worst = np.where(candidates, -inclusion, -np.inf).max(axis=1)
+    threshold = order_statistic(worst, rank(len(worst), level))
+    return float((-inclusion <= threshold).sum(axis=1).mean())
+
+
+def _trial(settings: Settings, kept: Source, candidates: Tensor, held: Source, seed: int) -> Tensor:
+    """The logits (m, K) of held-out rows by one plain model of these settings."""
+    plain = replace(
+        settings, ensemble=1, cleaning=None, early_stopping=None, temperature=False, checkpoint=None, verbose=0
+    )
+    device = candidates.device
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)  # of dropout
+        trained = train(plain, kept, candidates, [seed])
+    return trained.trainer.logits(held)[0].double().cpu()
+
+
+def _mixed(inclusion: Floats, probabilities: Floats, weight: float) -> NDArray[np.float64]:
+    mixed: NDArray[np.float64] = weight * inclusion + (1.0 - weight) * probabilities
+    return mixed
