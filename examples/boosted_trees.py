@@ -1,4 +1,4 @@
-"""XGBoost, LightGBM or scikit-learn's own boosted trees: whatever is installed gives the probabilities.
+"""Probabilities of XGBoost or of LightGBM, whichever is installed; without both scikit-learn's own trees stand in.
 
 A model trained elsewhere goes into `ConformalClassifier` as `FrozenEstimator(model)`: it is only calibrated.
 """
@@ -15,7 +15,7 @@ from setwise.data import Random, contaminate
 
 
 def trees():
-    """The first of the three libraries that there is."""
+    """The first of the two libraries that there is, or a stand-in."""
     if find_spec("xgboost"):
         from xgboost import XGBClassifier  # noqa: PLC0415 - optional
 
@@ -24,6 +24,7 @@ def trees():
         from lightgbm import LGBMClassifier  # noqa: PLC0415 - optional
 
         return LGBMClassifier(n_estimators=50, num_leaves=7, verbose=-1)
+    print("neither XGBoost nor LightGBM is installed: scikit-learn's boosted trees stand in")
     return HistGradientBoostingClassifier(max_iter=50, max_depth=3, random_state=0)
 
 

@@ -1,22 +1,22 @@
 """A model that lives elsewhere (ONNX, a web service, R): its probabilities arrive as a file, one column a class.
 
-Here the file is written by a stand-in. With ONNX Runtime the two lines that make probabilities would be
+Where ONNX Runtime and skl2onnx are installed the file is written by an ONNX model; where they are not, the
+scikit-learn model that would have been exported stands in, and the example says so. Nothing below the file knows.
 
-    session = onnxruntime.InferenceSession("model.onnx")
-    (probabilities,) = session.run(["probabilities"], {"X": X.astype("float32")})
-
-and on the command line everything below is
+On the command line everything after the file is
 
     setwise conformalize --probabilities scores.parquet --candidates answers.csv --out model.cal
     setwise predict model.cal --probabilities new.parquet --out sets.csv
 """
 
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sklearn.linear_model import LogisticRegression
 
 import setwise
 from setwise.data import read_table, write_sets
@@ -24,21 +24,40 @@ from setwise.data import read_table, write_sets
 CLASSES = ["wren", "owl", "ant"]  # the order of the model's outputs
 
 
-def scores(path, n, rng):
-    """Writes probabilities as the model outside would, and returns the true labels."""
+def rows(n, rng):
     y = rng.integers(0, 3, n)
-    logits = 2 * np.eye(3)[y] + rng.normal(size=(n, 3))
-    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    pq.write_table(pa.table(dict(zip(CLASSES, p.T.astype(np.float32), strict=True))), path)
-    return np.array(CLASSES)[y]
+    return 2 * np.eye(3)[y] + rng.normal(size=(n, 3)), y
+
+
+def outside_model(rng):
+    """What gives probabilities for features: an ONNX session, or the model it would have been made from."""
+    X, y = rows(1000, rng)
+    model = LogisticRegression().fit(X.astype(np.float32), y)
+    if not (find_spec("onnxruntime") and find_spec("skl2onnx")):
+        print("onnxruntime and skl2onnx are not both installed: a scikit-learn model stands in for the ONNX model")
+        return model.predict_proba
+    from onnxruntime import InferenceSession  # noqa: PLC0415 - optional
+    from skl2onnx import to_onnx  # noqa: PLC0415 - optional
+
+    exported = to_onnx(model, X[:1].astype(np.float32), options={"zipmap": False}).SerializeToString()
+    session = InferenceSession(exported, providers=["CPUExecutionProvider"])
+    print("probabilities of an ONNX model")
+    return lambda features: session.run(["probabilities"], {"X": features.astype(np.float32)})[0]
+
+
+def write_scores(path, probabilities):
+    """The file as the model outside writes it."""
+    pq.write_table(pa.table(dict(zip(CLASSES, probabilities.T.astype(np.float32), strict=True))), path)
 
 
 def main():
     rng = np.random.default_rng(0)
+    give = outside_model(rng)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        truth = scores(folder / "scores.parquet", 800, rng)
-        answers = [{str(label), *rng.choice(CLASSES, int(rng.random() < 0.3)).tolist()} for label in truth]
+        X, y = rows(800, rng)
+        write_scores(folder / "scores.parquet", give(X))
+        answers = [{CLASSES[k], *rng.choice(CLASSES, int(rng.random() < 0.3)).tolist()} for k in y]
         (folder / "answers.csv").write_text("\n".join(["candidates", *("|".join(sorted(a)) for a in answers)]))
 
         p = read_table(folder / "scores.parquet")
@@ -46,7 +65,9 @@ def main():
         calibration = setwise.conformalize(p.X, candidates, random_state=0)
         calibration.save(folder / "model.cal")
 
-        truth = scores(folder / "new.parquet", 1000, rng)
+        X, y = rows(1000, rng)
+        write_scores(folder / "new.parquet", give(X))
+        truth = np.array(CLASSES)[y]
         new = read_table(folder / "new.parquet", features=calibration.classes.tolist())
         sets = setwise.Calibration.load(folder / "model.cal").predict_set(new.X, 0.9)
         write_sets(folder / "sets.csv", sets, carry={"truth": truth})

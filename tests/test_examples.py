@@ -17,17 +17,33 @@ LEVELS = {
 }
 
 
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_every_example_is_tested():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(LEVELS)
 
 
 @pytest.mark.parametrize("name", list(LEVELS))
 def test_the_example_runs_and_covers(name, capsys):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    result = module.main()
+    result = example(name).main()
     assert "coverage" in capsys.readouterr().out
     covered = round(result["coverage"] * result["n"])
     assert binom.cdf(covered, result["n"], LEVELS[name]) > 1e-3
     assert result["mean_size"] >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"), [("boosted_trees", "XGBoost nor LightGBM"), ("outside_model", "onnxruntime")]
+)
+def test_an_example_whose_library_is_absent_says_that_something_stands_in(name, needs, capsys, monkeypatch):
+    module = example(name)
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    module.main()
+    said = capsys.readouterr().out
+    assert needs in said
+    assert "stand" in said

@@ -268,6 +268,37 @@ def test_all_models_of_a_cross_conformal_classifier_are_kept(tmp_path):
         ConformalClassifier.load(tmp_path / "model")
 
 
+def test_the_models_of_a_cross_conformal_classifier_are_recognised_one_by_one(tmp_path):
+    X, sets = sample()
+    labels = np.array(NAMES)[sets.to_mask().argmax(axis=1)]
+    made = CrossConformalClassifier(Foreign(), cv=3, random_state=0).fit(X, labels)
+    made.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="bring the model along"):
+        CrossConformalClassifier.load(tmp_path / "model")
+    loaded = CrossConformalClassifier.load(tmp_path / "model", estimator=made.estimators_)
+    np.testing.assert_array_equal(loaded.predict_p(X), made.predict_p(X))
+    with pytest.raises(ValueError, match="it is not the model that was calibrated"):
+        CrossConformalClassifier.load(tmp_path / "model", estimator=made.estimators_[::-1])  # another fold's
+    with pytest.raises(ValueError, match="1 models for 3 folds"):
+        CrossConformalClassifier.load(tmp_path / "model", estimator=made.estimators_[0])
+    assert json.loads((tmp_path / "model" / "setwise.json").read_text())["training"]["learned_from"] == 240
+
+
+def test_what_was_assumed_and_the_categories_come_back(tmp_path):
+    X, sets = sample()
+    kind, rates = np.where(X[:, 0] > 0, "x", "y"), np.full((3, 3), 0.15) + 0.85 * np.eye(3)
+    for assume in ("uniform", "class", rates):
+        made = ConformalClassifier(quick(), assume=assume, random_state=0).fit(X, sets, by=kind)
+        made.save(tmp_path / "model")
+        loaded = ConformalClassifier.load(tmp_path / "model")
+        assert loaded.predict_set(X, by=kind) == made.predict_set(X, by=kind)
+        assert {k: str(v) for k, v in loaded.guarantee().items()} == {
+            k: str(v) for k, v in made.guarantee().items()
+        }
+        again = loaded.set_params(estimator=quick()).fit(X, sets, by=kind)
+        assert again.predict_set(X, by=kind) == made.predict_set(X, by=kind)
+
+
 def test_feature_names_and_their_order_are_checked_after_loading(tmp_path):
     X, sets = sample()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

@@ -9,9 +9,12 @@ import setwise
 
 def test_the_public_names_are_these_and_no_others():
     assert set(setwise.__all__) == {
-        "APS", "LAC", "RAPS", "SAPS", "Calibration", "Claim", "ConformalClassifier", "CrossConformalClassifier",
-        "EMClassifier", "Guarantee", "LabelSets", "Margin", "PartialLabelClassifier", "Premise",
-        "SmallCalibrationWarning", "__version__", "conformalize", "evaluate", "strategies",
+        "APS", "LAC", "RAPS", "SAPS", "AssumptionRefuted", "Calibration", "Claim", "ConformalClassifier",
+        "CoveringClassifier", "CrossConformalClassifier", "Diagnosis", "EMClassifier", "Guarantee", "LabelSets",
+        "Margin",
+        "PartialLabelClassifier", "Premise", "SetSizeScorer",
+        "SmallCalibrationWarning", "__version__", "conformalize", "diagnose", "estimate_inclusion", "evaluate",
+        "plot_coverage", "plot_inclusion", "plot_sets", "plot_sizes", "strategies", "suggest_verification",
     }  # fmt: skip
     assert all(hasattr(setwise, name) for name in setwise.__all__)
 
@@ -19,7 +22,7 @@ def test_the_public_names_are_these_and_no_others():
 def test_signatures_are_stable():
     assert list(inspect.signature(setwise.conformalize).parameters) == [
         "probabilities", "candidates", "strategy", "score", "classes", "by", "verified", "miss_rate", "assume",
-        "sample_weight", "groups", "row_ids", "random_state", "missing",
+        "sample_weight", "groups", "row_ids", "random_state", "missing", "verified_probability",
     ]  # fmt: skip
     assert list(inspect.signature(setwise.Calibration.predict_set).parameters) == [
         "self", "probabilities", "confidence_level", "by", "candidates", "sample_weight", "row_ids", "allow_empty",

@@ -6,16 +6,24 @@ from typing import Any
 from setwise import strategies
 from setwise._version import __version__
 from setwise.calibration import Calibration, SmallCalibrationWarning, conformalize
+from setwise.diagnose import AssumptionRefuted, Diagnosis, diagnose
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels import LabelSets
-from setwise.metrics import evaluate
+from setwise.metrics import SetSizeScorer, evaluate
 from setwise.scores import APS, LAC, RAPS, SAPS, Margin
 
 _LAZY = {
     "ConformalClassifier": "setwise.conformal",
+    "CoveringClassifier": "setwise.learn",
     "CrossConformalClassifier": "setwise.cross",
     "EMClassifier": "setwise.learn",
     "PartialLabelClassifier": "setwise.learn",
+    "estimate_inclusion": "setwise.inclusion",
+    "plot_coverage": "setwise.plots",
+    "plot_inclusion": "setwise.plots",
+    "plot_sets": "setwise.plots",
+    "plot_sizes": "setwise.plots",
+    "suggest_verification": "setwise.verification",
 }
 """Names whose modules are heavier, and load on first use."""
 
@@ -24,21 +32,32 @@ __all__ = [
     "LAC",
     "RAPS",
     "SAPS",
+    "AssumptionRefuted",
     "Calibration",
     "Claim",
     "ConformalClassifier",
+    "CoveringClassifier",
     "CrossConformalClassifier",
+    "Diagnosis",
     "EMClassifier",
     "Guarantee",
     "LabelSets",
     "Margin",
     "PartialLabelClassifier",
     "Premise",
+    "SetSizeScorer",
     "SmallCalibrationWarning",
     "__version__",
     "conformalize",
+    "diagnose",
+    "estimate_inclusion",
     "evaluate",
+    "plot_coverage",
+    "plot_inclusion",
+    "plot_sets",
+    "plot_sizes",
     "strategies",
+    "suggest_verification",
 ]
 
 

@@ -24,7 +24,7 @@ from setwise._arrays import Array, Floats, Ints
 from setwise.calibration import conformalize
 from setwise.candidates import as_candidates, read_sets
 from setwise.guarantees import Guarantee
-from setwise.inputs import categories
+from setwise.inputs import categories, chances
 from setwise.labels import LabelSets
 from setwise.metrics import evaluate
 from setwise.persistence import load_model, save_model
@@ -108,7 +108,15 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     # ---------------------------------------------------------------- learn and calibrate
 
-    def fit(self, X: Any, y: Any, groups: Any = None, verified: Any = None) -> ConformalClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        verified: Any = None,
+        by: Any = None,
+        verified_probability: Any = None,
+    ) -> ConformalClassifier:
         """Splits the rows, learns on one part, calibrates on the other.
 
         Parameters
@@ -122,11 +130,18 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             promise counts.
         verified
             The true label where somebody checked, None or NaN elsewhere.
+        by
+            A category per row: each is calibrated and promised for itself, and `predict_set` asks for it; or
+            ``"predicted"``, the most probable label.
+        verified_probability
+            With which probability each row was to be verified, where it was not the same for all.
         """
         (X,) = indexable(X)
         sets = self._read(X, y)
         n = len(sets)
         group = None if groups is None else categories(groups, n, "groups")
+        category = by if by is None or isinstance(by, str) else categories(by, n)
+        chance = chances(verified_probability, n)
         rng = check_random_state(self.random_state)
         model = self._learner(rng, sets)
         if isinstance(model, FrozenEstimator):
@@ -135,20 +150,17 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         else:
             kept, held = self._split(n, group, rng)
             self.estimator_ = model.fit(_safe_indexing(X, kept), as_y(sets[kept], model))
-        self._fitted_on(sets)
-        self._summary = {
-            "rows": n,
-            "learned_from": len(kept),
-            "mean_candidates": float(sets.sizes.mean()),
-            "learner": type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__,
-            "data": {"X": digest(X), "candidates": digest(*sets.rows)},
-        }
+        self._fitted_on(X, sets)
+        learner = type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__
+        self._summary |= {"learned_from": len(kept), "learner": learner}
         checked = None if verified is None else _safe_indexing(_listed(verified, n, "verified"), held)
         return self.conformalize(
             _safe_indexing(X, held),
             sets[held],
             groups=None if group is None else group[held],
             verified=checked,
+            by=category if category is None or isinstance(category, str) else category[held],
+            verified_probability=None if chance is None else chance[held],
             random_state=rng.randint(2**31 - 1),
         )
 
@@ -172,9 +184,13 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def predict_proba(self, X: Any) -> Floats:
         """The model's probabilities, one column a class of `classes_`."""
         check_is_fitted(self, "estimator_")
-        if _get_feature_names(X) is not None:  # columns with names are those of the training rows, in their order
-            _check_feature_names(self, X, reset=False)
+        self._check_names(X)
         return self._probabilities(self.estimator_, X)
+
+    def _check_names(self, X: Any) -> None:
+        """Columns with names are those of the training rows, in their order."""
+        if _get_feature_names(X) is not None:
+            _check_feature_names(self, X, reset=False)
 
     def _probabilities(self, model: Any, X: Any) -> Floats:
         found = np.asarray(model.predict_proba(X))
@@ -207,9 +223,14 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         check_is_fitted(self, "calibration_")
         return self.calibration_.predict_p(self.predict_proba(X), **options)
 
-    def evaluate(self, X: Any, y: Any = None, confidence_level: Any = None, **options: Any) -> dict[str, Any]:
+    def evaluate(
+        self, X: Any, y: Any = None, confidence_level: Any = None, *, by: Any = None, **options: Any
+    ) -> dict[str, Any]:
         """What the sets of these rows achieve, against truth y or ``candidates=``; see `setwise.evaluate`."""
-        return evaluate(self.predict_set(X, confidence_level), y, **options)
+        calibration = getattr(self, "calibration_", None)
+        asks = calibration is not None and calibration.categories is not None and calibration.by == "given"
+        sets = self.predict_set(X, confidence_level, **({"by": by} if asks else {}))
+        return evaluate(sets, y, by=by, **options)
 
     def guarantee(self, confidence_level: Any = None) -> Guarantee:
         """What may be claimed about the sets, and why."""
@@ -307,12 +328,18 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             raise ValueError(f"calibration_size: {self.calibration_size} of n_samples={n}: {error}") from error
         return kept, held
 
-    def _fitted_on(self, sets: LabelSets) -> None:
+    def _fitted_on(self, X: Any, sets: LabelSets) -> None:
         self.classes_ = np.array(sets.classes)
         self._vocabulary = replace(sets.vocabulary, declared=True)
+        _check_feature_names(self, X, reset=True)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
+        self._summary: dict[str, Any] = {
+            "rows": len(sets),
+            "mean_candidates": float(sets.sizes.mean()),
+            "data": {"X": digest(X), "candidates": digest(*sets.rows)},
+        }
 
     def _as_given(self, model: Any) -> FrozenEstimator:
         """A trained model brought along to `load`."""

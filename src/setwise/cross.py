@@ -27,6 +27,7 @@ from setwise.calibration import Calibration, SmallCalibrationWarning, conformali
 from setwise.conformal import ConformalClassifier, as_y
 from setwise.guarantees import Claim, Guarantee
 from setwise.labels import LabelSets
+from setwise.probes import take_probe
 from setwise.ranks import rank
 from setwise.strategies.rules import SAME_SOURCE, SAME_WITH_CANDIDATES
 
@@ -77,11 +78,20 @@ class CrossConformalClassifier(ConformalClassifier):
         self.miss_rate = miss_rate
         self.assume = assume
 
-    def fit(self, X: Any, y: Any, groups: Any = None, verified: Any = None) -> CrossConformalClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        verified: Any = None,
+        by: Any = None,
+        verified_probability: Any = None,
+    ) -> CrossConformalClassifier:
         """Learns K models, each without one fold, and scores every row with the model that did not see it."""
-        if groups is not None or verified is not None:
-            name = "groups" if groups is not None else "verified"
-            raise ValueError(f"{name}: no cross-conformal guarantee is known; use ConformalClassifier.")
+        given = {"groups": groups, "verified": verified, "by": by, "verified_probability": verified_probability}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name}: no cross-conformal guarantee is known; use ConformalClassifier.")
         (X,) = indexable(X)
         sets = self._read(X, y)
         rng = check_random_state(self.random_state)
@@ -93,7 +103,9 @@ class CrossConformalClassifier(ConformalClassifier):
         else:
             self.estimators_ = [clone(model).fit(_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept]
         self.estimator_ = self.estimators_[0]
-        self._fitted_on(sets)
+        self._fitted_on(X, sets)
+        self._summary |= {"learned_from": len(sets), "learner": type(model).__name__}
+        self._probe = take_probe(X)
         seed = int(rng.randint(2**31 - 1))
         self.folds_ = [self._calibrate(i, X, sets, held, seed) for i, (_, held) in enumerate(parts)]
         return self
@@ -107,13 +119,14 @@ class CrossConformalClassifier(ConformalClassifier):
     def predict_proba(self, X: Any) -> Floats:
         """The average of the K models' probabilities."""
         check_is_fitted(self, "estimators_")
+        self._check_names(X)
         average: Floats = np.mean([self._probabilities(model, X) for model in self.estimators_], axis=0)
         return average
 
     def predict_p(self, X: Any, **options: Any) -> Floats:
         """The (n, K) p-values."""
         below, total = self._below(X, **options)
-        values: Floats = (total + 1 - below) / (total + 1) + float(self.folds_[0].rules[0].slack)
+        values: Floats = (total + 1 - below) / (total + 1) + float(self.folds_[0].rank_rule.slack)
         return np.minimum(values, 1.0)
 
     def predict_set(self, X: Any, confidence_level: Any = None, **options: Any) -> Any:
@@ -121,7 +134,7 @@ class CrossConformalClassifier(ConformalClassifier):
         below, total = self._below(X, **options)
 
         def answer(level: Fraction) -> LabelSets:
-            position = rank(total, level + self.folds_[0].rules[0].slack)
+            position = rank(total, level + self.folds_[0].rank_rule.slack)
             if position > total:
                 text = f"every label is in the set: {total} rows are too few for confidence {float(level):g}."
                 warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
@@ -134,7 +147,7 @@ class CrossConformalClassifier(ConformalClassifier):
         check_is_fitted(self, "folds_")
 
         def answer(level: Fraction) -> Guarantee:
-            rule, n, k = self.folds_[0].rules[0], sum(fold.evidence.n for fold in self.folds_), len(self.folds_)
+            rule, n, k = self.folds_[0].rank_rule, sum(fold.evidence.n for fold in self.folds_), len(self.folds_)
             term = min(2 * (1 - 1 / k) / (n / k + 1), (1 - k / n) / (k + 1))
             claim = Claim("truth", None, "cross-conformal", note="only max has a cross-conformal guarantee")
             if rule.claimant.name == "max":
@@ -163,6 +176,7 @@ class CrossConformalClassifier(ConformalClassifier):
     def _below(self, X: Any, **options: Any) -> tuple[Ints, int]:
         """For each label the number of calibration scores strictly below its own, over all folds."""
         check_is_fitted(self, "folds_")
+        self._check_names(X)
         pairs = zip(self.folds_, self.estimators_, strict=True)
         below = sum(fold.count_below(self._probabilities(model, X), **options) for fold, model in pairs)
         return np.asarray(below), sum(fold.evidence.n for fold in self.folds_)

@@ -1,16 +1,19 @@
-"""`evaluate`: what prediction sets achieved, against the truth or against candidate sets."""
+"""`evaluate`: what prediction sets achieved, against truth or candidates; `SetSizeScorer`: which model is best."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy.special import betaln, gammaln
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.candidates import as_candidates
+from setwise.candidates import as_candidates, read_sets
 from setwise.inputs import categories
 from setwise.labels import LabelSets
-from setwise.ranks import clopper_pearson
+from setwise.ranks import as_fraction, as_level, clopper_pearson, rank
 from setwise.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
 
 _SIZE_BINS = ((0, 0), (1, 1), (2, 3), (4, 10), (11, 100), (101, 1000), (1001, None))
@@ -69,6 +72,92 @@ def evaluate(
     if candidates is not None:
         result |= _against_candidates(sets, candidates, group, delta)
     return result
+
+
+@dataclass(frozen=True)
+class SetSizeScorer:
+    """For scikit-learn's `GridSearchCV`: small sets are better, but sets that do not cover lose to any that do.
+
+    The value on held-out rows is minus the mean set size. Where coverage fails it is −1000·K·(1 + what coverage
+    lacks) with K labels: below any setting that covers, and so is the mean over splits if one of them fails.
+
+    Where y is exact (a label vector, sets of one label) coverage is how often the set holds the label. Where y is
+    candidate sets nobody knows. A setting whose `guarantee` promises the level, without an if, is then believed
+    unless candidates refute it: too few sets hold any of them. Others must show it: enough sets hold all of them.
+
+    To fail is to cover so few of m rows that a split conformal predictor of this level, calibrated on n examples,
+    covers no more with a probability below `delta`. Its count is Beta-binomial, m rows with Beta(r, n + 1 − r) and
+    r = ⌈(n + 1)(level − slack)⌉, since calibration rows are drawn by chance too. (A cross-conformal model has no
+    exact law; n is then all its rows.) Held-out rows are taken as exchangeable: for groups allow some slack.
+
+    Parameters
+    ----------
+    confidence_level
+        What every setting is asked for; None is each model's own, and then sizes compare only if that is the same.
+    slack
+        How far coverage may lie below the level.
+    delta
+        How often, at most, a setting that covers exactly as it should is refused on a split.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from setwise import ConformalClassifier, SetSizeScorer
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 600)
+    >>> X = 2 * np.eye(3)[y] + rng.normal(size=(600, 3))
+    >>> model = ConformalClassifier(LogisticRegression(), random_state=0)
+    >>> search = GridSearchCV(model, {"score": ["aps", "lac"]}, scoring=SetSizeScorer(0.9))
+    >>> search.fit(X, y).best_params_
+    {'score': 'lac'}
+    """
+
+    confidence_level: float | None = None
+    slack: float = 0.0
+    delta: float = 0.01
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """The value of a fitted `ConformalClassifier`, or of a pipeline that ends in one."""
+        while hasattr(estimator, "steps"):
+            X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
+            estimator = estimator.steps[-1][1]
+        if not hasattr(estimator, "predict_set"):
+            raise TypeError(f"estimator: {type(estimator).__name__} predicts no sets; use ConformalClassifier.")
+        asked = estimator.confidence_level if self.confidence_level is None else self.confidence_level
+        level = as_level(as_level(asked) - as_fraction(self.slack, "slack"), "confidence_level − slack")
+        sets: LabelSets = estimator.predict_set(X, asked)
+        made = estimator.guarantee(asked)
+        claims = list(made.values()) if isinstance(made, dict) else [made]
+        promises = all(claim.promised is not None and claim.promised >= float(level) for claim in claims)
+        covered = _covered(sets, y, promises=promises)
+        parts = getattr(estimator, "folds_", None) or [estimator.calibration_]
+        n = sum(part.evidence.instances for part in parts)
+        if _chance_of_so_few(int(covered.sum()), len(covered), n, level) < self.delta:
+            return -1000.0 * sets.n_classes * (1 + float(level) - float(covered.mean()))
+        return -float(sets.sizes.mean())
+
+
+def _covered(sets: LabelSets, y: Any, *, promises: bool) -> Bools:
+    """Which rows count as covered: by the label where it is exact, else by any or by all candidates."""
+    given = read_sets(y, name="y")
+    if (given.sizes == 1).all():
+        return sets.contains(given.to_labels())
+    known = sets.classes.tolist()
+    if not given.vocabulary.is_range:  # of labels that the model never saw none is in a set
+        known += [label for label in given.classes.tolist() if label not in set(known)]
+    own, sets = as_candidates(given, len(known), known, name="y"), sets.with_classes(known)
+    inside: Bools = (own & sets).sizes > 0 if promises else own.issubset(sets)
+    return inside
+
+
+def _chance_of_so_few(covered: int, m: int, n: int, level: Fraction) -> float:
+    """The chance that at most so many of m new rows are covered after calibration on n exchangeable ones."""
+    a = min(rank(n, level), n)
+    b, j = n + 1 - a, np.arange(covered + 1)
+    ways = gammaln(m + 1) - gammaln(j + 1) - gammaln(m - j + 1)
+    return float(np.exp(ways + betaln(j + a, m - j + b) - betaln(a, b)).sum())
 
 
 def _against_truth(sets: LabelSets, y: Any, group: Array | None, delta: float) -> dict[str, Any]:

@@ -23,11 +23,13 @@ from setwise._version import __version__
 from setwise.calibration import Calibration
 from setwise.learn.saving import read_model, write_model
 from setwise.probes import read_probe, write_probe
+from setwise.ranks import as_level
 from setwise.vocabulary import Vocabulary
 
 FORMAT, VERSION = "setwise-model", 1
 _HEAD = "setwise.json"
 _TOLERANCE = 1e-5
+_USUAL = as_level(0.9)
 _KINDS = {"U": "text", "i": "integer", "f": "number", "b": "boolean"}
 _Model = TypeVar("_Model")
 
@@ -166,7 +168,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
         "classes": model.classes_.tolist(),
         "class_type": _KINDS.get(model.classes_.dtype.kind, "mixed"),
         "score": first.score.name,
-        "strategy": {"asked": first.strategy.name, "used": first.rules[0].claimant.name},
+        "strategy": {"asked": first.strategy.name, "used": first.rules[0].claim(_USUAL).strategy},
         "features": {
             "number": getattr(model, "n_features_in_", None),
             "names": None if names is None else [str(name) for name in names],
@@ -278,9 +280,10 @@ def _restore(made: Any, head: dict[str, Any], models: list[Any], calibrations: l
         made.estimators_, made.folds_ = models, calibrations
     else:
         made.calibration_ = calibrations[0]
-    for name in ("strategy", "score", "assume"):
+    first = calibrations[0]
+    for name, value in {"strategy": first.strategy, "score": first.score, "assume": first.setting.assume}.items():
         if name not in head["parameters"]:
-            made.set_params(**{name: getattr(calibrations[0], name)})
+            made.set_params(**{name: value})
     features = head.get("features", {})
     if features.get("number") is not None:
         made.n_features_in_ = features["number"]

@@ -11,16 +11,28 @@ import typer
 from typer.main import get_command
 
 from setwise._version import __version__
-from setwise.cli import benchmarks, converting, demonstration, learning, looking, outside, predicting
+from setwise.cli import (
+    benchmarks,
+    converting,
+    demonstration,
+    learning,
+    looking,
+    outside,
+    predicting,
+    reporting,
+    reproducing,
+)
 
 _IN_COMMANDS = {
     "pass categories='onehot'": "use --one-hot",
     "carry the column along with carry=[…]": "leave it out with --ignore",
-    "name the features": "name them with --features",
+    "name the features": "name the features with --features",
     "pass impute='median', or impute='nan' to fill gaps in a pipeline of your own": "use --impute median",
     "use missing='full' to let every label be a candidate there": "--missing full lets every label be one there",
     "pass format='csv' or another": "rename the file to .csv, .parquet or another known format",
     "load it with trusted=": "give --trusted for each of ",
+    "use ConformalClassifier.": "leave out --cross.",
+    "pass by to conformalize first": "give --by when you fit or conformalize",
     "bring the model along: load(path, estimator=…)": "use Python: ConformalClassifier.load(path, estimator=…)",
 }
 """What errors advise in Python, as the command line says it."""
@@ -34,27 +46,67 @@ app = typer.Typer(
 )
 data = typer.Typer(help="Benchmark sets: list them, fetch them.", no_args_is_help=True)
 
-app.command("demo", epilog="Example:  setwise demo --out demo/")(demonstration.demo)
-app.command("inspect", epilog="Example:  setwise inspect votes.csv --candidates answers --truth checked")(
+
+def _examples(*lines: str) -> str:
+    """What `--help` ends with: one example a line."""
+    return "\n\n".join(["Example:" if len(lines) == 1 else "Examples:", *(f"  {line}" for line in lines)])
+
+
+app.command("demo", epilog=_examples("setwise demo --out demo/"))(demonstration.demo)
+app.command("inspect", epilog=_examples("setwise inspect votes.csv --candidates answers --truth checked"))(
     looking.inspect
 )
-app.command("fit", epilog="Example:  setwise fit votes.csv --candidates answers --out model/ --confidence 0.9")(
-    learning.fit
-)
-app.command("predict", epilog="Example:  setwise predict model/ new.csv --out sets.csv")(predicting.predict)
+app.command(
+    "fit",
+    epilog=_examples(
+        "setwise fit votes.csv --candidates answers --ignore id --out model/",
+        "setwise fit votes.csv --candidates answers --cross 5 --out model/",
+        "setwise fit votes.csv --candidates answers --by hospital --out model/",
+        "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
+    ),
+)(learning.fit)
+app.command(
+    "predict",
+    epilog=_examples(
+        "setwise predict model/ new.csv --out sets.csv",
+        "setwise predict model/ new.parquet --out sets.parquet --confidence 0.95 --p-values",
+        "setwise predict model.cal --probabilities scores.csv --by hospital --out sets.csv",
+    ),
+)(predicting.predict)
 app.command(
     "conformalize",
-    epilog="Example:  setwise conformalize --probabilities scores.parquet --candidates answers.csv --out model.cal",
+    epilog=_examples(
+        "setwise conformalize --probabilities scores.csv --candidates answers.csv --key id --out model.cal",
+        "setwise conformalize --probabilities scores.csv --candidates answers.csv --by hospital --out model.cal",
+        "setwise conformalize --probabilities scores.csv --candidates answers.csv --assume uniform --out model.cal",
+    ),
 )(outside.conformalize)
-app.command("evaluate", epilog="Example:  setwise evaluate sets.csv --truth checked --json")(looking.evaluate)
 app.command(
-    "contaminate", epilog="Example:  setwise contaminate labelled.csv --truth label --p 0.1 --out candidates.csv"
+    "evaluate",
+    epilog=_examples(
+        "setwise evaluate sets.csv --truth checked --json",
+        "setwise evaluate sets.csv --truth checked --by hospital",
+    ),
+)(looking.evaluate)
+app.command(
+    "contaminate", epilog=_examples("setwise contaminate labelled.csv --truth label --p 0.1 --out votes.csv")
 )(converting.contaminate)
-app.command("convert", epilog="Example:  setwise convert votes.csv --from votes --out candidates.parquet")(
+app.command("convert", epilog=_examples("setwise convert votes.csv --from votes --out candidates.parquet"))(
     converting.convert
 )
-data.command("list", epilog="Example:  setwise data list")(benchmarks.list_sets)
-data.command("fetch", epilog="Example:  setwise data fetch lost")(benchmarks.fetch_set)
+app.command(
+    "report",
+    epilog=_examples(
+        "setwise report model/ new.csv --truth checked --out report.html",
+        "setwise report model.cal --probabilities scores.csv --truth checked --out report.html",
+        "setwise report sets.csv --truth checked --confidence 0.9 --out report.html",
+    ),
+)(reporting.report)
+app.command("reproduce", epilog=_examples("setwise reproduce --table 5 --seeds 5 --out results/"))(
+    reproducing.reproduce
+)
+data.command("list", epilog=_examples("setwise data list"))(benchmarks.list_sets)
+data.command("fetch", epilog=_examples("setwise data fetch lost"))(benchmarks.fetch_set)
 app.add_typer(data, name="data")
 
 

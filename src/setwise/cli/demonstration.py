@@ -24,7 +24,9 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Learns from contaminated labels of scikit-learn's digits and compares all strategies on them."""
-    from setwise.conformal import ConformalClassifier  # noqa: PLC0415 - loaded when the demo runs
+    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415 - loaded when the demo runs
+
+    from setwise.conformal import ConformalClassifier  # noqa: PLC0415
     from setwise.data import write_sets  # noqa: PLC0415
     from setwise.learn import PartialLabelClassifier  # noqa: PLC0415
 
@@ -45,11 +47,10 @@ def demo(
     X_new, _, y_new = parts["new"]
     accuracy = float((learned.predict(X_new) == y_new).mean())
     screen.say(f"learned (proden, mlp): finds {accuracy:.1%} of the digits of {len(X_new):,} new images, {clock}\n")
-    rows, results, model = [], [], None
-    for strategy, verified in _strategies(parts["calibration"][2]):
-        model = _conformalized(
-            ConformalClassifier, learned, parts["calibration"], strategy, verified, confidence, seed
-        )
+    rows, results = [], []
+    for strategy, assume, verified in _strategies(parts["calibration"][2]):
+        model = ConformalClassifier(FrozenEstimator(learned), strategy, assume=assume, random_state=seed)
+        model.set_params(confidence_level=confidence).fit(*parts["calibration"][:2], verified=verified)
         row, result = _line(model, X_new, y_new, confidence)
         rows.append(row)
         results.append(result)
@@ -58,6 +59,7 @@ def demo(
     held = len(parts["calibration"][0])
     screen.say(f"conformalized on {held} more images at confidence {confidence:g}, and tried on the new ones:\n")
     screen.table(["strategy", "coverage", "95 % interval", "mean size", "guaranteed"], rows, wide=4)
+    screen.say("\nAn if is a premise that nobody here can know; `guarantee` names it.")
     screen.say("\nWhat may be claimed about the sets of the strategy max:\n" + str(kept.guarantee(confidence)))
     kept.save(out / "model")
     write_sets(out / "sets.csv", kept.predict_set(X_new, confidence), carry={"digit": y_new})
@@ -82,29 +84,22 @@ def _digits(seed: int) -> dict[str, tuple[Any, Any, Any]]:
     return {name: (X[rows], candidates[rows], y[rows]) for name, rows in bounds.items()}
 
 
-def _strategies(y: Any) -> list[tuple[Any, Any]]:
-    """Each strategy, and the verified labels it is given."""
+def _strategies(y: Any) -> list[tuple[Any, str, Any]]:
+    """Each strategy, what is declared for it, and the verified labels it is given."""
     from setwise.strategies import Mixture  # noqa: PLC0415
 
     checked = [int(digit) if row < _CHECKED else None for row, digit in enumerate(y)]
     return [
-        ("max", None),
-        ("all", None),
-        ("mean", None),
-        ("min", None),
-        (Mixture(mu=0.5), None),
-        (Mixture(mu="verified"), checked),
+        ("max", "nothing", None),
+        ("all", "nothing", None),
+        ("mean", "nothing", None),
+        ("min", "nothing", None),
+        (Mixture(mu=0.5), "nothing", None),
+        (Mixture(mu="verified"), "nothing", checked),
+        ("corrected", "uniform", None),
+        ("rectified", "nothing", checked),
+        ("posterior", "nothing", None),
     ]
-
-
-def _conformalized(
-    kind: Any, learned: Any, part: tuple[Any, Any, Any], strategy: Any, verified: Any, level: float, seed: int
-) -> Any:
-    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415
-
-    X, candidates, _ = part
-    model = kind(FrozenEstimator(learned), strategy, confidence_level=level, random_state=seed)
-    return model.fit(X, candidates, verified=verified)
 
 
 def _line(model: Any, X: Any, y: Any, level: float) -> tuple[list[str], dict[str, Any]]:
@@ -116,7 +111,16 @@ def _line(model: Any, X: Any, y: Any, level: float) -> tuple[list[str], dict[str
         f"{result['coverage']:.3f}",
         f"[{low:.3f}, {high:.3f}]",
         f"{result['mean_size']:.2f}",
-        "nothing" if promised is None else f"at least {promised:.3f}",
+        _promise(guarantee),
     ]
     kept = {name: result[name] for name in ("coverage", "coverage_interval", "mean_size")}
     return row, {"strategy": guarantee.strategy, **kept, "promised": promised}
+
+
+def _promise(guarantee: Any) -> str:
+    """What is guaranteed, in a few words; an if is one that nobody here can know."""
+    if guarantee.promised is not None:
+        return f"at least {guarantee.promised:.3f}"
+    truth = [claim for claim in guarantee.claims if claim.event == "truth" and not claim.refuted]
+    hedged = max((claim.probability for claim in truth if claim.probability is not None), default=None)
+    return "nothing" if hedged is None else f"at least {hedged:.3f}, with an if"

@@ -38,10 +38,17 @@ def is_table(path: Path) -> bool:
     return format_of(path) in TABLES
 
 
-def column_names(path: Path) -> list[str]:
+def column_names(path: Path, delimiter: str | None = None) -> list[str]:
     """The columns of a table."""
-    for batch in read_arrow(path, Layout(), 1):
-        return list(batch.column_names)
+    for batch in read_arrow(path, Layout(delimiter=delimiter), 1):
+        names = list(batch.column_names)
+        other = next((mark for mark in ";\t|" if mark in names[0]), None)
+        if len(names) == 1 and other is not None and format_of(path) in {"csv", "tsv"}:
+            raise DataError(
+                f"{path}: its first line is one column, {names[0]!r}; if {other!r} stands between columns, say so "
+                f"with --delimiter {other!r}."
+            )
+        return names
     raise DataError(f"{path}: holds no rows.")
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,9 +13,12 @@ import typer
 
 from setwise.cli.options import (
     Assume,
+    By,
     CalibrationSize,
     Candidates,
     Confidence,
+    Cross,
+    Delimiter,
     Device,
     Epochs,
     Features,
@@ -40,7 +47,6 @@ from setwise.cli.screen import Clock, Screen
 from setwise.cli.threads import use_one_thread
 
 if TYPE_CHECKING:
-    from setwise.conformal import ConformalClassifier
     from setwise.data import Table
 
 _MANY = 10_000  # rows from which more than one thread pays
@@ -54,12 +60,14 @@ def fit(
     ignore: Ignore = None,
     verified: Verified = None,
     groups: Groups = None,
+    by: By = None,
     confidence: Confidence = 0.9,
     strategy: Strategy = "auto",
     score: Score = "lac",
     miss_rate: MissRate = 0.0,
     assume: Assume = "nothing",
     calibration_size: CalibrationSize = 0.2,
+    cross: Cross = None,
     learner: Learner = "network",
     network: Network = "auto",
     loss: Loss = "proden",
@@ -69,6 +77,7 @@ def fit(
     one_hot: OneHot = False,
     missing: Missing = "error",
     separator: Separator = "|",
+    delimiter: Delimiter = None,
     seed: Seed = 0,
     device: Device = "auto",
     force: Force = False,
@@ -76,54 +85,83 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Learns from candidate sets, calibrates on rows kept for it, and saves the model."""
+    from setwise.cli.declaring import assume_of, categories_of, stands_for_prediction  # noqa: PLC0415
     from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
-    from setwise.conformal import ConformalClassifier  # noqa: PLC0415
     from setwise.persistence import check_target, save_model  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
     refuse_existing(out, force=force)
     check_target(out)
-    options = {"separator": separator, "missing": missing, "impute": _filling(impute)}
+    options = {"separator": separator, "delimiter": delimiter, "missing": missing, "impute": _filling(impute)}
     options["categories"] = "onehot" if one_hot else None
-    ignored = [*(ignore or []), *([groups] if groups else [])]
+    category = None if by is None or stands_for_prediction(by, file, delimiter) else by
+    ignored = list(dict.fromkeys([*(ignore or []), *(name for name in (groups, category) if name)]))
     with screen.working(f"reading {file}"):
         table, columns = _read(file, candidates, features, ignored, verified, options)
     numbers = _announce(screen, table, file)
+    _doubt(table, separator)
     if len(table) < _MANY:
         use_one_thread()
     estimator = _learner(learner, network, loss, epochs, preset, device, watch=screen.shows_progress)
-    chosen = strategy_of(strategy, confidence)
-    model = ConformalClassifier(
-        estimator, chosen, score, confidence, calibration_size, seed, miss_rate=miss_rate, assume=assume
-    )
+    assumed = assume_of(assume, table.candidates.classes.tolist()) if table.candidates is not None else assume
+    made = {
+        "strategy": strategy_of(strategy, confidence),
+        "score": score,
+        "miss_rate": miss_rate,
+        "assume": assumed,
+    }
+    model = _conformal(cross, calibration_size)(estimator, confidence_level=confidence, random_state=seed, **made)
     clock = Clock()
-    together = table.carried[groups] if groups else None
-    model.fit(table.X, table.candidates, groups=together, verified=table.truth if verified else None)
+    with screen.working("learning") if learner == "em" else nullcontext():  # networks show how far they are
+        model.fit(
+            table.X,
+            table.candidates,
+            groups=table.carried[groups] if groups else None,
+            verified=table.truth if verified else None,
+            by=categories_of(table.carried[category], category, file) if category else by,
+        )
     rate = model.covering_rate(table.X, table.candidates)
     screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}")
     _name_features(model, table)
-    save_model(model, out, {"file": file.name, "reading": _reading(table, columns)})
-    report(screen, model.calibration_, confidence)
+    reading = _reading(table, columns) | {"by": category, "delimiter": delimiter}
+    save_model(model, out, {"file": file.name, "reading": reading})
+    report(screen, model, confidence)
     screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{file.suffix} --out sets{file.suffix}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
-    screen.emit(numbers | found | summary(model.calibration_, confidence))
+    screen.emit(numbers | found | summary(model, confidence))
 
 
-def report(screen: Screen, calibration: Any, confidence: float) -> None:
-    """How it was conformalized and what may be claimed."""
-    asked, used = calibration.strategy.name, calibration.rules[0].claimant.name
+def report(screen: Screen, model: Any, confidence: float) -> None:
+    """How a model or a calibration was conformalized and what may be claimed."""
+    found, made = summary(model, confidence), model.guarantee(confidence)
+    asked, used = found["strategy"]["asked"], found["strategy"]["used"]
     shown = asked if asked == used else f"{asked} → {used}"
-    screen.say(f"conformalized on {calibration.evidence.n:,} rows with strategy {shown}\n")
-    screen.say(str(calibration.guarantee(confidence)))
+    screen.say(f"conformalized on {found['calibrated_on']:,} rows with strategy {shown}\n")
+    screen.say("\n\n".join(map(str, made.values())) if isinstance(made, dict) else str(made))
 
 
-def summary(calibration: Any, confidence: float) -> dict[str, Any]:
-    """The same for scripts."""
+def summary(model: Any, confidence: float) -> dict[str, Any]:
+    """The same for scripts; calibrated by category there is one guarantee a category."""
+    parts = getattr(model, "folds_", None) or [getattr(model, "calibration_", model)]
+    made = model.guarantee(confidence)
+    claims = made if isinstance(made, dict) else {None: made}
+    plain = {category: claim.to_dict() for category, claim in claims.items()}
     return {
-        "calibrated_on": calibration.evidence.n,
-        "strategy": {"asked": calibration.strategy.name, "used": calibration.rules[0].claimant.name},
-        "guarantee": calibration.guarantee(confidence).to_dict(),
+        "calibrated_on": sum(part.evidence.n for part in parts),
+        "strategy": {"asked": parts[0].strategy.name, "used": next(iter(claims.values())).strategy},
+        "guarantee": plain if isinstance(made, dict) else plain[None],
     }
+
+
+def _conformal(cross: int | None, calibration_size: float) -> Callable[..., Any]:
+    """What splits, learns and conformalizes: into two parts, or into folds."""
+    if cross is not None:
+        from setwise.cross import CrossConformalClassifier  # noqa: PLC0415 - loaded when asked for
+
+        return partial(CrossConformalClassifier, cv=cross)
+    from setwise.conformal import ConformalClassifier  # noqa: PLC0415
+
+    return partial(ConformalClassifier, calibration_size=calibration_size)
 
 
 def _read(
@@ -140,23 +178,28 @@ def _read(
 
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None
-    names = column_names(file)
+    names = column_names(file, options["delimiter"])
     flags = [] if candidates in names else [n for n in names if n.startswith(f"{candidates.removesuffix(':')}:")]
     taken = {candidates, truth, *ignore, *flags}
     columns = features or [name for name in names if name not in taken]
+    twice = next((name for name in columns if name in taken), None)
+    if twice is not None:
+        raise ValueError(f"--features: {twice!r} is named as something else too, and cannot be both.")
     table = read_table(file, candidates=candidates, truth=truth, features=columns, carry=ignore, **options)
     if table.X.shape[1] == 0:
         raise ValueError(f"{file}: no column is left for the features.")
     return table, columns
 
 
-def _described(model: ConformalClassifier) -> str:
+def _described(model: Any) -> str:
     """What was learned, in brackets: loss and network, or the estimator's name."""
     fitted = model.estimator_
+    times = f"{len(model.estimators_)} × " if hasattr(model, "estimators_") else ""
     if hasattr(fitted, "network_"):
-        return f"({fitted.loss}, {fitted._settled['network']}), {fitted.n_iter_} epochs"
+        kinds = dict.fromkeys(part._settled["network"] for part in getattr(model, "estimators_", [fitted]))
+        return f"{times}({fitted.loss}, {' and '.join(kinds)}), {fitted.n_iter_} epochs"
     last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
-    return f"({type(last).__name__})"
+    return f"{times}({type(last).__name__})"
 
 
 def _announce(screen: Screen, table: Table, file: Path) -> dict[str, Any]:
@@ -169,6 +212,23 @@ def _announce(screen: Screen, table: Table, file: Path) -> dict[str, Any]:
     names = table.feature_names
     screen.say("features: " + ", ".join(names[:6]) + (", …" if len(names) > 6 else ""))
     return {"rows": rows, "features": width, "classes": classes, "candidates_a_row": mean}
+
+
+def _doubt(table: Table, separator: str) -> None:
+    """Warns of what looks like a mistake: labels read as one, or the truth among the features."""
+    from setwise.cli.declaring import doubt_separator  # noqa: PLC0415
+
+    if table.candidates is None:
+        return
+    doubt_separator(table.candidates, separator)
+    labels = {str(label) for label in table.candidates.classes.tolist()}
+    for name, values in table.categories.items():
+        if set(values) <= labels:
+            warnings.warn(
+                f"the feature {name!r} holds labels; if it is the truth, new rows will lack it: leave it out with "
+                f"--ignore {name}.",
+                stacklevel=2,
+            )
 
 
 def _reading(table: Table, columns: list[str] | None) -> dict[str, Any]:
@@ -204,8 +264,9 @@ def _name_features(model: Any, table: Table) -> None:
     import numpy as np  # noqa: PLC0415
 
     names = np.array(table.feature_names, dtype=object)
-    fitted = model.estimator_
-    for part in (model, fitted, *([step for _, step in fitted.steps[:1]] if hasattr(fitted, "steps") else [])):
+    models = getattr(model, "estimators_", [model.estimator_])
+    firsts = [fitted.steps[0][1] for fitted in models if hasattr(fitted, "steps")]
+    for part in (model, *models, *firsts):
         if hasattr(part, "n_features_in_") and not hasattr(type(part), "feature_names_in_"):
             part.feature_names_in_ = names
 

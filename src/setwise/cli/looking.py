@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from setwise.cli.options import Candidates, File, Json, Quiet, Separator
+from setwise.cli.options import Candidates, Delimiter, File, Json, Quiet, Separator
 from setwise.cli.screen import Screen
 
 
@@ -16,21 +17,32 @@ def inspect(
     candidates: Candidates,
     truth: Annotated[str | None, typer.Option("--truth", help="The column with the true label.")] = None,
     separator: Separator = "|",
+    delimiter: Delimiter = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Describes candidate sets: how many, how large, what is confused with what, what is missing."""
-    from setwise.data import inspect as look  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.declaring import doubt_separator  # noqa: PLC0415
+    from setwise.cli.files import column_names, is_table  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.data import inspect as look  # noqa: PLC0415
     from setwise.data import read_table  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
+    options: dict[str, Any] = {"separator": separator, "delimiter": delimiter, "missing": "empty"}
     with screen.working(f"reading {file}"):
-        table = read_table(
-            file, candidates=candidates, truth=truth, features=[], separator=separator, missing="empty"
-        )
+        if is_table(file):
+            column_names(file, delimiter)  # says so where columns are delimited otherwise
+        table = read_table(file, candidates=candidates, truth=truth, features=[], **options)
         found = look(table)
+    if table.candidates is not None:
+        doubt_separator(table.candidates, separator)
     screen.say(str(found))
-    screen.say(f"\ntry:  setwise fit {file} --candidates {candidates} --out model/")
+    told = "".join(
+        f" {option} {shlex.quote(value)}"
+        for option, value in (("--separator", separator), ("--delimiter", delimiter), ("--ignore", truth))
+        if value not in {None, "|"}
+    )
+    screen.say(f"\ntry:  setwise fit {file} --candidates {candidates}{told} --out model/")
     screen.emit(found.to_dict())
 
 

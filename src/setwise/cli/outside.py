@@ -10,6 +10,7 @@ import typer
 
 from setwise.cli.options import (
     Assume,
+    By,
     Confidence,
     Force,
     Json,
@@ -44,6 +45,7 @@ def conformalize(
     verified: Annotated[
         str | None, typer.Option("--verified", help="The candidates' column with labels somebody checked.")
     ] = None,
+    by: By = None,
     confidence: Confidence = 0.9,
     strategy: Strategy = "auto",
     score: Score = "lac",
@@ -58,6 +60,7 @@ def conformalize(
 ) -> None:
     """Calibrates the probabilities of a model of your own on candidate sets; writes a calibration file."""
     import setwise  # noqa: PLC0415
+    from setwise.cli.declaring import assume_of, stands_for_prediction  # noqa: PLC0415
     from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.cli.learning import report, summary  # noqa: PLC0415
 
@@ -65,15 +68,19 @@ def conformalize(
     refuse_existing(out, force=force)
     options = {"candidates": column, "truth": verified, "separator": separator, "missing": missing}
     with screen.working(f"reading {probabilities}"):
-        matrix, labels, sets, checked = _read(probabilities, candidates, key, set(ignore or []), options)
+        predicted = all(stands_for_prediction(by, file) for file in (probabilities, candidates))
+        column_by = None if predicted else by
+        read = _read(probabilities, candidates, key, column_by, set(ignore or []), options)
+        matrix, labels, sets, checked, category = read
     calibration = setwise.conformalize(
         matrix,
         sets,
         strategy_of(strategy, confidence),
         score,
+        by=by if predicted else category,
         verified=checked,
         miss_rate=miss_rate,
-        assume=assume,
+        assume=assume_of(assume, labels),
         random_state=seed,
     )
     calibration.save(out)
@@ -83,12 +90,14 @@ def conformalize(
     screen.emit({"rows": len(matrix), "classes": labels, "out": str(out)} | summary(calibration, confidence))
 
 
-def probability_batches(file: Path, labels: list[Any], rows: int) -> Iterator[tuple[Any, dict[str, Any]]]:
+def probability_batches(
+    file: Path, labels: list[Any], rows: int, delimiter: str | None = None
+) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Batches of probabilities, columns found by the names of the labels, with all other columns."""
     from setwise.cli.files import column_names, label_columns, read_arrow  # noqa: PLC0415
     from setwise.data.tables import Layout, interpret  # noqa: PLC0415
 
-    names = column_names(file)
+    names = column_names(file, delimiter)
     columns = label_columns(names, labels)
     if columns is None:
         absent = next(label for label in labels if str(label) not in names and f"p:{label}" not in names)
@@ -97,34 +106,47 @@ def probability_batches(file: Path, labels: list[Any], rows: int) -> Iterator[tu
         )
     carry = [name for name in names if name not in set(columns)]
     first = 0
-    for batch in read_arrow(file, Layout(features=columns, carry=carry), rows):
+    for batch in read_arrow(file, Layout(features=columns, carry=carry, delimiter=delimiter), rows):
         table = interpret(batch.select(columns), Layout(features=columns), str(file), first)
         yield table.X, {name: batch[name].combine_chunks() for name in carry}
         first += len(batch)
 
 
 def _read(
-    probabilities: Path, candidates: Path, key: str | None, ignore: set[str], options: dict[str, Any]
-) -> tuple[Any, list[Any], Any, list[Any] | None]:
-    """Probabilities, the labels of their columns, and for each row its candidates and verified label."""
+    probabilities: Path,
+    candidates: Path,
+    key: str | None,
+    by: str | None,
+    ignore: set[str],
+    options: dict[str, Any],
+) -> tuple[Any, list[Any], Any, list[Any] | None, list[str] | None]:
+    """Probabilities, the labels of their columns, and for each row its candidates, verified label and category."""
+    from setwise.cli.declaring import categories_of  # noqa: PLC0415
     from setwise.cli.files import column_names  # noqa: PLC0415
     from setwise.data import read_table  # noqa: PLC0415
 
-    columns = _class_columns(column_names(probabilities), ignore | ({key} if key else set()), probabilities)
-    labels, keys = _labels_of(columns), [key] if key else []
-    table = read_table(probabilities, features=columns, carry=keys)
-    answers = read_table(candidates, features=[], carry=keys, classes=labels, **options)
+    names, keys = column_names(probabilities), [key] if key else []
+    beside = [by] if by in names else []  # categories may stand with the probabilities, or with the candidates
+    columns = _class_columns(names, ignore | {*keys, *beside}, probabilities)
+    labels = _labels_of(columns)
+    table = read_table(probabilities, features=columns, carry=[*keys, *beside])
+    with_answers = [by] if by and not beside else []
+    answers = read_table(candidates, features=[], carry=[*keys, *with_answers], classes=labels, **options)
     sets, truth = answers.candidates, answers.truth
     if sets is None:
         raise ValueError(f"{candidates}: holds no candidates.")
-    if key:
-        rows = _matched(table.carried[key].tolist(), answers.carried[key].tolist(), key, candidates)
-        sets, truth = sets[rows], None if truth is None else truth[rows]
-    elif len(answers) != len(table):
+    if not key and len(answers) != len(table):
         raise ValueError(
             f"{candidates}: {len(answers)} rows for {len(table)} rows of {probabilities}; match them with --key."
         )
-    return table.X, labels, sets, None if truth is None else truth.tolist()
+    rows = list(range(len(table)))
+    if key:
+        rows = _matched(table.carried[key].tolist(), answers.carried[key].tolist(), key, candidates)
+    category = None
+    if by:
+        found, file = (table.carried[by], probabilities) if beside else (answers.carried[by][rows], candidates)
+        category = categories_of(found, by, file)
+    return table.X, labels, sets[rows], None if truth is None else truth[rows].tolist(), category
 
 
 def _class_columns(names: list[str], others: set[str], file: Path) -> list[str]:

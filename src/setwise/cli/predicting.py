@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setwise.cli.options import Device, Force, Json, OutFile, Quiet, Separator
+from setwise.cli.options import By, Delimiter, Device, Force, Json, OutFile, Quiet, Separator
 from setwise.cli.screen import Clock, Screen
 from setwise.cli.threads import use_one_thread
 
 if TYPE_CHECKING:
-    from setwise.calibration import Calibration
     from setwise.labels import LabelSets
 
-ROWS = 8192  # at a time, as many as the network takes at a time
+ROWS = 8192  # at a time: fewer are slower, more take memory and are no faster
 
 Batch = tuple[Any, dict[str, Any]]
 """Features or probabilities of some rows, and the columns carried along."""
@@ -36,6 +36,7 @@ def predict(
         float | None,
         typer.Option("--confidence", help="How often sets shall contain the truth. Default: the model's."),
     ] = None,
+    by: By = None,
     p_values: Annotated[
         bool, typer.Option("--p-values", help="Write one p-value a class beside the sets.")
     ] = False,
@@ -48,6 +49,7 @@ def predict(
     ] = None,
     column: Annotated[str, typer.Option("--column", help="The name of the column of sets.")] = "labels",
     separator: Separator = "|",
+    delimiter: Delimiter = None,
     device: Device = "auto",
     force: Force = False,
     quiet: Quiet = False,
@@ -67,34 +69,56 @@ def predict(
         from setwise.calibration import Calibration  # noqa: PLC0415
         from setwise.cli.outside import probability_batches  # noqa: PLC0415
 
-        calibration = Calibration.load(_calibration_in(model))
+        asked: Any = Calibration.load(_calibration_in(model))
         level = 0.9 if confidence is None else confidence
-        batches: Iterator[Batch] = probability_batches(source, calibration.classes.tolist(), ROWS)
+        batches: Iterator[Batch] = probability_batches(source, asked.classes.tolist(), ROWS, delimiter)
         give: Callable[[Any], Any] = _same
     else:
         loaded = _load(model, device, trusted)
-        calibration, give = loaded.calibration_, loaded.predict_proba
+        folded = hasattr(loaded, "folds_")  # each fold's model gives probabilities of its own
+        asked, give = (loaded, _same) if folded else (loaded.calibration_, loaded.predict_proba)
         level = loaded.confidence_level if confidence is None else confidence
-        batches = _feature_batches(source, loaded, features)
-    with screen.counting(f"predicting {source.name}", row_count(source)) as advance, writing(out, form) as append:
+        reading = loaded.notes_.get("reading") or {}
+        batches = _feature_batches(source, loaded, features, delimiter or reading.get("delimiter"))
+        by = by or reading.get("by")
+    if by is None and getattr(asked, "categories", None) is not None and asked.by == "given":
+        raise ValueError(f"{model}: was calibrated by category; name the column of categories with --by.")
+    bar = screen.counting(f"predicting {source.name}", row_count(source))
+    with _no_name_warnings(), bar as advance, writing(out, form) as append:
         for values, carried in batches:
-            matrix = _without_name_warnings(give, values)
-            sets: LabelSets = calibration.predict_set(matrix, level)
-            p = calibration.predict_p(matrix) if p_values else None
+            options = _category(carried, by, source, totals.rows)
+            matrix = give(values)
+            sets: LabelSets = asked.predict_set(matrix, level, **options)
+            p = asked.predict_p(matrix, **options) if p_values else None
             append(sets_table(sets, carried, form, column=column, separator=separator, p_values=p))
             totals.add(sets)
             advance(len(sets))
-    _report(screen, totals, calibration, level, out, clock)
+    _report(screen, totals, asked.guarantee(level), level, out, clock)
+
+
+def _category(carried: dict[str, Any], by: str | None, file: Path, first_row: int) -> dict[str, Any]:
+    """The categories of some rows, as an option for whoever is asked for their sets."""
+    if by is None:
+        return {}
+    if by not in carried:
+        raise ValueError(f'{file} has no column "{by}" with the categories of its rows; name it with --by.')
+    from setwise.cli.declaring import categories_of  # noqa: PLC0415
+
+    return {"by": categories_of(carried[by], by, file, first_row)}
 
 
 def _load(model: Path, device: str, trusted: list[str] | None) -> Any:
     from setwise.conformal import ConformalClassifier  # noqa: PLC0415
+    from setwise.cross import CrossConformalClassifier  # noqa: PLC0415
+    from setwise.persistence import read_head  # noqa: PLC0415
 
     if model.is_file():
         raise ValueError(f"{model}: is a file; a calibration file needs --probabilities FILE.")
-    loaded = ConformalClassifier.load(model, trusted=trusted)
-    if hasattr(loaded.estimator_, "device"):
-        loaded.estimator_.device = device
+    kind: Any = CrossConformalClassifier if "Cross" in read_head(model)["kind"] else ConformalClassifier
+    loaded = kind.load(model, trusted=trusted)
+    for part in getattr(loaded, "estimators_", [loaded.estimator_]):
+        if hasattr(part, "device"):
+            part.device = device
     if getattr(loaded.estimator_, "_settled", {}).get("network") == "linear":
         use_one_thread()
     return loaded
@@ -109,7 +133,9 @@ def _calibration_in(path: Path) -> Path:
     return path / str(read_head(path)["members"][0]["calibration"])
 
 
-def _feature_batches(file: Path, model: Any, features: list[str] | None) -> Iterator[Batch]:
+def _feature_batches(
+    file: Path, model: Any, features: list[str] | None, delimiter: str | None = None
+) -> Iterator[Batch]:
     """Batches of features by the names the model knows, in its order, with all other columns."""
     from setwise.cli.files import column_names, is_table, read_arrow  # noqa: PLC0415
     from setwise.data import read_table  # noqa: PLC0415
@@ -126,7 +152,7 @@ def _feature_batches(file: Path, model: Any, features: list[str] | None) -> Iter
             f"the model was trained on arrays and knows no column names; name its {model.n_features_in_} features "
             "in order with --features."
         )
-    names = column_names(file)
+    names = column_names(file, delimiter)
     absent = [name for name in known if name not in names]
     if absent:
         raise ValueError(
@@ -139,6 +165,7 @@ def _feature_batches(file: Path, model: Any, features: list[str] | None) -> Iter
         carry=carry,
         impute=reading.get("imputed") or None,
         categories=reading.get("categories") or None,
+        delimiter=delimiter,
     )
     first = 0
     for batch in read_arrow(file, layout, ROWS):
@@ -161,11 +188,12 @@ def _same(values: Any) -> Any:
     return values
 
 
-def _without_name_warnings(give: Callable[[Any], Any], values: Any) -> Any:
+@contextmanager
+def _no_name_warnings() -> Iterator[None]:
     """Columns were matched by name already, so that arrays without names are right here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return give(values)
+        yield
 
 
 @dataclass
@@ -180,8 +208,12 @@ class _Totals:
         for size, count in zip(*np.unique(sets.sizes, return_counts=True), strict=True):
             self.counts[int(size)] = self.counts.get(int(size), 0) + int(count)
 
+    @property
+    def rows(self) -> int:
+        return sum(self.counts.values())
+
     def shares(self) -> dict[str, Any]:
-        rows = sum(self.counts.values())
+        rows = self.rows
         if rows == 0:
             raise ValueError("there are no rows to predict.")
         return {
@@ -192,16 +224,15 @@ class _Totals:
         }
 
 
-def _report(
-    screen: Screen, totals: _Totals, calibration: Calibration, level: float, out: Path, clock: Clock
-) -> None:
+def _report(screen: Screen, totals: _Totals, made: Any, level: float, out: Path, clock: Clock) -> None:
     found = totals.shares()
     screen.say(
         f"{found['rows']:,} rows at confidence {level:g}: {found['mean_size']:.2f} labels a row, "
         f"{found['singleton_rate']:.1%} with one label, {found['empty_rate']:.1%} with none, {clock}"
     )
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
-    promised = calibration.guarantee(level).promised
+    several = isinstance(made, dict)
+    promised = {name: claim.promised for name, claim in made.items()} if several else made.promised
     screen.emit(
         found | {"confidence_level": level, "promised": promised, "out": str(out), "seconds": clock.seconds}
     )

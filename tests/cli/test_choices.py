@@ -1,0 +1,236 @@
+"""What may be chosen: categories, folds, assumptions; and that the shell completes it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import setwise as library
+from setwise import ConformalClassifier, CrossConformalClassifier
+from setwise.cli.app import run
+from setwise.cli.declaring import assume_of, categories_of
+from setwise.data import read_sets, read_table
+
+from .conftest import NAMES, rows, write
+from .test_commands import failure
+
+QUICK = ("--learner", "em")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Two tables whose rows come from two wards, numbered in one file and spelled in another."""
+    monkeypatch.chdir(tmp_path)
+    for name, n, seed in (("votes.parquet", 400, 0), ("new.csv", 150, 1)):
+        X, lists, truth = rows(n, seed)
+        ward = np.where(X[:, 0] > 1, 7, 12)
+        features = {feature: X[:, j] for j, feature in enumerate("wxyz")}
+        write(tmp_path / name, {"id": np.arange(n), **features, "ward": ward, "answers": lists, "truth": truth})
+    return tmp_path
+
+
+def read(name):
+    """Features as a frame, and the ward of each row as text."""
+    table = read_table(name, candidates="answers", carry=["id", "truth", "ward"])
+    return pd.DataFrame(table.X, columns=table.feature_names), [str(ward) for ward in table.carried["ward"]]
+
+
+FIT = ("fit", "votes.parquet", "--candidates", "answers", "--ignore", "id", "--ignore", "truth", *QUICK)
+
+
+def said(capsys, *arguments):
+    assert run([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_categories_are_calibrated_each_for_itself_and_found_again_by_name(here, capsys):
+    result = said(capsys, *FIT, "--by", "ward", "--out", "model")
+    assert set(result["guarantee"]) == {"7", "12"}
+    assert all(claim["promised"] == 0.9 for claim in result["guarantee"].values())
+    result = said(capsys, "predict", "model", "new.csv", "--out", "sets.csv")
+    assert result["promised"] == {"7": 0.9, "12": 0.9}
+    X, ward = read("new.csv")
+    expected = ConformalClassifier.load("model").predict_set(X, by=ward)
+    assert read_sets("sets.csv", classes=expected.classes) == expected
+    found = said(capsys, "evaluate", "sets.csv", "--truth", "truth", "--by", "ward")
+    assert set(found["by_category"]) == {"7", "12"}
+
+
+def test_a_person_reads_one_claim_a_category(here, capsys):
+    assert run([*FIT, "--by", "ward", "--out", "model"]) == 0
+    said = capsys.readouterr().out
+    assert "in category '7'" in said
+    assert "in category '12'" in said
+
+
+def test_the_predicted_label_may_be_the_category(here, capsys):
+    result = said(capsys, *FIT, "--ignore", "ward", "--by", "predicted", "--confidence", "0.8", "--out", "model")
+    assert set(result["guarantee"]) == set(NAMES)
+    result = said(capsys, "predict", "model", "new.csv", "--out", "sets.csv")
+    assert result["promised"] == dict.fromkeys(NAMES, 0.8)
+    expected = ConformalClassifier.load("model").predict_set(read("new.csv")[0])
+    assert read_sets("sets.csv", classes=expected.classes) == expected
+    X, lists, _ = rows(300, 2)
+    P = np.exp(X) / np.exp(X).sum(axis=1, keepdims=True)
+    write(here / "scores.csv", dict(zip(NAMES, P.T, strict=True)))
+    write(here / "answers.csv", {"candidates": lists})
+    files = ("--probabilities", "scores.csv", "--candidates", "answers.csv")
+    result = said(capsys, "conformalize", *files, "--by", "predicted", "--out", "model.cal")
+    assert set(result["guarantee"]) == set(NAMES)
+    assert run(["predict", "model.cal", "--probabilities", "scores.csv", "--out", "own.csv", "-q"]) == 0
+    cal = library.conformalize(P, library.LabelSets.from_lists(lists, NAMES), by="predicted", random_state=0)
+    assert read_sets("own.csv", classes=NAMES) == cal.predict_set(P)
+
+
+def test_rows_without_a_category_are_named(here, capsys):
+    assert run([*FIT, "--by", "ward", "--out", "model", "-q"]) == 0
+    lines = (here / "new.csv").read_text().splitlines()
+    (here / "less.csv").write_text("\n".join(line.replace(",7,", ",,") for line in lines))
+    row = next(i for i, line in enumerate(lines[1:]) if ",7," in line)
+    assert f"row {row} has no category" in failure(capsys, "predict", "model", "less.csv", "--out", "sets.csv")
+    (here / "none.csv").write_text("\n".join(lines).replace("ward", "unit"))
+    assert 'no column "ward"' in failure(capsys, "predict", "model", "none.csv", "--out", "sets.csv")
+    assert run(["predict", "model", "none.csv", "--by", "unit", "--out", "sets.csv"]) == 0
+    assert run([*FIT, "--ignore", "ward", "--out", "plain", "-q"]) == 0
+    capsys.readouterr()
+    wrong = failure(capsys, "predict", "plain", "new.csv", "--by", "ward", "--out", "no.csv")
+    assert "give --by when you fit or conformalize" in wrong
+    assert "cannot be both" in failure(capsys, *FIT, "--by", "ward", "--features", "ward", "--out", "m")
+
+
+def test_the_category_of_a_row_is_the_same_text_in_every_format():
+    for column in (pa.array([1, 2]), pa.array(["1", "2"]), pa.array([1.0, 2.0]), np.array([1, 2])):
+        assert categories_of(column, "ward", "file") == ["1", "2"]
+    with pytest.raises(ValueError, match="file, column 'ward': row 11 has no category"):
+        categories_of(pa.array([1, None]), "ward", "file", 10)
+
+
+@pytest.mark.parametrize("place", ["scores", "answers"])
+def test_probabilities_from_outside_may_have_categories_too(here, capsys, place):
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(4), 300)
+    sets = library.LabelSets.from_mask(P.max(axis=1, keepdims=True) * 0.7 < P, NAMES)
+    ward, order = np.where(rng.random(300) < 0.5, "a", "b"), rng.permutation(300)
+    files = {
+        "scores": {"key": np.arange(300), **dict(zip(NAMES, P.T, strict=True))},
+        "answers": {"key": order, "candidates": sets[order].to_lists()},
+    }
+    files[place]["ward"] = ward if place == "scores" else ward[order]
+    for name, columns in files.items():
+        write(here / f"{name}.csv", columns)
+    common = ["--probabilities", "scores.csv", "--candidates", "answers.csv", "--key", "key", "--by", "ward"]
+    assert set(said(capsys, "conformalize", *common, "--out", "model.cal")["guarantee"]) == {"a", "b"}
+    write(here / "fresh.csv", {"ward": ward[:50], **dict(zip(NAMES, P[:50].T, strict=True))})
+    predict = ("predict", "model.cal", "--probabilities", "fresh.csv", "--out", "sets.csv")
+    assert "name the column of categories with --by" in failure(capsys, *predict)
+    assert run([*predict, "--by", "ward", "-q"]) == 0
+    expected = library.conformalize(P, sets, by=ward, random_state=0).predict_set(P[:50], by=ward[:50])
+    assert read_sets("sets.csv", classes=NAMES) == expected
+
+
+@pytest.mark.parametrize("learner", [QUICK, ("--network", "linear", "--epochs", "3")], ids=["em", "network"])
+def test_a_cross_conformal_model_is_saved_loaded_and_predicts(here, capsys, learner):
+    common = ("fit", "votes.parquet", "--candidates", "answers", "--ignore", "id", "--ignore", "truth")
+    result = said(capsys, *common, "--ignore", "ward", *learner, "--cross", "3", "--out", "model")
+    assert result["calibrated_on"] == 400
+    assert result["strategy"] == {"asked": "auto", "used": "max over 3 folds"}
+    assert 0.75 < result["guarantee"]["promised"] < 0.8
+    result = said(capsys, "predict", "model", "new.csv", "--out", "sets.parquet", "--p-values")
+    assert 0.75 < result["promised"] < 0.8
+    model, (X, _) = CrossConformalClassifier.load("model"), read("new.csv")
+    assert read_sets("sets.parquet") == model.predict_set(X)
+    table = pq.read_table("sets.parquet").to_pydict()
+    p = np.column_stack([table[f"p:{label}"] for label in model.classes_])
+    np.testing.assert_array_equal(p, model.predict_p(X))
+    assert model.feature_names_in_.tolist() == ["w", "x", "y", "z"]
+
+
+@pytest.mark.parametrize("option", ["--groups", "--by"])
+def test_what_cross_conformal_cannot_do_is_one_line(here, capsys, option):
+    line = failure(capsys, *FIT, option, "ward", "--cross", "3", "--out", "model")
+    assert "leave out --cross" in line.splitlines()[-1]
+
+
+RATES = np.array([[1, 0.1, 0.2, 0.3], [0.4, 1, 0.5, 0.6], [0.7, 0.8, 1, 0.9], [0.15, 0.25, 0.35, 1]])
+
+
+@pytest.mark.parametrize("form", ["plain.csv", "named.csv", "named.parquet", "rates.npy"])
+def test_rates_of_confusion_come_from_a_file_in_the_order_of_the_labels(tmp_path, form):
+    path = tmp_path / form
+    order = [2, 0, 3, 1]
+    columns = {NAMES[k]: RATES[order][:, k] if "named" in form else RATES[np.ix_(order, [k])][:, 0] for k in order}
+    if form == "rates.npy":
+        np.save(path, RATES)
+    elif form == "plain.csv":
+        write(path, columns)
+    else:
+        write(path, {"truth": [NAMES[k] for k in order], **columns})
+    np.testing.assert_array_equal(assume_of(str(path), NAMES), RATES)
+
+
+def test_a_file_of_rates_that_does_not_fit_is_refused(here, capsys):
+    write(here / "three.csv", {name: [1.0, 1.0, 1.0] for name in NAMES[:3]})
+    write(here / "short.csv", {name: [1.0, 1.0, 1.0] for name in NAMES})
+    write(here / "strange.csv", {name: [1.0] * 4 for name in [*NAMES, "a", "b"]})
+    (here / "broken.npy").write_bytes(b"no array")
+    fit = (*FIT, "--ignore", "ward", "--out", "model", "--assume")
+    assert "expected one column for each of the labels ant, cat, owl, wren" in failure(capsys, *fit, "three.csv")
+    assert "expected a row for each of the 4 labels, found 3" in failure(capsys, *fit, "short.csv")
+    assert "at most one more" in failure(capsys, *fit, "strange.csv")
+    assert "not an array of numbers" in failure(capsys, *fit, "broken.npy")
+    assert "neither nothing, uniform or class nor a file" in failure(capsys, *fit, "evenly")
+
+
+def test_what_is_assumed_reaches_the_calibration_and_is_kept(here):
+    write(here / "rates.csv", dict(zip(sorted(NAMES), RATES.T, strict=True)))
+    for assume in ("uniform", "class", "rates.csv"):
+        fit = [*FIT, "--ignore", "ward", "--out", "model", "--assume", assume, "-q", "--force"]
+        assert run(fit) == 0
+        kept = ConformalClassifier.load("model").calibration_.setting.assume
+        assert kept.kind == ("uniform" if assume == "uniform" else "class")
+    np.testing.assert_array_equal(kept.matrix, RATES)
+    assert not kept.estimated
+
+
+# -------------------------------------------------------------------- completion
+
+
+def completed(line, folder):
+    """What bash would be offered after this line."""
+    words = line.split(" ")
+    marks = {"_SETWISE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    program = "import sys; sys.argv[0] = 'setwise'; from setwise.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env={**os.environ, **marks},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("setwise fi", ["fit"]),
+        ("setwise fit votes.parquet --cr", ["--cross"]),
+        ("setwise fit votes.parquet --by wa", ["ward"]),
+        ("setwise fit votes.parquet --candidates a", ["answers"]),
+        ("setwise fit nothing.csv --by w", []),
+        ("setwise fit votes.parquet --assume u", ["uniform"]),
+        ("setwise fit votes.parquet --strategy mix", ["mixture:0.5", "mixture:verified"]),
+        ("setwise conformalize --assume c", ["class"]),
+        ("setwise predict model new.csv --by wa", ["ward"]),
+    ],
+)
+def test_the_shell_completes_options_words_and_columns(here, line, offered):
+    assert completed(line, here) == offered

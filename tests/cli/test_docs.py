@@ -1,0 +1,96 @@
+"""Every command that the documentation shows is run, in the order shown, and says what is shown."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+
+from setwise.cli.app import run
+
+from .conftest import write
+
+ROOT = Path(__file__).parent.parent.parent
+NAMES = ["wren", "owl", "lark", "crow"]  # not in alphabetical order
+
+
+def birds(n, seed):
+    """Calls of birds: measurements with gaps, what listeners said, which bird it was, and a model's guesses."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, n)
+    X = np.round(2 * np.eye(4)[y] + rng.normal(size=(n, 4)), 3)
+    heard = (np.eye(4)[y] + (rng.random((n, 4)) < 0.15)) > 0
+    guesses = 0.4 * rng.dirichlet(np.ones(4), n) + 0.6 * np.eye(4)[y]
+    return {
+        "measured": {name: X[:, j] for j, name in enumerate(["length", "pitch", "trill", "pause"])},
+        "id": [f"call-{seed}-{i:03d}" for i in range(n)],
+        "site": [["marsh", "wood"][k] for k in (X[:, 0] > 0.5).astype(int)],
+        "answers": [[NAMES[k] for k in np.flatnonzero(row)] for row in heard],
+        "checked": [NAMES[k] for k in y],
+        "guesses": dict(zip(NAMES, guesses.T, strict=True)),
+    }
+
+
+def files(folder, *beside):
+    """What the documents speak of; beside the measurements stand these columns."""
+    old, new = birds(600, 0), birds(300, 1)
+    write(folder / "votes.csv", {**{k: old[k] for k in beside}, **old["measured"], "answers": old["answers"]})
+    write(folder / "new.csv", {**{k: new[k] for k in beside}, **new["measured"], "checked": new["checked"]})
+    write(folder / "scores.csv", {"id": old["id"], **old["guesses"]})
+    write(folder / "answers.csv", {"id": old["id"], "site": old["site"], "candidates": old["answers"]})
+    write(folder / "new-scores.csv", {**{k: new[k] for k in (*beside, "checked")}, **new["guesses"]})
+    write(folder / "labelled.csv", {**new["measured"], "bird": new["checked"]})
+    heard = [(call, f"listener {j}", bird) for call, row in enumerate(old["answers"]) for j, bird in enumerate(row)]
+    columns = zip(*heard, strict=True)
+    write(folder / "listeners.csv", dict(zip(["task", "worker", "label"], columns, strict=True)))
+    rates = np.full((4, 4), 0.15) + 0.85 * np.eye(4)
+    write(folder / "rates.csv", dict(zip(NAMES, rates.T, strict=True)))
+    return folder
+
+
+def console_blocks(text):
+    """(command, what it is shown to say) of every console block, in order."""
+    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            yield command, shown
+
+
+def bare_commands(text):
+    """Every line of a block and every span of a sentence that begins with setwise."""
+    for number, part in enumerate(text.split("```")):
+        found = part.splitlines() if number % 2 else re.findall(r"`([^`]*)`", part)
+        yield from (line for line in found if line.startswith("setwise "))
+
+
+def test_the_console_blocks_run_as_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(files(tmp_path, "id", "site"))
+    shown = list(console_blocks((ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")))
+    assert len(shown) > 10
+    for command, expected in shown:
+        assert command.startswith("setwise "), command
+        assert run(shlex.split(command, comments=True)[1:]) == 0, (command, capsys.readouterr().err)
+        got = capsys.readouterr().out
+        assert says(got, expected), f"{command}\n{got}"
+
+
+def says(got, shown):
+    """Whether this was said, with anything in place of … and with any white space."""
+    parts = ("".join(part.split()) for part in shown.split("…"))
+    return not shown.strip() or re.fullmatch(".*".join(map(re.escape, parts)), "".join(got.split()))
+
+
+def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(files(tmp_path, "id"))
+    commands = list(bare_commands((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert {command.split()[1] for command in commands} >= {"inspect", "fit", "predict", "evaluate", "conformalize"}
+    for command in commands:
+        assert run(shlex.split(command, comments=True)[1:]) == 0, (command, capsys.readouterr().err)
+
+
+def test_every_command_and_the_json_of_each_are_documented():
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    ran = {command.split()[1] for command, _ in console_blocks(text)}
+    assert ran >= {"inspect", "fit", "predict", "conformalize", "evaluate", "contaminate", "convert", "data"}
+    for option in ("--by", "--cross", "--assume", "--json", "--quiet", "--seed", "--force", "--install-completion"):
+        assert option in text

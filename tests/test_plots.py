@@ -1,0 +1,105 @@
+"""Plots: what they draw is what the library computes, on axes of one's own."""
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import setwise
+from tests.conftest import candidates_from, labels_from, simplex
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def rows(rng):
+    P = simplex(rng, 300, 4)
+    y = labels_from(rng, P)
+    return P, y, candidates_from(rng, y, 4)
+
+
+def test_coverage_is_drawn_with_its_interval_beside_the_level(rows):
+    P, y, S = rows
+    calibration = setwise.conformalize(P[:150], S[:150])
+    ax = setwise.plot_coverage(calibration, P[150:], y[150:], levels=[0.7, 0.8, 0.9])
+    diagonal, line = ax.get_lines()
+    assert np.array_equal(diagonal.get_xdata(), diagonal.get_ydata())
+    expected = [setwise.evaluate(s, y[150:]) for s in calibration.predict_set(P[150:], [0.7, 0.8, 0.9])]
+    assert line.get_ydata() == pytest.approx([each["coverage"] for each in expected])
+    band = ax.collections[0].get_paths()[0].get_extents()
+    assert band.ymin == pytest.approx(min(each["coverage_interval"][0] for each in expected))
+
+
+def test_plots_share_axes(rows):
+    P, y, S = rows
+    ax = plt.figure().add_subplot()
+    for strategy in ("max", "min"):
+        calibration = setwise.conformalize(P[:150], S[:150], strategy)
+        assert setwise.plot_coverage(calibration, P[150:], y[150:], ax=ax) is ax
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["level", "max", "min"]
+
+
+def test_without_truth_the_bracket_is_drawn(rows):
+    P, _, S = rows
+    ax = setwise.plot_coverage(setwise.conformalize(P[:150], S[:150]), P[150:], levels=[0.8, 0.9])
+    assert len(ax.collections) == 1
+    by = np.where(np.arange(150) % 2, "odd", "even")
+    ax = setwise.plot_coverage(setwise.conformalize(P[:150], S[:150], by=by), P[150:], levels=[0.8, 0.9])
+    assert len(ax.collections) == 2
+
+
+def test_too_few_rows_draw_full_coverage_without_a_warning(rows):
+    P, y, _ = rows
+    ax = setwise.plot_coverage(setwise.conformalize(P[:9], y[:9]), P[150:], y[150:], levels=[0.99])
+    assert ax.get_lines()[1].get_ydata() == [1.0]
+
+
+def test_sizes_are_shares_of_rows(rows):
+    _, _, S = rows
+    ax = setwise.plot_sizes(S, label="candidates")
+    assert setwise.plot_sizes(setwise.LabelSets.from_mask(~S), label="others", ax=ax) is ax
+    first, second = (patch.get_data().values for patch in ax.patches)
+    assert first == pytest.approx(np.bincount(S.sum(axis=1)) / 300)
+    assert second.sum() == pytest.approx(1)
+
+
+def test_inclusion_is_that_of_the_diagnosis(rows):
+    P, _, S = rows
+    ax = setwise.plot_inclusion(P, S, ranks=3, label="votes")
+    found = setwise.diagnose(P, S)
+    assert ax.containers[0].lines[0].get_ydata() == pytest.approx(found.rate[:3])
+    assert ax.get_lines()[-1].get_ydata() == pytest.approx(found.floor[:3])
+
+
+def test_sets_show_labels_candidates_and_truth():
+    sets = setwise.LabelSets.from_lists([["cat"], [], ["cat", "dog"]], classes=["cat", "dog", "owl"])
+    ax = setwise.plot_sets(sets, ["cat", None, "owl"], candidates=sets.filled(), rows=[2, 0])
+    assert ax.images[0].get_array().tolist() == [[True, True, False], [True, False, False]]
+    frames, dots = ax.collections
+    assert frames.get_offsets().tolist() == [[0, 0], [1, 0], [0, 1]]
+    assert dots.get_offsets().tolist() == [[2, 0], [0, 1]]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["2", "0"]
+
+
+def test_nothing_to_draw_is_an_error():
+    empty = setwise.LabelSets.from_lists([], classes=["a", "b"])
+    with pytest.raises(ValueError, match="no rows"):
+        setwise.plot_sizes(empty)
+    with pytest.raises(ValueError, match="none to draw"):
+        setwise.plot_sets(empty)
+
+
+def test_matplotlib_is_loaded_when_something_is_drawn():
+    code = "import setwise, sys; setwise.plot_sizes; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
