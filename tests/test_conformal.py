@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, conformalize
+from setwise import LAC, ConformalClassifier, CrossConformalClassifier, LabelSets, conformalize
 from setwise.strategies import Mixture
 
 
@@ -104,6 +104,37 @@ def test_groups_stay_on_one_side_and_become_the_instances(data):
     assert seen["rows"] % 6 == 0
     assert model.calibration_.evidence.instances == 20
     assert model.guarantee().unit == "groups"
+
+
+def test_with_nothing_known_the_default_learner_covers_candidate_sets_and_comes_back_from_its_directory(
+    data, tmp_path
+):
+    X, _, mask = data
+    model = ConformalClassifier(random_state=0).fit(X, mask)
+    assert type(model.estimator_).__name__ == "CoveringClassifier"
+    assert model.calibration_.score == LAC(domain="unit")
+    inclusion = model.estimator_.predict_inclusion(X)
+    assert model.predict_set(X, 0.8) == model.calibration_.predict_set(inclusion, 0.8)
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert "Theorem 1" in str(model.guarantee())
+    model.save(tmp_path / "model")
+    read = ConformalClassifier.load(tmp_path / "model")
+    assert read.predict_set(X) == model.predict_set(X)
+    assert np.array_equal(read.predict_p(X), model.predict_p(X))
+
+
+def test_with_something_known_the_default_learner_is_the_plain_one_and_verified_rows_are_all_calibrated_on(data):
+    X, y, mask = data
+    verified = np.where(np.arange(600) % 20 == 0, y, -1).astype(object)
+    verified[verified == -1] = None
+    model = ConformalClassifier(random_state=0).fit(X, mask, verified=verified)
+    assert type(model.estimator_).__name__ == "PartialLabelClassifier"
+    assert model.guarantee().strategy == "rectified"
+    assert model.calibration_.evidence.verified.sum() == 30
+    assert model.calibration_.evidence.n == 120
+    declared = ConformalClassifier(random_state=0, assume="uniform").fit(X, mask)
+    assert type(declared.estimator_).__name__ == "PartialLabelClassifier"
+    assert declared.guarantee().strategy == "corrected"
 
 
 def test_verified_rows_reach_the_calibration(data):

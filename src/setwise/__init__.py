@@ -5,7 +5,8 @@ from typing import Any
 
 from setwise import strategies
 from setwise._version import __version__
-from setwise.calibration import Calibration, SmallCalibrationWarning, conformalize
+from setwise.calibration import Calibration, SmallCalibrationWarning
+from setwise.conformalizing import conformalize
 from setwise.diagnose import AssumptionRefuted, Diagnosis, diagnose
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels import LabelSets

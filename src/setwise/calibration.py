@@ -1,196 +1,36 @@
-"""`conformalize` probabilities on candidate sets; ask the `Calibration` for sets, p-values and claims."""
+"""`Calibration`: what calibration found; asks for a level, answers with sets, p-values and claims."""
 
 from __future__ import annotations
 
 import math
 import os
 import warnings
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise.calibration_file import read_parts, write_parts
-from setwise.candidates import as_candidates, read_sets
-from setwise.evidence import Evidence, gather
+from setwise.candidates import as_candidates
+from setwise.evidence import Evidence
 from setwise.guarantees import Guarantee
-from setwise.inclusion import check_separable, estimate_inclusion
-from setwise.inputs import as_assumption, categories, chances, codes_of, present_rows, verified_codes, weights
+from setwise.inputs import categories, weights
 from setwise.labels import LabelSets
-from setwise.noise import draw_seed, uniforms
-from setwise.probabilities import as_probabilities, column_names
-from setwise.ranks import as_fraction, as_level, dkw_band
-from setwise.scores import Score, as_score
-from setwise.strategies import RankRule, Rule, Setting, Strategy, as_strategy
-from setwise.vocabulary import MISSING, UNKNOWN, Vocabulary
+from setwise.noise import uniforms
+from setwise.probabilities import as_probabilities
+from setwise.ranks import as_level, dkw_band
+from setwise.scores import Score
+from setwise.strategies import RankRule, Rule, Setting, Strategy
+from setwise.vocabulary import UNKNOWN, Vocabulary
 
 _T = TypeVar("_T")
 
 
 class SmallCalibrationWarning(UserWarning):
     """There are too few calibration examples for the level asked for: every label is in the set."""
-
-
-def conformalize(
-    probabilities: Any,
-    candidates: Any,
-    strategy: str | Strategy = "auto",
-    score: str | Score = "lac",
-    *,
-    classes: Iterable[Hashable] | None = None,
-    by: Any = None,
-    verified: Any = None,
-    miss_rate: float = 0.0,
-    assume: Any = "nothing",
-    sample_weight: Any = None,
-    groups: Any = None,
-    row_ids: Any = None,
-    random_state: Any = None,
-    missing: Literal["error", "full", "drop"] = "error",
-    verified_probability: Any = None,
-) -> Calibration:
-    """Calibrates prediction sets on rows whose labels are known only as candidate sets.
-
-    Parameters
-    ----------
-    probabilities
-        (n, K) class probabilities of a model that was not trained on these rows.
-    candidates
-        One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels. Labels other
-        than 0..K−1 need a declared vocabulary.
-    strategy
-        ``"auto"``, ``"max"``, ``"all"``, ``"mean"``, ``"min"``, ``"mixture"``, ``"corrected"``, ``"rectified"``,
-        ``"posterior"``, ``"classwise"``, or an object such as ``Mixture(mu=0.3)``.
-    score
-        ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``, or an object.
-    classes
-        The K labels in the order of the columns.
-    by
-        A category per row; each category is calibrated for itself (Mondrian), and promised for itself.
-        ``"predicted"`` takes the most probable label, ``"size"`` the number of candidates (new rows then need
-        candidates of their own).
-    verified
-        The true label where somebody checked, None or NaN elsewhere. Passing it declares that the rows to
-        check were chosen at random.
-    miss_rate
-        How often the true label may be absent from a candidate set (with weights: among new examples).
-    assume
-        What you declare about how false labels become candidates: ``"nothing"``; ``"uniform"``, each with the
-        same probability; ``"class"``, with probabilities that depend on the true class alone (estimated), or
-        these as a K × K matrix M_kl = P(l ∈ S | y = k).
-    sample_weight
-        How much likelier each row is among new examples (covariate shift).
-    groups
-        Which rows belong together (frames of one film, visits of one patient). New rows are then taken to
-        come from new groups, and groups, not rows, are what the rank counts.
-    row_ids
-        Integers or strings that seed the noise of randomised scores; default is the row's probabilities.
-    random_state
-        Seeds that noise; None draws a seed and keeps it.
-    missing
-        Rows without candidates: ``"error"``, ``"full"`` (every label, always valid), or ``"drop"`` (valid if
-        whether a row lacks candidates has nothing to do with it, which then stands among the premises).
-    verified_probability
-        With which probability each row was to be verified, where it was not the same for all.
-
-    Examples
-    --------
-    >>> import numpy as np, setwise
-    >>> rng = np.random.default_rng(0)
-    >>> P = rng.dirichlet([1, 1, 1], size=500)
-    >>> S = P > rng.random((500, 3)) / 2
-    >>> cal = setwise.conformalize(P, S | (P == P.max(axis=1, keepdims=True)))
-    >>> cal.predict_set([[0.97, 0.02, 0.01]], confidence_level=0.8).to_lists()
-    [[0]]
-    """
-    the_score, the_strategy = as_score(score), as_strategy(strategy)
-    rate = as_fraction(miss_rate, "miss_rate")
-    if not 0 <= rate < 1:
-        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
-    matrix = as_probabilities(probabilities, the_score.domain)
-    n, k = matrix.shape
-    if n == 0:
-        raise ValueError("probabilities: no rows; calibration needs at least one.")
-    declared = as_assumption(assume, k)
-    sets = _on_columns_of(probabilities, candidates, k, classes)
-    if len(sets) != n:
-        raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
-    if column_names(probabilities) is not None:
-        matrix = as_probabilities(probabilities, the_score.domain, k, classes=sets.classes)
-    sets, kept = present_rows(sets, missing)
-    seed = draw_seed(random_state)
-    u = uniforms(matrix, seed, row_ids) if the_score.randomized or row_ids is not None else None
-    checked = verified_codes(verified, sets.vocabulary, n)
-    chance = chances(verified_probability, n)
-    weight = weights(sample_weight, n)
-    category = None if by is None else _categories_of(by, matrix, sets)
-    group = None if groups is None else codes_of(categories(groups, n, "groups"))
-    if group is not None and weight is not None:
-        raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
-    if kept is not None:
-        matrix = matrix[kept]
-        u = None if u is None else u[kept]
-        checked = None if checked is None else checked[kept]
-        weight = None if weight is None else weight[kept]
-        chance = None if chance is None else chance[kept]
-        category = None if category is None else category[kept]
-        group = None if group is None else group[kept]
-    setting = Setting(
-        the_score.name,
-        k,
-        rate,
-        dropped=n - len(sets),
-        single=sets.single,
-        assume=declared,
-        checked=0 if checked is None else int((checked != MISSING).sum()),
-        seed=seed,
-    )
-    needs = the_strategy.needs(setting)
-    if "table" in needs and declared.kind == "class":
-        if declared.matrix is None:
-            found = estimate_inclusion(matrix, sets, miss_rate=float(rate))
-            declared = replace(declared, matrix=frozen(found))
-            setting = replace(setting, assume=declared)
-        check_separable(declared.matrix, sets.classes.tolist())
-    evidence = gather(the_score, matrix, sets, u=u, needs=needs, verified=checked)
-    if "every" in needs and the_score.name == "lac" and the_score.domain == "simplex":
-        setting = replace(setting, largest_sum=float(matrix.sum(axis=1, dtype=np.float64).max()))
-    known = None if category is None else Vocabulary.infer(category)
-    return Calibration(
-        the_score,
-        the_strategy,
-        sets.vocabulary,
-        replace(evidence, weight=weight, group=group, chance=chance),
-        setting,
-        known,
-        None if category is None or known is None else frozen(known.encode(category)),
-        by if isinstance(by, str) else "given",
-    )
-
-
-def _categories_of(by: Any, matrix: Floats, sets: LabelSets) -> Array:
-    """One category a row: as given, the label predicted, or the number of candidates."""
-    if not isinstance(by, str):
-        return categories(by, len(matrix))
-    if by == "predicted":
-        return sets.classes[matrix.argmax(axis=1)]
-    if by == "size":
-        return sets.sizes
-    raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category a row.")
-
-
-def _on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Iterable[Hashable] | None) -> LabelSets:
-    """The candidates on the columns of the probabilities; a frame's column names declare the classes."""
-    names = column_names(probabilities)
-    if classes is None and names is not None and len(set(names)) == k:
-        read = read_sets(candidates)
-        if not read.vocabulary.declared and not read.vocabulary.holds_numbers:
-            return as_candidates(read, k, names)
-        candidates = read
-    return as_candidates(candidates, k, classes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,7 +98,7 @@ class Calibration:
             self._warn_if_short(level)
             found = [self._shown(rule.threshold(level, weight)) for rule in self.rules]
             if sample_weight is not None and np.ndim(sample_weight) == 0:
-                found = [float(t[0]) for t in found]  # type: ignore[index]
+                found = [float(t[0]) for t in found]
             return self._per_category(found)
 
         return each_level(confidence_level, answer)

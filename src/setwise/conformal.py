@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from sklearn.utils import _safe_indexing, check_random_state, indexable
@@ -21,14 +21,19 @@ from sklearn.utils.validation import (
 )
 
 from setwise._arrays import Array, Floats, Ints
-from setwise.calibration import conformalize
 from setwise.candidates import as_candidates, read_sets
+from setwise.conformalizing import conformalize
+from setwise.estimators import answers, as_trained, as_y, learner_for
 from setwise.guarantees import Guarantee
 from setwise.inputs import categories, chances
 from setwise.labels import LabelSets
 from setwise.metrics import evaluate
 from setwise.persistence import load_model, save_model
 from setwise.probes import digest, take_probe
+from setwise.scores import LAC, as_score
+from setwise.strategies import as_strategy
+from setwise.strategies.auto import ENOUGH
+from setwise.vocabulary import label_vector, missing_labels
 
 
 class _ScoreAndScore:
@@ -49,7 +54,8 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     estimator
         What learns the probabilities: an estimator of `setwise.learn`; any scikit-learn classifier (on candidate
         sets it is wrapped in `EMClassifier`); a trained model as ``FrozenEstimator(model)`` or as a torch module,
-        for which `fit` only calibrates. None is `PartialLabelClassifier`.
+        for which `fit` only calibrates. None is `CoveringClassifier` for `max` (and `auto` with nothing declared or
+        verified), else `PartialLabelClassifier`.
     strategy, score
         As in `conformalize`.
     confidence_level
@@ -129,7 +135,8 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             Rows that belong together: a group stays on one side of the split, and groups are then what the
             promise counts.
         verified
-            The true label where somebody checked, None or NaN elsewhere.
+            The true label where somebody checked, None or NaN elsewhere. For `auto` and `rectified` these rows are
+            kept for calibration before others.
         by
             A category per row: each is calibrated and promised for itself, and `predict_set` asks for it; or
             ``"predicted"``, the most probable label.
@@ -143,22 +150,27 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         category = by if by is None or isinstance(by, str) else categories(by, n)
         chance = chances(verified_probability, n)
         rng = check_random_state(self.random_state)
-        model = self._learner(rng, sets)
+        truth = None if verified is None else label_vector(_listed(verified, n), "verified")
+        checked = np.arange(0) if truth is None else np.flatnonzero(~missing_labels(truth))
+        covers = self._covers(self.strategy, self.__dict__["score"], self.assume, len(checked))
+        model = learner_for(self.estimator, sets, rng, covers=covers)
         if isinstance(model, FrozenEstimator):
             kept, held = np.arange(0), np.arange(n)
             self.estimator_ = model
         else:
-            kept, held = self._split(n, group, rng)
+            first = checked if group is None and chance is None and len(checked) else None
+            if as_strategy(self.strategy).name not in {"auto", "rectified"}:
+                first = None
+            kept, held = self._split(n, group, rng, first)
             self.estimator_ = model.fit(_safe_indexing(X, kept), as_y(sets[kept], model))
         self._fitted_on(X, sets)
         learner = type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__
         self._summary |= {"learned_from": len(kept), "learner": learner}
-        checked = None if verified is None else _safe_indexing(_listed(verified, n, "verified"), held)
         return self.conformalize(
             _safe_indexing(X, held),
             sets[held],
             groups=None if group is None else group[held],
-            verified=checked,
+            verified=None if truth is None else truth[held],
             by=category if category is None or isinstance(category, str) else category[held],
             verified_probability=None if chance is None else chance[held],
             random_state=rng.randint(2**31 - 1),
@@ -175,7 +187,16 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             **options,
         }
         strategy, score = settings.pop("strategy", self.strategy), settings.pop("score", self.__dict__["score"])
-        self.calibration_ = conformalize(self.predict_proba(X), sets, strategy, score, **settings)
+        told = settings.get("verified")
+        checked = 0 if told is None else int((~missing_labels(label_vector(told, "verified"))).sum())
+        if hasattr(self.estimator_, "predict_inclusion") and self._covers(
+            strategy, score, settings["assume"], checked
+        ):
+            self._check_names(X)
+            matrix, score = answers(self.estimator_, X, self._vocabulary, "predict_inclusion"), LAC(domain="unit")
+        else:
+            matrix = self.predict_proba(X)
+        self.calibration_ = conformalize(matrix, sets, strategy, score, **settings)
         self._probe = take_probe(X)
         return self
 
@@ -193,19 +214,14 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             _check_feature_names(self, X, reset=False)
 
     def _probabilities(self, model: Any, X: Any) -> Floats:
-        found = np.asarray(model.predict_proba(X))
-        columns = getattr(model, "classes_", self.classes_)
-        positions = self._vocabulary.encode(np.asarray(columns))
-        if np.array_equal(positions, np.arange(len(self.classes_))):
-            return found
-        if (positions < 0).any() or found.shape[1] != len(positions):
-            raise ValueError(
-                f"estimator: its {found.shape[1]} probability columns are not the {len(self.classes_)} classes "
-                "of y; pass candidates whose vocabulary names all of its classes, in its order."
-            )
-        aligned = np.zeros((len(found), len(self.classes_)))
-        aligned[:, positions] = found
-        return aligned
+        return answers(model, X, self._vocabulary)
+
+    def predict_conformed(self, X: Any) -> Floats:
+        """The (n, K) numbers that the calibration is asked with: probabilities, or inclusion probabilities."""
+        if self.calibration_.score.domain == "unit" and hasattr(self.estimator_, "predict_inclusion"):
+            self._check_names(X)
+            return answers(self.estimator_, X, self._vocabulary, "predict_inclusion")
+        return self.predict_proba(X)
 
     def predict(self, X: Any) -> Array:
         """The most probable label of each row."""
@@ -216,12 +232,12 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def predict_set(self, X: Any, confidence_level: Any = None, **options: Any) -> Any:
         """Prediction sets as `LabelSets` (a list of them for a list of levels); options as in `Calibration`."""
         check_is_fitted(self, "calibration_")
-        return self.calibration_.predict_set(self.predict_proba(X), self._level(confidence_level), **options)
+        return self.calibration_.predict_set(self.predict_conformed(X), self._level(confidence_level), **options)
 
     def predict_p(self, X: Any, **options: Any) -> Floats:
         """The (n, K) p-values; options as in `Calibration.predict_p`."""
         check_is_fitted(self, "calibration_")
-        return self.calibration_.predict_p(self.predict_proba(X), **options)
+        return self.calibration_.predict_p(self.predict_conformed(X), **options)
 
     def evaluate(
         self, X: Any, y: Any = None, confidence_level: Any = None, *, by: Any = None, **options: Any
@@ -299,33 +315,26 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             raise ValueError(f"y: {sets.n_classes} class; prediction sets need at least two.")
         return sets
 
-    def _learner(self, rng: np.random.RandomState, sets: LabelSets) -> Any:
-        """The estimator to fit: cloned, seeded, and able to read candidate sets."""
-        model = self.estimator
-        if model is None:
-            from setwise.learn import PartialLabelClassifier  # noqa: PLC0415 - torch is optional
+    def _covers(self, strategy: Any, score: Any, assume: Any, checked: int) -> bool:
+        """Whether whole candidate sets are what the sets must cover: `max`, or `auto` with nothing to go by."""
+        name = as_strategy(strategy).name
+        told = checked >= ENOUGH or not (isinstance(assume, str) and assume == "nothing")
+        return as_score(score) == LAC() and (name in {"max", "all"} or (name == "auto" and not told))
 
-            model = PartialLabelClassifier()
-        if hasattr(model, "state_dict") and hasattr(model, "eval"):
-            return _as_trained(model, sets.classes)
-        if isinstance(model, FrozenEstimator):
-            return model
-        model = clone(model)
-        seeds = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
-        model.set_params(**{name: rng.randint(2**31 - 1) for name in sorted(seeds)})
-        if not reads_candidates(model) and not (sets.sizes == 1).all():
-            from setwise.learn import EMClassifier  # noqa: PLC0415
-
-            return EMClassifier(model, random_state=rng.randint(2**31 - 1))
-        return model
-
-    def _split(self, n: int, group: Array | None, rng: np.random.RandomState) -> tuple[Ints, Ints]:
+    def _split(
+        self, n: int, group: Array | None, rng: np.random.RandomState, first: Ints | None = None
+    ) -> tuple[Ints, Ints]:
+        """Rows to learn from and rows to calibrate on, among these those that come `first`."""
         kind = ShuffleSplit if group is None else GroupShuffleSplit
         try:
             splitter = kind(1, test_size=self.calibration_size, random_state=rng)
             kept, held = next(splitter.split(np.zeros(n), groups=group))
         except ValueError as error:
             raise ValueError(f"calibration_size: {self.calibration_size} of n_samples={n}: {error}") from error
+        if first is not None:
+            order = np.concatenate([held, kept])
+            ahead = np.isin(order, first)
+            kept, held = np.split(np.concatenate([order[~ahead][::-1], order[ahead][::-1]]), [len(kept)])
         return kept, held
 
     def _fitted_on(self, X: Any, sets: LabelSets) -> None:
@@ -343,58 +352,14 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def _as_given(self, model: Any) -> FrozenEstimator:
         """A trained model brought along to `load`."""
-        return _as_trained(model, self.classes_)
+        return as_trained(model, self.classes_)
 
     def _level(self, confidence_level: Any) -> Any:
         return self.confidence_level if confidence_level is None else confidence_level
 
 
-def reads_candidates(model: Any) -> bool:
-    """Whether an estimator (or the last step of a pipeline) takes candidate sets as its `y`."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    return bool(getattr(last, "reads_candidates", False))
-
-
-def as_y(sets: LabelSets, model: Any) -> Any:
-    """Candidate sets for an estimator that reads them, a label vector for one that does not."""
-    return sets if reads_candidates(model) or (sets.sizes != 1).any() else sets.to_labels()
-
-
-def _as_trained(model: Any, classes: Array) -> FrozenEstimator:
-    """A trained model, scikit-learn's or a torch module, that is not to be fitted again."""
-    if hasattr(model, "state_dict") and hasattr(model, "eval"):
-        model = _TorchModel(model, classes)
-    return model if isinstance(model, FrozenEstimator) else FrozenEstimator(model)
-
-
-def _listed(values: Any, n: int, name: str) -> Sequence[Any]:
+def _listed(values: Any, n: int) -> Sequence[Any]:
     listed = list(values)
     if len(listed) != n:
-        raise ValueError(f"{name}: {len(listed)} entries for {n} rows; use None where nobody checked.")
+        raise ValueError(f"verified: {len(listed)} entries for {n} rows; use None where nobody checked.")
     return listed
-
-
-class _TorchModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A trained torch module, (batch, …) to logits, as a classifier."""
-
-    def __init__(self, module: Any, classes: Array) -> None:
-        self.module = module
-        self.classes = classes
-
-    @property
-    def classes_(self) -> Array:
-        return self.classes
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict_proba(self, X: Any) -> Floats:
-        import torch  # noqa: PLC0415 - torch is optional, and here it must be loaded already
-
-        module = self.module.eval()
-        place = next(iter(module.parameters()), torch.zeros(1))
-        with torch.no_grad():
-            rows = torch.as_tensor(np.asarray(X), device=place.device).to(place.dtype)
-            starts = range(0, len(rows), 4096)
-            parts = [module(rows[i : i + 4096]).double().softmax(-1).cpu().numpy() for i in starts]
-        return np.concatenate(parts)

@@ -23,8 +23,10 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import Floats, Ints, frozen
-from setwise.calibration import Calibration, SmallCalibrationWarning, conformalize, each_level
-from setwise.conformal import ConformalClassifier, as_y
+from setwise.calibration import Calibration, SmallCalibrationWarning, each_level
+from setwise.conformal import ConformalClassifier
+from setwise.conformalizing import conformalize
+from setwise.estimators import as_y, learner_for
 from setwise.guarantees import Claim, Guarantee
 from setwise.labels import LabelSets
 from setwise.probes import take_probe
@@ -96,7 +98,7 @@ class CrossConformalClassifier(ConformalClassifier):
         sets = self._read(X, y)
         rng = check_random_state(self.random_state)
         parts = list(KFold(self.cv, shuffle=True, random_state=rng).split(np.arange(len(sets))))
-        model = self._learner(rng, sets)
+        model = learner_for(self.estimator, sets, rng)
         kept = [rows for rows, _ in parts]
         if hasattr(model, "fit_many"):  # trains the folds together
             self.estimators_ = model.fit_many(X, sets, kept)

@@ -104,7 +104,9 @@ class Guarantee:
                 lines.append(f"Void: {claim.source}, because this is not so: {_join(claim.refuted)}.")
             elif claim.conditions and claim.probability is not None:
                 lines.append(f"If {_join(claim.conditions)}: {claim}.")
-        known = [p for claim in self.claims if not claim.refuted for p in claim.premises if p not in claim.conditions]
+        known = [
+            p for claim in self.claims if not claim.refuted for p in claim.premises if p not in claim.conditions
+        ]
         rests = dict.fromkeys([*self.premises, *known])
         if rests:
             lines.append(f"Rests on: {_join(rests)}.")

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from setwise._arrays import Floats, Ints, frozen
-from setwise.calibration import conformalize
 from setwise.candidates import as_candidates
+from setwise.conformalizing import conformalize
 from setwise.evidence import gather
 from setwise.inputs import present_rows
 from setwise.probabilities import as_probabilities

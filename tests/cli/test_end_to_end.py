@@ -9,7 +9,7 @@ import pytest
 import setwise as library
 from setwise import ConformalClassifier, LabelSets
 from setwise.data import read_sets, read_table
-from setwise.learn import PartialLabelClassifier
+from setwise.learn import CoveringClassifier, PartialLabelClassifier
 
 from .conftest import NAMES, setwise, write
 
@@ -18,7 +18,7 @@ def in_python(folder, suffix):
     """The same model and sets without the command line."""
     names = {"candidates": "answers", "carry": ["id", "truth"]}
     votes, new = (read_table(folder / f"{part}{suffix}", **names) for part in ("votes", "new"))
-    estimator = PartialLabelClassifier("linear", epochs=5)
+    estimator = CoveringClassifier(PartialLabelClassifier("linear", epochs=5))
     model = ConformalClassifier(estimator, random_state=0).fit(votes.X, votes.candidates)
     return model, new
 
@@ -35,7 +35,8 @@ def test_inspect_describes_the_candidates(trained):
 def test_fit_says_what_it_read_learned_and_may_claim(trained):
     _, suffix, said = trained
     assert f"read votes{suffix}: 400 rows, 4 features, 4 classes, 1.3 candidates a row" in said
-    assert "learned (proden, linear), 5 epochs" in said
+    assert "learned (covering, weight " in said
+    assert "; proden, linear)" in said
     assert "conformalized on 80 rows with strategy auto → max" in said
     assert "Promise: the set of a new example contains the true label with probability at least 0.90" in said
     assert f"try:  setwise predict model new{suffix} --out sets{suffix}" in said

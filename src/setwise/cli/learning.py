@@ -68,7 +68,7 @@ def fit(
     assume: Assume = "nothing",
     calibration_size: CalibrationSize = 0.2,
     cross: Cross = None,
-    learner: Learner = "network",
+    learner: Learner = "auto",
     network: Network = "auto",
     loss: Loss = "proden",
     epochs: Epochs = None,
@@ -102,6 +102,9 @@ def fit(
     _doubt(table, separator)
     if len(table) < _MANY:
         use_one_thread()
+    known = verified or assume != "nothing" or strategy not in {"auto", "max"} or score != "lac"
+    if learner == "auto":
+        learner = "network" if known or cross is not None else "covering"
     estimator = _learner(learner, network, loss, epochs, preset, device, watch=screen.shows_progress)
     assumed = assume_of(assume, table.candidates.classes.tolist()) if table.candidates is not None else assume
     made = {
@@ -198,6 +201,9 @@ def _described(model: Any) -> str:
     if hasattr(fitted, "network_"):
         kinds = dict.fromkeys(part._settled["network"] for part in getattr(model, "estimators_", [fitted]))
         return f"{times}({fitted.loss}, {' and '.join(kinds)}), {fitted.n_iter_} epochs"
+    if hasattr(fitted, "predict_inclusion"):
+        inner = fitted.posterior_
+        return f"(covering, weight {fitted.weight_:g}; {inner.loss}, {inner._settled['network']})"
     last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
     return f"{times}({type(last).__name__})"
 
@@ -252,11 +258,14 @@ def _learner(
 
         base = LogisticRegression(max_iter=1000)
         return make_pipeline(StandardScaler(), learn.EMClassifier(base))
-    if learner != "network":
-        raise ValueError(f"--learner: {learner!r} is not known; use network or em.")
-    return learn.PartialLabelClassifier(
+    if learner not in {"network", "covering"}:
+        raise ValueError(f"--learner: {learner!r} is not known; use auto, covering, network or em.")
+    plain = learn.PartialLabelClassifier(
         network, loss, epochs=epochs, preset=preset, device=device, verbose=int(watch)
     )
+    if learner == "network":
+        return plain
+    return learn.CoveringClassifier(plain, device=device, verbose=int(watch))
 
 
 def _name_features(model: Any, table: Table) -> None:

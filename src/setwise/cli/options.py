@@ -121,7 +121,11 @@ CalibrationSize = Annotated[
     float, typer.Option("--calibration-size", help="The share of rows kept for calibration.")
 ]
 Learner = Annotated[
-    str, typer.Option("--learner", help="network (torch), or em (logistic regression, without torch).")
+    str,
+    typer.Option(
+        "--learner",
+        help="auto; covering (learns to cover candidates); network; or em (logistic regression, without torch).",
+    ),
 ]
 Network = Annotated[str, typer.Option("--network", help="auto, linear, mlp or cnn.")]
 Loss = Annotated[str, typer.Option("--loss", help="proden, rc, cc, naive, osl, merit, gce, lws or cavl.")]

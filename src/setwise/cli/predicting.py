@@ -76,7 +76,7 @@ def predict(
     else:
         loaded = _load(model, device, trusted)
         folded = hasattr(loaded, "folds_")  # each fold's model gives probabilities of its own
-        asked, give = (loaded, _same) if folded else (loaded.calibration_, loaded.predict_proba)
+        asked, give = (loaded, _same) if folded else (loaded.calibration_, loaded.predict_conformed)
         level = loaded.confidence_level if confidence is None else confidence
         reading = loaded.notes_.get("reading") or {}
         batches = _feature_batches(source, loaded, features, delimiter or reading.get("delimiter"))

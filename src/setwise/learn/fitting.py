@@ -163,9 +163,9 @@ def choose(settings: Settings, source: Source, candidates: Tensor, seed: int) ->
     kept, held = trial_rows(len(candidates), seed, candidates.device)
     values: dict[str, float] = {}
     for option in options:
-        trial = replace(option, cleaning=None, early_stopping=None, checkpoint=None, verbose=0)
+        trial = replace(option, cleaning=None, early_stopping=None, checkpoint=None)
         trainer = _make(trial, source.rows(kept), candidates[kept], [seed], [])
-        trainer.fit()
+        run(trainer, trial, None, doing="trying")
         value = approximated_accuracy(trainer.logits(source.rows(held)), candidates[held][None])
         depth = f"{len(option.hidden_sizes)} hidden, " if option.network == "mlp" else ""
         values[f"{option.network}, {depth}scale {option.scale}"] = float(value)
@@ -247,7 +247,7 @@ def _make(
     )
 
 
-def run(trainer: Trainer, settings: Settings, stopper: EarlyStopping | None) -> None:
+def run(trainer: Trainer, settings: Settings, stopper: EarlyStopping | None, *, doing: str = "learning") -> None:
     """Trains to the end, with the checkpoint file and the progress that were asked for."""
     with ExitStack() as stack:
         if settings.checkpoint is not None:
@@ -255,7 +255,7 @@ def run(trainer: Trainer, settings: Settings, stopper: EarlyStopping | None) -> 
             trainer.hooks.append(checkpoint)
             checkpoint.resume(trainer)
         if settings.verbose:
-            title = f"learning ({settings.loss}, {settings.network})"
+            title = f"{doing} ({settings.loss}, {settings.network})"
             trainer.hooks.append(stack.enter_context(Progress(title, settings.epochs)))
         trainer.fit()
     if stopper is not None:

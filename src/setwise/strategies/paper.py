@@ -318,4 +318,7 @@ def _blend(evidence: Evidence, mu: float) -> Floats:
 def _advice(evidence: Evidence) -> str:
     checked = int(evidence.verified.sum())
     seen = f" beyond the {checked} there are" if checked else ""
-    return f"Smaller sets: verified labels{seen} could justify Mixture(mu='verified')."
+    return (
+        f"Smaller sets: 20 or more verified labels{seen} would justify rectified; if false labels enter by chance, "
+        "declare it (assume='uniform'), and corrected is justified unless the data refute it."
+    )

@@ -1,0 +1,79 @@
+"""Runs what is missing and only that: each cell is kept as soon as it is measured, so that a killed run resumes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from setwise.paper.cells import Cell
+from setwise.paper.computing import Watch, environment
+from setwise.paper.executors import executor
+from setwise.paper.outputs import Record
+from setwise.paper.results import load, missing, save, write_text
+from setwise.paper.stacks import Stack, absent, stacks
+
+
+@dataclass(frozen=True)
+class Todo:
+    """What a run has to do: stacks of missing cells; how many cells are there already; which data are not."""
+
+    stacks: tuple[Stack, ...]
+    finished: int
+    absent: tuple[str, ...]
+    device: str
+
+    @property
+    def cells(self) -> int:
+        """How many cells are to be computed."""
+        return sum(len(stack.cells) for stack in self.stacks)
+
+
+def plan(cells: Iterable[Cell], out: Path, device: str = "auto") -> Todo:
+    """Compares what is wanted with what is there."""
+    wanted = list(dict.fromkeys(cells))
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    lacking = missing(wanted, out)
+    gone = absent(wanted)
+    here = [cell for cell in lacking if cell.data not in gone]
+    return Todo(tuple(stacks(here, device)), len(wanted) - len(lacking), tuple(gone), device)
+
+
+def run(todo: Todo, out: Path, *, engine: str = "local", watch: Watch = lambda *_: None) -> dict[str, Any]:
+    """Computes and keeps what is to be done; says how long each stage took, and notes it in ``OUT/runs.json``."""
+    began, doing = time.perf_counter(), executor(engine)
+    out.mkdir(parents=True, exist_ok=True)
+    for result in doing.run(todo.stacks, todo.device, watch):
+        with doing.stages.timed("write"):
+            save(result, out)
+    spent = {"wall": time.perf_counter() - began, **doing.stages.seconds}
+    made = {
+        **environment(torch.device(todo.device)),
+        "engine": engine,
+        "cells": todo.cells,
+        "stacks": [str(stack) for stack in todo.stacks],
+        "absent": list(todo.absent),
+        "seconds": {name: round(value, 3) for name, value in spent.items()},
+    }
+    if todo.cells or todo.absent:
+        write_text(out / "runs.json", json.dumps([*runs(out), made], indent=1) + "\n")
+    return made
+
+
+def runs(out: Path) -> list[dict[str, Any]]:
+    """The runs that made a folder."""
+    path = out / "runs.json"
+    found: list[dict[str, Any]] = json.loads(path.read_text("utf-8")) if path.exists() else []
+    return found
+
+
+def record(out: Path) -> Record:
+    """All that a folder holds."""
+    gone = dict.fromkeys(name for one in runs(out) for name in one["absent"])
+    return Record(tuple(load(out)), tuple(gone))

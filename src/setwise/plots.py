@@ -1,0 +1,239 @@
+"""Pictures on matplotlib axes: coverage over levels, set sizes, inclusion by rank, the sets themselves.
+
+Each takes ``ax=`` and returns the axes, so that pictures can be put side by side or on top of each other.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from setwise.calibration import Calibration, SmallCalibrationWarning
+from setwise.candidates import as_candidates, read_sets
+from setwise.diagnose import diagnose
+from setwise.metrics import evaluate
+from setwise.vocabulary import label_vector
+
+_LEVELS = tuple(level / 100 for level in (*range(50, 95, 5), 95, 97, 99))
+
+
+def plot_coverage(
+    calibration: Calibration,
+    probabilities: Any,
+    y: Any = None,
+    *,
+    levels: Sequence[float] = _LEVELS,
+    label: str | None = None,
+    ax: Any = None,
+    **options: Any,
+) -> Any:
+    """Coverage over confidence levels with exact 95 % intervals, beside the line where it equals the level.
+
+    Parameters
+    ----------
+    calibration, probabilities
+        What makes the sets, and the probabilities of new rows.
+    y
+        True labels. Without them the bracket is drawn in which coverage lies by candidates alone (see
+        `Calibration.bracket`); for a calibration by category that is one bracket a category.
+    levels
+        Confidence levels.
+    label
+        A name for the legend; the strategy's unless given.
+    ax
+        Axes to draw on; new ones unless given.
+    **options
+        As in `Calibration.predict_set`: `by`, `sample_weight`, `row_ids`.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import numpy as np, setwise
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([1, 1, 1], size=400)
+    >>> y = (P.cumsum(axis=1) > rng.random((400, 1))).argmax(axis=1)
+    >>> cal = setwise.conformalize(P[:200], y[:200])
+    >>> setwise.plot_coverage(cal, P[200:], y[200:]).get_ylabel()
+    'coverage'
+    """
+    ax = _axes(ax)
+    wanted = np.asarray(levels, dtype=float)
+    name = calibration.strategy.name if label is None else label
+    if not any(line.get_label() == "level" for line in ax.get_lines()):
+        ax.plot([wanted.min(), wanted.max()], [wanted.min(), wanted.max()], ls="--", color="grey", label="level")
+    if y is None:
+        _brackets(ax, calibration, wanted, name)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SmallCalibrationWarning)
+            sets = calibration.predict_set(probabilities, wanted.tolist(), **options)
+        found = [evaluate(each, y) for each in sets]
+        coverage = [each["coverage"] for each in found]
+        low, high = np.transpose([each["coverage_interval"] for each in found])
+        (line,) = ax.plot(wanted, coverage, marker="o", label=name)
+        ax.fill_between(wanted, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
+    ax.set_xlabel("confidence level")
+    ax.set_ylabel("coverage")
+    ax.legend()
+    return ax
+
+
+def plot_sizes(sets: Any, *, label: str | None = None, ax: Any = None) -> Any:
+    """How many sets have how many labels, as shares; of candidate sets or of prediction sets.
+
+    Several calls on the same axes shine through each other.
+
+    Parameters
+    ----------
+    sets
+        `LabelSets`, or what they can be read from: a mask, lists of labels, a label vector.
+    label
+        A name for the legend.
+    ax
+        Axes to draw on; new ones unless given.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from setwise import LabelSets, plot_sizes
+    >>> ax = plot_sizes(LabelSets.from_lists([["cat"], ["cat", "dog"], ["dog"]]))
+    >>> ax.patches[0].get_data().values.round(2).tolist()
+    [0.0, 0.67, 0.33]
+    """
+    ax = _axes(ax)
+    sizes = read_sets(sets, name="sets").sizes
+    if len(sizes) == 0:
+        raise ValueError("sets: no rows to draw.")
+    shares = np.bincount(sizes) / len(sizes)
+    ax.stairs(shares, np.arange(len(shares) + 1) - 0.5, fill=True, alpha=0.5, label=label)
+    ax.set_xlabel("labels in the set")
+    ax.set_ylabel("share of rows")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    if label is not None:
+        ax.legend()
+    return ax
+
+
+def plot_inclusion(
+    probabilities: Any, candidates: Any, *, ranks: int = 20, label: str | None = None, ax: Any = None
+) -> Any:
+    """How often the label that a model ranks first, second, … is a candidate, with exact 95 % intervals.
+
+    The dashed line is the floor under uniform contamination: a rate below it refutes that wrong labels become
+    candidates alike, whatever the example. `diagnose` tests it.
+
+    Parameters
+    ----------
+    probabilities, candidates
+        A model's probabilities for rows it was not trained on, and their candidate sets.
+    ranks
+        How many ranks to show.
+    label
+        A name for the legend.
+    ax
+        Axes to draw on; new ones unless given.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import numpy as np, setwise
+    >>> P = np.random.default_rng(0).dirichlet([1, 1, 1], size=100)
+    >>> setwise.plot_inclusion(P, P > 0.3).get_xlabel()
+    'rank of the label by the model'
+    """
+    ax = _axes(ax)
+    found = diagnose(probabilities, candidates)
+    at = np.arange(1, min(ranks, found.n_classes) + 1)
+    rate, low, high = (np.array(part[: len(at)]) for part in (found.rate, found.lower, found.upper))
+    line = ax.errorbar(at, rate, yerr=[rate - low, high - rate], marker="o", capsize=2, label=label)
+    ax.plot(at, found.floor[: len(at)], ls="--", color=line.lines[0].get_color(), alpha=0.7)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("rank of the label by the model")
+    ax.set_ylabel("share of rows in which it is a candidate")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    if label is not None:
+        ax.legend()
+    return ax
+
+
+def plot_sets(
+    sets: Any,
+    y: Any = None,
+    *,
+    candidates: Any = None,
+    rows: Any = 20,
+    ax: Any = None,
+) -> Any:
+    """The sets row by row: a filled cell for each label in the set, a frame around candidates, a dot on the truth.
+
+    Parameters
+    ----------
+    sets
+        `LabelSets`, or what they can be read from.
+    y
+        True labels; None or NaN where nobody knows.
+    candidates
+        Candidate sets of the same rows.
+    rows
+        How many of the first rows to draw, or which ones.
+    ax
+        Axes to draw on; new ones unless given.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from setwise import LabelSets, plot_sets
+    >>> ax = plot_sets(LabelSets.from_lists([["cat"], ["cat", "dog"]]), ["cat", "dog"])
+    >>> [text.get_text() for text in ax.get_xticklabels()]
+    ['cat', 'dog']
+    """
+    ax = _axes(ax)
+    given = read_sets(sets, name="sets")
+    chosen = np.arange(min(rows, len(given))) if isinstance(rows, int) else np.asarray(rows)
+    if len(chosen) == 0:
+        raise ValueError("rows: none to draw.")
+    mask = given[chosen].to_mask()
+    ax.imshow(mask, cmap="Blues", vmin=0, vmax=1.6, aspect="auto", interpolation="nearest")
+    if candidates is not None:
+        own = as_candidates(candidates, given.n_classes, given.classes)[chosen].to_mask()
+        at, k = np.nonzero(own)
+        ax.scatter(k, at, marker="s", s=90, facecolors="none", edgecolors="tab:orange", label="candidate")
+    if y is not None:
+        codes = given.vocabulary.encode(label_vector(y, "y")[chosen])
+        known = np.flatnonzero(codes >= 0)
+        ax.scatter(codes[known], known, marker="o", s=18, color="black", label="true label")
+    ax.set_xticks(np.arange(given.n_classes), [str(label) for label in given.classes.tolist()])
+    ax.set_yticks(np.arange(len(chosen)), [str(row) for row in chosen.tolist()])
+    if given.n_classes > 8:
+        ax.tick_params(axis="x", labelrotation=90)
+    ax.set_xlabel("label")
+    ax.set_ylabel("row")
+    if candidates is not None or y is not None:
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+    return ax
+
+
+def _brackets(ax: Any, calibration: Calibration, levels: Any, name: str) -> None:
+    found = calibration.bracket(levels.tolist())
+    parts = {name: found}
+    if isinstance(found[0], dict):
+        parts = {f"{name}, {category}": [each[category] for each in found] for category in found[0]}
+    for label, pairs in parts.items():
+        low, high = np.transpose(pairs)
+        ax.fill_between(levels, low, high, alpha=0.25, label=f"{label}: bracket")
+
+
+def _axes(ax: Any) -> Any:
+    """The axes given, or those of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot as plt  # noqa: PLC0415 - optional, and heavy
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "plots need matplotlib: pip install 'setwise[report]'.", name=error.name
+        ) from error
+    return plt.subplots()[1]

@@ -1,0 +1,129 @@
+"""Examples to look at: some of the largest sets, of the empty ones, of those that miss the truth, and of all."""
+
+from __future__ import annotations
+
+import base64
+import io
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Array, Ints
+from setwise.labels import LabelSets
+from setwise.report.sweep import Source, Sweep
+from setwise.vocabulary import UNKNOWN
+
+_EACH = 12  # examples of each kind
+_LABELS = 40  # labels of an example that are listed
+_BARS = 5  # p-values of an example that are drawn
+_FEATURES = 6
+_SIDE = 96  # pixels; larger images are made smaller
+
+
+def example_facts(
+    source: Source,
+    sweep: Sweep,
+    classes: Array,
+    level: Fraction,
+    *,
+    numbers: Ints,
+    codes: Ints | None = None,
+    y: Array | None = None,
+    candidates: LabelSets | None = None,
+    features: Array | None = None,
+    feature_names: list[str] | None = None,
+    images: Array | None = None,
+) -> list[dict[str, Any]]:
+    """One dictionary an example; `numbers` are the rows' numbers as the user counts them."""
+    rows = _chosen(sweep, sweep.levels.index(level))
+    entries, p_values = source.entries(rows), source.p_values(rows)
+    names = [str(label) for label in classes.tolist()]
+    facts = []
+    for i, row in enumerate(rows.tolist()):
+        values = None if p_values is None else p_values[i]
+        strangeness = entries[i] if values is None else -values
+        order = np.lexsort((np.arange(len(names)), strangeness, entries[i]))[:_LABELS]
+        own = () if candidates is None else np.flatnonzero(candidates[[row]].to_mask()[0]).tolist()
+        code = UNKNOWN if codes is None else int(codes[row])
+        fact: dict[str, Any] = {
+            "number": int(numbers[row]),
+            "sizes": sweep.sizes[row].tolist(),
+            "enters": None if sweep.truth is None or sweep.truth[row] < 0 else int(sweep.truth[row]),
+            "truth": None if y is None or sweep.truth is None or sweep.truth[row] < 0 else str(y[row]),
+            "labels": [
+                {
+                    "name": names[k],
+                    "enters": int(entries[i, k]),
+                    "p": "" if values is None else p_text(values[k]),
+                    "candidate": k in own,
+                    "true": k == code,
+                }
+                for k in order.tolist()
+            ],
+            "candidates": None if candidates is None else [names[k] for k in own[:_LABELS]],
+            "more_candidates": max(len(own) - _LABELS, 0),
+        }
+        if values is not None:
+            best = np.argsort(-values, kind="stable")[:_BARS].tolist()
+            fact["bars"] = [
+                {"name": names[k], "p": p_text(values[k]), "width": round(100 * float(values[k]), 1)} for k in best
+            ]
+        if images is not None:
+            fact["image"] = png(images[row])
+        elif features is not None:
+            fact["features"] = _features(features[row], feature_names)
+            fact["more_features"] = max(int(np.prod(features.shape[1:])) - _FEATURES, 0)
+        facts.append(fact)
+    return facts
+
+
+def png(image: Array) -> str:
+    """An image of shape (h, w), (h, w, 3) or (h, w, 4) as a data address; numbers that are no bytes are scaled."""
+    from PIL import Image  # noqa: PLC0415 - optional, needed for images alone
+
+    array = np.asarray(image)
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
+    if array.ndim not in {2, 3} or (array.ndim == 3 and array.shape[2] not in {3, 4}):
+        raise ValueError(f"images: expected (rows, height, width) or (…, 3), got one of shape {array.shape}.")
+    if array.dtype != np.uint8:
+        low, high = float(array.min()), float(array.max())
+        array = np.round(255 * (array - low) / max(high - low, 1e-12)).astype(np.uint8)
+    picture = Image.fromarray(array)
+    picture.thumbnail((_SIDE, _SIDE))
+    held = io.BytesIO()
+    picture.save(held, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(held.getvalue()).decode("ascii")
+
+
+def p_text(value: float) -> str:
+    """A p-value in three digits, and never as zero.
+
+    >>> p_text(0.5), p_text(0.0001), p_text(1.0)
+    ('0.500', '<0.001', '1.000')
+    """
+    return f"{value:.3f}" if value >= 0.0005 else "<0.001"
+
+
+def _chosen(sweep: Sweep, at: int) -> Ints:
+    """The rows to show, each once: drawn evenly with a fixed seed, the largest by size."""
+    rng, sizes = np.random.default_rng(0), sweep.sizes[:, at]
+    kinds = [_some(rng, np.arange(len(sizes)))]
+    if sweep.truth is not None:
+        kinds.append(_some(rng, np.flatnonzero(sweep.truth > at)))
+    kinds += [_some(rng, np.flatnonzero(sizes == 0)), np.argsort(-sizes, kind="stable")[:_EACH]]
+    return np.array(list(dict.fromkeys(np.concatenate(kinds).tolist())), dtype=np.intp)
+
+
+def _some(rng: np.random.Generator, rows: Ints) -> Ints:
+    return rows if len(rows) <= _EACH else np.sort(rng.choice(rows, _EACH, replace=False))
+
+
+def _features(row: Any, names: list[str] | None) -> list[dict[str, str]]:
+    values = np.ravel(row.toarray() if hasattr(row, "toarray") else row).tolist()[:_FEATURES]
+    titles = names or [f"feature {i}" for i in range(len(values))]
+    return [
+        {"name": str(title), "value": f"{value:.4g}" if isinstance(value, float) else str(value)}
+        for title, value in zip(titles, values, strict=False)
+    ]

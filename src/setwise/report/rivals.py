@@ -1,0 +1,128 @@
+"""Strategies side by side: what else the same evidence would support, at what size, and on which premises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from setwise.calibration import Calibration
+from setwise.guarantees import Guarantee
+from setwise.report.judging import guarantees, promise_of
+from setwise.report.levels import tidied
+from setwise.report.sweep import Sweep
+from setwise.strategies import STRATEGIES, as_strategy
+
+_WORTH = 0.95  # smaller sets than that are worth a word
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A strategy by the name that its guarantee gives it."""
+
+    name: str
+    calibration: Calibration
+    chosen: bool = False
+
+
+def line_up(
+    calibration: Calibration, others: Iterable[Calibration], level: Fraction
+) -> tuple[list[Rival], list[dict[str, str]]]:
+    """The chosen strategy, the others given, those that its evidence supports; and why the rest are not there."""
+    rivals = [Rival(_name(calibration, level), calibration, chosen=True)]
+    absent: dict[str, list[str]] = {}
+    for other in others:
+        _add(rivals, other, level)
+    for name in STRATEGIES:
+        if name == "auto" or any(rival.name.split("(")[0] == name for rival in rivals):
+            continue
+        strategy = as_strategy(name)
+        if not set(strategy.needs(calibration.setting)) <= set(calibration.evidence.to_arrays()):
+            reason = "looking at more of each calibration row than was kept; calibrate with it to see it here"
+            absent.setdefault(reason, []).append(name)
+            continue
+        try:
+            _add(rivals, replace(calibration, strategy=strategy), level)
+        except (ValueError, TypeError) as error:
+            absent.setdefault(str(error).removesuffix("."), []).append(name)
+    return rivals, [{"names": ", ".join(names), "reason": reason} for reason, names in absent.items()]
+
+
+def rival_facts(rivals: list[Rival], sweeps: list[Sweep], level: Fraction) -> list[dict[str, Any]]:
+    """One dictionary a strategy: curves over the levels for the chart, and its rung of the ladder."""
+    facts = []
+    for rival, swept in zip(rivals, sweeps, strict=True):
+        hits, known = swept.hits()
+        at = swept.levels.index(level)
+        promises = [promise_of(guarantees(rival.calibration.guarantee(each))) for each in swept.levels]
+        means = swept.mean_sizes
+        facts.append(
+            {
+                "name": rival.name,
+                "chosen": rival.chosen,
+                "means": tidied(means),
+                "coverages": tidied(hits / known) if known else None,
+                "mean_sizes": [f"{mean:.2f}" for mean in means],
+                "coverage_texts": [f"{hit / known:.1%}" for hit in hits] if known else None,
+                "promises": [promise.text for promise in promises],
+                "promised": str(promises[at]),
+                "at": at,
+                "rung": rung(guarantees(rival.calibration.guarantee(level))[0]),
+            }
+        )
+    return facts
+
+
+def rung(guarantee: Guarantee) -> dict[str, Any]:
+    """A guarantee as a rung: each claim with its premises and how each is known; what all rest on; remarks."""
+    return {
+        "claims": [
+            {
+                "text": str(claim),
+                "promised": claim.promised,
+                "void": bool(claim.refuted),
+                "premises": [_premise(premise) for premise in claim.premises],
+            }
+            for claim in guarantee.claims
+        ],
+        "shared": [_premise(premise) for premise in guarantee.premises],
+        "given": guarantee.given_calibration,
+        "remarks": list(guarantee.remarks),
+        "category": None if guarantee.category is None else str(guarantee.category),
+    }
+
+
+def advice(guarantee: Guarantee, strategies: list[dict[str, Any]], *, known: int) -> list[str]:
+    """What would allow smaller sets or a surer verdict."""
+    lines = []
+    for other in strategies[1:]:
+        chosen, at = strategies[0], other["at"]
+        bound = chosen["promises"][at].removesuffix(" with an if")
+        if other["promises"][at] == bound != "nothing" and other["means"][at] < _WORTH * chosen["means"][at]:
+            sizes = f"{other['mean_sizes'][at]} labels a set instead of {chosen['mean_sizes'][at]}"
+            lines.append(f"The strategy {other['name']} promises as much with {sizes}; see what it rests on above.")
+    lines += guarantee.remarks
+    if guarantee.given_calibration:
+        lines.append(f"{guarantee.given_calibration} More calibration examples narrow that range.")
+    if not known:
+        lines.append(
+            "True labels of some of these rows would let coverage be measured: 100 of them tell it to within about "
+            "7 points, 1,000 to within about 2."
+        )
+    return lines
+
+
+def _premise(premise: Any) -> dict[str, str]:
+    kind = premise.status.split()[0]  # shown, refuted, declared, not
+    return {"text": premise.text, "status": premise.status, "detail": premise.detail, "kind": kind}
+
+
+def _add(rivals: list[Rival], calibration: Calibration, level: Fraction) -> None:
+    name = _name(calibration, level)
+    if all(rival.name != name for rival in rivals):
+        rivals.append(Rival(name, calibration))
+
+
+def _name(calibration: Calibration, level: Fraction) -> str:
+    return guarantees(calibration.guarantee(level))[0].strategy

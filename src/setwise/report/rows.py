@@ -1,0 +1,105 @@
+"""The rows that a report is about, with all that is known of them, and the settings it was made with."""
+
+from __future__ import annotations
+
+import datetime as dt
+import platform
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Array, Floats, Ints
+from setwise._version import __version__
+from setwise.calibration import Calibration
+from setwise.candidates import as_candidates
+from setwise.inputs import categories
+from setwise.labels import LabelSets
+from setwise.vocabulary import MISSING, Vocabulary, label_vector
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of the report and what is known of them, all of one length."""
+
+    total: int
+    numbers: Ints
+    vocabulary: Vocabulary
+    y: Array | None = None
+    codes: Ints | None = None
+    candidates: LabelSets | None = None
+    features: Any = None
+    images: Any = None
+    by: Array | None = None
+    weight: Floats | None = None
+    row_ids: Any = None
+
+    @classmethod
+    def read(
+        cls, n: int, vocabulary: Vocabulary, *, y: Any = None, candidates: Any = None, by: Any = None, **known: Any
+    ) -> Rows:
+        """Checks that everything is about the same rows."""
+        if n == 0:
+            raise ValueError("there are no rows to report on.")
+        truth = None if y is None else label_vector(y, "y")
+        codes = None if truth is None else vocabulary.encode(truth)
+        if codes is not None and (codes == MISSING).all():  # nobody knows any
+            truth = codes = None
+        sets = None
+        if candidates is not None:
+            sets = as_candidates(candidates, len(vocabulary), vocabulary.classes)
+        for name in ("features", "images", "row_ids"):
+            if known.get(name) is not None:
+                known[name] = _array(known[name])
+        for name, value in {"y": truth, "candidates": sets, **known}.items():
+            if value is not None and value.shape[0] != n:
+                raise ValueError(f"{name}: {value.shape[0]} rows for {n} rows of the report.")
+        category = None if by is None else categories(by, n)
+        return cls(n, np.arange(n), vocabulary, truth, codes, sets, by=category, **known)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether some rows were left out."""
+        return len(self.numbers) < self.total
+
+    def sampled(self, most: int) -> Rows:
+        """At most so many rows, drawn with a fixed seed."""
+        if self.total <= most:
+            return self
+        taken = np.sort(np.random.default_rng(0).choice(self.total, max(most, 1), replace=False))
+        parts = ("y", "codes", "candidates", "features", "images", "by", "weight", "row_ids")
+        held: dict[str, Any] = {name: getattr(self, name) for name in parts}
+        kept = {name: None if value is None else value[taken] for name, value in held.items()}
+        return Rows(self.total, taken, self.vocabulary, **kept)
+
+
+def settings_of(calibration: Calibration | None, rows: Rows, level: Fraction | None) -> dict[str, str]:
+    """What was asked for and with what it was made."""
+    known = {"confidence level": "not stated" if level is None else f"{float(level):g}"}
+    if calibration is not None:
+        known |= {
+            "strategy": calibration.strategy.name,
+            "score": repr(calibration.score),
+            "calibration rows": f"{calibration.evidence.n:,}",
+            "miss rate": f"{float(calibration.setting.miss_rate):g}",
+            "random state": str(calibration.seed),
+        }
+    known |= {"classes": f"{len(rows.vocabulary):,}", "rows reported on": f"{len(rows.numbers):,}"}
+    if rows.is_sample:
+        known["sample"] = f"{len(rows.numbers):,} of {rows.total:,} rows, drawn with numpy's default_rng(0)"
+    known |= {"made on": dt.datetime.now(tz=dt.UTC).date().isoformat(), "setwise": __version__}
+    for package in ("numpy", "scipy", "scikit-learn", "torch"):
+        try:
+            known[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return known | {"Python": platform.python_version()}
+
+
+def _array(values: Any) -> Any:
+    """Rows that can be chosen by position, from a frame too; a sparse matrix stays sparse."""
+    if hasattr(values, "tocsr"):
+        return values.tocsr()
+    return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)

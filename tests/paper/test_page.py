@@ -1,0 +1,45 @@
+"""The generated page says what the results say, and leaves out what they do not."""
+
+from dataclasses import replace
+
+from setwise.paper.cells import cells_of
+from setwise.paper.outputs import Record
+from setwise.paper.page import page
+
+from .conftest import result
+
+RUN = {"date": "2026-11-15", "device": "GPU", "cells": 45, "absent": [], "seconds": {"wall": 60.0, "train": 45.0}}
+
+
+def test_a_faithful_record_has_every_table_and_no_differences(faithful):
+    text = page(faithful, [RUN])
+    assert [f"## Table {n}\n" in text for n in range(1, 7)] == 6 * [True]
+    assert "None is larger than 2 standard deviations." in text
+    assert "72 of 72 requirements hold." in text
+    assert "| 2026-11-15 | GPU | 45 | 60.0 | train 45.0 |" in text
+    assert "## Shift" not in text  # nothing was split anew
+    assert ">>>" not in text  # the page is not a session to be run
+
+
+def test_shift_is_told_from_calibration_where_both_splits_are_there(faithful):
+    cells = [replace(cell, protocol="resplit") for cell in cells_of(2, range(2))]
+    again = [result(cell, changed=[("max", "coverage", 0.99)]) for cell in cells]
+    official = [result(cell, changed=[("oracle", "coverage", 0.79)]) for cell in cells_of(2, range(2))]
+    text = page(Record((*again, *official)), [])
+    (line,) = [line for line in text.splitlines() if line.startswith("| 2 | KMNIST | 0.790 (1.50) | 0.900 (1.50)")]
+    assert "0.0035" in line
+
+
+def test_pictures_are_linked_from_where_the_page_is(faithful, tmp_path):
+    plots = tmp_path / "results" / "plots"
+    plots.mkdir(parents=True)
+    (plots / "real-mu.svg").write_text("<svg/>")
+    text = page(faithful, [], plots, tmp_path / "docs")
+    assert "](../results/plots/real-mu.svg)" in text
+    assert text.count("![") == 1
+
+
+def test_the_texts_learning_rate_has_a_table_where_it_was_tried(faithful):
+    assert "## Trained otherwise" not in page(faithful, [])
+    tried = [result(cell) for cell in cells_of(2, range(2), variants=("text",))]
+    assert "## Trained otherwise" in page(Record((*faithful.results, *tried)), [])

@@ -1,0 +1,169 @@
+"""The report in a real browser: it opens by itself, follows the slider, filters, and keeps hostile names inert.
+
+``SETWISE_SCREENSHOTS=docs`` keeps the screenshots there.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+import setwise
+from tests.report.conftest import HOSTILE, HOSTILE_CLASSES
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens a file; what it says on the console, what fails in it and what it asks the network for is kept."""
+    opened = []
+
+    def go(path, **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        page = context.new_page()
+        page.problems = []
+        page.on("console", lambda said: page.problems.append(f"{said.type}: {said.text}"))
+        page.on("pageerror", lambda error: page.problems.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (page.problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda asked: page.problems.extend(_foreign(asked.url, path)))
+        page.goto(path.as_uri())
+        opened.append(context)
+        return page
+
+    yield go
+    for context in opened:
+        context.close()
+
+
+def _foreign(url, path):
+    return [] if url == path.as_uri() or url.startswith("data:") else [f"request: {url}"]
+
+
+def _steps_to(page, level):
+    """Arrow keys from where the slider stands to a level of the grid."""
+    levels = page.evaluate(
+        "JSON.parse(document.getElementById('data').textContent).facts.map((fact) => fact.level)"
+    )
+    return levels.index(level) - int(page.locator("#level").input_value())
+
+
+def test_it_opens_without_errors_and_without_a_network(open_page, digits_report):
+    page = open_page(digits_report)
+    page.wait_for_timeout(200)
+    assert page.problems == []
+    assert page.locator("h1").inner_text().startswith("Blurred digits")
+    assert page.locator("canvas").count() == 7
+    blank = page.evaluate(
+        """() => [...document.querySelectorAll('canvas')].filter((canvas) => {
+            const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            return !pixels.some((value) => value);
+        }).map((canvas) => canvas.id)"""
+    )
+    assert blank == []
+
+
+def test_the_slider_moved_by_keyboard_shows_what_the_library_computes(open_page, digits_report, digits):
+    page = open_page(digits_report)
+    slider = page.locator("#level")
+    slider.focus()
+    steps = _steps_to(page, 0.95)
+    for _ in range(abs(steps)):
+        page.keyboard.press("ArrowRight" if steps > 0 else "ArrowLeft")
+    assert slider.get_attribute("aria-valuetext") == "0.95"
+    sets = digits["calibration"].predict_set(digits["P"], 0.95)
+    result = setwise.evaluate(sets, digits["y"])
+    low, high = result["coverage_interval"]
+    assert page.locator("#mean-size").inner_text() == f"{result['mean_size']:.2f}"
+    assert page.locator("#coverage").inner_text() == f"{result['coverage']:.1%}"
+    assert page.locator("[data-fact=interval]").inner_text() == f"{low:.1%} to {high:.1%}"
+    threshold = digits["calibration"].threshold(0.95)
+    assert page.locator("[data-fact=threshold]").inner_text() == f"{threshold:.4g}"
+    counts = [int(text.replace(",", "")) for text in page.locator("#sizes td").all_text_contents()]
+    assert counts == [int((sets.sizes == size).sum()) for size in range(11)]
+    expect(page.locator("#spoken")).to_contain_text("Confidence 0.95")
+    assert page.problems == []
+
+
+def test_examples_and_parts_follow_the_slider(open_page, digits_report, digits):
+    page = open_page(digits_report)
+    page.locator("#level").focus()
+    page.keyboard.press("Home")
+    sets = digits["calibration"].predict_set(digits["P"], 0.5)
+    for row in page.locator("#rows > tr").all()[:10]:
+        number = int(row.locator(".rowname").inner_text().removeprefix("row "))
+        shown = row.locator("li[data-e]:visible").evaluate_all(
+            "(chips) => chips.map((c) => c.firstChild.data.trim())"
+        )
+        assert sorted(shown) == sorted(str(label) for label in sets[number])
+    by_class = setwise.evaluate(sets, digits["y"])["by_class"]
+    for line in page.locator("table[data-parts=class] tbody tr").all():
+        cells = line.locator("th, td").all_text_contents()
+        expected = by_class[int(cells[0])]
+        assert cells[2] == f"{expected['coverage']:.1%}"
+        assert cells[4] == f"{expected['mean_size']:.2f}"
+    page.locator("#reset").click()
+    assert page.locator("#level").get_attribute("aria-valuetext") == "0.90"
+
+
+@pytest.mark.parametrize("wanted", ["largest", "empty", "missed"])
+def test_filters_show_what_they_name(open_page, digits_report, wanted):
+    page = open_page(digits_report)
+    page.locator("#level").focus()
+    page.keyboard.press("Home")  # at a low level there are sets of every kind
+    page.locator(f"input[value={wanted}]").check(force=True)
+    shown = page.locator("#rows > tr:visible")
+    sizes = [int(text) for text in shown.locator(".size").all_text_contents()]
+    everyone = [int(text) for text in page.locator("#rows .size").all_text_contents()]
+    assert 0 < len(sizes) < len(everyone)
+    if wanted == "largest":
+        assert max(sizes) == max(everyone)
+        assert min(sizes) >= sorted(everyone)[-len(sizes)]
+    elif wanted == "empty":
+        assert set(sizes) == {0}
+    else:
+        assert set(shown.locator(".outcome").all_text_contents()) == {"missed"}
+    assert page.locator("#shown").inner_text() == f"{len(sizes)} of {len(everyone)} examples"
+
+
+def test_hostile_names_are_shown_and_not_run(open_page, hostile_report):
+    page = open_page(hostile_report)
+    page.locator("#level").focus()
+    page.keyboard.press("End")
+    page.wait_for_timeout(200)
+    assert page.problems == []
+    assert page.locator("h1").inner_text() == HOSTILE
+    shown = page.locator("table[data-parts=class] tbody th").all_text_contents()
+    assert set(shown) == set(HOSTILE_CLASSES)
+    assert page.locator("script").count() == 3  # the data, the charts, the page's own
+    assert page.locator("img").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("which", ["digits_report", "hostile_report"])
+def test_there_is_no_serious_barrier(open_page, request, which, scheme):
+    page = open_page(request.getfixturevalue(which), color_scheme=scheme)
+    page.locator("details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
+    found = Axe().run(page).response["violations"]
+    grave = [each for each in found if each["impact"] in {"serious", "critical"}]
+    assert [(each["id"], [node["html"][:120] for node in each["nodes"][:3]]) for each in grave] == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_fits_the_screen(open_page, digits_report, tmp_path, width):
+    size = {"width": width, "height": 1500 if width == 1280 else 1700}
+    page = open_page(digits_report, color_scheme="light", viewport=size)
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    kept = Path(os.environ.get("SETWISE_SCREENSHOTS", tmp_path)) / f"report-{width}.png"
+    page.screenshot(path=kept)
+    assert kept.stat().st_size > 50_000
+
+
+def test_it_prints_on_light_paper_even_in_the_dark(open_page, digits_report):
+    page = open_page(digits_report, color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator(".bar").is_visible()
+    assert len(page.pdf()) > 20_000

@@ -1,0 +1,210 @@
+"""The file: complete in itself, small, honest about samples, and deaf to what labels say."""
+
+import json
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.naive_bayes import GaussianNB
+
+import setwise
+from setwise.report import build_report, building, report_model, report_sets
+from tests.conftest import candidates_from, labels_from, simplex
+from tests.report.conftest import HOSTILE
+
+
+@pytest.fixture
+def small(rng):
+    P = simplex(rng, 300, 5)
+    y = labels_from(rng, P)
+    S = setwise.LabelSets.from_mask(candidates_from(rng, y, 5))
+    return setwise.conformalize(P[:150], S[:150]), P[150:], y[150:], S[150:]
+
+
+def data_of(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL).group(1)
+    )
+
+
+def test_every_part_is_there(digits_report):
+    text = digits_report.read_text(encoding="utf-8")
+    for part in ("verdict", "explore", "strategies", "parts", "candidates", "examples", "ladder", "settings"):
+        assert f'<h2 id="{part}">' in text
+    assert "Uniform contamination" in text
+    assert "data:image/png;base64," in text
+    assert f"<dd>{setwise.__version__}</dd>" in text
+
+
+def test_it_is_complete_and_small(digits_report):
+    text = digits_report.read_text(encoding="utf-8")
+    assert digits_report.stat().st_size < 3_000_000
+    own = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.search(r"""(src|href)=["'](?!data:|#)""", own)
+    assert "url(" not in own
+    assert "default-src 'none'" in own
+
+
+def test_hostile_names_leave_no_place(hostile_report):
+    text = hostile_report.read_text(encoding="utf-8")
+    assert HOSTILE not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "onerror=alert(3)>" not in text
+    assert "{{ 7*7 }}" in text
+    assert text.count("</script>") == 3
+    names = {row["name"] for row in data_of(hostile_report)["parts"]["class"]["rows"]}
+    assert HOSTILE in names
+
+
+def test_numbers_in_the_page_are_those_of_the_library(small, tmp_path):
+    calibration, P, y, S = small
+    by = np.where(P[:, 0] > 0.2, "high", "low")
+    made = build_report(tmp_path / "r.html", calibration, P, y=y, candidates=S, by=by, confidence_level=0.85)
+    data = data_of(made)
+    assert data["facts"][data["at"]]["text"] == "0.85"
+    for fact in data["facts"][:99:9]:
+        level = fact["level"]
+        result = setwise.evaluate(calibration.predict_set(P, level), y, by=by)
+        assert fact["mean_size"] == f"{result['mean_size']:.2f}"
+        assert fact["coverage"] == f"{result['coverage']:.1%}"
+        assert fact["seen"] == pytest.approx([result["coverage"], *result["coverage_interval"]], rel=1e-5)
+        assert fact["proved"] == pytest.approx(calibration.bracket(level), rel=1e-5)
+        assert fact["promised"] == calibration.guarantee(level).promised
+        at = data["facts"].index(fact)
+        for row in data["parts"]["category"]["rows"]:
+            cell = result["by_category"][row["name"]]
+            assert row["cells"][at][0] == pytest.approx(cell["coverage"], abs=1e-4)
+            assert row["cells"][at][3] == f"{cell['coverage']:.1%}"
+            assert row["cells"][at][5] == f"{cell['mean_size']:.2f}"
+
+
+def test_without_truth_it_shows_the_bracket_and_no_coverage(small, tmp_path):
+    calibration, P, _, _ = small
+    made = build_report(tmp_path / "r.html", calibration, P, y=[None] * len(P), features=csr_array(P))
+    data = data_of(made)
+    assert "coverage" not in data["facts"][0]
+    low, high = calibration.bracket(0.9)
+    assert data["facts"][data["at"]]["bracket"] == f"{low:.1%} to {high:.1%}"
+    text = made.read_text(encoding="utf-8")
+    assert "no truth to measure it against" in text
+    assert "Missed" not in text
+
+
+def test_many_rows_are_sampled_and_it_says_so(small, tmp_path, monkeypatch):
+    calibration, P, y, S = small
+    monkeypatch.setattr(building, "_MOST", 500)
+    made = build_report(tmp_path / "r.html", calibration, P, y=y, candidates=S, features=P, by=y.astype(str))
+    text = made.read_text(encoding="utf-8")
+    assert "figures come from 100 rows drawn at random of 150" in text
+    kept = np.sort(np.random.default_rng(0).choice(150, 100, replace=False))
+    mean = calibration.predict_set(P[kept], 0.9).sizes.mean()
+    data = data_of(made)
+    assert data["facts"][data["at"]]["mean_size"] == f"{mean:.2f}"
+
+
+def test_examples_are_the_rows_they_name(small, tmp_path):
+    calibration, P, y, S = small
+    made = build_report(tmp_path / "r.html", calibration, P, y=y, candidates=S)
+    text = made.read_text(encoding="utf-8")
+    sets, p = calibration.predict_set(P, 0.9), calibration.predict_p(P)
+    blocks = re.findall(r'<tr role="row" data-sizes.*?</tr>', text, re.DOTALL)
+    assert len(blocks) > 20
+    for block in blocks:
+        row = int(re.search(r"row (\d+)</span>", block).group(1))
+        shown = re.findall(r'<li data-e="\d+"(?: class="true")?>(\d)\s*<small>([\d.<]+|&lt;0.001)</small>', block)
+        assert {int(label) for label, _ in shown} == set(sets[row])
+        for label, value in shown:
+            assert value == f"{p[row, int(label)]:.3f}"
+        assert f"<strong>{y[row]}</strong>" in block
+
+
+def test_by_category_weights_and_groups_are_reported(rng, tmp_path):
+    P = simplex(rng, 300, 4)
+    y = labels_from(rng, P)
+    by = np.where(np.arange(300) % 2, "odd", "even")
+    calibration = setwise.conformalize(P[:150], y[:150], by=by[:150])
+    text = build_report(tmp_path / "by.html", calibration, P[150:], y=y[150:], by=by[150:]).read_text("utf-8")
+    assert "The promise holds for each category" in text
+    weight = rng.random(300) + 0.5
+    weighted = setwise.conformalize(P[:150], y[:150], sample_weight=weight[:150])
+    made = build_report(tmp_path / "w.html", weighted, P[150:], y=y[150:], sample_weight=weight[150:])
+    mean = weighted.predict_set(P[150:], 0.9, sample_weight=weight[150:]).sizes.mean()
+    assert data_of(made)["facts"][80]["mean_size"] == f"{mean:.2f}"
+    grouped = setwise.conformalize(P[:150], y[:150], groups=np.arange(150) // 3)
+    assert build_report(tmp_path / "g.html", grouped, P[150:]).exists()
+
+
+@pytest.mark.parametrize("by", ["predicted", "size"])
+def test_categories_that_rows_bring_along_are_found(small, tmp_path, by):
+    _, P, y, S = small
+    calibration = setwise.conformalize(P[:100], S[:100], by=by)
+    data = data_of(build_report(tmp_path / "r.html", calibration, P[100:], y=y[100:], candidates=S[100:]))
+    given = {"by": S[100:].sizes} if by == "size" else {}  # candidates themselves would narrow the sets
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", setwise.SmallCalibrationWarning)  # some categories are small
+        sets = calibration.predict_set(P[100:], 0.9, **given)
+    assert data["facts"][data["at"]]["mean_size"] == f"{sets.sizes.mean():.2f}"
+    assert len(data["parts"]["category"]["rows"]) > 1
+
+
+def test_sets_of_anybody_can_be_reported(tmp_path):
+    sets = setwise.LabelSets.from_lists([["cat"], [], ["cat", "dog"]], classes=["cat", "dog", "owl"])
+    made = report_sets(tmp_path / "r.html", sets, y=["cat", "dog", "horse"], candidates=sets | sets.filled())
+    text = made.read_text(encoding="utf-8")
+    assert "1 of 3 examples" in text
+    assert "What was promised for these sets is not known here" in text
+    assert "slider" not in text.split("<script")[0].split("</style>")[1]
+    assert 'id="level"' not in text
+    assert "at confidence" not in text.split("<script")[0]
+    stated = report_sets(tmp_path / "s.html", sets, y=["cat", "dog", "horse"], confidence_level=0.8)
+    assert "Verdict at confidence 0.80" in stated.read_text(encoding="utf-8")
+
+
+def test_a_model_reports_on_itself(rng, tmp_path):
+    y = rng.integers(0, 3, 400)
+    X = pd.DataFrame(2 * np.eye(3)[y] + rng.normal(size=(400, 3)), columns=["<b>", "w", "h"])
+    mask = (np.eye(3)[y] + (rng.random((400, 3)) < 0.1)) > 0
+    model = setwise.ConformalClassifier(GaussianNB(), random_state=0).fit(X[:300], mask[:300])
+    made = report_model(tmp_path / "r.html", model, X[300:], y[300:], mask[300:], confidence_level=0.8)
+    mean = model.predict_set(X[300:], 0.8).sizes.mean()
+    assert data_of(made)["facts"][60]["mean_size"] == f"{mean:.2f}"
+    assert "<span>&lt;b&gt;</span>" in made.read_text(encoding="utf-8")
+    cross = setwise.CrossConformalClassifier(GaussianNB(), random_state=0).fit(X[:300], mask[:300])
+    made = report_model(tmp_path / "c.html", cross, X[300:], y[300:])
+    fact = data_of(made)["facts"][90]
+    assert fact["mean_size"] == f"{cross.predict_set(X[300:], 0.95).sizes.mean():.2f}"
+    assert fact["promised"] == cross.guarantee(0.95).promised < 0.95
+
+
+def test_mistakes_are_named(small, tmp_path):
+    calibration, P, y, _ = small
+    with pytest.raises(ValueError, match="y: 3 rows for 150 rows"):
+        build_report(tmp_path / "r.html", calibration, P, y=y[:3])
+    with pytest.raises(ValueError, match="no rows to report on"):
+        build_report(tmp_path / "r.html", calibration, P[:0])
+    with pytest.raises(ValueError, match="images: expected"):
+        build_report(tmp_path / "r.html", calibration, P, images=np.zeros((150, 4)))
+    with pytest.raises(ValueError, match="without weights"):
+        build_report(tmp_path / "r.html", calibration, P, sample_weight=np.ones(150))
+    by_parity = setwise.conformalize(P, y, by=np.arange(150) % 2)
+    with pytest.raises(ValueError, match="pass by="):
+        build_report(tmp_path / "r.html", by_parity, P)
+    with pytest.raises(ValueError, match="pass candidates="):
+        build_report(tmp_path / "r.html", setwise.conformalize(P, y, by="size"), P)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_rows_of_a_thousand_classes_stay_small(tmp_path):
+    rng = np.random.default_rng(0)
+    P = rng.exponential(size=(100_000, 1000)).astype(np.float32) ** 4
+    P /= P.sum(axis=1, keepdims=True)
+    y = P.argmax(axis=1)
+    calibration = setwise.conformalize(P[:10_000], y[:10_000])
+    made = build_report(tmp_path / "r.html", calibration, P, y=y, candidates=y)
+    assert made.stat().st_size < 5_000_000
+    assert "drawn at random of 100,000" in made.read_text(encoding="utf-8")

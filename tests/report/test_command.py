@@ -1,0 +1,111 @@
+"""`setwise report` on what people have: a model and a table, a calibration, a table of sets, a run's folder."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+import setwise
+from setwise.cli.app import run
+from setwise.persistence import save_model
+
+NAMES = ["wren", "owl", "ant"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A model directory, a calibration, and tables of new rows, of probabilities and of sets."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 500)
+    X = 2 * np.eye(3)[y] + rng.normal(size=(500, 3))
+    mask = (np.eye(3)[y] + (rng.random((500, 3)) < 0.1)) > 0
+    S = setwise.LabelSets.from_mask(mask, classes=NAMES)
+    model = setwise.ConformalClassifier(GaussianNB(), random_state=0).fit(X[:300], S[:300])
+    save_model(model, "model", {"reading": {"columns": ["a", "b", "c"]}})
+    model.calibration_.save("model.cal")
+    new = {"a": X[300:, 0], "b": X[300:, 1], "c": X[300:, 2]}
+    columns = {
+        "answers": ["|".join(row) for row in S[300:].to_lists()],
+        "truth": [NAMES[label] for label in y[300:]],
+        "site": np.where(X[300:, 0] > 0, "north", "south").tolist(),
+    }
+    P = model.predict_proba(X[300:])
+    sets = model.predict_set(X[300:], 0.8)
+    found = {"labels": ["|".join(row) for row in sets.to_lists()]}
+    values = {f"p:{name}": column for name, column in zip(NAMES, model.predict_p(X[300:]).T, strict=True)}
+    for name, extra in {
+        "new.csv": new,
+        "scores.csv": dict(zip(NAMES, P.T, strict=True)),
+        "sets.csv": found,
+        "valued.csv": found | values,
+    }.items():
+        pa.csv.write_csv(pa.table({**columns, **extra}), name)
+    np.savez("new.npz", X=X[300:], y=np.array(columns["truth"]), candidates=mask[300:], classes=np.array(NAMES))
+    (tmp_path / "run.json").write_text(json.dumps({"model": "model", "data": "new.npz", "image": [1, 3]}))
+    return tmp_path, model, X[300:], y[300:]
+
+
+COLUMNS = ["--truth", "truth", "--candidates", "answers", "--by", "site"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["model", "new.csv", *COLUMNS],
+        ["model", "new.npz"],
+        ["model.cal", "--probabilities", "scores.csv", *COLUMNS],
+        ["model", "--probabilities", "scores.csv", *COLUMNS],
+        ["."],
+        ["valued.csv", *COLUMNS],
+        ["sets.csv", *COLUMNS, "--confidence", "0.8"],
+    ],
+)
+def test_each_kind_of_run_gives_its_report(folder, arguments, capsys):
+    path, model, X, y = folder
+    level = "0.8" if "--confidence" in arguments else "0.9"
+    assert run(["report", *arguments, "--out", "report.html", "--json"]) == 0, capsys.readouterr().err
+    told = json.loads(capsys.readouterr().out)
+    text = (path / told["out"]).read_text(encoding="utf-8")
+    assert told["bytes"] == len(text.encode())
+    expected = model.evaluate(X, np.array(NAMES)[y], float(level))
+    covered = round(expected["coverage"] * 200)
+    assert f"{covered} of 200 examples" in text
+    assert f'<dd id="mean-size" data-fact="mean_size">{expected["mean_size"]:.2f}</dd>' in text
+
+
+def test_examples_show_features_or_images(folder, capsys):
+    path, *_ = folder
+    assert run(["report", "model", "new.csv", "--out", "a.html"]) == 0
+    assert "<li><span>b</span>" in (path / "a.html").read_text(encoding="utf-8")
+    assert run(["report", "model", "new.csv", "--image", "3x1", "--out", "b.html"]) == 0
+    assert "data:image/png" in (path / "b.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["model"], "give a FILE of new rows"),
+        (["nowhere"], "no such file"),
+        (["model", "new.csv", "--image", "2x2"], "is not the shape of 3 features"),
+        (["model", "new.csv", "--image", "square"], "not a shape"),
+        (["model", "new.csv", "--truth", "verity"], "verity"),
+        (["model.cal", "--probabilities", "new.csv"], "has no column"),
+    ],
+)
+def test_mistakes_are_one_line(folder, arguments, said, capsys):
+    assert run(["report", *arguments, "--out", "r.html"]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_report_is_not_overwritten_unasked(folder, capsys):
+    arguments = ["report", "sets.csv", "--truth", "truth", "--out", "r.html"]
+    assert run(arguments) == 0
+    assert run(arguments) == 2
+    assert "--force" in capsys.readouterr().err
+    assert run([*arguments, "--force"]) == 0
