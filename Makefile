@@ -6,23 +6,29 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench/bin
 BENCH_READY := .venv-bench/.ready
+DOCS_READY  := $(VENV)/.docs-ready
+SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo test test-long lint bench docs reproduce clean
+.PHONY: demo browser test test-long lint bench docs reproduce clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev,learn,data,cli]"
+	$(PIP) --editable ".[dev,learn,data,cli,report]"
 	touch $@
 
 demo: $(READY)          ## learns, conformalizes, and shows what every strategy covers and may claim
 	$(BIN)/setwise demo
 
-test: $(READY)          ## what CI runs: unit, property, statistical and doc tests
+test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tests
 	$(BIN)/python -m pytest -n 2
 
 test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 	$(BIN)/python -m pytest -n 2 -m long
+
+browser:                ## what the report is tested in; says so where it cannot be had
+	@command -v chromium >/dev/null || (apt-get update && apt-get install -y chromium) >/dev/null 2>&1 || \
+	  echo "NOTE: no chromium, and it could not be installed: the report is not tested in a browser."
 
 lint: $(READY)          ## style, types, and the direction of imports
 	$(BIN)/ruff check .
@@ -34,13 +40,22 @@ bench: $(BENCH_READY) $(READY)   ## ratios against peers in an environment of th
 	$(BENCH)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/train.py --out benchmarks/results/train-cpu.json
 	$(BIN)/python benchmarks/data.py
+	$(BIN)/python benchmarks/predict.py --keep
 	$(BIN)/python benchmarks/summary.py
+	$(BIN)/python benchmarks/which_strategy.py
 
-docs: $(READY)          ## the code in README and docs runs and prints what they say
-	$(BIN)/python -m pytest -q README.md docs
+docs: $(DOCS_READY)     ## builds docs/_build/html anew, warnings as errors; runs the code in README, docs and gallery
+	rm -rf docs/_build docs/auto_examples docs/reference/generated
+	$(SPHINX) -b html docs docs/_build/html
+	$(SPHINX) -b linkcheck -D plot_gallery=0 docs docs/_build/linkcheck
+	$(BIN)/python -m pytest -q README.md docs tests/docs
 
 reproduce: bench $(READY)   ## every committed figure anew; of the paper's tables what is missing (wants a GPU)
 	$(BIN)/setwise reproduce --protocol both --variant all --out results/paper --docs docs/reproduction.md
+
+$(DOCS_READY): $(READY)
+	$(PIP) --editable ".[docs]"
+	touch $@
 
 # Peers pin what we do not (puncc: numpy < 2), so they are installed without their pins; TorchCP needs torch and
 # a C++ compiler and is left out where it does not install.
@@ -55,4 +70,4 @@ $(BENCH_READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench docs/_build
+	rm -rf $(VENV) .venv-bench docs/_build docs/auto_examples docs/reference/generated

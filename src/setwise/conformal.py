@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -164,6 +165,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             kept, held = self._split(n, group, rng, first)
             self.estimator_ = model.fit(_safe_indexing(X, kept), as_y(sets[kept], model))
         self._fitted_on(X, sets)
+        self.calibration_rows_ = held
         learner = type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__
         self._summary |= {"learned_from": len(kept), "learner": learner}
         return self.conformalize(
@@ -247,6 +249,15 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         asks = calibration is not None and calibration.categories is not None and calibration.by == "given"
         sets = self.predict_set(X, confidence_level, **({"by": by} if asks else {}))
         return evaluate(sets, y, by=by, **options)
+
+    def report(
+        self, path: str | os.PathLike[str], X: Any, y: Any = None, candidates: Any = None, **options: Any
+    ) -> Path:
+        """Writes an HTML report on the sets of rows X, which the model did not see; see `setwise.report`."""
+        from setwise.report import report_model  # noqa: PLC0415 - templates are loaded when a report is made
+
+        check_is_fitted(self, "estimator_")
+        return report_model(path, self, X, y, candidates, **options)
 
     def guarantee(self, confidence_level: Any = None) -> Guarantee:
         """What may be claimed about the sets, and why."""

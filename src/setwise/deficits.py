@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, stdtr
 
 from setwise._arrays import Bools, Floats, Ints, blocks, frozen
+from setwise._lazy import lazy
 from setwise.inputs import Assumption
 
 _POOLED = 12  # more ranks than this are tested in blocks
@@ -200,12 +201,12 @@ class RankedRows:
 
     # ---------------------------------------------------------------- what is chosen by x alone
 
-    @cached_property
+    @lazy
     def _tails(self) -> list[tuple[int, int]]:
         """All ranks from some rank on; from the second on nothing can be missing."""
         return [(start, self.K) for start in self.starts if 2 <= start < self.K - 1]
 
-    @cached_property
+    @lazy
     def _categories(self) -> list[tuple[str, Ints]]:
         """Predicted classes and bins of confidence that have enough rows."""
         edges = np.quantile(self.best, np.arange(1, _BINS) / _BINS)

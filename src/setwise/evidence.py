@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, blocks, take_rows
+from setwise._lazy import lazy
 from setwise.labels import LabelSets
 from setwise.scores import Score
 from setwise.vocabulary import MISSING
@@ -70,7 +70,7 @@ class Evidence:
         """How many instances there are for the rank rule: groups, or rows on their own."""
         return self.n if self.group is None else len(np.unique(self.group))
 
-    @cached_property
+    @lazy
     def shares(self) -> tuple[Floats, float] | None:
         """Each row's weight and that of a new row (or of a new group), where rows do not count alike.
 
@@ -86,7 +86,7 @@ class Evidence:
         unit = unit if unit * len(sizes) < 2**50 else 1
         return unit / sizes[which], float(unit)
 
-    @cached_property
+    @lazy
     def mean(self) -> Floats:
         """The average score over each row's candidates."""
         if self.every is None:
@@ -95,7 +95,7 @@ class Evidence:
         # Dividing by one is exact: with precise labels the mean is the score itself, to the last bit.
         return np.clip(np.add.reduceat(self.every, starts) / self.sizes, self.low, self.high)
 
-    @cached_property
+    @lazy
     def verified(self) -> Bools:
         """Which rows somebody checked."""
         return np.zeros(self.n, bool) if self.truth is None else ~np.isnan(self.truth)

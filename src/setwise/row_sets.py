@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from setwise._arrays import Array, Bools, Ints, compress, count_true, frozen, take_rows
+from setwise._lazy import lazy
 from setwise.vocabulary import Classes, Vocabulary
 
 Missing = Literal["error", "full", "empty"]
@@ -58,14 +58,14 @@ class RowSets:
         """That of the mask."""
         return np.dtype(bool)
 
-    @cached_property
+    @lazy
     def sizes(self) -> Ints:
         """How many labels each set has."""
         if self._rows is None and self._mask is not None:
             return frozen(count_true(self._mask))
         return frozen(np.diff(self.rows[0]).astype(np.intp))
 
-    @cached_property
+    @lazy
     def rows(self) -> tuple[Ints, Ints]:
         """Compressed rows `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
         if self._rows is not None or self._mask is None:
@@ -77,7 +77,7 @@ class RowSets:
         """The (n, K) boolean mask, read-only."""
         return self._dense
 
-    @cached_property
+    @lazy
     def _dense(self) -> Bools:
         if self._mask is not None:
             return self._mask
@@ -210,7 +210,7 @@ class RowSets:
         sizes = np.diff(matrix.indptr)
         return cls._from_codes(vocabulary, matrix.indices, sizes, np.zeros(len(sizes), bool), "empty")
 
-    @cached_property
+    @lazy
     def _keys(self) -> Ints:
         """Each (row, position) pair as one sorted integer."""
         return np.repeat(np.arange(self._n), self.sizes) * self.n_classes + self.rows[1]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from setwise._arrays import Array, Bools, Ints, frozen
+from setwise._lazy import lazy
 
 UNKNOWN = -1
 MISSING = -2
@@ -74,22 +74,22 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.classes)
 
-    @cached_property
+    @lazy
     def is_range(self) -> bool:
         """Whether the labels are the integers 0..K−1 in order."""
         return self.classes.dtype.kind in "iu" and np.array_equal(self.classes, np.arange(len(self)))
 
-    @cached_property
+    @lazy
     def holds_numbers(self) -> bool:
         """Whether all labels are numbers."""
         return self.classes.dtype.kind in "iuf"
 
-    @cached_property
+    @lazy
     def holds_integers(self) -> bool:
         """Whether all labels are whole numbers (which arrive as floats beside missing values)."""
         return self.holds_numbers and bool((self.classes == np.floor(self.classes)).all())
 
-    @cached_property
+    @lazy
     def _index(self) -> dict[Any, int]:
         return {label: position for position, label in enumerate(self.classes.tolist())}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from setwise.cli.options import Confidence, Json, Quiet, Seed
 from setwise.cli.screen import Clock, Screen
 from setwise.cli.threads import use_one_thread
 
+_TITLE = "Digits whose labels nobody knows exactly: can these sets be trusted?"
 _CHECKED = 200  # rows whose true digit somebody looked up, for the strategy that asks for some
 
 
@@ -24,7 +26,8 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Learns from contaminated labels of scikit-learn's digits and compares all strategies on them."""
-    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415 - loaded when the demo runs
+    import numpy as np  # noqa: PLC0415 - loaded when the demo runs
+    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415
 
     from setwise.conformal import ConformalClassifier  # noqa: PLC0415
     from setwise.data import write_sets  # noqa: PLC0415
@@ -44,16 +47,17 @@ def demo(
         "mlp", "proden", "standard", (300,), epochs=40, random_state=seed, verbose=int(screen.shows_progress)
     )
     learned = estimator.fit(X, candidates)
-    X_new, _, y_new = parts["new"]
+    X_new, candidates_new, y_new = parts["new"]
     accuracy = float((learned.predict(X_new) == y_new).mean())
     screen.say(f"learned (proden, mlp): finds {accuracy:.1%} of the digits of {len(X_new):,} new images, {clock}\n")
-    rows, results = [], []
+    rows, results, calibrations = [], [], []
     for strategy, assume, verified in _strategies(parts["calibration"][2]):
         model = ConformalClassifier(FrozenEstimator(learned), strategy, assume=assume, random_state=seed)
         model.set_params(confidence_level=confidence).fit(*parts["calibration"][:2], verified=verified)
         row, result = _line(model, X_new, y_new, confidence)
         rows.append(row)
         results.append(result)
+        calibrations.append(model.calibration_)
         if strategy == "max":
             kept = model
     held = len(parts["calibration"][0])
@@ -63,7 +67,12 @@ def demo(
     screen.say("\nWhat may be claimed about the sets of the strategy max:\n" + str(kept.guarantee(confidence)))
     kept.save(out / "model")
     write_sets(out / "sets.csv", kept.predict_set(X_new, confidence), carry={"digit": y_new})
-    screen.say(f"\nwrote {out / 'model'} and {out / 'sets.csv'} in {clock}")
+    np.savez(out / "new.npz", X=X_new, y=y_new, candidates=candidates_new.to_mask())
+    run = {"model": "model", "data": "new.npz", "image": [8, 8], "title": _TITLE}
+    (out / "run.json").write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+    shown = {"images": X_new.reshape(-1, 8, 8), "others": calibrations, "title": _TITLE}
+    kept.report(out / "report.html", X_new, y_new, candidates_new, **shown)
+    screen.say(f"\nwrote {out / 'report.html'}, {out / 'model'} and {out / 'sets.csv'} in {clock}")
     screen.say(f"try:  setwise evaluate {out / 'sets.csv'} --truth digit")
     screen.emit({"accuracy": accuracy, "strategies": results, "seconds": clock.seconds, "out": str(out)})
 

@@ -36,6 +36,7 @@ from setwise.cli.options import (
     OneHot,
     Preset,
     Quiet,
+    ReportTo,
     Score,
     Seed,
     Separator,
@@ -78,6 +79,7 @@ def fit(
     missing: Missing = "error",
     separator: Separator = "|",
     delimiter: Delimiter = None,
+    report_to: ReportTo = None,
     seed: Seed = 0,
     device: Device = "auto",
     force: Force = False,
@@ -87,10 +89,12 @@ def fit(
     """Learns from candidate sets, calibrates on rows kept for it, and saves the model."""
     from setwise.cli.declaring import assume_of, categories_of, stands_for_prediction  # noqa: PLC0415
     from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.reporting import report_on_calibration  # noqa: PLC0415
     from setwise.persistence import check_target, save_model  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
-    refuse_existing(out, force=force)
+    for target in filter(None, (out, report_to)):
+        refuse_existing(target, force=force)
     check_target(out)
     options = {"separator": separator, "delimiter": delimiter, "missing": missing, "impute": _filling(impute)}
     options["categories"] = "onehot" if one_hot else None
@@ -115,13 +119,14 @@ def fit(
     }
     model = _conformal(cross, calibration_size)(estimator, confidence_level=confidence, random_state=seed, **made)
     clock = Clock()
+    categories = categories_of(table.carried[category], category, file) if category else by
     with screen.working("learning") if learner == "em" else nullcontext():  # networks show how far they are
         model.fit(
             table.X,
             table.candidates,
             groups=table.carried[groups] if groups else None,
             verified=table.truth if verified else None,
-            by=categories_of(table.carried[category], category, file) if category else by,
+            by=categories,
         )
     rate = model.covering_rate(table.X, table.candidates)
     screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}")
@@ -129,6 +134,9 @@ def fit(
     reading = _reading(table, columns) | {"by": category, "delimiter": delimiter}
     save_model(model, out, {"file": file.name, "reading": reading})
     report(screen, model, confidence)
+    if report_to is not None:
+        report_on_calibration(report_to, model, table.X, table.candidates, categories)
+        screen.say(f"\nwrote {report_to}, about the rows it was calibrated on")
     screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{file.suffix} --out sets{file.suffix}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
     screen.emit(numbers | found | summary(model, confidence))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from setwise.cli.options import Candidates, Delimiter, File, Json, Quiet, Separator
+from setwise.cli.options import Candidates, Delimiter, File, Json, Quiet, ReportTo, Separator
 from setwise.cli.screen import Screen
 
 
@@ -54,6 +54,7 @@ def evaluate(
     ] = None,
     by: Annotated[str | None, typer.Option("--by", help="A column of categories to evaluate one by one.")] = None,
     column: Annotated[str, typer.Option("--column", help="The column of sets.")] = "labels",
+    report_to: ReportTo = None,
     separator: Separator = "|",
     quiet: Quiet = False,
     as_json: Json = False,
@@ -85,6 +86,12 @@ def evaluate(
             predicted, given = predicted.with_classes(labels), given.with_classes(labels)
         result = setwise.evaluate(predicted, table.truth, candidates=given, by=table.carried[by] if by else None)
     _show(screen, result)
+    if report_to is not None and predicted is not None:
+        from setwise.report import report_sets  # noqa: PLC0415 - templates are loaded when a report is made
+
+        groups = table.carried[by] if by else None
+        report_sets(report_to, predicted, y=table.truth, candidates=given, by=groups, settings={"sets": sets.name})
+        screen.say(f"wrote {report_to}")
     screen.emit(result)
 
 

@@ -133,6 +133,7 @@ Epochs = Annotated[int | None, typer.Option("--epochs", help="Passes over the ro
 Preset = Annotated[str | None, typer.Option("--preset", help="Named settings, such as recommended.")]
 Imputed = Annotated[str | None, typer.Option("--impute", help="Fill missing features: median, mean, or a number.")]
 OneHot = Annotated[bool, typer.Option("--one-hot", help="Turn text features into indicators.")]
+ReportTo = Annotated[Path | None, typer.Option("--report", help="Write an HTML report there, too.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of text.")]

@@ -10,10 +10,10 @@ import os
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from setwise._lazy import lazy
 from setwise.paper.cells import Cell, from_settings
 
 FORMAT = "setwise-paper-cell-1"
@@ -41,7 +41,7 @@ class Result:
     environment: dict[str, Any]
     seconds: dict[str, float]
 
-    @cached_property
+    @lazy
     def key(self) -> str:
         """The cell's key."""
         return self.cell.key()

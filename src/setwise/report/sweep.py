@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, for_blocks
+from setwise._lazy import lazy
 from setwise.calibration import Calibration
 from setwise.noise import uniforms
 from setwise.ranks import as_level
@@ -70,7 +70,7 @@ class Scored:
             found[inside] = _entries(scores[inside], limits)
         return found
 
-    @cached_property
+    @lazy
     def _limits(self) -> list[list[Any]]:
         return [self._thresholds(code, None) for code in range(len(self.calibration.rules))]
 

@@ -10,12 +10,12 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from setwise._arrays import Floats
+from setwise._lazy import lazy
 from setwise.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.inputs import NOTHING, Assumption
@@ -229,7 +229,7 @@ class RankRule:
 
     # ------------------------------------------------------------ helpers
 
-    @cached_property
+    @lazy
     def _ascending(self) -> tuple[Floats, Floats]:
         """The scores in order, and the weight strictly before each of them and after the last."""
         if self.evidence.shares is None:
