@@ -417,6 +417,27 @@ def test_an_assumption_is_kept_and_max_makes_no_use_of_it(assume, rows, tmp_path
     assert isinstance(assume, str) or np.array_equal(kept.matrix, assume)
 
 
+@pytest.mark.parametrize("assume", ["nothing", "uniform", np.full((4, 4), 0.2) + 0.8 * np.eye(4)])
+def test_files_of_the_first_format_are_read(assume, rows, tmp_path):
+    p, mask, q = rows
+    made = conformalize(p, mask, "max", "aps", assume=assume, random_state=3)
+    made.save(tmp_path / "cal")
+    with np.load(tmp_path / "cal") as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(arrays["header"].tobytes())
+    setting = header["setting"]
+    header |= {"version": 1, "seed": setting.pop("seed"), "assume": setting.pop("assume")["kind"]}
+    header["assume"] = None if header["assume"] == "class" else header["assume"]
+    del setting["checked"], header["by"]
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    with (tmp_path / "old").open("wb") as file:
+        np.savez(file, **arrays)
+    read = Calibration.load(tmp_path / "old")
+    assert read.predict_set(q) == made.predict_set(q)
+    assert str(read.guarantee()) == str(made.guarantee())
+    assert read.setting.assume.kind == made.setting.assume.kind
+
+
 def test_frames_go_by_the_names_of_their_columns(rows):
     p, mask, q = rows
     names = ["d", "b", "c", "a"]
@@ -572,7 +593,7 @@ def test_the_file_holds_no_pickle_and_says_what_it_is(rows, tmp_path):
         assert {"header.npy", "evidence.low.npy", "evidence.high.npy", "evidence.sizes.npy"} == set(file.namelist())
     with np.load(tmp_path / "cal", allow_pickle=False) as file:
         header = json.loads(file["header"].tobytes())
-    assert (header["format"], header["version"], header["score"]["name"]) == ("setwise-calibration", 1, "lac")
+    assert (header["format"], header["version"], header["score"]["name"]) == ("setwise-calibration", 2, "lac")
 
 
 def test_foreign_broken_and_newer_files_are_refused_by_name(rows, tmp_path):

@@ -31,7 +31,7 @@ from setwise.guarantees import Claim, Guarantee
 from setwise.labels import LabelSets
 from setwise.probes import take_probe
 from setwise.ranks import rank
-from setwise.strategies.rules import SAME_SOURCE, SAME_WITH_CANDIDATES
+from setwise.strategies.rules import SAME_WITH_CANDIDATES
 
 
 class CrossConformalClassifier(ConformalClassifier):
@@ -156,9 +156,8 @@ class CrossConformalClassifier(ConformalClassifier):
                 promised = max(0.0, float(1 - 2 * (1 - level)) - term)
                 note = f"1 − 2ε less {term:.4f}, and in practice near 1 − ε"
                 claim = Claim("truth", promised, "cross-conformal prediction", (rule.held_premise(),), note)
-            source = SAME_WITH_CANDIDATES if rule.slack else SAME_SOURCE
             name = f"{rule.claimant.name} over {k} folds"
-            return Guarantee(name, rule.setting.score, n, float(level), (claim,), (source,))
+            return Guarantee(name, rule.setting.score, n, float(level), (claim,), (SAME_WITH_CANDIDATES,))
 
         return each_level(self._level(confidence_level), answer)
 

@@ -1,7 +1,5 @@
 """`rectified`, `posterior` and `auto`: what verified rows and posteriors are good for, and who is chosen when."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -171,8 +169,30 @@ def test_saved_calibrations_answer_alike(rng, tmp_path):
 
 
 def test_margins_only_make_sets_larger(rng):
-    p, y, mask = rows(rng, 1000)
-    verified = some(rng, y, 200)
-    thresholds = [conformalize(p, mask, Rectified(m), verified=verified).threshold(0.8) for m in ("none", "normal")]
-    assert thresholds[0] <= thresholds[1]
-    assert conformalize(p, mask, Rectified("finite"), verified=verified).rules[0].threshold(Fraction(4, 5)) >= -1
+    p, y, mask = rows(rng, 3000)
+    verified = some(rng, y, 1000)
+    made = [
+        conformalize(p, mask, Rectified(m), verified=verified).threshold(0.7) for m in ("none", "normal", "finite")
+    ]
+    assert made == sorted(made)
+    assert np.isfinite(made[2])
+    assert conformalize(p, mask, Rectified("finite"), verified=verified).guarantee(0.7).promised == 0.7
+    with pytest.raises(ValueError, match="margin: 'finite' is proved for rows verified with equal probability"):
+        conformalize(p, mask, Rectified("finite"), verified=verified, verified_probability=np.full(3000, 1 / 3))
+
+
+def test_the_finite_bound_is_the_sum_of_two_empirical_bernstein_bounds(rng):
+    p, y, mask = rows(rng, 900)
+    verified = some(rng, y, 300)
+    checked = np.array([v is not None for v in verified])
+    curve = conformalize(p, mask, Rectified("finite", delta=0.1), verified=verified).rules[0].curve
+    inside = np.where(mask, p, 0)
+    weights = inside / inside.sum(axis=1, keepdims=True)
+    t = curve.thresholds[len(curve.thresholds) // 2]
+    m = (weights * (-p <= t)).sum(axis=1)
+    error = (-p[np.arange(900), y] <= t) - m
+    log, total = np.log(2 / 0.05), 0.0
+    for values, spread in ((m[~checked], 1), (error[checked], 2)):
+        n = len(values)
+        total += values.mean() - values.std(ddof=1) * np.sqrt(2 * log / n) - 7 * spread * log / (3 * (n - 1))
+    assert curve.levels[len(curve.thresholds) // 2] <= max(total, 0) + 1e-12

@@ -72,16 +72,23 @@ def steps(scores: Floats, weights: Floats, d: Floats, spread: float, new: float 
 
 @dataclass(frozen=True)
 class Curve:
-    """The level certified at each threshold, non-decreasing; 0 before the first."""
+    """The level certified at each threshold, non-decreasing; 0 before the first.
+
+    `plus` is an independent second sample whose mean is added, for the finite margin; both then have d = 1.
+    """
 
     steps: Steps
     margin: Margin
     delta: float
+    plus: Steps | None = None
     thresholds: Floats = field(init=False, repr=False)
     levels: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        thresholds, levels, _ = _certified(self.steps, self.margin, self.delta)
+        if self.plus is None:
+            thresholds, levels, _ = _certified(self.steps, self.margin, self.delta)
+        else:
+            thresholds, levels = _certified_sum((self.steps, self.plus), self.margin, self.delta)
         if self.margin == "none":
             levels = np.maximum.accumulate(levels)
         else:
@@ -134,6 +141,14 @@ def _certified(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floa
     estimate = total / n / mean_d
     variance = np.maximum(v_nn - 2 * estimate * v_nd + estimate**2 * v_dd, 0.0) / mean_d**2
     return thresholds, levels, variance
+
+
+def _certified_sum(parts: tuple[Steps, ...], margin: Margin, delta: float) -> tuple[Floats, Floats]:
+    """The sum of the bounds of each part's mean, which fails where one of them does."""
+    found = [_certified(part, margin, delta / len(parts)) for part in parts]
+    thresholds = np.unique(np.concatenate([own for own, _, _ in found]))
+    bounds = [np.append(-math.inf, b)[np.searchsorted(own, thresholds, side="right")] for own, b, _ in found]
+    return thresholds, np.sum(bounds, axis=0)
 
 
 def _factors(steps: Steps, margin: Margin, delta: float) -> tuple[float, float]:

@@ -11,10 +11,14 @@ the smaller the variance (prediction-powered inference: Angelopoulos, Bates, Fan
 verified rows for the other half, so that the mean stays exact. As in the rank rule the new row counts as one more
 verified row that is missed: by the step 1 − λ·w_y that its truth would have made, on average over the strangest
 fifth of the verified rows, among which the threshold falls.
+
+With the finite margin λ is 1, and the rows nobody verified and the verified ones are two independent samples, of
+m_i and of 1{s(x_i, y_i) ≤ t} − m_i: their means add up to the coverage, and each is bounded at δ/2.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -66,7 +70,16 @@ class Rectified:
         if 2 * m >= evidence.n and evidence.chance is None:
             return _verified_alone(evidence, setting)
         premise = RANDOM_CHECKS if evidence.chance is None else KNOWN_CHANCES
-        curve = Curve(rectified_steps(evidence), self.margin, self.delta)
+        if self.margin != "finite":
+            curve = Curve(rectified_steps(evidence), self.margin, self.delta)
+        elif evidence.chance is None:
+            partial, checked = _two_samples(evidence)
+            curve = Curve(partial, self.margin, self.delta, checked)
+        else:
+            raise ValueError(
+                "margin: 'finite' is proved for rows verified with equal probability; with verified_probability "
+                "use 'normal'."
+            )
         basis = f"rectified with {m:,} verified labels"
         return CurveRule(self.name, evidence, setting, curve, basis, (premise,), m, "verified labels")
 
@@ -84,9 +97,20 @@ def rectified_steps(evidence: Evidence) -> Steps:
         np.column_stack([scores, truth]),
         np.column_stack([weights * (lean - inverse * own)[:, None], inverse]),
         np.ones(evidence.n),
-        spread=float(max(inverse.max(), 1.0)),
+        spread=math.nan,  # for the finite margin, which these rows have no proof of
         new=missed,
     )
+
+
+def _two_samples(evidence: Evidence) -> tuple[Steps, Steps]:
+    """m_i on the rows nobody verified, and what it lacks on the verified ones."""
+    scores, weights = padded(evidence)
+    rest, checked = np.flatnonzero(~evidence.verified), np.flatnonzero(evidence.verified)
+    assert evidence.truth is not None  # noqa: S101 - rows are verified
+    partial = steps(scores[rest], weights[rest], np.ones(len(rest)), spread=1.0)
+    table = np.column_stack([scores[checked], evidence.truth[checked]])
+    lacking = np.column_stack([-weights[checked], np.ones(len(checked))])
+    return partial, steps(table, lacking, np.ones(len(checked)), spread=2.0)
 
 
 def _leans(evidence: Evidence, scores: Floats, weights: Floats) -> tuple[float, Floats]:

@@ -1,0 +1,96 @@
+"""How the documentation is built: `make docs`. Warnings are errors."""
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("COLUMNS", "100")
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+from sphinx_gallery.sorting import ExplicitOrder
+
+from setwise import __version__
+
+project = "setwise"
+author = "The setwise developers"
+copyright = "the setwise developers, BSD-3-Clause"  # noqa: A001 - Sphinx wants this name
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx-mathjax-offline",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "command_reference",
+]
+exclude_patterns = ["_build", "_templates", "gallery", "**/GALLERY_HEADER.rst", "auto_examples/*.ipynb"]
+templates_path = ["_templates"]
+nitpicky = True
+suppress_warnings = ["config.cache"]  # sphinx-gallery keeps a function in its settings
+
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+
+default_role = "literal"  # docstrings write `names` as Markdown does
+rst_prolog = r"""
+.. |S| replace:: \|S\|
+.. |1 − z| replace:: \|1 − z\|
+"""  # absolute values and sizes, which docstrings write as people do
+autosummary_generate = True
+autodoc_typehints = "none"  # parameters are described in words
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_use_plots = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "image_scrapers": ("matplotlib",),
+    "matplotlib_animations": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+    "within_subsection_order": ExplicitOrder(
+        [
+            "plot_reading_the_guarantee.py",
+            "plot_strategies.py",
+            "plot_weak_model.py",
+            "plot_the_gate.py",
+            "plot_verified_labels.py",
+            "plot_annotators.py",
+            "plot_each_class.py",
+            "plot_aps_and_lac.py",
+            "plot_torch_loop.py",
+            "plot_pictures.py",
+        ]
+    ),
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"setwise {release}"
+html_static_path = ["_static"]
+html_css_files = ["setwise.css"]
+html_show_sourcelink = False
+html_sidebars = {page: [] for page in ("index", "five-minutes", "which-strategy", "guarantees")}
+html_theme_options = {
+    "logo": {"text": "setwise"},
+    "navbar_end": ["theme-switcher"],
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 5,
+    "navbar_persistent": ["search-button"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": False,
+}
+
+# Links inside the documentation are held by the build itself and by `-b linkcheck`. Addresses outside are not
+# asked: the build needs no network.
+linkcheck_ignore = [r"https?://.*"]

@@ -1,0 +1,48 @@
+"""
+Pictures of your own
+====================
+
+Four functions draw on matplotlib axes that you give them and return these axes, so that pictures can be put side
+by side, on top of each other, and styled as you like.
+"""
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+import setwise
+
+rng = np.random.default_rng(0)
+X, y = load_wine(return_X_y=True)
+X = StandardScaler().fit_transform(X) + 1.0 * rng.normal(size=X.shape)  # blurred, so that there is something to see
+names = np.array(["barolo", "grignolino", "barbera"])
+order = rng.permutation(len(y))
+train, rest, new = order[:50], order[50:110], order[110:]
+model = LogisticRegression().fit(X[train], y[train])
+candidates = (np.arange(3) == y[:, None]) | (rng.random((len(y), 3)) < 0.2)
+P, Q = model.predict_proba(X[rest]), model.predict_proba(X[new])
+calibration = setwise.conformalize(P, candidates[rest], assume="uniform", classes=names)
+
+# %%
+# All four together.
+fig, axes = plt.subplots(2, 2, figsize=(10, 8))
+setwise.plot_coverage(calibration, Q, names[y[new]], ax=axes[0, 0])
+setwise.plot_sizes(candidates[rest], label="candidates", ax=axes[0, 1])
+setwise.plot_sizes(calibration.predict_set(Q, 0.9), label="prediction sets at 0.9", ax=axes[0, 1])
+setwise.plot_inclusion(P, candidates[rest], ax=axes[1, 0])
+setwise.plot_sets(
+    calibration.predict_set(Q, 0.9), names[y[new]], candidates=candidates[new], rows=12, ax=axes[1, 1]
+)
+fig.tight_layout()
+
+# %%
+# Without the truth `plot_coverage` draws the bracket that candidates alone can prove, and it goes on top of what
+# is there.
+fig, ax = plt.subplots(figsize=(6, 4))
+setwise.plot_coverage(calibration, Q, ax=ax)
+setwise.plot_coverage(calibration, Q, names[y[new]], label="with the truth", ax=ax)
+ax.set_title("What can be proved without a single true label")
+fig.tight_layout()
