@@ -67,7 +67,7 @@ def reproduce(
     _write(screen, kept, out, docs, table)
     made.setdefault("seconds", {})["tables and plots"] = round(time.perf_counter() - began, 3)
     stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in made["seconds"].items())
-    screen.say(f"\nwrote {out} in {clock} ({stages})")
+    screen.say(f"\nwrote {out}, with {out / 'report.html'}, in {clock} ({stages})")
     screen.emit({"out": str(out), "finished": len(kept.results), **made, "total": round(clock.seconds, 3)})
 
 
@@ -103,10 +103,13 @@ def _write(screen: Screen, kept: Any, out: Path, docs: Path | None, table: list[
     from setwise.paper.results import write_text  # noqa: PLC0415
     from setwise.paper.runner import runs  # noqa: PLC0415
     from setwise.paper.tables import CAPTIONS, shown_rows  # noqa: PLC0415
+    from setwise.report.pages import page_as_html  # noqa: PLC0415
 
     write_outputs(kept, out)
     if not can_plot():
         screen.say("no pictures: they need matplotlib, pip install 'setwise[report]'")
+    whole = page(kept, runs(out), out / "plots", out)
+    write_text(out / "report.html", page_as_html(whole, out, "The paper, reproduced"))
     if docs is not None:
         docs.parent.mkdir(parents=True, exist_ok=True)
         write_text(docs, page(kept, runs(out), out / "plots", docs.parent))
