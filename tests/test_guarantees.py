@@ -22,7 +22,8 @@ def test_a_guarantee_reads_as_a_short_paragraph(rng):
         "always a candidate (declared by you: miss rate 0).\n"
         "Given this calibration set of independent rows, the chance of containing all candidates (for the true "
         "label a floor) is between 0.892 and 0.907 in 95 of 100 cases.\n"
-        "Smaller sets: 20 or more verified labels would justify rectified; if false labels enter by chance, declare it (assume='uniform'), and corrected is justified unless the data refute it."
+        "Smaller sets: 20 or more verified labels would justify rectified; if false labels enter by "
+        "chance, declare it (assume='uniform'), and corrected is justified unless the data refute it."
     )
 
 

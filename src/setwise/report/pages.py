@@ -24,7 +24,7 @@ td, th {{ padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(
 img {{ max-width: 100%; background: #fff; border-radius: .6rem; }}
 </style>
 </head>
-<body><main class="card" style="margin-top: 1.5rem; padding: 1.5rem">
+<body><main class="card" style="margin: 1.5rem auto; padding: 1.5rem">
 {body}
 </main></body>
 </html>
