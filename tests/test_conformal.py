@@ -14,7 +14,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from setwise import LAC, ConformalClassifier, CrossConformalClassifier, LabelSets, conformalize
+from setwise import (
+    LAC,
+    ConformalClassifier,
+    CoveringClassifier,
+    CrossConformalClassifier,
+    LabelSets,
+    PartialLabelClassifier,
+    conformalize,
+)
 from setwise.strategies import Mixture
 
 
@@ -241,3 +249,33 @@ def test_cross_conformal_p_values_are_those_of_the_definition(data):
         scores = -estimator.predict_proba(X[100:120])
         counts += (fold.evidence.high >= scores[:, :, None]).sum(axis=2)
     assert np.allclose(model.predict_p(X[100:120]), counts / 101)
+
+
+def test_few_verified_rows_do_not_decide_who_is_calibrated_on(data):
+    """`max` makes no premise of how rows were chosen to be verified, so the split must not depend on it."""
+    X, y, mask = data
+    verified = np.full(600, None, object)
+    verified[:15] = y[:15]
+    some = ConformalClassifier(GaussianNB(), random_state=0).fit(X, mask, verified=verified)
+    none = ConformalClassifier(GaussianNB(), random_state=0).fit(X, mask)
+    assert some.guarantee().strategy == "max"
+    assert np.array_equal(np.sort(some.calibration_.evidence.high), np.sort(none.calibration_.evidence.high))
+
+
+def test_a_verified_label_that_is_not_known_is_named_by_its_row(data):
+    X, _, mask = data
+    verified = np.full(600, None, object)
+    verified[417] = 9
+    with pytest.raises(ValueError, match="verified: row 417 holds 9"):
+        ConformalClassifier(GaussianNB(), random_state=0).fit(X, mask, verified=verified)
+
+
+def test_pipelines_learn_from_candidates_and_pass_inclusion_on(data):
+    X, _, mask = data
+    plain = ConformalClassifier(make_pipeline(StandardScaler(), GaussianNB()), random_state=0).fit(X, mask)
+    assert plain.predict_set(X).sizes.mean() < 3
+    small = PartialLabelClassifier("linear", epochs=5)
+    covering = make_pipeline(StandardScaler(), CoveringClassifier(small, small))
+    model = ConformalClassifier(covering, random_state=0).fit(X, mask)
+    assert model.calibration_.score == LAC(domain="unit")
+    assert len(model.predict_set(X)) == 600

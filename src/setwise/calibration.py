@@ -57,8 +57,16 @@ class Calibration:
             parts = [
                 self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
             ]
-        rules = tuple(self.strategy.calibrate(part, self.setting) for part in parts)
+        rules = tuple(self._calibrated(code, part) for code, part in enumerate(parts))
         object.__setattr__(self, "rules", rules)
+
+    def _calibrated(self, code: int, part: Evidence) -> Rule:
+        try:
+            return self.strategy.calibrate(part, self.setting)
+        except ValueError as error:
+            if self.categories is not None:
+                error.add_note(f"This is category {self.categories.classes.tolist()[code]!r} of by.")
+            raise
 
     @property
     def classes(self) -> Array:
@@ -73,6 +81,8 @@ class Calibration:
     @property
     def rank_rule(self) -> RankRule:
         """The one rule whose thresholds are order statistics of one score a row."""
+        if len(self.rules) != 1:
+            raise TypeError("by: calibrated by category, so there is no one rule; use predict_p.")
         (rule,) = self.rules
         if not isinstance(rule, RankRule):
             raise TypeError(f"strategy: {self.strategy.name!r} has no score a row, so its folds cannot be pooled.")
@@ -235,7 +245,10 @@ class Calibration:
         if own is not None and len(own) != len(matrix):
             raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
         if self.by == "size" and own is None and by is None:
-            raise ValueError("candidates: calibrated by the number of candidates, so new rows need theirs too.")
+            raise ValueError(
+                "by: calibrated by the number of candidates, so new rows need theirs too; pass candidates=… to "
+                "predict_set, or by=…, how many each row has."
+            )
         if self.by != "given" and by is None:
             by = self.classes[matrix.argmax(axis=1)] if self.by == "predicted" else own.sizes  # type: ignore[union-attr]
         if (by is None) != (self.categories is None):

@@ -62,7 +62,7 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The parts that `write_parts` wrote, by name."""
     header, arrays = read_container(path, FORMAT, VERSION)
     try:
-        if header["version"] == 1:
+        if header["version"] == 1 and "assume" not in header["setting"]:
             header = _from_version_1(header)
         score, strategy, setting = header["score"], header["strategy"], header["setting"]
         prefix = "evidence."

@@ -24,9 +24,9 @@ from sklearn.utils.validation import (
 from setwise._arrays import Array, Floats, Ints
 from setwise.candidates import as_candidates, read_sets
 from setwise.conformalizing import conformalize
-from setwise.estimators import answers, as_trained, as_y, learner_for
+from setwise.estimators import answers, as_trained, as_y, gives_inclusion, learner_for
 from setwise.guarantees import Guarantee
-from setwise.inputs import categories, chances
+from setwise.inputs import categories, chances, verified_codes
 from setwise.labels import LabelSets
 from setwise.metrics import evaluate
 from setwise.persistence import load_model, save_model
@@ -152,6 +152,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         chance = chances(verified_probability, n)
         rng = check_random_state(self.random_state)
         truth = None if verified is None else label_vector(_listed(verified, n), "verified")
+        verified_codes(truth, sets.vocabulary, n)  # names the row of a label that is not known
         checked = np.arange(0) if truth is None else np.flatnonzero(~missing_labels(truth))
         covers = self._covers(self.strategy, self.__dict__["score"], self.assume, len(checked))
         model = learner_for(self.estimator, sets, rng, covers=covers)
@@ -160,8 +161,9 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             self.estimator_ = model
         else:
             first = checked if group is None and chance is None and len(checked) else None
-            if as_strategy(self.strategy).name not in {"auto", "rectified"}:
-                first = None
+            named = as_strategy(self.strategy).name
+            if not (named == "rectified" or (named == "auto" and len(checked) >= ENOUGH)):
+                first = None  # whoever does not ask for checks makes no premise of how rows were chosen for them
             kept, held = self._split(n, group, rng, first)
             self.estimator_ = model.fit(_safe_indexing(X, kept), as_y(sets[kept], model))
         self._fitted_on(X, sets)
@@ -191,9 +193,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         strategy, score = settings.pop("strategy", self.strategy), settings.pop("score", self.__dict__["score"])
         told = settings.get("verified")
         checked = 0 if told is None else int((~missing_labels(label_vector(told, "verified"))).sum())
-        if hasattr(self.estimator_, "predict_inclusion") and self._covers(
-            strategy, score, settings["assume"], checked
-        ):
+        if gives_inclusion(self.estimator_) and self._covers(strategy, score, settings["assume"], checked):
             self._check_names(X)
             matrix, score = answers(self.estimator_, X, self._vocabulary, "predict_inclusion"), LAC(domain="unit")
         else:
@@ -220,7 +220,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def predict_conformed(self, X: Any) -> Floats:
         """The (n, K) numbers that the calibration is asked with: probabilities, or inclusion probabilities."""
-        if self.calibration_.score.domain == "unit" and hasattr(self.estimator_, "predict_inclusion"):
+        if self.calibration_.score.domain == "unit" and gives_inclusion(self.estimator_):
             self._check_names(X)
             return answers(self.estimator_, X, self._vocabulary, "predict_inclusion")
         return self.predict_proba(X)

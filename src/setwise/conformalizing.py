@@ -112,8 +112,8 @@ def conformalize(
     n, k = matrix.shape
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
-    declared = as_assumption(assume, k)
     sets = _on_columns_of(probabilities, candidates, k, classes)
+    declared = as_assumption(_by_name(assume, sets), k)
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
     if column_names(probabilities) is not None:
@@ -163,6 +163,14 @@ def conformalize(
         None if category is None or known is None else frozen(known.encode(category)),
         by if isinstance(by, str) else "given",
     )
+
+
+def _by_name(assume: Any, sets: LabelSets) -> Any:
+    """A frame whose rows and columns are named as the classes, in their order; anything else as it is."""
+    names = sets.classes.tolist()
+    if not hasattr(assume, "loc") or set(assume.columns) != set(names) or set(assume.index) != set(names):
+        return assume
+    return assume.loc[names, names]
 
 
 def _settled(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float) -> Assumption:

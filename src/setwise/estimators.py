@@ -36,9 +36,17 @@ def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState, *, 
     return model
 
 
+def gives_inclusion(model: Any) -> bool:
+    """Whether a model, or the last step of a pipeline, gives inclusion probabilities."""
+    return hasattr(_last(model), "predict_inclusion")
+
+
 def answers(model: Any, X: Any, vocabulary: Vocabulary, method: str = "predict_proba") -> Floats:
     """The (n, K) answers of a model's method, its columns in the order of the vocabulary."""
-    found = np.asarray(getattr(model, method)(X))
+    if not hasattr(model, method) and hasattr(model, "steps"):  # pipelines pass on only what scikit-learn knows
+        found = np.asarray(getattr(_last(model), method)(model[:-1].transform(X)))
+    else:
+        found = np.asarray(getattr(model, method)(X))
     columns, k = getattr(model, "classes_", vocabulary.classes), len(vocabulary)
     positions = vocabulary.encode(np.asarray(columns))
     if np.array_equal(positions, np.arange(k)):
@@ -55,8 +63,11 @@ def answers(model: Any, X: Any, vocabulary: Vocabulary, method: str = "predict_p
 
 def reads_candidates(model: Any) -> bool:
     """Whether an estimator (or the last step of a pipeline) takes candidate sets as its `y`."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    return bool(getattr(last, "reads_candidates", False))
+    return bool(getattr(_last(model), "reads_candidates", False))
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def as_y(sets: LabelSets, model: Any) -> Any:

@@ -118,6 +118,16 @@ def as_assumption(assume: Any, n_classes: int) -> Assumption:
         matrix = np.array(assume, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"assume: expected a word or a matrix of numbers: {error}.") from error
-    if matrix.shape != (n_classes, n_classes) or not ((matrix >= 0) & (matrix <= 1)).all():
-        raise ValueError(f"assume: a {n_classes} × {n_classes} matrix of probabilities is expected.")
+    if matrix.shape != (n_classes, n_classes):
+        got = repr(assume) if matrix.ndim == 0 else f"shape {matrix.shape}"
+        raise ValueError(
+            f"assume: got {got}; a {n_classes} × {n_classes} matrix of probabilities is expected, or 'nothing', "
+            "'uniform' or 'class'."
+        )
+    if not ((matrix >= 0) & (matrix <= 1)).all():
+        row, column = np.argwhere(~((matrix >= 0) & (matrix <= 1)))[0].tolist()
+        raise ValueError(
+            f"assume: a {n_classes} × {n_classes} matrix of probabilities is expected, but row {row}, column "
+            f"{column} holds {matrix[row, column]}."
+        )
     return Assumption("class", frozen(matrix))

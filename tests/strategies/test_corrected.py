@@ -240,3 +240,64 @@ def test_the_certified_level_is_the_root_it_is_said_to_be(rng):
         slack = {"normal": 1.6448536269514722, "finite": np.sqrt(2 * np.log(2 / 0.05))}[margin] / np.sqrt(400)
         value = row - float(level) * made.d
         assert value.mean() >= slack * value.std(ddof=1) - 1e-12
+
+
+def test_ranks_are_exact_for_every_number_of_rows(rng):
+    for n in range(2, 60):
+        p, y, _ = rows(rng, n)
+        plain = conformalize(p, y, "max")
+        for strategy, told in (("corrected", {"assume": "uniform"}), ("posterior", {})):
+            made = conformalize(p, y, strategy, **told)
+            for level in (Fraction(1, 2), Fraction(4, 5), NINE):
+                assert made.rules[0].threshold(level) == plain.rules[0].threshold(level)
+
+
+@pytest.mark.parametrize("true_rate", [0.0, 0.05, 0.1])
+@pytest.mark.parametrize("margin", ["none", "finite"])
+def test_a_declared_miss_rate_may_be_larger_than_the_true_one(true_rate, margin, rng):
+    """ "At most" is what is declared: treating it as "exactly" covered 0.835 where 0.90 was promised."""
+    n = 6000
+    p = simplex(rng, n, 10)
+    y = labels_from(rng, p)
+    mask = candidates_from(rng, y, 10, 0.15)
+    missed = rng.random(n) < true_rate
+    mask[missed, y[missed]] = False
+    mask[~mask.any(axis=1), 0] = True
+    made = conformalize(p, mask, Corrected(margin, if_refuted="continue"), assume="uniform", miss_rate=0.1)
+    own = 1 - p[np.arange(n), y]
+    assert (own <= made.threshold(0.8)).mean() > 0.79
+    values = made.predict_p(p[:200])
+    assert np.array_equal(made.predict_set(p[:200], 0.8).to_mask(), values > 0.2)
+
+
+def test_small_samples_do_not_stop_too_early(rng):
+    """With a weak model and many false labels the first crossing covered 0.85 at n = 100."""
+    covered = []
+    for _ in range(150):
+        p = simplex(rng, 100, 10, 1.0)
+        y = labels_from(rng, p)
+        mask = candidates_from(rng, y, 10, 0.7)
+        limit = conformalize(p, mask, Corrected(if_refuted="continue"), assume="uniform").rules[0].threshold(NINE)
+        q = simplex(rng, 500, 10, 1.0)
+        covered.append((-q[np.arange(500), labels_from(rng, q)] <= limit).mean())
+    assert np.mean(covered) > 0.88
+
+
+def test_a_frame_says_its_inclusion_probabilities_by_name(rng):
+    pandas = pytest.importorskip("pandas")
+    names = ["d", "b", "c", "a", "e"]
+    matrix = asymmetric(rng)
+    p = simplex(rng, 2000, K)
+    y = labels_from(rng, p)
+    mask = rng.random(p.shape) < matrix[y]
+    frame = pandas.DataFrame(matrix, index=names, columns=names)
+    shuffled = frame.loc[sorted(names), sorted(names)]
+    made = [conformalize(p, mask, "corrected", assume=a, classes=names).threshold(0.9) for a in (matrix, shuffled)]
+    assert made[0] == made[1]
+
+
+def test_an_estimated_matrix_is_a_condition_of_the_claim(rng):
+    p, _, mask = rows(rng, 3000)
+    made = conformalize(p, mask, Corrected("finite", if_refuted="continue"), assume="class").guarantee(0.8)
+    assert made.promised is None
+    assert "estimated from these rows are right" in str(made)

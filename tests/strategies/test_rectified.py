@@ -1,5 +1,7 @@
 """`rectified`, `posterior` and `auto`: what verified rows and posteriors are good for, and who is chosen when."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -81,7 +83,10 @@ def test_where_half_of_the_rows_are_verified_these_alone_count(rng):
     assert made.threshold(0.9) == plain.threshold(0.9)
     assert np.array_equal(made.predict_p(p), plain.predict_p(p))
     assert made.guarantee().promised == 0.9
-    assert "these 120 alone" in str(made.guarantee())
+    text = str(made.guarantee())
+    assert "these 120 alone" in text
+    assert "the verified rows were chosen at random" in text
+    assert "always a candidate" not in text
 
 
 def test_too_few_verified_labels_give_every_label_and_say_how_many_are_needed(rng):
@@ -196,3 +201,20 @@ def test_the_finite_bound_is_the_sum_of_two_empirical_bernstein_bounds(rng):
         n = len(values)
         total += values.mean() - values.std(ddof=1) * np.sqrt(2 * log / n) - 7 * spread * log / (3 * (n - 1))
     assert curve.levels[len(curve.thresholds) // 2] <= max(total, 0) + 1e-12
+
+
+def test_a_category_of_one_row_does_not_stop_auto(rng):
+    p = simplex(rng, 301, K)
+    mask = candidates_from(rng, labels_from(rng, p), K, 0.3)
+    by = np.array(["common"] * 300 + ["rare"])
+    made = conformalize(p, mask, assume="uniform", by=by)
+    assert np.isinf(made.rules[1].threshold(Fraction(9, 10)))
+    with pytest.raises(ValueError, match="fewer than two") as caught:
+        conformalize(p, mask, "corrected", assume="uniform", by=by)
+    assert "category 'rare'" in caught.value.__notes__[0]
+
+
+def test_posterior_refuses_a_miss_rate(rng):
+    p, _, mask = rows(rng, 100)
+    with pytest.raises(ValueError, match="takes the truth to be a candidate"):
+        conformalize(p, mask, "posterior", miss_rate=0.1)

@@ -159,7 +159,7 @@ def _report(error: Exception) -> int:
     if isinstance(error, typer.Abort):
         return 130
     if isinstance(error, (ValueError, TypeError, OSError, ModuleNotFoundError)):
-        text = str(error) or type(error).__name__
+        text = " ".join([str(error) or type(error).__name__, *getattr(error, "__notes__", [])])
         for python, command in _IN_COMMANDS.items():
             text = text.replace(python, command)
         _line(f"error: {text}")

@@ -66,8 +66,9 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
     def fit(self, X: Any, y: Any) -> EMClassifier:
         """Learns from rows X and their candidates y; a label vector is exact labels."""
         base = LogisticRegression(max_iter=1000) if self.base_estimator is None else self.base_estimator
-        if not has_fit_parameter(base, "sample_weight"):
-            raise TypeError(f"base_estimator: {type(base).__name__}.fit takes no sample_weight; use one that does.")
+        last = _last_step(base)
+        if not has_fit_parameter(last, "sample_weight"):
+            raise TypeError(f"base_estimator: {type(last).__name__}.fit takes no sample_weight; use one that does.")
         X = self._features(X, reset=True)
         sets = read_candidates(y)
         if len(sets) != X.shape[0]:
@@ -127,9 +128,15 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
     def _refit(self, base: Any, X: Any, weights: Floats) -> Any:
         """A clone fitted on (row, candidate) pairs; pairs of vanishing weight stay out."""
         rows, labels = np.nonzero(weights > 1e-6)
-        return clone(base).fit(X[rows], labels, sample_weight=weights[rows, labels])
+        name = f"{base.steps[-1][0]}__sample_weight" if hasattr(base, "steps") else "sample_weight"
+        return clone(base).fit(X[rows], labels, **{name: weights[rows, labels]})
 
     def _probabilities(self, model: Any, X: Any) -> NDArray[np.float64]:
         p = np.zeros((X.shape[0], len(self.classes_)))
         p[:, model.classes_] = model.predict_proba(X)
         return p
+
+
+def _last_step(model: Any) -> Any:
+    """The classifier of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model

@@ -6,9 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from setwise.diagnose import AssumptionRefuted
 from setwise.evidence import Evidence
 from setwise.strategies.classwise import Classwise
-from setwise.strategies.corrected import Corrected, gate
+from setwise.strategies.corrected import Corrected
 from setwise.strategies.paper import All, Max, Mean, Min, Mixture
 from setwise.strategies.posterior import Posterior
 from setwise.strategies.rectified import Rectified
@@ -39,12 +40,12 @@ class Auto:
         checked = int(evidence.verified.sum())
         if plain and checked >= ENOUGH and evidence.share is not None:
             return _explained(Rectified().calibrate(evidence, setting), f"{checked:,} rows are verified")
-        if plain and setting.assume.kind != "nothing" and evidence.table is not None:
-            diagnosis = gate(evidence, setting)
-            if diagnosis.refuted:
-                return _explained(Max().calibrate(evidence, setting), f"of this: {diagnosis.sentence}")
-            why = f"the data do not refute the contamination that you declared (p = {diagnosis.p_value:.2g})"
-            return _explained(Corrected().calibrate(evidence, setting), why)
+        if plain and setting.assume.kind != "nothing" and evidence.table is not None and evidence.n > 1:
+            try:
+                rule = Corrected().calibrate(evidence, setting)
+            except AssumptionRefuted as refuted:
+                return _explained(Max().calibrate(evidence, setting), f"of this: {refuted.diagnosis.sentence}")
+            return _explained(rule, "the data do not refute the contamination that you declared")
         return Max().calibrate(evidence, setting)
 
 

@@ -22,7 +22,7 @@ from setwise._arrays import Bools, Floats, Ints
 from setwise.diagnose import AssumptionRefuted
 from setwise.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
-from setwise.strategies.corrected import contamination_premise, gate, label_weights
+from setwise.strategies.corrected import contamination_premises, gate, label_weights, settings_between
 from setwise.strategies.curves import Curve, Margin, Steps, check_margin, margin_note, margin_premise, unweighted
 from setwise.strategies.rules import DELTA, SAME_WITH_CANDIDATES, Rule, Setting, held_premise, shared_premises
 
@@ -60,14 +60,15 @@ class Classwise:
         diagnosis = gate(evidence, setting)
         if diagnosis.refuted:
             raise AssumptionRefuted(diagnosis)
+        curves = tuple(self._curves(evidence, told) for told in settings_between(setting))
+        return _Curves(self, evidence, setting, curves, contamination_premises(evidence, setting, diagnosis))
+
+    def _curves(self, evidence: Evidence, setting: Setting) -> tuple[Curve, ...]:
+        """One for each class."""
         weights, _, spread, new = label_weights(evidence, setting)
-        curves = tuple(
-            Curve(
-                Steps(evidence.table[:, [k]], weights[:, [k]], weights[:, k], spread, new), self.margin, self.delta
-            )
-            for k in range(weights.shape[1])
-        )
-        return _Curves(self, evidence, setting, curves, contamination_premise(setting.assume, diagnosis))
+        assert evidence.table is not None  # noqa: S101 - checked by calibrate
+        columns = ((evidence.table[:, [k]], weights[:, [k]], weights[:, k]) for k in range(weights.shape[1]))
+        return tuple(Curve(Steps(*column, spread, new), self.margin, self.delta) for column in columns)
 
 
 class _ByClass:
@@ -133,7 +134,7 @@ class _Singletons(_ByClass):
         return values
 
     def claim(self, level: Fraction) -> Guarantee:
-        note = f"in at least {1 - self.strategy.delta:.0%} of calibration samples of independent rows"
+        note = f"in at least {100 * (1 - self.strategy.delta):g}% of calibration samples of independent rows"
         return self._guarantee(level, "singletons", (held_premise(self.evidence, self.setting),), note)
 
     @property
@@ -175,16 +176,21 @@ class _Curves(_ByClass):
     strategy: Classwise
     evidence: Evidence
     setting: Setting
-    curves: tuple[Curve, ...]
-    premise: Premise
+    curves: tuple[tuple[Curve, ...], ...]
+    """For each miss rate to be served, one for each class."""
+    premises: tuple[Premise, ...]
+    remarks: tuple[str, ...] = ()
 
     def _limits(self, level: Fraction) -> Floats:
-        return np.array([curve.threshold(level) for curve in self.curves])
+        limits: Floats = np.max([[curve.threshold(level) for curve in curves] for curves in self.curves], axis=0)
+        return limits
 
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
-        return np.column_stack([curve.p_values(scores[:, k]) for k, curve in enumerate(self.curves)])
+        found = [[curve.p_values(scores[:, k]) for k, curve in enumerate(curves)] for curves in self.curves]
+        values: Floats = np.max(found, axis=0).T
+        return values
 
     def claim(self, level: Fraction) -> Guarantee:
-        widest = max(self.curves, key=lambda curve: curve.standard_error(level))
-        premises = (self.premise, *margin_premise(widest, level))
+        widest = max(self.curves[0], key=lambda curve: curve.standard_error(level))
+        premises = (*self.premises, *margin_premise(widest, level))
         return self._guarantee(level, "corrected for contamination", premises, margin_note(widest))

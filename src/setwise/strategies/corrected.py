@@ -18,7 +18,8 @@ Only first-order inclusion probabilities matter: how candidates depend on each o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -27,9 +28,10 @@ from setwise._arrays import Array, Floats
 from setwise.diagnose import AssumptionRefuted, Diagnosis, examine
 from setwise.evidence import Evidence
 from setwise.guarantees import Premise
-from setwise.inputs import Assumption
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
 from setwise.strategies.rules import DELTA, Setting, held_premise
+
+ESTIMATED = Premise("the inclusion probabilities estimated from these rows are right", "not knowable here")
 
 _KINDS = {
     "uniform": "every false label is a candidate with the same probability, whatever the example",
@@ -73,11 +75,12 @@ class Corrected:
         diagnosis = gate(evidence, setting)
         if diagnosis.refuted and self.if_refuted == "raise":
             raise AssumptionRefuted(diagnosis)
-        premises = (contamination_premise(setting.assume, diagnosis), *_held(evidence, setting))
-        curve = Curve(corrected_steps(evidence, setting), self.margin, self.delta)
-        return CurveRule(
-            self.name, evidence, setting, curve, "corrected for contamination", premises, fewest=evidence.n
+        premises = contamination_premises(evidence, setting, diagnosis)
+        curve, *also = (
+            Curve(corrected_steps(evidence, told), self.margin, self.delta) for told in settings_between(setting)
         )
+        basis, n = "corrected for contamination", evidence.n
+        return CurveRule(self.name, evidence, setting, curve, basis, premises, n, also=also[0] if also else None)
 
 
 def gate(evidence: Evidence, setting: Setting) -> Diagnosis:
@@ -91,17 +94,27 @@ def gate(evidence: Evidence, setting: Setting) -> Diagnosis:
     return examine(table, named, setting.assume, float(setting.miss_rate))
 
 
-def contamination_premise(assume: Assumption, diagnosis: Diagnosis) -> Premise:
-    """The declared contamination, and what the data say of it."""
-    text = _KINDS[assume.kind] + (" (these were estimated)" if assume.estimated else "")
+def settings_between(setting: Setting) -> tuple[Setting, ...]:
+    """With the miss rate as declared, and with none: what both certify holds for every rate between.
+
+    For a fixed level, N − L·d is linear in the rate and its standard deviation convex, so that the mean less its
+    margin is concave: not below zero at both ends, it is not below zero between.
+    """
+    if setting.assume.matrix is not None or not setting.miss_rate:
+        return (setting,)
+    return setting, replace(setting, miss_rate=Fraction(0))
+
+
+def contamination_premises(evidence: Evidence, setting: Setting, diagnosis: Diagnosis) -> tuple[Premise, ...]:
+    """The declared contamination and what the data say of it; that the truth is a candidate, unless M says it."""
+    text = _KINDS[setting.assume.kind]
     if diagnosis.refuted:
-        return Premise(text, "refuted by the data", f"p = {diagnosis.p_value:.2g}")
-    return Premise(text, "declared by you", f"not refuted by the data, p = {diagnosis.p_value:.2g}")
-
-
-def _held(evidence: Evidence, setting: Setting) -> tuple[Premise, ...]:
-    """That the truth is a candidate: part of M where M was given."""
-    return () if setting.assume.matrix is not None else (held_premise(evidence, setting),)
+        declared = Premise(text, "refuted by the data", f"p = {diagnosis.p_value:.2g}")
+    else:
+        declared = Premise(text, "declared by you", f"not refuted by the data, p = {diagnosis.p_value:.2g}")
+    if setting.assume.estimated:
+        return declared, ESTIMATED, held_premise(evidence, setting)
+    return (declared,) if setting.assume.matrix is not None else (declared, held_premise(evidence, setting))
 
 
 def _labels(evidence: Evidence) -> tuple[Floats, Array]:

@@ -59,7 +59,7 @@ class Max(OnExtremes):
         if rule.held_premise().status != "refuted by the data":
             less = f", less the miss rate {float(setting.miss_rate):g}," if setting.miss_rate else ""
             contained += f" (for the true label{less} a floor)"
-        return replace(rule, contained=contained, remarks=(_advice(evidence),))
+        return replace(rule, contained=contained, remarks=_advice(evidence, setting))
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Theorem 1, as a claim about the truth and as a claim about the candidates."""
@@ -207,7 +207,7 @@ class _Tuned:
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """The level itself: the bound on ρ is already part of the threshold."""
-        note = f"ρ ≤ {float(rule.slack):.3f} with {1 - self.delta:.0%} confidence over the verified rows"
+        note = f"ρ ≤ {float(rule.slack):.3f} with {100 * (1 - self.delta):g}% confidence over the verified rows"
         return (Claim("truth", float(level), "the ρ line", (RANDOM_CHECKS,), note),)
 
 
@@ -315,10 +315,16 @@ def _blend(evidence: Evidence, mu: float) -> Floats:
     return np.clip(evidence.high + mu * (evidence.low - evidence.high), evidence.low, evidence.high)
 
 
-def _advice(evidence: Evidence) -> str:
+def _advice(evidence: Evidence, setting: Setting) -> tuple[str, ...]:
+    """What would make the sets smaller; nothing where weights or groups leave `max` alone."""
+    if evidence.shares is not None:
+        return ()
     checked = int(evidence.verified.sum())
     seen = f" beyond the {checked} there are" if checked else ""
-    return (
-        f"Smaller sets: 20 or more verified labels{seen} would justify rectified; if false labels enter by chance, "
-        "declare it (assume='uniform'), and corrected is justified unless the data refute it."
-    )
+    advice = f"Smaller sets: 20 or more verified labels{seen} would justify rectified"
+    if setting.assume.kind == "nothing":
+        advice += (
+            "; if false labels enter by chance, declare it (assume='uniform'), and corrected is justified unless "
+            "the data refute it"
+        )
+    return (advice + ".",)

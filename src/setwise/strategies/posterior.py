@@ -17,7 +17,7 @@ from setwise._arrays import Floats
 from setwise.evidence import Evidence
 from setwise.guarantees import Claim, Premise
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
-from setwise.strategies.rules import DELTA, RankRule, Rule, Setting
+from setwise.strategies.rules import DELTA, RankRule, Rule, Setting, held_premise
 
 CALIBRATED = Premise(
     "among the candidates the model's probabilities are right (a calibrated posterior)", "not knowable here"
@@ -43,8 +43,10 @@ class Posterior:
 
     def __post_init__(self) -> None:
         check_margin(self.margin, self.delta)
-        if self.draws is not None and (self.draws < 1 or self.margin != "none"):
-            raise ValueError("draws: at least one, and with margin='none'.")
+        if self.draws is None:
+            return
+        if not isinstance(self.draws, int) or self.draws < 1 or self.margin != "none":
+            raise ValueError(f"draws: {self.draws!r}; a whole number from 1 on, and with margin='none'.")
 
     def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
         """Every candidate's score and its share of the posterior."""
@@ -53,18 +55,22 @@ class Posterior:
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The curve of posterior-weighted coverage, or ranks among drawn labels."""
         unweighted(evidence, self.name)
+        if setting.miss_rate:
+            raise ValueError("strategy 'posterior' takes the truth to be a candidate; with a miss_rate use 'max'.")
         if self.draws is not None:
             scores = _drawn(evidence, self.draws, setting.seed)
             return RankRule(self, evidence, setting, scores, evidence.n)
         curve = Curve(posterior_steps(evidence), self.margin, self.delta)
         basis = "posterior-weighted calibration"
-        return CurveRule(self.name, evidence, setting, curve, basis, (CALIBRATED,), fewest=evidence.n)
+        premises = (CALIBRATED, held_premise(evidence, setting))
+        return CurveRule(self.name, evidence, setting, curve, basis, premises, fewest=evidence.n)
 
-    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:  # noqa: ARG002 - the same for all
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Of drawn labels: 1 − ε for one draw a row, 1 − 2ε for several."""
         promised = level if self.draws == 1 else max(2 * level - 1, Fraction(0))
         note = "" if self.draws == 1 else "1 − 2ε, and in practice near 1 − ε"
-        return (Claim("truth", float(promised), "Monte Carlo conformal prediction", (CALIBRATED,), note),)
+        premises = (CALIBRATED, rule.held_premise())
+        return (Claim("truth", float(promised), "Monte Carlo conformal prediction", premises, note),)
 
 
 def posterior_steps(evidence: Evidence) -> Steps:

@@ -20,17 +20,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from setwise._arrays import Floats
 from setwise.evidence import Evidence
-from setwise.guarantees import Premise
+from setwise.guarantees import Claim, Premise
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
 from setwise.strategies.paper import Max
 from setwise.strategies.posterior import padded
-from setwise.strategies.rules import DELTA, RANDOM_CHECKS, Rule, Setting
+from setwise.strategies.rules import DELTA, RANDOM_CHECKS, RankRule, Rule, Setting
 
 KNOWN_CHANCES = Premise("rows were verified with the probabilities given", "declared by you")
 
@@ -67,7 +68,8 @@ class Rectified:
             raise ValueError(
                 "strategy 'rectified' needs verified labels: pass verified=…, None where nobody checked."
             )
-        if 2 * m >= evidence.n and evidence.chance is None:
+        plenty = m == evidence.n or (2 * m >= evidence.n and self.margin == "none")
+        if plenty and evidence.chance is None:
             return _verified_alone(evidence, setting)
         premise = RANDOM_CHECKS if evidence.chance is None else KNOWN_CHANCES
         if self.margin != "finite":
@@ -146,6 +148,17 @@ def _verified_alone(evidence: Evidence, setting: Setting) -> Rule:
     rows = evidence.rows(np.flatnonzero(evidence.verified))
     assert rows.truth is not None  # noqa: S101 - these rows are verified
     plain = Evidence(rows.truth, rows.truth, np.ones(rows.n, dtype=np.intp))
-    rule = Max().calibrate(plain, replace(setting, miss_rate=type(setting.miss_rate)(0), single=True))
+    rule = Max().calibrate(plain, replace(setting, miss_rate=Fraction(0), single=True))
     remark = f"At least half of the rows are verified, so these {rows.n:,} alone are used."
-    return replace(rule, remarks=(remark,))
+    return replace(rule, claimant=_Alone(), remarks=(remark,))
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """Speaks for the verified rows alone."""
+
+    name: ClassVar[str] = "rectified"
+
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:  # noqa: ARG002 - the same for all
+        """Split conformal prediction."""
+        return (Claim("truth", float(level), "split conformal prediction", (RANDOM_CHECKS,)),)
