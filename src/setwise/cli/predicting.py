@@ -69,22 +69,22 @@ def predict(
         from setwise.calibration import Calibration  # noqa: PLC0415
         from setwise.cli.outside import probability_batches  # noqa: PLC0415
 
-        asked: Any = Calibration.load(_calibration_in(model))
+        asked: Any = Calibration.load(calibration_in(model))
         level = 0.9 if confidence is None else confidence
         batches: Iterator[Batch] = probability_batches(source, asked.classes.tolist(), ROWS, delimiter)
         give: Callable[[Any], Any] = _same
     else:
-        loaded = _load(model, device, trusted)
+        loaded = load_any(model, device, trusted)
         folded = hasattr(loaded, "folds_")  # each fold's model gives probabilities of its own
         asked, give = (loaded, _same) if folded else (loaded.calibration_, loaded.predict_conformed)
         level = loaded.confidence_level if confidence is None else confidence
         reading = loaded.notes_.get("reading") or {}
-        batches = _feature_batches(source, loaded, features, delimiter or reading.get("delimiter"))
+        batches = feature_batches(source, loaded, features, delimiter or reading.get("delimiter"))
         by = by or reading.get("by")
     if by is None and getattr(asked, "categories", None) is not None and asked.by == "given":
         raise ValueError(f"{model}: was calibrated by category; name the column of categories with --by.")
     bar = screen.counting(f"predicting {source.name}", row_count(source))
-    with _no_name_warnings(), bar as advance, writing(out, form) as append:
+    with no_name_warnings(), bar as advance, writing(out, form) as append:
         for values, carried in batches:
             options = _category(carried, by, source, totals.rows)
             matrix = give(values)
@@ -107,7 +107,8 @@ def _category(carried: dict[str, Any], by: str | None, file: Path, first_row: in
     return {"by": categories_of(carried[by], by, file, first_row)}
 
 
-def _load(model: Path, device: str, trusted: list[str] | None) -> Any:
+def load_any(model: Path, device: str, trusted: list[str] | None) -> Any:
+    """The model of a directory, split or cross."""
     from setwise.conformal import ConformalClassifier  # noqa: PLC0415
     from setwise.cross import CrossConformalClassifier  # noqa: PLC0415
     from setwise.persistence import read_head  # noqa: PLC0415
@@ -124,7 +125,7 @@ def _load(model: Path, device: str, trusted: list[str] | None) -> Any:
     return loaded
 
 
-def _calibration_in(path: Path) -> Path:
+def calibration_in(path: Path) -> Path:
     """The calibration file itself, or the one in a model directory."""
     if not path.is_dir():
         return path
@@ -133,7 +134,7 @@ def _calibration_in(path: Path) -> Path:
     return path / str(read_head(path)["members"][0]["calibration"])
 
 
-def _feature_batches(
+def feature_batches(
     file: Path, model: Any, features: list[str] | None, delimiter: str | None = None
 ) -> Iterator[Batch]:
     """Batches of features by the names the model knows, in its order, with all other columns."""
@@ -189,7 +190,7 @@ def _same(values: Any) -> Any:
 
 
 @contextmanager
-def _no_name_warnings() -> Iterator[None]:
+def no_name_warnings() -> Iterator[None]:
     """Columns were matched by name already, so that arrays without names are right here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")

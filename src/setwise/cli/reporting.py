@@ -99,7 +99,7 @@ def report_on_calibration(path: Path, model: Any, X: Any, candidates: Any, by: A
 
     Their truth stays out of it, even where somebody checked: the thresholds were chosen on these very rows.
     """
-    from setwise.cli.predicting import _no_name_warnings  # noqa: PLC0415
+    from setwise.cli.predicting import no_name_warnings  # noqa: PLC0415
     from setwise.report import report_model  # noqa: PLC0415 - templates are loaded when a report is made
 
     rows = getattr(model, "calibration_rows_", None)
@@ -107,7 +107,7 @@ def report_on_calibration(path: Path, model: Any, X: Any, candidates: Any, by: A
         raise ValueError("--report: every row was learned from; use `setwise report` with new rows.")
     known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
     settings = {"rows": "those kept for calibration"}
-    with _no_name_warnings():
+    with no_name_warnings():
         report_model(path, model, X[rows], None, candidates[rows], settings=settings, **known)
 
 
@@ -130,13 +130,13 @@ def _of_model(
     """Of a model directory and new rows."""
     import numpy as np  # noqa: PLC0415
 
-    from setwise.cli.predicting import _feature_batches, _load, _no_name_warnings  # noqa: PLC0415
+    from setwise.cli.predicting import feature_batches, load_any, no_name_warnings  # noqa: PLC0415
     from setwise.report import report_model  # noqa: PLC0415 - templates are loaded when a report is made
 
-    loaded = _load(model, given["device"], given["trusted"])
+    loaded = load_any(model, given["device"], given["trusted"])
     notes = (getattr(loaded, "notes_", {}) or {}).get("reading") or {}
     columns = columns | {name: columns[name] or notes.get(name) for name in ("by", "delimiter")}
-    batches = _feature_batches(file, loaded, given["features"], columns["delimiter"])
+    batches = feature_batches(file, loaded, given["features"], columns["delimiter"])
     X = np.concatenate([values for values, _ in batches])
     known = _answers(file, loaded.classes_.tolist(), columns)
     options = {**named, **known, "settings": {"model": model.name, "data": file.name}}
@@ -147,7 +147,7 @@ def _of_model(
         options["images"] = X.reshape(len(X), *_shape(given["image"], X.shape[1]))
     if confidence is not None:
         options["confidence_level"] = confidence
-    with _no_name_warnings():
+    with no_name_warnings():
         return report_model(out, loaded, X, **options)
 
 
@@ -164,10 +164,10 @@ def _of_calibration(
 
     from setwise.calibration import Calibration  # noqa: PLC0415
     from setwise.cli.outside import probability_batches  # noqa: PLC0415
-    from setwise.cli.predicting import ROWS, _calibration_in  # noqa: PLC0415
+    from setwise.cli.predicting import ROWS, calibration_in  # noqa: PLC0415
     from setwise.report import build_report  # noqa: PLC0415
 
-    calibration = Calibration.load(_calibration_in(path))
+    calibration = Calibration.load(calibration_in(path))
     labels = calibration.classes.tolist()
     batches = probability_batches(probabilities, labels, ROWS, columns["delimiter"])
     matrix = np.concatenate([values for values, _ in batches])
