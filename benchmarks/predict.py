@@ -28,7 +28,10 @@ import pyarrow.parquet as pq
 from setwise import __version__
 
 RESULTS = Path(__file__).resolve().parent / "results"
-MODELS = {"network": ["--network", "linear", "--epochs", "5"], "scikit-learn": ["--learner", "em"]}
+MODELS = {
+    "network": ["--learner", "network", "--network", "linear", "--epochs", "5"],
+    "scikit-learn": ["--learner", "em"],
+}
 BARS = {"peak_mb": 600, "rows_per_second": 200_000}
 CHUNK = 100_000
 

@@ -67,6 +67,8 @@ def test_a_million_rows_are_predicted_in_bounded_memory(tmp_path):
         "t.parquet",
         "--candidates",
         "answers",
+        "--learner",
+        "network",
         "--network",
         "linear",
         "--epochs",
