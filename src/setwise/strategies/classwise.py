@@ -11,6 +11,7 @@ of `corrected`, which have mean c·1{y = k}, give the share of class k within t 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -71,7 +72,7 @@ class Classwise:
         return tuple(Curve(Steps(*column, spread, new), self.margin, self.delta) for column in columns)
 
 
-class _ByClass:
+class _ByClass(ABC):
     """What both kinds share: K thresholds, and a claim about the rows of any one class."""
 
     strategy: Classwise
@@ -83,8 +84,9 @@ class _ByClass:
     def n(self) -> int:
         return self.evidence.n
 
+    @abstractmethod
     def _limits(self, level: Fraction) -> Floats:
-        raise NotImplementedError
+        """The K thresholds."""
 
     def threshold(self, level: Fraction, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
         return self._limits(level)[None, :]
