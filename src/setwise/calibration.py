@@ -250,7 +250,7 @@ class Calibration:
                 "predict_set, or by=…, how many each row has."
             )
         if self.by != "given" and by is None:
-            by = self.classes[matrix.argmax(axis=1)] if self.by == "predicted" else own.sizes  # type: ignore[union-attr]
+            by = automatic_categories(self.by, matrix, self.classes, own)
         if (by is None) != (self.categories is None):
             raise ValueError(
                 "by: calibrated by category, so new rows need theirs too; pass by=…"
@@ -311,6 +311,15 @@ class Calibration:
         if self.categories is None:
             return answers[0]
         return dict(zip(self.categories.classes.tolist(), answers, strict=True))
+
+
+def automatic_categories(by: str, matrix: Floats, classes: Array, sets: LabelSets | None) -> Array:
+    """The label predicted for each row, or the number of its candidates: alike for calibration and new rows."""
+    if by == "predicted":
+        return np.asarray(classes[matrix.argmax(axis=1)])
+    if by == "size" and sets is not None:
+        return np.asarray(sets.sizes)
+    raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category a row.")
 
 
 def each_level(confidence_level: Any, answer: Callable[[Fraction], _T]) -> _T | list[_T]:

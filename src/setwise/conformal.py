@@ -194,8 +194,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         told = settings.get("verified")
         checked = 0 if told is None else int((~missing_labels(label_vector(told, "verified"))).sum())
         if gives_inclusion(self.estimator_) and self._covers(strategy, score, settings["assume"], checked):
-            self._check_names(X)
-            matrix, score = answers(self.estimator_, X, self._vocabulary, "predict_inclusion"), LAC(domain="unit")
+            matrix, score = self._inclusion(X), LAC(domain="unit")
         else:
             matrix = self.predict_proba(X)
         self.calibration_ = conformalize(matrix, sets, strategy, score, **settings)
@@ -221,9 +220,12 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def predict_conformed(self, X: Any) -> Floats:
         """The (n, K) numbers that the calibration is asked with: probabilities, or inclusion probabilities."""
         if self.calibration_.score.domain == "unit" and gives_inclusion(self.estimator_):
-            self._check_names(X)
-            return answers(self.estimator_, X, self._vocabulary, "predict_inclusion")
+            return self._inclusion(X)
         return self.predict_proba(X)
+
+    def _inclusion(self, X: Any) -> Floats:
+        self._check_names(X)
+        return answers(self.estimator_, X, self._vocabulary, "predict_inclusion")
 
     def predict(self, X: Any) -> Array:
         """The most probable label of each row."""

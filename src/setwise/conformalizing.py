@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, frozen
-from setwise.calibration import Calibration
+from setwise._arrays import Floats, frozen
+from setwise.calibration import Calibration, automatic_categories
 from setwise.candidates import as_candidates, read_sets
 from setwise.evidence import gather
 from setwise.inclusion import check_separable, estimate_inclusion
@@ -124,7 +124,10 @@ def conformalize(
     checked = verified_codes(verified, sets.vocabulary, n)
     chance = chances(verified_probability, n)
     weight = weights(sample_weight, n)
-    category = None if by is None else _categories_of(by, matrix, sets)
+    category = None
+    if by is not None:
+        named = isinstance(by, str)
+        category = automatic_categories(by, matrix, sets.classes, sets) if named else categories(by, n)
     group = None if groups is None else codes_of(categories(groups, n, "groups"))
     if group is not None and weight is not None:
         raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
@@ -180,17 +183,6 @@ def _settled(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float)
         found = frozen(estimate_inclusion(matrix, sets, miss_rate=rate))
     check_separable(found, sets.classes.tolist())
     return replace(declared, matrix=found)
-
-
-def _categories_of(by: Any, matrix: Floats, sets: LabelSets) -> Array:
-    """One category a row: as given, the label predicted, or the number of candidates."""
-    if not isinstance(by, str):
-        return categories(by, len(matrix))
-    if by == "predicted":
-        return np.asarray(sets.classes[matrix.argmax(axis=1)])
-    if by == "size":
-        return np.asarray(sets.sizes)
-    raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category a row.")
 
 
 def _on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Iterable[Hashable] | None) -> LabelSets:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -125,10 +125,6 @@ class Evidence:
         """The columns that are there, by name."""
         held = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in held.items() if value is not None}
-
-    def weighted(self, weight: Floats | None, group: Ints | None = None) -> Evidence:
-        """The same evidence under other weights or groups."""
-        return replace(self, weight=weight, group=group)
 
 
 def gather(

@@ -132,6 +132,13 @@ Loss = Annotated[str, typer.Option("--loss", help="proden, rc, cc, naive, osl, m
 Epochs = Annotated[int | None, typer.Option("--epochs", help="Passes over the rows; 100 if not given.")]
 Preset = Annotated[str | None, typer.Option("--preset", help="Named settings, such as recommended.")]
 Imputed = Annotated[str | None, typer.Option("--impute", help="Fill missing features: median, mean, or a number.")]
+UnnamedFeatures = Annotated[
+    list[str] | None,
+    typer.Option("--features", help="A feature column, where the model knows no names; repeat it in order."),
+]
+Trusted = Annotated[
+    list[str] | None, typer.Option("--trusted", help="A type that the saved model may hold; repeat it.")
+]
 OneHot = Annotated[bool, typer.Option("--one-hot", help="Turn text features into indicators.")]
 ReportTo = Annotated[Path | None, typer.Option("--report", help="Write an HTML report there, too.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setwise.cli.options import By, Delimiter, Device, Force, Json, OutFile, Quiet, Separator
+from setwise.cli.options import (
+    By,
+    Delimiter,
+    Device,
+    Force,
+    Json,
+    OutFile,
+    Quiet,
+    Separator,
+    Trusted,
+    UnnamedFeatures,
+)
 from setwise.cli.screen import Clock, Screen
 from setwise.cli.threads import use_one_thread
 
@@ -40,13 +51,8 @@ def predict(
     p_values: Annotated[
         bool, typer.Option("--p-values", help="Write one p-value a class beside the sets.")
     ] = False,
-    features: Annotated[
-        list[str] | None,
-        typer.Option("--features", help="A feature column, where the model knows no names; repeat it in order."),
-    ] = None,
-    trusted: Annotated[
-        list[str] | None, typer.Option("--trusted", help="A type that the saved model may hold; repeat it.")
-    ] = None,
+    features: UnnamedFeatures = None,
+    trusted: Trusted = None,
     column: Annotated[str, typer.Option("--column", help="The name of the column of sets.")] = "labels",
     separator: Separator = "|",
     delimiter: Delimiter = None,

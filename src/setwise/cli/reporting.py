@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from setwise.cli.options import By, Delimiter, Device, Force, Json, Quiet, Separator
+from setwise.cli.options import By, Delimiter, Device, Force, Json, Quiet, Separator, Trusted, UnnamedFeatures
 from setwise.cli.screen import Clock, Screen
 
 RUN = "run.json"
@@ -46,13 +46,8 @@ def report(
         str | None,
         typer.Option("--image", help="Show features as an image of so many rows and columns, such as 28x28."),
     ] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option("--features", help="A feature column, where the model knows no names; repeat it in order."),
-    ] = None,
-    trusted: Annotated[
-        list[str] | None, typer.Option("--trusted", help="A type that the saved model may hold; repeat it.")
-    ] = None,
+    features: UnnamedFeatures = None,
+    trusted: Trusted = None,
     column: Annotated[str, typer.Option("--column", help="The column of sets, in a table of sets.")] = "labels",
     title: Annotated[str | None, typer.Option("--title", help="The headline.")] = None,
     separator: Separator = "|",
