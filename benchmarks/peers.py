@@ -73,7 +73,9 @@ def best(work: Work, repeats: int) -> float:
 
 
 def ours(score: str, P, y, Q) -> Work:
-    return lambda: setwise.conformalize(P, y, score=score, random_state=0).predict_set(Q, LEVEL).to_mask()
+    return lambda: (
+        setwise.conformalize(P, y, conformity_score=score, random_state=0).predict_set(Q, LEVEL).to_mask()
+    )
 
 
 def mapie(score: str, P, y, Q) -> Work:

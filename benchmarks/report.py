@@ -32,7 +32,9 @@ def main():
     p, y, candidates = data(ROWS + CALIBRATION, 0)
     results = {"rows": ROWS, "classes": CLASSES, "calibration": CALIBRATION}
     for score in ("lac", "aps"):
-        calibration = setwise.conformalize(p[:CALIBRATION], candidates[:CALIBRATION], score=score, random_state=0)
+        calibration = setwise.conformalize(
+            p[:CALIBRATION], candidates[:CALIBRATION], conformity_score=score, random_state=0
+        )
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
             made = build_report(

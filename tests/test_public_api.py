@@ -21,8 +21,8 @@ def test_the_public_names_are_these_and_no_others():
 
 def test_signatures_are_stable():
     assert list(inspect.signature(setwise.conformalize).parameters) == [
-        "probabilities", "candidates", "strategy", "score", "classes", "by", "verified", "miss_rate", "assume",
-        "sample_weight", "groups", "row_ids", "random_state", "missing", "verified_probability",
+        "probabilities", "candidates", "strategy", "conformity_score", "classes", "by", "verified", "miss_rate",
+        "assume", "sample_weight", "groups", "row_ids", "random_state", "missing", "verified_probability",
     ]  # fmt: skip
     assert list(inspect.signature(setwise.Calibration.predict_set).parameters) == [
         "self", "probabilities", "confidence_level", "by", "candidates", "sample_weight", "row_ids", "allow_empty",

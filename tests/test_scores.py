@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from setwise import APS, LAC, RAPS, SAPS, Margin
-from setwise.noise import uniforms
+from setwise.row_noise import uniforms
 from setwise.scores import Score, as_score
 from tests.conftest import simplex
 

@@ -26,7 +26,7 @@ hard = np.argsort(np.argsort(-Q.max(axis=1))) * 4 // len(Q)  # quarters, from ce
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 scores = {"lac": "lac", "aps": "aps", "raps": setwise.RAPS(penalty=0.1, free_ranks=1), "saps": "saps"}
 for name, score in scores.items():
-    calibration = setwise.conformalize(P, y[rest], score=score, random_state=0)
+    calibration = setwise.conformalize(P, y[rest], conformity_score=score, random_state=0)
     sets = calibration.predict_set(Q, 0.9)
     result = setwise.evaluate(sets, y[new], by=hard)
     quarters = [result["by_category"][quarter]["coverage"] for quarter in range(4)]
@@ -43,7 +43,7 @@ fig.tight_layout()
 # %%
 # The noise of randomised scores belongs to the row. So a set depends neither on the batch nor on the order of
 # rows:
-calibration = setwise.conformalize(P, y[rest], score="aps", random_state=0)
+calibration = setwise.conformalize(P, y[rest], conformity_score="aps", random_state=0)
 together = calibration.predict_set(Q, 0.9)
 one_by_one = [calibration.predict_set(Q[i : i + 1], 0.9)[0] for i in range(50)]
 print([together[i] for i in range(50)] == one_by_one)

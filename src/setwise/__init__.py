@@ -5,26 +5,26 @@ from typing import Any
 
 from setwise import strategies
 from setwise._version import __version__
-from setwise.calibration import Calibration, SmallCalibrationWarning
-from setwise.conformalizing import conformalize
-from setwise.diagnose import AssumptionRefuted, Diagnosis, diagnose
+from setwise.calibration.calibration import Calibration, SmallCalibrationWarning
+from setwise.calibration.conformalize import conformalize
+from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, diagnose
 from setwise.guarantees import Claim, Guarantee, Premise
-from setwise.labels import LabelSets
+from setwise.labels.label_sets import LabelSets
 from setwise.metrics import SetSizeScorer, evaluate
 from setwise.scores import APS, LAC, RAPS, SAPS, Margin
 
 _LAZY = {
-    "ConformalClassifier": "setwise.conformal",
+    "ConformalClassifier": "setwise.estimators.split",
     "CoveringClassifier": "setwise.learn",
-    "CrossConformalClassifier": "setwise.cross",
+    "CrossConformalClassifier": "setwise.estimators.cross",
     "EMClassifier": "setwise.learn",
     "PartialLabelClassifier": "setwise.learn",
-    "estimate_inclusion": "setwise.inclusion",
+    "estimate_inclusion": "setwise.contamination.inclusion",
     "plot_coverage": "setwise.plots",
     "plot_inclusion": "setwise.plots",
     "plot_sets": "setwise.plots",
     "plot_sizes": "setwise.plots",
-    "suggest_verification": "setwise.verification",
+    "suggest_verification": "setwise.decisions.verification",
 }
 """Names whose modules are heavier, and load on first use."""
 

@@ -77,7 +77,7 @@ class Guarantee:
     """
 
     strategy: str
-    score: str
+    conformity_score: str
     n: int
     confidence_level: float
     claims: tuple[Claim, ...]
@@ -96,7 +96,7 @@ class Guarantee:
     def __str__(self) -> str:
         where = "" if self.category is None else f" in category {self.category!r}"
         basis = f"{self.n:,} calibration {self.unit}{where}"
-        lines = [f"Strategy {self.strategy} with score {self.score.upper()}, {basis}."]
+        lines = [f"Strategy {self.strategy} with score {self.conformity_score.upper()}, {basis}."]
         promised = [claim for claim in self.claims if claim.promised or claim.probability is None]
         lines.append("Promise: " + ("; ".join(map(str, promised)) or "nothing without an if") + ".")
         for claim in self.claims:

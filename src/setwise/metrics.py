@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.candidates import as_candidates, read_sets
-from setwise.inputs import categories
-from setwise.labels import LabelSets
+from setwise.evidence.row_facts import categories
+from setwise.labels.coerce import as_candidates, read_sets
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
 from setwise.ranks import as_fraction, as_level, clopper_pearson, rank
-from setwise.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
 
 _SIZE_BINS = ((0, 0), (1, 1), (2, 3), (4, 10), (11, 100), (101, 1000), (1001, None))
 
@@ -109,9 +109,9 @@ class SetSizeScorer:
     >>> y = rng.integers(0, 3, 600)
     >>> X = 2 * np.eye(3)[y] + rng.normal(size=(600, 3))
     >>> model = ConformalClassifier(LogisticRegression(), random_state=0)
-    >>> search = GridSearchCV(model, {"score": ["aps", "lac"]}, scoring=SetSizeScorer(0.9))
+    >>> search = GridSearchCV(model, {"conformity_score": ["aps", "lac"]}, scoring=SetSizeScorer(0.9))
     >>> search.fit(X, y).best_params_
-    {'score': 'lac'}
+    {'conformity_score': 'lac'}
     """
 
     confidence_level: float | None = None

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from setwise.calibration import Calibration, SmallCalibrationWarning
-from setwise.candidates import as_candidates, read_sets
-from setwise.diagnose import diagnose
+from setwise.calibration.calibration import Calibration, SmallCalibrationWarning
+from setwise.contamination.diagnose import diagnose
+from setwise.labels.coerce import as_candidates, read_sets
+from setwise.labels.vocabulary import label_vector
 from setwise.metrics import evaluate
-from setwise.vocabulary import label_vector
 
 _LEVELS = tuple(level / 100 for level in (*range(50, 95, 5), 95, 97, 99))
 

@@ -28,8 +28,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, count_true, for_blocks
-from setwise.noise import uniforms
 from setwise.probabilities import Domain
+from setwise.row_noise import uniforms
 
 
 @runtime_checkable
@@ -278,11 +278,13 @@ def as_score(score: str | Score) -> Score:
     """A score by name, or the object itself."""
     if isinstance(score, str):
         if score.lower() not in SCORES:
-            raise ValueError(f"score: {score!r} is not known; use one of {', '.join(SCORES)}, or an object.")
+            raise ValueError(
+                f"conformity_score: {score!r} is not known; use one of {', '.join(SCORES)}, or an object."
+            )
         made: Score = SCORES[score.lower()]()
         return made
     if isinstance(score, type) or not isinstance(score, Score):
-        raise TypeError(f"score: {score!r} is neither a name nor an object with score() and below().")
+        raise TypeError(f"conformity_score: {score!r} is neither a name nor an object with score() and below().")
     return score
 
 

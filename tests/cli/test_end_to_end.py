@@ -100,11 +100,13 @@ def outside(tmp_path_factory):
 def test_probabilities_from_outside_meet_candidates_by_name(outside):
     folder, parts = outside
     files = ["--probabilities", "scores.csv", "--candidates", "answers.parquet", "--key", "key"]
-    done = setwise("conformalize", *files, "--out", "model.cal", "--score", "aps", "--json", folder=folder)
+    done = setwise(
+        "conformalize", *files, "--out", "model.cal", "--conformity-score", "aps", "--json", folder=folder
+    )
     assert json.loads(done.stdout)["classes"] == NAMES
     setwise("predict", "model.cal", "--probabilities", "new.parquet", "--out", "sets.csv", folder=folder)
     (P, candidates, _), (P_new, _, truth) = parts["calibration"], parts["new"]
-    expected = library.conformalize(P, candidates, score="aps", random_state=0).predict_set(P_new)
+    expected = library.conformalize(P, candidates, conformity_score="aps", random_state=0).predict_set(P_new)
     written = read_table(folder / "sets.csv", candidates="labels", truth="note", features=["size"], classes=NAMES)
     assert written.candidates == expected
     assert written.truth.tolist() == truth.tolist()

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from setwise import ConformalClassifier
-from setwise.conformal import FrozenEstimator
+from setwise.estimators.split import FrozenEstimator
 from setwise.learn import PartialLabelKNN
 
 from .conftest import ONE_THREAD, rows, setwise, table

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import setwise
 from setwise.cli.app import run
-from setwise.persistence import save_model
+from setwise.estimators.model_directory import save_model
 
 NAMES = ["wren", "owl", "ant"]
 

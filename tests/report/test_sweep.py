@@ -34,7 +34,7 @@ def check(calibration, swept, P, y, **options):
 @pytest.mark.parametrize("score", ["lac", "aps", "raps", "saps", "margin"])
 def test_for_every_score(rng, score):
     P, y, S = rows(rng)
-    calibration = setwise.conformalize(P[:130], S[:130], score=score, random_state=3)
+    calibration = setwise.conformalize(P[:130], S[:130], conformity_score=score, random_state=3)
     check(calibration, sweep(Scored(calibration, P[130:], LEVELS), y[130:]), P[130:], y[130:])
 
 
@@ -83,7 +83,7 @@ def test_with_weights(rng):
 def test_with_row_ids(rng):
     P, y, S = rows(rng)
     ids = np.arange(260)
-    calibration = setwise.conformalize(P[:130], S[:130], score="aps", row_ids=ids[:130], random_state=1)
+    calibration = setwise.conformalize(P[:130], S[:130], conformity_score="aps", row_ids=ids[:130], random_state=1)
     swept = sweep(Scored(calibration, P[130:], LEVELS, row_ids=ids[130:]), y[130:])
     check(calibration, swept, P[130:], y[130:], row_ids=ids[130:])
 

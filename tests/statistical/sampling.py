@@ -44,7 +44,7 @@ def assert_valid_and_sharp(
     assert at_least(count(trial, repetitions), level, repetitions)
     for name, mutant in MUTATIONS.items():
         with monkeypatch.context() as patch:
-            patch.setattr("setwise.strategies.rules.rank", mutant)
+            patch.setattr("setwise.strategies.base.rank", mutant)
             assert not at_least(count(trial, repetitions), level, repetitions), f"{name}: not noticed"
 
 

@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from setwise import diagnose
+from setwise.contamination.assumption import Assumption
+from setwise.contamination.deficit_tests import RankedRows
 from setwise.data import ClassConditional, InstanceDependent, Random, contaminate
-from setwise.deficits import RankedRows
-from setwise.inputs import Assumption
 from tests.statistical.sampling import at_least, at_most, draw, one_hot
 
-ROOM = import_module("setwise.diagnose")  # the package shows the function under this name
+ROOM = import_module("setwise.contamination.diagnose")  # the package shows the function under this name
 
 
 def p_values(rows, repetitions, assume="uniform", seed=0):
@@ -83,7 +83,7 @@ def test_the_error_of_the_estimated_inclusion_is_part_of_the_test(monkeypatch):
 
 def test_counts_given_the_sizes_are_not_enough_where_inclusions_exclude_each_other(monkeypatch):
     """Without the studentised test the exact law of exchangeable labels would be trusted where it is wrong."""
-    monkeypatch.setattr("setwise.deficits.below_zero", lambda T, error=0.0: 0.0)
+    monkeypatch.setattr("setwise.contamination.deficit_tests.below_zero", lambda T, error=0.0: 0.0)
     assert not super_uniform(rank_p_values(300))
 
 
@@ -95,9 +95,10 @@ def test_the_studentised_test_is_not_enough_where_inclusions_are_rare(monkeypatc
         return P, one_hot(y, 50) | (rng.random(P.shape) < 0.05)
 
     assert super_uniform(p_values(rows, 60))
-    monkeypatch.setattr("setwise.deficits.few_included", lambda *arguments: 0.0)
+    monkeypatch.setattr("setwise.contamination.deficit_tests.few_included", lambda *arguments: 0.0)
     monkeypatch.setattr(
-        "setwise.deficits.below_zero", lambda T: float(ttest_1samp(T, 0, alternative="less").pvalue)
+        "setwise.contamination.deficit_tests.below_zero",
+        lambda T: float(ttest_1samp(T, 0, alternative="less").pvalue),
     )
     assert not super_uniform(p_values(rows, 60))
 

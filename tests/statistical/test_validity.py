@@ -264,7 +264,7 @@ def test_the_bracket_holds_the_coverage_and_needs_its_band(monkeypatch):
 
     for worst in (True, False):
         assert at_least(count(lambda rng, w=worst: trial(rng, w), draws), 1 - delta, draws)
-    monkeypatch.setattr("setwise.calibration.dkw_band", lambda n, delta: 0.0)
+    monkeypatch.setattr("setwise.calibration.calibration.dkw_band", lambda n, delta: 0.0)
     assert not at_least(count(lambda rng: trial(rng, worst=False), draws), 1 - delta, draws)
 
 
@@ -284,7 +284,7 @@ def test_a_mixture_from_verified_rows_needs_its_bound_on_rho(monkeypatch):
         return predicted(p, candidates, Mixture(mu="verified"), verified=verified)[y[-1]]
 
     assert at_least(count(trial, repetitions), LEVEL, repetitions)
-    monkeypatch.setattr("setwise.strategies.paper.upper_bound", lambda *_: 0.0)
+    monkeypatch.setattr("setwise.strategies.rank_based.upper_bound", lambda *_: 0.0)
     assert not at_least(count(trial, repetitions), LEVEL, repetitions)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from setwise import AssumptionRefuted, Calibration, LabelSets, conformalize
-from setwise.evidence import gather
-from setwise.inputs import as_assumption
+from setwise.contamination.assumption import as_assumption
+from setwise.evidence.evidence import gather
 from setwise.scores import LAC
 from setwise.strategies import Corrected, Setting
 from setwise.strategies.corrected import corrected_steps, label_weights

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from setwise import Calibration, LabelSets, conformalize
-from setwise.evidence import gather
+from setwise.evidence.evidence import gather
+from setwise.labels.vocabulary import MISSING
 from setwise.scores import LAC
 from setwise.strategies import Posterior, Rectified
 from setwise.strategies.posterior import posterior_steps
 from setwise.strategies.rectified import rectified_steps
-from setwise.vocabulary import MISSING
 from tests.conftest import candidates_from, labels_from, simplex
 
 K = 5

@@ -11,7 +11,7 @@ from setwise.cli.options import File, Force, Json, MissRate, OutFile, Quiet, See
 from setwise.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from setwise.labels import LabelSets
+    from setwise.labels.label_sets import LabelSets
 
 Column = Annotated[str, typer.Option("--column", help="The name of the column of candidates to write.")]
 
@@ -39,7 +39,7 @@ def contaminate(
     from setwise import data  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.cli.files import refuse_existing  # noqa: PLC0415
     from setwise.data.columns import truth_from_column  # noqa: PLC0415
-    from setwise.vocabulary import Vocabulary, missing_labels  # noqa: PLC0415
+    from setwise.labels.vocabulary import Vocabulary, missing_labels  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
     refuse_existing(out, force=force)

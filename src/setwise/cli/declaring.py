@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from setwise.labels import LabelSets
+    from setwise.labels.label_sets import LabelSets
 
 
 def assume_of(text: str, labels: list[Any]) -> Any:

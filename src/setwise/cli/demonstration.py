@@ -29,8 +29,8 @@ def demo(
     import numpy as np  # noqa: PLC0415 - loaded when the demo runs
     from sklearn.frozen import FrozenEstimator  # noqa: PLC0415
 
-    from setwise.conformal import ConformalClassifier  # noqa: PLC0415
     from setwise.data import write_sets  # noqa: PLC0415
+    from setwise.estimators.split import ConformalClassifier  # noqa: PLC0415
     from setwise.learn import PartialLabelClassifier  # noqa: PLC0415
 
     screen, clock = Screen(quiet, as_json), Clock()

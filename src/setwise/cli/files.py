@@ -20,7 +20,7 @@ from setwise.data.errors import DataError
 from setwise.data.sources import ENCODED, format_of
 from setwise.data.streaming import arrow_batches
 from setwise.data.tables import Layout
-from setwise.labels import LabelSets
+from setwise.labels.label_sets import LabelSets
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 

@@ -90,7 +90,7 @@ def fit(
     from setwise.cli.declaring import assume_of, categories_of, stands_for_prediction  # noqa: PLC0415
     from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.cli.reporting import report_on_calibration  # noqa: PLC0415
-    from setwise.persistence import check_target, save_model  # noqa: PLC0415
+    from setwise.estimators.model_directory import check_target, save_model  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
     for target in filter(None, (out, report_to)):
@@ -113,7 +113,7 @@ def fit(
     assumed = assume_of(assume, table.candidates.classes.tolist()) if table.candidates is not None else assume
     made = {
         "strategy": strategy_of(strategy, confidence),
-        "score": score,
+        "conformity_score": score,
         "miss_rate": miss_rate,
         "assume": assumed,
     }
@@ -167,10 +167,10 @@ def summary(model: Any, confidence: float) -> dict[str, Any]:
 def _conformal(cross: int | None, calibration_size: float) -> Callable[..., Any]:
     """What splits, learns and conformalizes: into two parts, or into folds."""
     if cross is not None:
-        from setwise.cross import CrossConformalClassifier  # noqa: PLC0415 - loaded when asked for
+        from setwise.estimators.cross import CrossConformalClassifier  # noqa: PLC0415 - loaded when asked for
 
         return partial(CrossConformalClassifier, cv=cross)
-    from setwise.conformal import ConformalClassifier  # noqa: PLC0415
+    from setwise.estimators.split import ConformalClassifier  # noqa: PLC0415
 
     return partial(ConformalClassifier, calibration_size=calibration_size)
 

@@ -60,7 +60,9 @@ Strategy = Annotated[
 Score = Annotated[
     str,
     typer.Option(
-        "--score", help="lac, aps, raps, saps or margin.", autocompletion=_words("lac aps raps saps margin")
+        "--conformity-score",
+        help="lac, aps, raps, saps or margin.",
+        autocompletion=_words("lac aps raps saps margin"),
     ),
 ]
 MissRate = Annotated[

@@ -27,7 +27,7 @@ from setwise.cli.screen import Clock, Screen
 from setwise.cli.threads import use_one_thread
 
 if TYPE_CHECKING:
-    from setwise.labels import LabelSets
+    from setwise.labels.label_sets import LabelSets
 
 ROWS = 8192  # at a time: fewer are slower, more take memory and are no faster
 
@@ -72,7 +72,7 @@ def predict(
     refuse_existing(out, force=force)
     form, totals = format_of(out), _Totals()
     if probabilities is not None:
-        from setwise.calibration import Calibration  # noqa: PLC0415
+        from setwise.calibration.calibration import Calibration  # noqa: PLC0415
         from setwise.cli.outside import probability_batches  # noqa: PLC0415
 
         asked: Any = Calibration.load(calibration_in(model))
@@ -115,9 +115,9 @@ def _category(carried: dict[str, Any], by: str | None, file: Path, first_row: in
 
 def load_any(model: Path, device: str, trusted: list[str] | None) -> Any:
     """The model of a directory, split or cross."""
-    from setwise.conformal import ConformalClassifier  # noqa: PLC0415
-    from setwise.cross import CrossConformalClassifier  # noqa: PLC0415
-    from setwise.persistence import read_head  # noqa: PLC0415
+    from setwise.estimators.cross import CrossConformalClassifier  # noqa: PLC0415
+    from setwise.estimators.model_directory import read_head  # noqa: PLC0415
+    from setwise.estimators.split import ConformalClassifier  # noqa: PLC0415
 
     if model.is_file():
         raise ValueError(f"{model}: is a file; a calibration file needs --probabilities FILE.")
@@ -135,7 +135,7 @@ def calibration_in(path: Path) -> Path:
     """The calibration file itself, or the one in a model directory."""
     if not path.is_dir():
         return path
-    from setwise.persistence import read_head  # noqa: PLC0415
+    from setwise.estimators.model_directory import read_head  # noqa: PLC0415
 
     return path / str(read_head(path)["members"][0]["calibration"])
 

@@ -157,7 +157,7 @@ def _of_calibration(
     """Of a calibration file and the probabilities of new rows."""
     import numpy as np  # noqa: PLC0415
 
-    from setwise.calibration import Calibration  # noqa: PLC0415
+    from setwise.calibration.calibration import Calibration  # noqa: PLC0415
     from setwise.cli.outside import probability_batches  # noqa: PLC0415
     from setwise.cli.predicting import ROWS, calibration_in  # noqa: PLC0415
     from setwise.report import build_report  # noqa: PLC0415

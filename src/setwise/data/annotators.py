@@ -16,7 +16,7 @@ from setwise.data.columns import is_text
 from setwise.data.errors import DataError
 from setwise.data.imported import Classes, Imported, Votes, elected, id_array, row_ids
 from setwise.data.sources import arrow_table, is_path
-from setwise.vocabulary import is_missing
+from setwise.labels.vocabulary import is_missing
 
 
 def from_annotators_long(

@@ -20,8 +20,8 @@ from setwise.data.assemble import sets_from_keys
 from setwise.data.errors import DataError
 from setwise.data.mat import read_mat
 from setwise.data.tables import Layout, Table
-from setwise.labels import LabelSets
-from setwise.vocabulary import Vocabulary, missing_labels
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Vocabulary, missing_labels
 
 # what numpy and zipfile raise over a damaged archive
 _BROKEN = (

@@ -9,8 +9,8 @@ import numpy as np
 
 from setwise._arrays import Bools, Ints
 from setwise.data.errors import DataError
-from setwise.labels import LabelSets
-from setwise.vocabulary import MISSING, Vocabulary
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING, Vocabulary
 
 Missing = Literal["error", "full", "empty"]
 

@@ -15,7 +15,7 @@ from setwise.data.fetching import RemoteFile, find, obtain
 from setwise.data.idx import decode_idx, read_idx_bytes
 from setwise.data.mat import decode_mat
 from setwise.data.registry import REGISTRY, Entry
-from setwise.labels import LabelSets
+from setwise.labels.label_sets import LabelSets
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from setwise._arrays import Array, Bools, Ints
 from setwise.data.assemble import Missing, sets_from_encoded
 from setwise.data.delimited import TokenError, check_separator, decode_labels
 from setwise.data.errors import DataError
-from setwise.labels import LabelSets
-from setwise.vocabulary import Vocabulary
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Vocabulary
 
 Classes = Vocabulary | Iterable[Any] | None
 

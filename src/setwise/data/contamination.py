@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Bools, Floats, Ints, blocks
 from setwise.data.assemble import sets_from_keys
-from setwise.labels import LabelSets
-from setwise.noise import draw_seed
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities import as_probabilities
-from setwise.vocabulary import Vocabulary
+from setwise.row_noise import draw_seed
 
 _DENSE = 0.25  # above this share a draw for every cell is faster than a draw for every gap between successes
 _CELLS = 2**20  # drawn at a time

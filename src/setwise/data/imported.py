@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise import label_sources
 from setwise._arrays import Array, Ints, frozen
 from setwise.data.assemble import Missing, sets_from_encoded
-from setwise.labels import LabelSets
+from setwise.labels import constructors
+from setwise.labels.label_sets import LabelSets
 
 Classes = Iterable[Hashable] | None
 
@@ -45,7 +45,7 @@ def elected(votes: Votes, rule: str, *, classes: Classes, missing: Missing, wher
     held = sorted(set(votes.codes.tolist()))
     names = [votes.labels[code] for code in held]
     local = np.searchsorted(held, votes.codes)
-    rows, codes = label_sources.elect(votes.rows, votes.workers, local, max(len(names), 1), rule)
+    rows, codes = constructors.elect(votes.rows, votes.workers, local, max(len(names), 1), rule)
     order = np.argsort(rows, kind="stable")
     sizes = np.bincount(rows, minlength=votes.n)
     return sets_from_encoded(names, codes[order], sizes, sizes == 0, classes=classes, missing=missing, where=where)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise import label_sources
 from setwise.data.errors import DataError
 from setwise.data.imported import Classes, Imported, row_ids
 from setwise.data.sources import arrow_table, is_path, reading
-from setwise.labels import LabelSets
+from setwise.labels import constructors
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import is_missing
 from setwise.probabilities import as_probabilities
-from setwise.vocabulary import is_missing
 
 
 def from_complementary(not_y: Any, *, classes: Iterable[Hashable], ids: ArrayLike | None = None) -> Imported:
@@ -47,7 +47,7 @@ def from_hierarchy(
     where = str(tree) if is_path(tree) else "tree"
     listed = list(nodes)
     try:
-        leaves = label_sources.leaves_below(known)
+        leaves = constructors.leaves_below(known)
     except ValueError as error:
         raise DataError(f"{where}: {error}") from None
     distinct = list(dict.fromkeys(listed))

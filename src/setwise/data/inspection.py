@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Floats, Ints, blocks
-from setwise.labels import LabelSets
-from setwise.noise import uniforms
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import label_vector, missing_labels
 from setwise.probabilities import as_probabilities
-from setwise.vocabulary import label_vector, missing_labels
+from setwise.row_noise import uniforms
 
 _MAX_PAIRS = 20_000_000  # label pairs counted for co-occurrence; beyond that a sample of rows
 

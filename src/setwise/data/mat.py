@@ -19,7 +19,7 @@ import numpy as np
 from setwise._arrays import Array, Bools, Ints, frozen
 from setwise.data.errors import DataError
 from setwise.data.mat5 import read_variables
-from setwise.labels import LabelSets
+from setwise.labels.label_sets import LabelSets
 
 _DIALECTS = (
     ("data", "partial_target", "target", True),

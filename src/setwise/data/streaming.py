@@ -28,7 +28,7 @@ from setwise.data.sources import (
     validated,
 )
 from setwise.data.tables import Layout, Table, interpret, stored_vocabulary
-from setwise.vocabulary import Vocabulary
+from setwise.labels.vocabulary import Vocabulary
 
 
 def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> Iterator[Table]:

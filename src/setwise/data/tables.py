@@ -18,8 +18,8 @@ from setwise.data.delimited import check_separator, decode_labels
 from setwise.data.errors import DataError
 from setwise.data.features import Categories, Impute, feature_matrix
 from setwise.data.sources import ENCODED, arrow_table, format_of, is_path
-from setwise.labels import LabelSets
-from setwise.vocabulary import Vocabulary
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Vocabulary
 
 Columns = str | Sequence[str] | None
 

@@ -26,7 +26,7 @@ from setwise.data.delimited import check_separator, encode_each, encode_labels
 from setwise.data.errors import DataError
 from setwise.data.sources import ENCODED, format_of
 from setwise.data.tables import read_table
-from setwise.labels import LabelSets
+from setwise.labels.label_sets import LabelSets
 
 _ROWS = 2**18  # put into text at a time
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from setwise.labels import LabelSets
+from setwise.labels.label_sets import LabelSets
 from setwise.learn.fitting import Settings, choose, resume, train
 from setwise.learn.inputs import read_candidates
 from setwise.learn.networks import Single

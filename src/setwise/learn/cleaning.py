@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from setwise.conformalizing import conformalize
+from setwise.calibration.conformalize import conformalize
 from setwise.learn.losses import masked_softmax
 from setwise.learn.sources import Source
 

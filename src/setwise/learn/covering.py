@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from setwise._arrays import Bools, Floats
-from setwise.labels import LabelSets
+from setwise.labels.label_sets import LabelSets
 from setwise.learn.classifier import PartialLabelClassifier, _device, _mask, _seeds
 from setwise.learn.fitting import FEWEST, Settings, alternatives, train, trial_rows
 from setwise.learn.losses import InclusionLoss

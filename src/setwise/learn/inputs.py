@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
-from setwise.candidates import read_sets
-from setwise.inputs import present_rows
-from setwise.labels import LabelSets
-from setwise.vocabulary import is_collection
+from setwise.evidence.row_facts import present_rows
+from setwise.labels.coerce import read_sets
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import is_collection
 
 
 def read_array(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from setwise.vocabulary import Vocabulary
+from setwise.labels.vocabulary import Vocabulary
 
 OWN = frozenset({"setwise.learn.em.EMClassifier", "setwise.learn.knn.PartialLabelKNN"})
 """Classes of this package that a skops file may hold; everything else needs the reader's `trusted`."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.inputs import read_candidates
-from setwise.vocabulary import Vocabulary
 
 
 class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

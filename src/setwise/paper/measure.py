@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Floats, Ints
-from setwise.calibration import Calibration
-from setwise.conformalizing import conformalize
-from setwise.evidence import gather
-from setwise.labels import LabelSets
+from setwise.calibration.calibration import Calibration
+from setwise.calibration.conformalize import conformalize
+from setwise.evidence.evidence import gather
+from setwise.labels.label_sets import LabelSets
 from setwise.ranks import as_level, rank
 from setwise.scores import as_score
 from setwise.strategies import Mixture, Strategy, as_strategy
-from setwise.strategies.paper import epsilon_bound, size_certificate
+from setwise.strategies.rank_based import epsilon_bound, size_certificate
 
 STRATEGIES: Mapping[str, str | Strategy] = {
     "max": "max",
@@ -98,7 +98,7 @@ class _Seen:
             "coverage": _share(self.truth, q),
             "all_candidates": _share(self.high, q),
             "any_candidate": _share(self.low, q),
-            "threshold": q + cal.score.offset,
+            "threshold": q + cal.conformity_score.offset,
             "least_probability": max(-q, 0.0),  # q printed as 1 − f hides it where f is tiny
             "bracket": list(cal.bracket(level)),
             "sizes": np.bincount(sizes, minlength=self.scores.shape[1] + 1).tolist(),

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from setwise._arrays import Floats, Ints
 from setwise.data import PIXELS, InstanceDependent, Random, contaminate, load
 from setwise.data.benchmark import Benchmark
-from setwise.labels import LabelSets
+from setwise.labels.label_sets import LabelSets
 from setwise.learn import Plan, Resident, Trainer, build_network
 from setwise.learn.losses import as_loss
 from setwise.paper.cells import IMAGES, Cell

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Floats
-from setwise.calibration import Calibration
-from setwise.labels import LabelSets
+from setwise.calibration.calibration import Calibration
+from setwise.labels.label_sets import LabelSets
 from setwise.report.levels import histogram, size_bins, tidied
 
 _RANKS = 30  # beyond that the curve says nothing more
@@ -60,7 +60,7 @@ def _sizes(sizes: Any, n_classes: int) -> dict[str, Any]:
 
 def _gate(probabilities: Floats, candidates: LabelSets, miss_rate: float) -> dict[str, Any] | None:
     """How often the label that the model ranks first, second, … is a candidate, and what that refutes."""
-    from setwise.diagnose import diagnose  # noqa: PLC0415 - needed here alone
+    from setwise.contamination.diagnose import diagnose  # noqa: PLC0415 - needed here alone
 
     kept = np.flatnonzero(candidates.sizes)
     if (candidates.sizes[kept] == 1).all():

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from setwise._arrays import Array, Floats, Ints
-from setwise.calibration import Calibration
-from setwise.inputs import weights
-from setwise.labels import LabelSets
+from setwise.calibration.calibration import Calibration
+from setwise.evidence.row_facts import weights
+from setwise.labels.label_sets import LabelSets
 from setwise.probabilities import as_probabilities
 from setwise.ranks import as_level
 from setwise.report.levels import Claim
@@ -85,7 +85,7 @@ def build_report(
     """
     level = as_level(confidence_level)
     matrix = as_probabilities(
-        probabilities, calibration.score.domain, len(calibration.vocabulary), classes=calibration.classes
+        probabilities, calibration.conformity_score.domain, len(calibration.vocabulary), classes=calibration.classes
     )
     if (sample_weight is None) != (calibration.evidence.weight is None):
         needs = "with" if sample_weight is None else "without"
@@ -117,7 +117,7 @@ def build_report(
         level,
         claim=calibration.guarantee,
         calibration=calibration,
-        matrix=matrix if calibration.score.domain == "simplex" else None,
+        matrix=matrix if calibration.conformity_score.domain == "simplex" else None,
         strategies={"rows": rival_facts(rivals, sweeps, level), "absent": absent},
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Ints
-from setwise.labels import LabelSets
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import UNKNOWN
 from setwise.report.sweep import Source, Sweep
-from setwise.vocabulary import UNKNOWN
 
 _EACH = 12  # examples of each kind
 _LABELS = 40  # labels of an example that are listed

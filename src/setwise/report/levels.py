@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Floats, Ints
-from setwise.calibration import Calibration
+from setwise.calibration.calibration import Calibration
 from setwise.ranks import clopper_pearson
 from setwise.report.judging import DELTA, guarantees, independent_examples, judge, promise_of
 from setwise.report.sweep import Sweep
@@ -113,7 +113,7 @@ def _threshold(calibration: Calibration, level: Fraction) -> str:
     if calibration.evidence.weight is not None:
         return "depends on the row's weight"
     found = np.concatenate([np.ravel(rule.threshold(level)) for rule in calibration.rules])
-    low, high = (_shown(float(end), calibration.score.offset) for end in (found.min(), found.max()))
+    low, high = (_shown(float(end), calibration.conformity_score.offset) for end in (found.min(), found.max()))
     return low if low == high else f"{low} to {high}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from setwise.calibration import Calibration
+from setwise.calibration.calibration import Calibration
 from setwise.guarantees import Guarantee
 from setwise.report.judging import guarantees, promise_of
 from setwise.report.levels import tidied

@@ -13,11 +13,11 @@ import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
 from setwise._version import __version__
-from setwise.calibration import Calibration
-from setwise.candidates import as_candidates
-from setwise.inputs import categories
-from setwise.labels import LabelSets
-from setwise.vocabulary import MISSING, Vocabulary, label_vector
+from setwise.calibration.calibration import Calibration
+from setwise.evidence.row_facts import categories
+from setwise.labels.coerce import as_candidates
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING, Vocabulary, label_vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def settings_of(calibration: Calibration | None, rows: Rows, level: Fraction | N
     if calibration is not None:
         known |= {
             "strategy": calibration.strategy.name,
-            "score": repr(calibration.score),
+            "conformity_score": repr(calibration.conformity_score),
             "calibration rows": f"{calibration.evidence.n:,}",
             "miss rate": f"{float(calibration.setting.miss_rate):g}",
             "random state": str(calibration.seed),

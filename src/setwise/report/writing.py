@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from setwise._arrays import Floats
-from setwise.calibration import Calibration
+from setwise.calibration.calibration import Calibration
 from setwise.guarantees import Guarantee
+from setwise.labels.vocabulary import Vocabulary
 from setwise.report.ambiguity import candidate_facts
 from setwise.report.examples import example_facts
 from setwise.report.judging import (
@@ -27,7 +28,6 @@ from setwise.report.parts import part_facts
 from setwise.report.rivals import advice
 from setwise.report.rows import Rows, settings_of
 from setwise.report.sweep import Source, Sweep
-from setwise.vocabulary import Vocabulary
 
 
 def write(

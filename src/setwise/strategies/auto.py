@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from setwise.diagnose import AssumptionRefuted
-from setwise.evidence import Evidence
-from setwise.strategies.classwise import Classwise
+from setwise.contamination.diagnose import AssumptionRefuted
+from setwise.evidence.evidence import Evidence
+from setwise.strategies.base import Rule, Setting
 from setwise.strategies.corrected import Corrected
-from setwise.strategies.paper import All, Max, Mean, Min, Mixture
-from setwise.strategies.posterior import Posterior
+from setwise.strategies.rank_based import Max
 from setwise.strategies.rectified import Rectified
-from setwise.strategies.rules import Rule, Setting, Strategy
 
 ENOUGH = 20
 """So many verified rows make `auto` use them."""
@@ -53,30 +51,3 @@ def _explained(rule: Rule, why: str) -> Rule:
     remark = f"Chosen by auto because {why.removesuffix('.')}."
     explained: Rule = replace(rule, remarks=(remark, *rule.remarks))  # type: ignore[type-var]
     return explained
-
-
-STRATEGIES: dict[str, Any] = {
-    "auto": Auto,
-    "max": Max,
-    "all": All,
-    "mean": Mean,
-    "min": Min,
-    "mixture": Mixture,
-    "corrected": Corrected,
-    "rectified": Rectified,
-    "posterior": Posterior,
-    "classwise": Classwise,
-}
-
-
-def as_strategy(strategy: str | Strategy) -> Strategy:
-    """A strategy by name, or the object itself."""
-    if isinstance(strategy, str):
-        if strategy.lower() not in STRATEGIES:
-            known = ", ".join(STRATEGIES)
-            raise ValueError(f"strategy: {strategy!r} is not known; use one of {known}, or an object.")
-        made: Strategy = STRATEGIES[strategy.lower()]()
-        return made
-    if isinstance(strategy, type) or not hasattr(strategy, "calibrate"):
-        raise TypeError(f"strategy: {strategy!r} is neither a name nor an object with calibrate().")
-    return strategy

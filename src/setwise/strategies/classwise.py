@@ -20,12 +20,12 @@ import numpy as np
 from scipy.special import betaincinv
 
 from setwise._arrays import Bools, Floats, Ints
-from setwise.diagnose import AssumptionRefuted
-from setwise.evidence import Evidence
+from setwise.contamination.diagnose import AssumptionRefuted
+from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.strategies.base import DELTA, SAME_WITH_CANDIDATES, Rule, Setting, held_premise, shared_premises
 from setwise.strategies.corrected import contamination_premises, gate, label_weights, settings_between
 from setwise.strategies.curves import Curve, Margin, Steps, check_margin, margin_note, margin_premise, unweighted
-from setwise.strategies.rules import DELTA, SAME_WITH_CANDIDATES, Rule, Setting, held_premise, shared_premises
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class _ByClass(ABC):
         claim = Claim("truth", float(level), basis, premises, f"for the examples of each true class, {note}")
         return Guarantee(
             self.strategy.name,
-            self.setting.score,
+            self.setting.conformity_score,
             self.n,
             float(level),
             (claim,),

@@ -25,11 +25,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from setwise._arrays import Array, Floats
-from setwise.diagnose import AssumptionRefuted, Diagnosis, examine
-from setwise.evidence import Evidence
+from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, examine
+from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Premise
+from setwise.strategies.base import DELTA, Setting, held_premise
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
-from setwise.strategies.rules import DELTA, Setting, held_premise
 
 ESTIMATED = Premise("the inclusion probabilities estimated from these rows are right", "not knowable here")
 

@@ -28,10 +28,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from setwise._arrays import Floats
-from setwise.evidence import Evidence
+from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.ranks import instances_needed, rank
-from setwise.strategies.rules import SAME_WITH_CANDIDATES, Setting, shared_premises
+from setwise.strategies.base import SAME_WITH_CANDIDATES, Setting, shared_premises
 
 Margin = Literal["none", "normal", "finite"]
 
@@ -226,7 +226,7 @@ class CurveRule:
         remarks = (f"Every label is in every set: {reason}.",) if reason else ()
         return Guarantee(
             self.name,
-            self.setting.score,
+            self.setting.conformity_score,
             self.n,
             float(level),
             (claim,),

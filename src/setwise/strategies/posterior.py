@@ -14,10 +14,10 @@ from typing import ClassVar
 import numpy as np
 
 from setwise._arrays import Floats
-from setwise.evidence import Evidence
+from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
+from setwise.strategies.base import DELTA, RankRule, Rule, Setting, held_premise
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
-from setwise.strategies.rules import DELTA, RankRule, Rule, Setting, held_premise
 
 CALIBRATED = Premise(
     "among the candidates the model's probabilities are right (a calibrated posterior)", "not knowable here"

@@ -26,12 +26,12 @@ from typing import ClassVar
 import numpy as np
 
 from setwise._arrays import Floats
-from setwise.evidence import Evidence
+from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
+from setwise.strategies.base import DELTA, RANDOM_CHECKS, RankRule, Rule, Setting
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
-from setwise.strategies.paper import Max
 from setwise.strategies.posterior import padded
-from setwise.strategies.rules import DELTA, RANDOM_CHECKS, RankRule, Rule, Setting
+from setwise.strategies.rank_based import Max
 
 KNOWN_CHANCES = Premise("rows were verified with the probabilities given", "declared by you")
 

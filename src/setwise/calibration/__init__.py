@@ -1,0 +1,1 @@
+"""From probabilities and candidate sets to thresholds, prediction sets and guarantees."""

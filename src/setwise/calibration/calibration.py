@@ -1,0 +1,350 @@
+"""`Calibration`: what calibration found; asks for a level, answers with sets, p-values and claims."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+
+from setwise._arrays import Array, Bools, Floats, Ints, frozen
+from setwise.calibration.file import read_parts, write_parts
+from setwise.evidence.evidence import Evidence
+from setwise.evidence.row_facts import categories, weights
+from setwise.guarantees import Guarantee
+from setwise.labels.coerce import as_candidates
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import UNKNOWN, Vocabulary
+from setwise.probabilities import as_probabilities
+from setwise.ranks import as_level, dkw_band
+from setwise.row_noise import uniforms
+from setwise.scores import Score
+from setwise.strategies import RankRule, Rule, Setting, Strategy
+
+_T = TypeVar("_T")
+
+
+class SmallCalibrationWarning(UserWarning):
+    """There are too few calibration examples for the level asked for: every label is in the set."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration:
+    """What calibration found: asks for a confidence level, answers with sets, p-values and claims.
+
+    Made by `conformalize` or `Calibration.load`. Every question may be asked at any level, afterwards and
+    repeatedly; a list of levels gives a list of answers.
+    """
+
+    conformity_score: Score
+    strategy: Strategy
+    vocabulary: Vocabulary
+    evidence: Evidence
+    setting: Setting
+    categories: Vocabulary | None = None
+    category: Ints | None = None
+    by: str = "given"
+    rules: tuple[Rule, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        parts = [self.evidence]
+        if self.categories is not None and self.category is not None:
+            parts = [
+                self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
+            ]
+        rules = tuple(self._calibrated(code, part) for code, part in enumerate(parts))
+        object.__setattr__(self, "rules", rules)
+
+    def _calibrated(self, code: int, part: Evidence) -> Rule:
+        try:
+            return self.strategy.calibrate(part, self.setting)
+        except ValueError as error:
+            if self.categories is not None:
+                error.add_note(f"This is category {self.categories.classes.tolist()[code]!r} of by.")
+            raise
+
+    @property
+    def classes(self) -> Array:
+        """The labels, in the order of the probability columns."""
+        return self.vocabulary.classes
+
+    @property
+    def seed(self) -> int:
+        """What seeds the noise of randomised scores."""
+        return self.setting.seed
+
+    @property
+    def rank_rule(self) -> RankRule:
+        """The one rule whose thresholds are order statistics of one score a row."""
+        if len(self.rules) != 1:
+            raise TypeError("by: calibrated by category, so there is no one rule; use predict_p.")
+        (rule,) = self.rules
+        if not isinstance(rule, RankRule):
+            raise TypeError(f"strategy: {self.strategy.name!r} has no score a row, so its folds cannot be pooled.")
+        return rule
+
+    # ---------------------------------------------------------------- questions
+
+    def threshold(self, confidence_level: Any = 0.9, *, sample_weight: Any = None) -> Any:
+        """The critical score q on its published scale (LAC: labels with 1 − f ≤ q are in the set).
+
+        +inf where there are too few examples. With `by` a dictionary, one entry a category. With weighted
+        rows it depends on the new row's weight, which must be given.
+        """
+        if self.evidence.weight is not None and sample_weight is None:
+            raise ValueError(
+                "threshold: calibrated with sample_weight, the threshold depends on the weight of the new "
+                "row; pass sample_weight=… (one number, or one a row)."
+            )
+        self._check_weighted(sample_weight)
+        weight = None if sample_weight is None else weights(np.atleast_1d(sample_weight), None)
+
+        def answer(level: Fraction) -> Any:
+            self._warn_if_short(level)
+            found = [self._shown(rule.threshold(level, weight)) for rule in self.rules]
+            if sample_weight is not None and np.ndim(sample_weight) == 0:
+                found = [float(t[0]) for t in found]
+            return self._per_category(found)
+
+        return each_level(confidence_level, answer)
+
+    def predict_set(
+        self,
+        probabilities: Any,
+        confidence_level: Any = 0.9,
+        *,
+        by: Any = None,
+        candidates: Any = None,
+        sample_weight: Any = None,
+        row_ids: Any = None,
+        allow_empty: bool = True,
+    ) -> Any:
+        """The prediction sets of new rows, as `LabelSets`.
+
+        Where new rows come with `candidates` of their own the answer is the part of the set inside them, which
+        keeps the promise if these candidates hold the truth.
+        ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
+        """
+        own = None
+        if candidates is not None:
+            own = as_candidates(candidates, len(self.vocabulary), self.classes).filled()
+        matrix, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
+        u = self._noise(matrix, row_ids)
+        inside = None if own is None else own.to_mask()
+
+        def answer(level: Fraction) -> LabelSets:
+            self._warn_if_short(level, codes)
+            limits = np.asarray(self._limits(level, weight, codes))
+            by_label = limits.ndim == 2
+            mask = (
+                self.conformity_score.score(matrix, u=u) <= limits
+                if by_label
+                else self.conformity_score.below(matrix, limits, u=u)
+            )
+            if inside is not None:
+                mask &= inside
+            if not allow_empty:
+                _fill_empty(mask, matrix, inside)
+            return LabelSets(self.vocabulary, len(mask), _mask=frozen(mask))
+
+        return each_level(confidence_level, answer)
+
+    def predict_p(
+        self,
+        probabilities: Any,
+        *,
+        by: Any = None,
+        sample_weight: Any = None,
+        row_ids: Any = None,
+    ) -> Floats:
+        """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
+        matrix, weight, codes = self._new_rows(probabilities, by, sample_weight)
+        scores = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids))
+        if codes is None:
+            return self.rules[0].p_values(scores, weight)
+        values = np.ones(matrix.shape)
+        for code, rule in enumerate(self.rules):
+            rows = np.flatnonzero(codes == code)
+            values[rows] = rule.p_values(scores[rows], None if weight is None else weight[rows])
+        return values
+
+    def count_below(self, probabilities: Any, *, row_ids: Any = None) -> Ints:
+        """For each label of new rows, (n, K), how many calibration scores lie strictly below its own."""
+        matrix, _, _ = self._new_rows(probabilities, None, None)
+        scores = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids))
+        return np.searchsorted(np.sort(self.rank_rule.scores), scores, side="left")
+
+    def guarantee(self, confidence_level: Any = 0.9) -> Any:
+        """What may be claimed at this level, and why; prints as a short paragraph."""
+
+        def answer(level: Fraction) -> Guarantee | dict[Any, Guarantee]:
+            claims = [rule.claim(level) for rule in self.rules]
+            if self.categories is not None:
+                names = self.categories.classes.tolist()
+                claims = [replace(c, category=name) for c, name in zip(claims, names, strict=True)]
+            made: Guarantee | dict[Any, Guarantee] = self._per_category(claims)
+            return made
+
+        return each_level(confidence_level, answer)
+
+    def bracket(self, confidence_level: Any = 0.9, delta: float = 0.05) -> Any:
+        """(lower, upper): where the coverage of these sets lies, as far as candidates alone can prove it.
+
+        F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
+        largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
+        and the miss rate η. It needs independent rows and no true label.
+        """
+        as_level(delta, "delta")
+        if self.evidence.shares is not None:
+            raise ValueError("bracket: not available for weighted or grouped rows, which are not independent.")
+
+        def answer(level: Fraction) -> Any:
+            limits = [np.asarray(rule.threshold(level)) for rule in self.rules]
+            if any(limit.ndim for limit in limits):
+                raise ValueError("bracket: not available where every label has its own threshold.")
+            pairs = zip(self.rules, limits, strict=True)
+            return self._per_category([_bracket(rule, float(limit), delta) for rule, limit in pairs])
+
+        return each_level(confidence_level, answer)
+
+    # ---------------------------------------------------------------- a file, a picture
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the calibration as one file: a zip of arrays and a JSON header, without pickle.
+
+        ``docs/calibration-file.md`` describes it. It is written beside its place and then renamed.
+        """
+        write_parts(path, **{part.name: getattr(self, part.name) for part in fields(self) if part.init})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Calibration:
+        """Reads what `save` wrote; refuses anything else, and files of a newer format, by name."""
+        return cls(**read_parts(path))
+
+    def __repr__(self) -> str:
+        parts = f", {len(self.rules)} categories" if self.categories is not None else ""
+        return (
+            f"Calibration(strategy={self.strategy.name!r}, conformity_score={self.conformity_score.name!r}, "
+            f"{self.evidence.n:,} examples, {len(self.vocabulary):,} classes{parts})"
+        )
+
+    def _repr_html_(self) -> str:
+        shown = self.guarantee()
+        claims = list(shown.values()) if isinstance(shown, dict) else [shown]
+        return "".join(claim._repr_html_() for claim in claims)
+
+    # ---------------------------------------------------------------- helpers
+
+    def _new_rows(
+        self, probabilities: Any, by: Any, sample_weight: Any, own: LabelSets | None = None
+    ) -> tuple[Floats, Floats | None, Ints | None]:
+        matrix = as_probabilities(
+            probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
+        )
+        if own is not None and len(own) != len(matrix):
+            raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
+        if self.by == "size" and own is None and by is None:
+            raise ValueError(
+                "by: calibrated by the number of candidates, so new rows need theirs too; pass candidates=… to "
+                "predict_set, or by=…, how many each row has."
+            )
+        if self.by != "given" and by is None:
+            by = automatic_categories(self.by, matrix, self.classes, own)
+        if (by is None) != (self.categories is None):
+            raise ValueError(
+                "by: calibrated by category, so new rows need theirs too; pass by=…"
+                if by is None
+                else "by: calibrated without categories; pass by to conformalize first."
+            )
+        self._check_weighted(sample_weight)
+        codes = None
+        if by is not None and self.categories is not None:
+            codes = self.categories.encode(categories(by, len(matrix)))
+        return matrix, weights(sample_weight, len(matrix)), codes
+
+    def _check_weighted(self, sample_weight: Any) -> None:
+        if (sample_weight is None) != (self.evidence.weight is None):
+            raise ValueError(
+                "sample_weight: calibrated with weights, so new rows need theirs too."
+                if sample_weight is None
+                else "sample_weight: calibrated without weights; pass sample_weight to conformalize first."
+            )
+
+    def _noise(self, matrix: Floats, row_ids: Any) -> Floats | None:
+        needed = self.conformity_score.randomized or row_ids is not None
+        return uniforms(matrix, self.seed, row_ids) if needed else None
+
+    def _limits(self, level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
+        """The stored threshold, or one a row where it depends on category or weight."""
+        if codes is None:
+            return self.rules[0].threshold(level, weight)
+        found = [rule.threshold(level) if weight is None else math.inf for rule in self.rules]
+        limits = np.full((len(codes), *np.shape(found[0])[1:]), math.inf)
+        for code, rule in enumerate(self.rules):
+            rows = np.flatnonzero(codes == code)
+            limits[rows] = found[code] if weight is None else rule.threshold(level, weight[rows])
+        return limits
+
+    def _warn_if_short(self, level: Fraction, codes: Ints | None = None) -> None:
+        """One warning where every label is in every set, for the categories that were asked about."""
+        asked = range(len(self.rules)) if codes is None else np.unique(codes[codes >= 0]).tolist()
+        reasons = {i: reason for i in asked if (reason := self.rules[i].shortage(level))}
+        unseen = 0 if codes is None else int((codes == UNKNOWN).sum())
+        if reasons:
+            worst = min(reasons, key=lambda i: self.rules[i].n)
+            where = "" if self.categories is None else f" in {len(reasons)} of {len(self.rules)} categories"
+            text = f"every label is in the set{where}: {reasons[worst]}."
+        elif unseen:
+            text = f"every label is in the set for {unseen} rows of categories without calibration examples."
+        else:
+            return
+        warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
+
+    def _shown(self, threshold: Any) -> Any:
+        """A threshold on its published scale; one per label as a dictionary."""
+        if np.ndim(threshold) == 2:
+            return dict(
+                zip(self.classes.tolist(), (threshold[0] + self.conformity_score.offset).tolist(), strict=True)
+            )
+        return threshold + self.conformity_score.offset
+
+    def _per_category(self, answers: list[Any]) -> Any:
+        if self.categories is None:
+            return answers[0]
+        return dict(zip(self.categories.classes.tolist(), answers, strict=True))
+
+
+def automatic_categories(by: str, matrix: Floats, classes: Array, sets: LabelSets | None) -> Array:
+    """The label predicted for each row, or the number of its candidates: alike for calibration and new rows."""
+    if by == "predicted":
+        return np.asarray(classes[matrix.argmax(axis=1)])
+    if by == "size" and sets is not None:
+        return np.asarray(sets.sizes)
+    raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category a row.")
+
+
+def each_level(confidence_level: Any, answer: Callable[[Fraction], _T]) -> _T | list[_T]:
+    """One level, one answer; a list of levels, a list of answers."""
+    if isinstance(confidence_level, (list, tuple, np.ndarray)):
+        return [answer(level) for level in [as_level(level) for level in confidence_level]]
+    return answer(as_level(confidence_level))
+
+
+def _bracket(rule: Rule, threshold: float, delta: float) -> tuple[float, float]:
+    if math.isinf(threshold):
+        return 1.0, 1.0  # every label is in the set
+    band = dkw_band(rule.evidence.n, delta) + float(rule.setting.miss_rate)
+    lower = float((rule.evidence.high <= threshold).mean()) - band
+    upper = float((rule.evidence.low <= threshold).mean()) + band
+    return max(lower, 0.0), min(upper, 1.0)
+
+
+def _fill_empty(mask: Bools, matrix: Floats, own: Bools | None) -> None:
+    empty = np.flatnonzero(~mask.any(axis=1))
+    allowed = matrix[empty] if own is None else np.where(own[empty], matrix[empty], -1)
+    mask[empty, allowed.argmax(axis=1)] = True

@@ -1,0 +1,188 @@
+"""`conformalize`: from probabilities and candidate sets to a `Calibration`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from setwise._arrays import Floats, frozen
+from setwise.calibration.calibration import Calibration, automatic_categories
+from setwise.contamination.assumption import Assumption, as_assumption
+from setwise.contamination.inclusion import check_separable, estimate_inclusion
+from setwise.evidence.evidence import gather
+from setwise.evidence.row_facts import categories, chances, codes_of, present_rows, verified_codes, weights
+from setwise.labels.coerce import as_candidates, read_sets
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING, Vocabulary
+from setwise.probabilities import as_probabilities, column_names
+from setwise.ranks import as_fraction
+from setwise.row_noise import draw_seed, uniforms
+from setwise.scores import Score, as_score
+from setwise.strategies import Setting, Strategy, as_strategy
+
+
+def conformalize(
+    probabilities: Any,
+    candidates: Any,
+    strategy: str | Strategy = "auto",
+    conformity_score: str | Score = "lac",
+    *,
+    classes: Iterable[Hashable] | None = None,
+    by: Any = None,
+    verified: Any = None,
+    miss_rate: float = 0.0,
+    assume: Any = "nothing",
+    sample_weight: Any = None,
+    groups: Any = None,
+    row_ids: Any = None,
+    random_state: Any = None,
+    missing: Literal["error", "full", "drop"] = "error",
+    verified_probability: Any = None,
+) -> Calibration:
+    """Calibrates prediction sets on rows whose labels are known only as candidate sets.
+
+    Parameters
+    ----------
+    probabilities
+        (n, K) class probabilities of a model that was not trained on these rows.
+    candidates
+        One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels. Labels other
+        than 0..K−1 need a declared vocabulary.
+    strategy
+        ``"auto"``, ``"max"``, ``"all"``, ``"mean"``, ``"min"``, ``"mixture"``, ``"corrected"``, ``"rectified"``,
+        ``"posterior"``, ``"classwise"``, or an object such as ``Mixture(mu=0.3)``.
+    conformity_score
+        ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``, or an object.
+    classes
+        The K labels in the order of the columns.
+    by
+        A category per row; each category is calibrated for itself (Mondrian), and promised for itself.
+        ``"predicted"`` takes the most probable label, ``"size"`` the number of candidates (new rows then need
+        candidates of their own).
+    verified
+        The true label where somebody checked, None or NaN elsewhere. Passing it declares that the rows to
+        check were chosen at random.
+    miss_rate
+        How often the true label may be absent from a candidate set (with weights: among new examples).
+    assume
+        What you declare about how false labels become candidates: ``"nothing"``; ``"uniform"``, each with the
+        same probability; ``"class"``, with probabilities that depend on the true class alone (estimated), or
+        these as a K × K matrix M_kl = P(l ∈ S | y = k).
+    sample_weight
+        How much likelier each row is among new examples (covariate shift).
+    groups
+        Which rows belong together (frames of one film, visits of one patient). New rows are then taken to
+        come from new groups, and groups, not rows, are what the rank counts.
+    row_ids
+        Integers or strings that seed the noise of randomised scores; default is the row's probabilities.
+    random_state
+        Seeds that noise; None draws a seed and keeps it.
+    missing
+        Rows without candidates: ``"error"``, ``"full"`` (every label, always valid), or ``"drop"`` (valid if
+        whether a row lacks candidates has nothing to do with it, which then stands among the premises).
+    verified_probability
+        With which probability each row was to be verified, where it was not the same for all.
+
+    Examples
+    --------
+    >>> import numpy as np, setwise
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([1, 1, 1], size=500)
+    >>> S = P > rng.random((500, 3)) / 2
+    >>> cal = setwise.conformalize(P, S | (P == P.max(axis=1, keepdims=True)))
+    >>> cal.predict_set([[0.97, 0.02, 0.01]], confidence_level=0.8).to_lists()
+    [[0]]
+    """
+    the_score, the_strategy = as_score(conformity_score), as_strategy(strategy)
+    rate = as_fraction(miss_rate, "miss_rate")
+    if not 0 <= rate < 1:
+        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
+    matrix = as_probabilities(probabilities, the_score.domain)
+    n, k = matrix.shape
+    if n == 0:
+        raise ValueError("probabilities: no rows; calibration needs at least one.")
+    sets = _on_columns_of(probabilities, candidates, k, classes)
+    declared = as_assumption(_by_name(assume, sets), k)
+    if len(sets) != n:
+        raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
+    if column_names(probabilities) is not None:
+        matrix = as_probabilities(probabilities, the_score.domain, k, classes=sets.classes)
+    sets, kept = present_rows(sets, missing)
+    seed = draw_seed(random_state)
+    u = uniforms(matrix, seed, row_ids) if the_score.randomized or row_ids is not None else None
+    checked = verified_codes(verified, sets.vocabulary, n)
+    chance = chances(verified_probability, n)
+    weight = weights(sample_weight, n)
+    category = None
+    if by is not None:
+        named = isinstance(by, str)
+        category = automatic_categories(by, matrix, sets.classes, sets) if named else categories(by, n)
+    group = None if groups is None else codes_of(categories(groups, n, "groups"))
+    if group is not None and weight is not None:
+        raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
+    if kept is not None:
+        matrix = matrix[kept]
+        u = None if u is None else u[kept]
+        checked = None if checked is None else checked[kept]
+        weight = None if weight is None else weight[kept]
+        chance = None if chance is None else chance[kept]
+        category = None if category is None else category[kept]
+        group = None if group is None else group[kept]
+    setting = Setting(
+        the_score.name,
+        k,
+        rate,
+        dropped=n - len(sets),
+        single=sets.single,
+        assume=declared,
+        checked=0 if checked is None else int((checked != MISSING).sum()),
+        seed=seed,
+    )
+    needs = the_strategy.needs(setting)
+    if "table" in needs and declared.kind == "class":
+        setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
+    evidence = gather(the_score, matrix, sets, u=u, needs=needs, verified=checked)
+    if "every" in needs and the_score.name == "lac" and the_score.domain == "simplex":
+        setting = replace(setting, largest_sum=float(matrix.sum(axis=1, dtype=np.float64).max()))
+    known = None if category is None else Vocabulary.infer(category)
+    return Calibration(
+        the_score,
+        the_strategy,
+        sets.vocabulary,
+        replace(evidence, weight=weight, group=group, chance=chance),
+        setting,
+        known,
+        None if category is None or known is None else frozen(known.encode(category)),
+        by if isinstance(by, str) else "given",
+    )
+
+
+def _by_name(assume: Any, sets: LabelSets) -> Any:
+    """A frame whose rows and columns are named as the classes, in their order; anything else as it is."""
+    names = sets.classes.tolist()
+    if not hasattr(assume, "loc") or set(assume.columns) != set(names) or set(assume.index) != set(names):
+        return assume
+    return assume.loc[names, names]
+
+
+def _settled(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float) -> Assumption:
+    """A class-conditional assumption with its matrix, estimated where it was not given, that can be inverted."""
+    found = declared.matrix
+    if found is None:
+        found = frozen(estimate_inclusion(matrix, sets, miss_rate=rate))
+    check_separable(found, sets.classes.tolist())
+    return replace(declared, matrix=found)
+
+
+def _on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Iterable[Hashable] | None) -> LabelSets:
+    """The candidates on the columns of the probabilities; a frame's column names declare the classes."""
+    names = column_names(probabilities)
+    if classes is None and names is not None and len(set(names)) == k:
+        read = read_sets(candidates)
+        if not read.vocabulary.declared and not read.vocabulary.holds_numbers:
+            return as_candidates(read, k, names)
+        candidates = read
+    return as_candidates(candidates, k, classes)

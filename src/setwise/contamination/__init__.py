@@ -1,0 +1,1 @@
+"""What may be declared about false labels, and whether the data refute it."""

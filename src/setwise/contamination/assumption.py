@@ -1,0 +1,56 @@
+"""What is declared about how false labels become candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from setwise._arrays import Floats, frozen
+
+
+@dataclass(frozen=True, eq=False)
+class Assumption:
+    """What is declared about how false labels become candidates.
+
+    `kind` is ``"nothing"``; ``"uniform"``: each with the same probability, whatever the example; or ``"class"``:
+    with probabilities M_kl = P(l ∈ S | y = k) that depend on the true class k alone. `estimated` says that M
+    was not given but found in the data.
+    """
+
+    kind: Literal["nothing", "uniform", "class"] = "nothing"
+    matrix: Floats | None = None
+    estimated: bool = False
+
+
+NOTHING = Assumption()
+
+
+def as_assumption(assume: Any, n_classes: int) -> Assumption:
+    """What is declared about contamination: a known word, or a matrix of inclusion probabilities."""
+    if isinstance(assume, Assumption):
+        return assume
+    if isinstance(assume, str):
+        if assume not in {"nothing", "uniform", "class"}:
+            raise ValueError(
+                f"assume: {assume!r} is not known; use 'nothing', 'uniform', 'class' or a K × K matrix."
+            )
+        return Assumption(assume, estimated=assume == "class")  # type: ignore[arg-type]
+    try:
+        matrix = np.array(assume, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"assume: expected a word or a matrix of numbers: {error}.") from error
+    if matrix.shape != (n_classes, n_classes):
+        got = repr(assume) if matrix.ndim == 0 else f"shape {matrix.shape}"
+        raise ValueError(
+            f"assume: got {got}; a {n_classes} × {n_classes} matrix of probabilities is expected, or 'nothing', "
+            "'uniform' or 'class'."
+        )
+    if not ((matrix >= 0) & (matrix <= 1)).all():
+        row, column = np.argwhere(~((matrix >= 0) & (matrix <= 1)))[0].tolist()
+        raise ValueError(
+            f"assume: a {n_classes} × {n_classes} matrix of probabilities is expected, but row {row}, column "
+            f"{column} holds {matrix[row, column]}."
+        )
+    return Assumption("class", frozen(matrix))

@@ -1,0 +1,108 @@
+"""What may serve as the estimator of a conformal classifier, and its answers in the order of the classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
+
+from setwise._arrays import Array, Floats
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Vocabulary
+
+
+def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState, *, covers: bool = False) -> Any:
+    """The estimator to fit: cloned, seeded, and able to read candidate sets; frozen where it is trained already.
+
+    None is our own: one that learns to cover candidate sets where that is what counts, else the plain one.
+    """
+    if estimator is None:
+        from setwise.learn import CoveringClassifier, PartialLabelClassifier  # noqa: PLC0415 - torch is optional
+
+        estimator = CoveringClassifier() if covers else PartialLabelClassifier()
+    if hasattr(estimator, "state_dict") and hasattr(estimator, "eval"):
+        return as_trained(estimator, sets.classes)
+    if isinstance(estimator, FrozenEstimator):
+        return estimator
+    model = clone(estimator)
+    seeds = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
+    model.set_params(**{name: rng.randint(2**31 - 1) for name in sorted(seeds)})
+    if not reads_candidates(model) and not (sets.sizes == 1).all():
+        from setwise.learn import EMClassifier  # noqa: PLC0415
+
+        return EMClassifier(model, random_state=rng.randint(2**31 - 1))
+    return model
+
+
+def gives_inclusion(model: Any) -> bool:
+    """Whether a model, or the last step of a pipeline, gives inclusion probabilities."""
+    return hasattr(_last(model), "predict_inclusion")
+
+
+def answers(model: Any, X: Any, vocabulary: Vocabulary, method: str = "predict_proba") -> Floats:
+    """The (n, K) answers of a model's method, its columns in the order of the vocabulary."""
+    if not hasattr(model, method) and hasattr(model, "steps"):  # pipelines pass on only what scikit-learn knows
+        found = np.asarray(getattr(_last(model), method)(model[:-1].transform(X)))
+    else:
+        found = np.asarray(getattr(model, method)(X))
+    columns, k = getattr(model, "classes_", vocabulary.classes), len(vocabulary)
+    positions = vocabulary.encode(np.asarray(columns))
+    if np.array_equal(positions, np.arange(k)):
+        return found
+    if (positions < 0).any() or found.shape[1] != len(positions):
+        raise ValueError(
+            f"estimator: its {found.shape[1]} probability columns are not the {k} classes "
+            "of y; pass candidates whose vocabulary names all of its classes, in its order."
+        )
+    aligned = np.zeros((len(found), k))
+    aligned[:, positions] = found
+    return aligned
+
+
+def reads_candidates(model: Any) -> bool:
+    """Whether an estimator (or the last step of a pipeline) takes candidate sets as its `y`."""
+    return bool(getattr(_last(model), "reads_candidates", False))
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def as_y(sets: LabelSets, model: Any) -> Any:
+    """Candidate sets for an estimator that reads them, a label vector for one that does not."""
+    return sets if reads_candidates(model) or (sets.sizes != 1).any() else sets.to_labels()
+
+
+def as_trained(model: Any, classes: Array) -> FrozenEstimator:
+    """A trained model, scikit-learn's or a torch module, that is not to be fitted again."""
+    if hasattr(model, "state_dict") and hasattr(model, "eval"):
+        model = _TorchModel(model, classes)
+    return model if isinstance(model, FrozenEstimator) else FrozenEstimator(model)
+
+
+class _TorchModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A trained torch module, (batch, …) to logits, as a classifier."""
+
+    def __init__(self, module: Any, classes: Array) -> None:
+        self.module = module
+        self.classes = classes
+
+    @property
+    def classes_(self) -> Array:
+        return self.classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict_proba(self, X: Any) -> Floats:
+        import torch  # noqa: PLC0415 - torch is optional, and here it must be loaded already
+
+        module = self.module.eval()
+        place = next(iter(module.parameters()), torch.zeros(1))
+        with torch.no_grad():
+            rows = torch.as_tensor(np.asarray(X), device=place.device).to(place.dtype)
+            starts = range(0, len(rows), 4096)
+            parts = [module(rows[i : i + 4096]).double().softmax(-1).cpu().numpy() for i in starts]
+        return np.concatenate(parts)

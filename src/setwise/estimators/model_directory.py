@@ -1,0 +1,297 @@
+"""A model as a directory: `setwise.json` to read, and beside it the parts that it names (docs/model-directory.md).
+
+Parts carry their digest in their names and are written first; `setwise.json`, which says which parts count, takes
+its place last and in one step. So a directory holds the old model or the new one at every moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from setwise._arrays import Floats
+from setwise._version import __version__
+from setwise.calibration.calibration import Calibration
+from setwise.estimators.fingerprint import read_probe, write_probe
+from setwise.labels.vocabulary import Vocabulary
+from setwise.learn.saving import read_model, write_model
+from setwise.ranks import as_level
+
+FORMAT, VERSION = "setwise-model", 1
+_HEAD = "setwise.json"
+_TOLERANCE = 1e-5
+_USUAL = as_level(0.9)
+_KINDS = {"U": "text", "i": "integer", "f": "number", "b": "boolean"}
+_Model = TypeVar("_Model")
+
+
+def save_model(model: Any, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:
+    """Writes a fitted conformal classifier; an earlier model in the same place is replaced in one step.
+
+    Parameters
+    ----------
+    model
+        A fitted `ConformalClassifier` or `CrossConformalClassifier`.
+    path
+        The directory. One that exists must be empty or hold a model.
+    notes
+        Anything JSON can hold that should travel with the model.
+    """
+    target = Path(path)
+    if not hasattr(model, "folds_") and not hasattr(model, "calibration_"):
+        raise ValueError("save: the model is not fitted yet; call fit first.")
+    check_target(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    stage = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    stage.mkdir()
+    try:
+        head = _head(model, stage) | {"notes": getattr(model, "notes_", {}) if notes is None else notes}
+        _name_by_digest(stage, head)
+        (stage / _HEAD).write_text(json.dumps(head, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        _put_in_place(stage, target)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def load_model(
+    kind: type[_Model],
+    path: str | os.PathLike[str],
+    estimator: Any = None,
+    trusted: Sequence[str] | None = None,
+) -> _Model:
+    """The classifier of class `kind` that lies in a directory.
+
+    Parameters
+    ----------
+    kind
+        `ConformalClassifier` or `CrossConformalClassifier`.
+    path
+        The directory.
+    estimator
+        The model itself where the directory holds its calibration alone (a list of models, one a fold, for a
+        cross-conformal classifier). Its probabilities are compared on stored rows.
+    trusted
+        Names of types that a skops file may hold, for `skops.io.load`.
+    """
+    folder = Path(path)
+    head = read_head(folder)
+    if head["kind"] != kind.__name__:
+        raise ValueError(f"{folder}: holds a {head['kind']}; use {head['kind']}.load.")
+    _check_parts(folder, head["files"])
+    members = head["members"]
+    brought = [None] * len(members) if estimator is None else estimator
+    brought = brought if isinstance(brought, (list, tuple)) else [brought]
+    if len(brought) != len(members):
+        raise ValueError(f"estimator: {len(brought)} models for {len(members)} folds; give one a fold.")
+    try:
+        made: Any = kind(**head["parameters"])
+    except TypeError as error:
+        raise ValueError(f"{folder / _HEAD}: parameters of another class ({error}).") from error
+    made._vocabulary = Vocabulary.declare(head["classes"])
+    made.classes_ = np.array(made._vocabulary.classes)
+    models, calibrations = [], []
+    for member, given in zip(members, brought, strict=True):
+        try:
+            calibrations.append(Calibration.load(folder / member["calibration"]))
+            models.append(_member(made, member, given, folder, trusted))
+        except KeyError as error:
+            raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
+    made.estimator_ = made.estimator = models[0]
+    _restore(made, head, models, calibrations)
+    return made  # type: ignore[no-any-return]
+
+
+def read_head(folder: Path) -> dict[str, Any]:
+    """What `setwise.json` says; anything that is no model of ours, or too new, is refused by name."""
+    if not folder.exists():
+        raise FileNotFoundError(f"{folder}: there is no such model directory.")
+    if not folder.is_dir() or not (folder / _HEAD).is_file():
+        raise ValueError(f"{folder}: not a model directory; it has no {_HEAD}.")
+    try:
+        head = json.loads((folder / _HEAD).read_text(encoding="utf-8"))
+        found, version = head["format"], head["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{folder / _HEAD}: cannot be read ({error!r}).") from error
+    if found != FORMAT:
+        raise ValueError(f"{folder}: holds {found!r}, not a {FORMAT}.")
+    if version > VERSION:
+        raise ValueError(
+            f"{folder}: format {version}, written by setwise {head.get('setwise')}; this is setwise {__version__}, "
+            f"which reads formats up to {VERSION}. Update setwise."
+        )
+    needed = {"kind", "classes", "files", "members", "parameters"}
+    if needed - set(head):
+        raise ValueError(f"{folder / _HEAD}: lacks {', '.join(sorted(needed - set(head)))}.")
+    return dict(head)
+
+
+def check_target(target: Path) -> None:
+    """Refuses a place where a model must not be put: a file, or a directory with other things in it."""
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"{target}: is a file; a model is saved as a directory.")
+    if target.is_dir() and any(target.iterdir()) and not (target / _HEAD).is_file():
+        raise ValueError(f"{target}: holds other files and no model; choose a new directory.")
+
+
+# -------------------------------------------------------------------- writing
+
+
+def _head(model: Any, stage: Path) -> dict[str, Any]:
+    """Writes the parts into the stage, and says what they are."""
+    models = getattr(model, "estimators_", None) or [model.estimator_]
+    calibrations = getattr(model, "folds_", None) or [model.calibration_]
+    members = []
+    for number, (fitted, calibration) in enumerate(zip(models, calibrations, strict=True)):
+        suffix = f"-{number}" if len(models) > 1 else ""
+        calibration.save(stage / f"calibration{suffix}.npz")
+        member = {"calibration": f"calibration{suffix}.npz", "model": write_model(fitted, stage, f"model{suffix}")}
+        probe = getattr(model, "_probe", None)
+        if probe is not None and write_probe(stage / f"probe{suffix}.npz", probe, _answers(model, fitted, probe)):
+            member["probe"] = f"probe{suffix}.npz"
+        members.append(member)
+    names = getattr(model, "feature_names_in_", None)
+    first = calibrations[0]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "setwise": __version__,
+        "kind": type(model).__name__,
+        "classes": model.classes_.tolist(),
+        "class_type": _KINDS.get(model.classes_.dtype.kind, "mixed"),
+        "conformity_score": first.conformity_score.name,
+        "strategy": {"asked": first.strategy.name, "used": first.rules[0].claim(_USUAL).strategy},
+        "features": {
+            "number": getattr(model, "n_features_in_", None),
+            "names": None if names is None else [str(name) for name in names],
+        },
+        "training": getattr(model, "_summary", {}) | {"calibrated_on": sum(c.evidence.n for c in calibrations)},
+        "parameters": _parameters(model),
+        "members": members,
+    }
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    """The constructor's parameters that JSON can hold; objects come back from the calibration."""
+    plain = {}
+    for name, value in model.get_params(deep=False).items():
+        kept = value.item() if isinstance(value, np.generic) else value
+        if name != "estimator" and (kept is None or isinstance(kept, (str, int, float, bool))):
+            plain[name] = kept
+    return plain
+
+
+def _name_by_digest(stage: Path, head: dict[str, Any]) -> None:
+    """Renames every part to carry its digest, and lists them under `files`."""
+    new_names, head["files"] = {}, {}
+    for part in sorted(stage.iterdir()):
+        digest = hashlib.sha256(part.read_bytes()).hexdigest()
+        name = f"{part.stem}-{digest[:8]}{part.suffix}"
+        head["files"][name] = {"sha256": digest, "bytes": part.stat().st_size}
+        new_names[part.name] = name
+        part.rename(stage / name)
+    head["members"] = _renamed(head["members"], new_names)
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        keys = {"file", "calibration", "probe"}
+        return {k: names[v] if k in keys and isinstance(v, str) else _renamed(v, names) for k, v in value.items()}
+    return [_renamed(part, names) for part in value] if isinstance(value, list) else value
+
+
+def _put_in_place(stage: Path, target: Path) -> None:
+    """A new directory appears by one rename; in an old one `setwise.json` changes last, then old parts go."""
+    if not target.exists():
+        stage.rename(target)
+        return
+    old: set[str] = set()
+    if (target / _HEAD).is_file():
+        try:
+            old = set(json.loads((target / _HEAD).read_text(encoding="utf-8"))["files"])
+        except (ValueError, KeyError, TypeError):
+            old = set()
+    parts = [part for part in stage.iterdir() if part.name != _HEAD]
+    for part in parts:
+        part.replace(target / part.name)
+    (stage / _HEAD).replace(target / _HEAD)
+    for name in old - {part.name for part in parts}:
+        if name == Path(name).name:
+            (target / name).unlink(missing_ok=True)
+
+
+# -------------------------------------------------------------------- reading
+
+
+def _check_parts(folder: Path, files: dict[str, Any]) -> None:
+    for name, noted in files.items():
+        part = folder / Path(name).name
+        if not part.is_file():
+            raise ValueError(f"{folder}: the part {name} is missing; copy the whole directory, or save it again.")
+        if part.stat().st_size != noted["bytes"]:
+            raise ValueError(
+                f"{part}: {part.stat().st_size:,} bytes, {noted['bytes']:,} expected; it is truncated."
+            )
+        if hashlib.sha256(part.read_bytes()).hexdigest() != noted["sha256"]:
+            raise ValueError(f"{part}: its content is not what was saved; it was changed or damaged.")
+
+
+def _member(made: Any, member: dict[str, Any], given: Any, folder: Path, trusted: Sequence[str] | None) -> Any:
+    """One model, out of the directory or brought along, checked on the stored rows."""
+    described = member["model"]
+    model = read_model(described, folder, trusted) if given is None else made._as_given(given)
+    if model is None:
+        raise ValueError(
+            f"{folder}: holds the calibration of a {described['class']}, which cannot be kept without running code "
+            "from the file; bring the model along: load(path, estimator=…)."
+        )
+    if "probe" not in member:
+        if given is not None:
+            warnings.warn(f"{folder}: no rows were kept to check the estimator with.", stacklevel=4)
+        return model
+    rows, expected = read_probe(folder / member["probe"])
+    made._probe = rows
+    found = _answers(made, model, rows)
+    apart = float(np.abs(found - expected).max()) if found.shape == expected.shape else float("inf")
+    if not apart <= _TOLERANCE:
+        whose = "estimator: it is not the model that was calibrated; its" if given is not None else f"{folder}: the"
+        raise ValueError(f"{whose} probabilities on the stored rows differ by up to {apart:.2g}.")
+    return model
+
+
+def _answers(conformal: Any, model: Any, rows: Any) -> Floats:
+    """The model's probabilities on the rows it is recognised by, which may have lost their column names."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found: Floats = conformal._probabilities(model, rows)
+    return found
+
+
+def _restore(made: Any, head: dict[str, Any], models: list[Any], calibrations: list[Calibration]) -> None:
+    if len(models) > 1 or hasattr(type(made), "_fit_folds"):
+        made.estimators_, made.folds_ = models, calibrations
+    else:
+        made.calibration_ = calibrations[0]
+    first = calibrations[0]
+    for name, value in {
+        "strategy": first.strategy,
+        "conformity_score": first.conformity_score,
+        "assume": first.setting.assume,
+    }.items():
+        if name not in head["parameters"]:
+            made.set_params(**{name: value})
+    features = head.get("features", {})
+    if features.get("number") is not None:
+        made.n_features_in_ = features["number"]
+    if features.get("names") is not None:
+        made.feature_names_in_ = np.array(features["names"], dtype=object)
+    made._summary = {k: v for k, v in head.get("training", {}).items() if k != "calibrated_on"}
+    made.notes_ = head.get("notes", {})

@@ -1,0 +1,86 @@
+"""Facts given with calibration rows: missing candidates, verified labels, categories, groups, weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Array, Floats, Ints, frozen
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector, missing_labels
+
+
+def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]:
+    """The candidate sets after the rule for rows without any, and the rows kept if some were dropped."""
+    if missing not in {"error", "full", "drop"}:
+        raise ValueError(f"missing: {missing!r} is not known; use 'error', 'full' or 'drop'.")
+    empty = sets.sizes == 0
+    if not empty.any():
+        return sets, None
+    if missing == "error":
+        raise ValueError(
+            f"candidates: row {int(np.flatnonzero(empty)[0])} is empty ({int(empty.sum())} such rows); use "
+            "missing='full' to let every label be a candidate there, or missing='drop' to leave them out."
+        )
+    if missing == "full":
+        return sets.filled(), None
+    kept = np.flatnonzero(~empty)
+    if len(kept) == 0:
+        raise ValueError("candidates: every row is empty; nothing is left to calibrate on.")
+    return sets[kept], kept
+
+
+def verified_codes(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None:
+    """The verified labels' positions, `MISSING` where nobody checked; None where nobody checked anything."""
+    if verified is None:
+        return None
+    codes = vocabulary.encode(label_vector(verified, "verified"))
+    if len(codes) != n:
+        raise ValueError(f"verified: {len(codes)} entries for {n} rows; use None where nobody checked.")
+    if (codes == UNKNOWN).any():
+        row = int(np.flatnonzero(codes == UNKNOWN)[0])
+        raise ValueError(f"verified: row {row} holds {list(verified)[row]!r}, which is not among the classes.")
+    return None if (codes == MISSING).all() else codes
+
+
+def categories(by: Any, n: int, name: str = "by") -> Array:
+    """One category (or group) a row, none missing."""
+    values = label_vector(by, name)
+    if len(values) != n:
+        raise ValueError(f"{name}: {len(values)} entries for {n} rows; give one a row.")
+    gone = missing_labels(values)
+    if gone.any():
+        raise ValueError(f"{name}: row {int(np.flatnonzero(gone)[0])} has none; give it one.")
+    return values
+
+
+def codes_of(values: Array) -> Ints:
+    """The same categories as numbers."""
+    return frozen(Vocabulary.infer(values).encode(values))
+
+
+def weights(sample_weight: Any, n: int | None, name: str = "sample_weight") -> Floats | None:
+    """One positive number a row."""
+    if sample_weight is None:
+        return None
+    try:
+        values = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: expected one number a row: {error}.") from error
+    if n is not None and values.shape != (n,):
+        raise ValueError(f"{name}: expected one a row, {n} in all, got shape {values.shape}.")
+    wrong = ~(np.isfinite(values) & (values > 0))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"{name}: row {row} has {values.flat[row]}; these are positive and finite.")
+    return values
+
+
+def chances(verified_probability: Any, n: int) -> Floats | None:
+    """One probability a row, above 0 and at most 1."""
+    values = weights(verified_probability, n, "verified_probability")
+    if values is not None and (values > 1).any():
+        row = int(np.flatnonzero(values > 1)[0])
+        raise ValueError(f"verified_probability: row {row} has {values[row]}; probabilities are at most 1.")
+    return values

@@ -1,0 +1,117 @@
+"""Reading what people hand in as candidates, and making sure that position k means probability column k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Array
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Classes, Vocabulary, is_collection
+
+
+def as_candidates(
+    candidates: Any,
+    n_classes: int,
+    classes: Classes = None,
+    *,
+    name: str = "candidates",
+) -> LabelSets:
+    """Reads candidates so that position k means probability column k, or says why it cannot.
+
+    Masks and the integers 0..K−1 need nothing; other labels need a declared vocabulary of length K.
+    Rows without labels become empty sets, for the caller to judge.
+    """
+    declared = None if classes is None else Vocabulary.of(classes, ())
+    if declared is not None and len(declared) != n_classes:
+        raise ValueError(f"classes: {len(declared)} labels for {n_classes} probability columns.")
+    sets = read_sets(candidates, declared, name=name)
+    try:
+        return _on_columns(sets, n_classes, declared)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "candidates") -> LabelSets:
+    """One set of labels a row from a mask, a label vector, collections, a frame, a sparse matrix or Arrow.
+
+    Without a vocabulary labels are taken as they come, and the vocabulary is inferred. Rows without labels
+    become empty sets.
+    """
+    if isinstance(value, LabelSets):
+        return value
+    if isinstance(value, str) or not (hasattr(value, "__iter__") or hasattr(value, "__array__")):
+        raise TypeError(f"{name}: expected one set of labels a row, got {value!r}.")
+    try:
+        return _read(value, vocabulary, name)
+    except ValueError as error:
+        raise ValueError(str(error) if str(error).startswith(name) else f"{name}: {error}") from error
+
+
+def _on_columns(sets: LabelSets, n_classes: int, declared: Vocabulary | None) -> LabelSets:
+    known = sets.vocabulary
+    if declared is not None:
+        if known.declared and known.is_range and len(known) == n_classes and not declared.holds_numbers:
+            return sets.named(declared)  # a mask without names: its columns are the classes, in order
+        return sets.recoded(declared)
+    if known.declared:
+        if len(known) != n_classes:
+            raise ValueError(f"{len(known)} classes for {n_classes} probability columns.")
+        return sets
+    if known.holds_integers:
+        return sets.recoded(Vocabulary.positions(n_classes))
+    raise ValueError(
+        f"labels such as {known.classes.tolist()[0]!r} do not say which probability column they mean; pass "
+        f"classes=[…], the {n_classes} labels in the order of the columns (scikit-learn: model.classes_)."
+    )
+
+
+def _read(value: Any, vocabulary: Vocabulary | None, name: str) -> LabelSets:
+    if hasattr(value, "toarray"):
+        return LabelSets.from_mask(value)
+    if hasattr(value, "columns"):
+        named = all(isinstance(column, str) for column in value.columns)
+        return LabelSets.from_mask(value if named else value.to_numpy())
+    if hasattr(value, "value_lengths") or hasattr(value, "combine_chunks"):
+        return LabelSets.from_arrow(value, vocabulary, missing="empty")
+    array = _as_array(value)
+    if array.ndim == 1 and array.dtype == object and any(_holds_labels(row) for row in array):
+        _refuse_numeric_mask(array, name)
+        return LabelSets.from_lists(array, vocabulary, missing="empty")
+    if array.ndim == 2 and array.dtype == bool:
+        return LabelSets.from_mask_view(array.view(), None)
+    if array.ndim > 2:
+        raise ValueError(f"expected a mask of shape (rows, classes), got shape {array.shape}.")
+    if array.ndim == 2 and array.shape[1] != 1:
+        raise ValueError(
+            f"a 2-D array of {array.dtype} could be a mask or a table of labels; "
+            "use LabelSets.from_mask for 0/1 entries, LabelSets.from_lists for labels."
+        )
+    return LabelSets.from_labels(array, vocabulary, missing="empty")
+
+
+def _as_array(value: Any) -> Array:
+    """A numpy array: 2-D for masks, 1-D objects for collections, 1-D for labels."""
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    rows = list(value)
+    flags = [is_collection(row) and all(isinstance(v, (bool, np.bool_)) for v in row) for row in rows]
+    if rows and all(flags) and len({len(row) for row in rows}) == 1 and len(rows[0]):
+        return np.array([list(row) for row in rows], dtype=bool)
+    plain = np.empty(len(rows), dtype=object)
+    plain[:] = rows
+    return plain if any(row is None or _holds_labels(row) for row in rows) else np.asarray(rows)
+
+
+def _holds_labels(row: Any) -> bool:
+    return isinstance(row, Iterable) and not isinstance(row, str)
+
+
+def _refuse_numeric_mask(rows: Array, name: str) -> None:
+    """Rows of zeros and ones, all of one length and with repetitions, are a mask and not lists of labels."""
+    listed = [row for row in rows if is_collection(row)]
+    lengths = {len(row) for row in listed}
+    if len(lengths) == 1 and max(lengths) > 2 and all(set(row) <= {0, 1} for row in listed):
+        raise ValueError(f"{name}: rows of zeros and ones look like a mask; use LabelSets.from_mask.")

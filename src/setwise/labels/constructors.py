@@ -1,0 +1,175 @@
+"""Where candidate sets come from when nobody wrote them down as sets: annotators, ontologies, models.
+
+Each function returns `(row, label)` pairs or codes for `LabelSets` to assemble; none knows `LabelSets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._arrays import Bools, Ints
+from setwise.labels.vocabulary import is_missing
+
+
+def flatten(rows: Iterable[Any], name: str) -> tuple[list[Any], Ints, Bools]:
+    """One list of all labels, the number of labels of each row, and which rows are missing altogether."""
+    listed = [None if _is_absent(row) else row for row in rows]
+    for i, row in enumerate(listed):
+        if row is not None and (isinstance(row, (str, Mapping)) or not isinstance(row, Iterable)):
+            raise TypeError(
+                f"{name}: row {i} is {row!r}, not a collection of labels; "
+                "use from_labels for one label a row, from_strings for delimited text."
+            )
+    present: list[Any] = [() if row is None else row if hasattr(row, "__len__") else list(row) for row in listed]
+    sizes = np.fromiter((len(row) for row in present), dtype=np.intp, count=len(present))
+    absent = np.fromiter((row is None for row in listed), dtype=bool, count=len(listed))
+    return list(chain.from_iterable(present)), sizes, absent
+
+
+def split_strings(texts: Iterable[Any], sep: str) -> tuple[list[str], Ints, Bools]:
+    """The labels in delimited text, white space around them removed; blank text is a missing row."""
+    if not sep:
+        raise ValueError("sep: the separator is empty; give the character between labels, such as '|'.")
+    listed = list(texts)
+    for i, text in enumerate(listed):
+        if not (isinstance(text, str) or is_missing(text)):
+            raise TypeError(f"from_strings: row {i} is {text!r}, not text; use from_lists for collections.")
+    rows = [
+        [part.strip() for part in text.split(sep)] if isinstance(text, str) and text.strip() else None
+        for text in listed
+    ]
+    for i, row in enumerate(rows):
+        if row is not None and "" in row:
+            raise ValueError(f"from_strings: row {i}, {listed[i]!r}, has an empty label between separators.")
+    return flatten(rows, "from_strings")
+
+
+def annotator_votes(
+    table: Any,
+) -> tuple[int, Ints, Ints, list[Any]]:
+    """Number of rows, then row, annotator and label of every answer in a table with one column an annotator.
+
+    A cell is a label, a collection of labels, or missing.
+    """
+    cells = table.to_numpy() if hasattr(table, "to_numpy") else table
+    rows = [list(row) for row in cells]
+    cell_rows = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    annotators = np.fromiter(chain.from_iterable(range(len(row)) for row in rows), dtype=np.intp)
+    answers = [_as_collection(cell) for row in rows for cell in row]
+    sizes = [len(answer) for answer in answers]
+    return (
+        len(rows),
+        np.repeat(cell_rows, sizes),
+        np.repeat(annotators, sizes),
+        list(chain.from_iterable(answers)),
+    )
+
+
+def elect(rows: Ints, annotators: Ints, codes: Ints, n_classes: int, rule: str) -> tuple[Ints, Ints]:
+    """The (row, code) pairs that a rule keeps: "union", "at_least:k" votes, or the "largest" answer."""
+    if len(rows) == 0:
+        return rows, codes
+    ballots = np.unique(np.stack([rows, annotators, codes]), axis=1)
+    if rule == "largest":
+        answer = ballots[0] * (annotators.max() + 1) + ballots[1]
+        _, first, which, sizes = np.unique(answer, return_index=True, return_inverse=True, return_counts=True)
+        order = np.lexsort((ballots[1][first], -sizes, ballots[0][first]))
+        _, best = np.unique(ballots[0][first][order], return_index=True)
+        keep = np.isin(which, order[best])
+        return ballots[0][keep], ballots[2][keep]
+    name, _, count = rule.partition(":")
+    if rule != "union" and not (name == "at_least" and count.isdigit() and int(count) >= 1):
+        raise ValueError(f"rule: {rule!r} is not known; use 'union', 'at_least:k' (k ≥ 1) or 'largest'.")
+    pairs, votes = np.unique(ballots[0] * n_classes + ballots[2], return_counts=True)
+    pairs = pairs[votes >= (int(count) if count else 1)]
+    return pairs // n_classes, pairs % n_classes
+
+
+def leaves_below(tree: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[Hashable, list[Hashable]]:
+    """For every node of an ontology the leaves under it; a leaf is under itself.
+
+    `tree` maps a parent to its children, or lists (parent, child) pairs; a child may have several parents.
+    """
+    children: dict[Hashable, list[Hashable]] = {}
+    edges = (
+        ((parent, child) for parent, below in tree.items() for child in _as_collection(below))
+        if isinstance(tree, Mapping)
+        else tree
+    )
+    for parent, child in edges:
+        children.setdefault(parent, []).append(child)
+        children.setdefault(child, [])
+    leaves: dict[Hashable, dict[Hashable, None]] = {}
+    open_nodes: set[Hashable] = set()
+    for root in children:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            waiting = [child for child in children[node] if child not in leaves]
+            if node in leaves or not waiting:
+                stack.pop()
+                open_nodes.discard(node)
+                below = dict.fromkeys(leaf for child in children[node] for leaf in leaves[child])
+                leaves[node] = below or {node: None}
+                continue
+            open_nodes.add(node)
+            if looped := [child for child in waiting if child in open_nodes]:
+                raise ValueError(f"tree: {looped[0]!r} is its own descendant; an ontology has no cycles.")
+            stack.extend(waiting)
+    return {node: list(below) for node, below in leaves.items()}
+
+
+def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> Bools:
+    """The mask of each row's k most probable labels, or of the fewest whose probabilities reach `mass`."""
+    values = np.asarray(probabilities, dtype=np.float64)
+    if values.ndim != 2:
+        raise ValueError(f"probabilities: expected one row an example, got {values.ndim} dimension(s).")
+    if (k is None) == (mass is None):
+        raise ValueError("from_top_k: give either k (how many labels) or mass (how much probability).")
+    order = np.argsort(-values, axis=1, kind="stable")
+    if k is not None:
+        if not 1 <= k <= values.shape[1]:
+            raise ValueError(f"k: {k} is not between 1 and the number of classes, {values.shape[1]}.")
+        keep = np.broadcast_to(np.arange(values.shape[1]) < k, values.shape)
+    else:
+        reach = float(mass or 0)
+        if not 0 < reach <= 1:
+            raise ValueError(f"mass: {mass} is not in (0, 1].")
+        ordered = np.take_along_axis(values, order, axis=1)
+        keep = np.cumsum(ordered, axis=1) - ordered < reach
+    mask = np.empty(values.shape, dtype=bool)
+    np.put_along_axis(mask, order, keep, axis=1)
+    return mask
+
+
+def arrow_lists(column: Any) -> tuple[Any, Ints, Bools]:
+    """Labels, row sizes and missing rows of an Arrow list column (or a chunked one)."""
+    array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    chunks = array.chunks if hasattr(array, "chunks") else [array]
+    labels: list[Any] = []
+    sizes: list[Ints] = []
+    absent: list[Bools] = []
+    for chunk in chunks:
+        if not hasattr(chunk, "flatten") or not hasattr(chunk, "value_lengths"):
+            raise TypeError(f"from_arrow: expected a list column, got {getattr(chunk, 'type', type(chunk))}.")
+        missing = np.asarray(chunk.is_null())
+        lengths = np.asarray(chunk.value_lengths().fill_null(0), dtype=np.intp)
+        labels.extend(chunk.flatten().to_pylist())
+        sizes.append(lengths)
+        absent.append(missing)
+    return labels, np.concatenate([[], *sizes]).astype(np.intp), np.concatenate([[], *absent]).astype(bool)
+
+
+def _is_absent(row: Any) -> bool:
+    return row is None or (np.isscalar(row) and is_missing(row)) or type(row).__name__ == "NAType"
+
+
+def _as_collection(cell: Any) -> Sequence[Any]:
+    if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
+        return list(cell)
+    return [] if is_missing(cell) else [cell]

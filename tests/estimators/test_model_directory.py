@@ -1,0 +1,351 @@
+"""What was saved is what is loaded; what cannot be trusted or understood is refused in one line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
+from setwise.learn import EMClassifier, PartialLabelClassifier, PartialLabelKNN
+
+NAMES = ["wren", "owl", "ant"]  # not in alphabetical order
+
+
+def sample(n=240, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    X = 2 * np.eye(3)[y] + rng.normal(size=(n, 3))
+    return X, LabelSets.from_mask((np.eye(3)[y] + (rng.random((n, 3)) < 0.15)) > 0, NAMES)
+
+
+def quick(**settings):
+    return PartialLabelClassifier(**{"network": "linear", "epochs": 3, "scale": "standard", **settings})
+
+
+class Foreign(LogisticRegression):
+    """An estimator of nobody we know."""
+
+
+ESTIMATORS = {
+    "linear": quick,
+    "ensemble": lambda: quick(network="mlp", hidden_sizes=(8, 8), ensemble=2, scale="rows"),
+    "plain mlp": lambda: quick(network="mlp", hidden_sizes=(8,), batch_norm=False),
+    "pipeline": lambda: make_pipeline(StandardScaler(), quick(scale=None)),
+    "em": lambda: EMClassifier(LogisticRegression()),
+    "knn": PartialLabelKNN,
+    "pipeline with em": lambda: make_pipeline(StandardScaler(), EMClassifier(LogisticRegression())),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    X, sets = sample()
+    models = {}
+    for name, make in ESTIMATORS.items():
+        models[name] = ConformalClassifier(make(), conformity_score="aps", random_state=0).fit(X, sets)
+        models[name].save(folder / name)
+    return folder, models
+
+
+@pytest.fixture
+def one(saved, tmp_path):
+    """A copy of one saved model to damage."""
+    folder, _ = saved
+    target = tmp_path / "model"
+    target.mkdir()
+    for part in (folder / "linear").iterdir():
+        (target / part.name).write_bytes(part.read_bytes())
+    return target
+
+
+def test_sets_and_p_values_are_the_same_bit_for_bit_in_a_fresh_process(saved, tmp_path):
+    folder, models = saved
+    X, _ = sample(seed=1)
+    np.save(tmp_path / "X.npy", X)
+    program = """
+        import sys, numpy as np
+        from setwise import ConformalClassifier
+        folder, here, *names = sys.argv[1:]
+        X = np.load(f"{here}/X.npy")
+        for name in names:
+            model = ConformalClassifier.load(f"{folder}/{name}")
+            np.savez(f"{here}/{name}.npz", p=model.predict_p(X), sets=model.predict_set(X).to_mask(),
+                     classes=model.classes_)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(folder), str(tmp_path), *models]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONWARNINGS": "error", "OMP_NUM_THREADS": "1"})
+    for name, model in models.items():
+        found = np.load(tmp_path / f"{name}.npz")
+        assert found["classes"].tolist() == NAMES
+        np.testing.assert_array_equal(found["p"], model.predict_p(X), err_msg=name)
+        np.testing.assert_array_equal(found["sets"], model.predict_set(X).to_mask(), err_msg=name)
+
+
+def test_a_loaded_model_says_what_the_saved_one_said(saved):
+    folder, models = saved
+    loaded = ConformalClassifier.load(folder / "linear")
+    assert loaded.get_params()["conformity_score"] == "aps"
+    assert str(loaded.guarantee()) == str(models["linear"].guarantee())
+    loaded.conformalize(*sample(seed=2))
+    assert loaded.calibration_.evidence.n == 240
+
+
+def test_the_description_is_for_people(saved):
+    folder, _ = saved
+    head = json.loads((folder / "linear" / "setwise.json").read_text())
+    assert (head["format"], head["version"], head["classes"]) == ("setwise-model", 1, NAMES)
+    assert (head["class_type"], head["conformity_score"]) == ("text", "aps")
+    assert head["strategy"] == {"asked": "auto", "used": "max"}
+    assert (head["training"]["rows"], head["training"]["calibrated_on"]) == (240, 48)
+    assert len(head["training"]["data"]["X"]) == 64
+    assert not list(folder.rglob("*.pkl"))
+
+
+def test_saving_again_replaces_the_old_model_and_leaves_nothing_behind(saved, tmp_path):
+    _, models = saved
+    models["linear"].save(tmp_path / "model")
+    models["em"].save(tmp_path / "model")
+    assert sorted(part.suffix for part in (tmp_path / "model").iterdir()) == [".json", ".npz", ".npz", ".skops"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert "EM" in type(ConformalClassifier.load(tmp_path / "model").estimator_).__name__
+
+
+def test_a_loaded_model_can_be_saved_again(saved, tmp_path):
+    folder, models = saved
+    ConformalClassifier.load(folder / "pipeline").save(tmp_path / "copy")
+    X, _ = sample(seed=3)
+    copy = ConformalClassifier.load(tmp_path / "copy")
+    np.testing.assert_array_equal(copy.predict_p(X), models["pipeline"].predict_p(X))
+
+
+def test_a_directory_with_other_things_is_never_touched(saved, tmp_path):
+    _, models = saved
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(ValueError, match="holds other files and no model"):
+        models["linear"].save(tmp_path)
+    with pytest.raises(ValueError, match="is a file"):
+        models["linear"].save(tmp_path / "thesis.tex")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(ValueError, match="not fitted"):
+        ConformalClassifier().save(tmp_path / "model")
+
+
+def weights(folder, suffix=".safetensors"):
+    return next(part for part in folder.iterdir() if part.suffix == suffix)
+
+
+def edited(folder, **changes):
+    head = json.loads((folder / "setwise.json").read_text()) | changes
+    (folder / "setwise.json").write_text(json.dumps({k: v for k, v in head.items() if v is not None}))
+
+
+def truncate(folder):
+    weights(folder).write_bytes(weights(folder).read_bytes()[:-7])
+
+
+def tamper(folder):
+    content = bytearray(weights(folder).read_bytes())
+    content[-5] ^= 1
+    weights(folder).write_bytes(content)
+
+
+DAMAGES = {
+    "newer": (
+        lambda folder: edited(folder, version=99, setwise="9.9"),
+        "format 99, written by setwise 9.9.*Update",
+    ),
+    "truncated": (truncate, "truncated"),
+    "tampered": (tamper, "changed or damaged"),
+    "missing weights": (lambda folder: weights(folder).unlink(), "part model-.* is missing"),
+    "missing calibration": (lambda folder: weights(folder, ".npz").unlink(), "is missing"),
+    "no description": (lambda folder: (folder / "setwise.json").unlink(), "not a model directory"),
+    "no JSON": (lambda folder: (folder / "setwise.json").write_text("{"), "cannot be read"),
+    "another format": (lambda folder: edited(folder, format="onnx"), "holds 'onnx'"),
+    "another class": (
+        lambda folder: edited(folder, kind="CrossConformalClassifier"),
+        "CrossConformalClassifier.load",
+    ),
+    "no classes": (lambda folder: edited(folder, classes=None), "lacks classes"),
+}
+
+
+@pytest.mark.parametrize("damage", list(DAMAGES))
+def test_damage_is_one_clear_error(one, damage):
+    ConformalClassifier.load(one)
+    spoil, message = DAMAGES[damage]
+    spoil(one)
+    with pytest.raises(ValueError, match=message) as error:
+        ConformalClassifier.load(one)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_not_there_cannot_be_loaded(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such model directory"):
+        ConformalClassifier.load(tmp_path / "nowhere")
+
+
+def test_types_outside_scikit_learns_plain_ones_need_trust(tmp_path):
+    X, sets = sample()
+    model = ConformalClassifier(RandomForestClassifier(5), random_state=0).fit(X, sets)
+    model.save(tmp_path / "forest")
+    with pytest.raises(ValueError, match=r"trusted=\['sklearn.tree._tree.Tree'\]"):
+        ConformalClassifier.load(tmp_path / "forest")
+    loaded = ConformalClassifier.load(tmp_path / "forest", trusted=["sklearn.tree._tree.Tree"])
+    np.testing.assert_array_equal(loaded.predict_p(X), model.predict_p(X))
+
+
+def module():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(3, 3))
+
+
+def foreign(seed=0):
+    X, sets = sample(seed=seed)
+    return Foreign().fit(X, sets.to_mask().argmax(axis=1))
+
+
+OUTSIDE = {
+    "a torch module": (module(), module(), torch.nn.Linear(3, 3)),
+    "a foreign class": (FrozenEstimator(foreign()), foreign(), foreign(seed=5)),
+}
+
+
+@pytest.mark.parametrize("kind", list(OUTSIDE))
+def test_a_model_that_cannot_be_kept_is_asked_for_and_recognised(kind, tmp_path):
+    model, same, other = OUTSIDE[kind]
+    X, sets = sample()
+    candidates = sets.to_mask()
+    made = ConformalClassifier(model, random_state=0).fit(X, candidates)
+    made.save(tmp_path / "model")
+    assert {part.suffix for part in (tmp_path / "model").iterdir()} == {".json", ".npz"}
+    with pytest.raises(ValueError, match="bring the model along"):
+        ConformalClassifier.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="not the model that was calibrated"):
+        ConformalClassifier.load(tmp_path / "model", estimator=other)
+    loaded = ConformalClassifier.load(tmp_path / "model", estimator=same)
+    np.testing.assert_array_equal(loaded.predict_p(X), made.predict_p(X))
+
+
+def test_a_network_made_by_a_callable_is_asked_for(tmp_path):
+    X, sets = sample()
+    made = ConformalClassifier(PartialLabelClassifier(module, epochs=2), random_state=0).fit(X, sets)
+    made.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="PartialLabelClassifier, which cannot be kept"):
+        ConformalClassifier.load(tmp_path / "model")
+    loaded = ConformalClassifier.load(tmp_path / "model", estimator=made.estimator_)
+    np.testing.assert_array_equal(loaded.predict_p(X), made.predict_p(X))
+
+
+def test_all_models_of_a_cross_conformal_classifier_are_kept(tmp_path):
+    X, sets = sample()
+    made = CrossConformalClassifier(quick(), cv=3, random_state=0).fit(X, sets)
+    made.save(tmp_path / "model")
+    loaded = CrossConformalClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_p(X), made.predict_p(X))
+    assert str(loaded.guarantee()) == str(made.guarantee())
+    with pytest.raises(ValueError, match="use CrossConformalClassifier.load"):
+        ConformalClassifier.load(tmp_path / "model")
+
+
+def test_the_models_of_a_cross_conformal_classifier_are_recognised_one_by_one(tmp_path):
+    X, sets = sample()
+    labels = np.array(NAMES)[sets.to_mask().argmax(axis=1)]
+    made = CrossConformalClassifier(Foreign(), cv=3, random_state=0).fit(X, labels)
+    made.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="bring the model along"):
+        CrossConformalClassifier.load(tmp_path / "model")
+    loaded = CrossConformalClassifier.load(tmp_path / "model", estimator=made.estimators_)
+    np.testing.assert_array_equal(loaded.predict_p(X), made.predict_p(X))
+    with pytest.raises(ValueError, match="it is not the model that was calibrated"):
+        CrossConformalClassifier.load(tmp_path / "model", estimator=made.estimators_[::-1])  # another fold's
+    with pytest.raises(ValueError, match="1 models for 3 folds"):
+        CrossConformalClassifier.load(tmp_path / "model", estimator=made.estimators_[0])
+    assert json.loads((tmp_path / "model" / "setwise.json").read_text())["training"]["learned_from"] == 240
+
+
+def test_what_was_assumed_and_the_categories_come_back(tmp_path):
+    X, sets = sample()
+    kind, rates = np.where(X[:, 0] > 0, "x", "y"), np.full((3, 3), 0.15) + 0.85 * np.eye(3)
+    for assume in ("uniform", "class", rates):
+        made = ConformalClassifier(quick(), assume=assume, random_state=0).fit(X, sets, by=kind)
+        made.save(tmp_path / "model")
+        loaded = ConformalClassifier.load(tmp_path / "model")
+        assert loaded.predict_set(X, by=kind) == made.predict_set(X, by=kind)
+        assert {k: str(v) for k, v in loaded.guarantee().items()} == {
+            k: str(v) for k, v in made.guarantee().items()
+        }
+        again = loaded.set_params(estimator=quick()).fit(X, sets, by=kind)
+        assert again.predict_set(X, by=kind) == made.predict_set(X, by=kind)
+
+
+def test_feature_names_and_their_order_are_checked_after_loading(tmp_path):
+    X, sets = sample()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    made = ConformalClassifier(quick(), random_state=0).fit(frame, sets)
+    made.save(tmp_path / "model")
+    loaded = ConformalClassifier.load(tmp_path / "model")
+    assert loaded.predict_set(frame) == made.predict_set(frame)
+    with pytest.raises(ValueError, match="order"):
+        loaded.predict_set(frame[["b", "a", "c"]])
+    with pytest.raises(ValueError, match="unseen"):
+        loaded.predict_set(frame.rename(columns={"c": "weight"}))
+
+
+KILLED = """
+    import os, signal, sys
+    from pathlib import Path
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+    from setwise import ConformalClassifier
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 80)
+    model = ConformalClassifier(LogisticRegression(), random_state=0).fit(rng.normal(size=(80, 2)) + y[:, None], y)
+    left = int(sys.argv[2])
+    def deadly(name):
+        plain = getattr(Path, name)
+        def step(self, *others, **options):
+            global left
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return plain(self, *others, **options)
+        setattr(Path, name, step)
+    for name in ("replace", "rename", "unlink"):
+        deadly(name)
+    model.save(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("steps", [2, 6, 8, 9, 12])
+def test_a_kill_in_the_middle_of_saving_leaves_the_old_model_or_the_new_one(one, steps):
+    X, _ = sample(seed=4)
+    before = ConformalClassifier.load(one).predict_p(X)
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), str(one), str(steps)]
+    assert subprocess.run(command, check=False).returncode in {0, -signal.SIGKILL}
+    left = ConformalClassifier.load(one)
+    assert (left.classes_.tolist() == NAMES) == (steps < 9)  # the ninth step puts the new setwise.json in place
+    if steps < 9:
+        np.testing.assert_array_equal(left.predict_p(X), before)
+    else:
+        assert left.predict_p(X[:, :2]).shape == (240, 2)

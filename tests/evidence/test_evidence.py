@@ -1,0 +1,90 @@
+"""What calibration rows tell, against a loop over rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from setwise import LabelSets
+from setwise.evidence.evidence import Evidence, gather
+from setwise.labels.vocabulary import MISSING
+from setwise.row_noise import uniforms
+from setwise.scores import LAC
+from tests.conftest import candidates_from, labels_from, simplex
+from tests.test_scores import ALL_SCORES
+
+
+@pytest.fixture
+def rows(rng):
+    p = simplex(rng, 400, 6)
+    p[:50] = np.round(p[:50] + 1e-9, 1) / np.round(p[:50] + 1e-9, 1).sum(axis=1, keepdims=True)  # ties
+    y = labels_from(rng, p)
+    return p, y, candidates_from(rng, y, 6)
+
+
+@pytest.mark.parametrize("score", ALL_SCORES, ids=repr)
+@pytest.mark.parametrize("every", [True, False])
+def test_extremes_and_mean_are_those_of_a_loop(score, every, rows):
+    p, y, mask = rows
+    u = uniforms(p, 1)
+    full = score.score(p, u=u)
+    verified = np.where(np.arange(400) < 30, y, MISSING)
+    evidence = gather(score, p, LabelSets.from_mask(mask), u=u, needs={"every"} if every else (), verified=verified)
+    for i in range(400):
+        own = full[i][mask[i]]
+        assert evidence.low[i] == own.min()
+        assert evidence.high[i] == own.max()
+        assert evidence.sizes[i] == len(own)
+        if every:
+            assert np.isclose(evidence.mean[i], own.mean(), rtol=1e-12)
+    assert np.array_equal(evidence.truth[:30], full[np.arange(30), y[:30]])
+    assert np.isnan(evidence.truth[30:]).all()
+    assert evidence.verified.sum() == 30
+    assert evidence.held[:30].all()
+    if not every:
+        with pytest.raises(ValueError, match="extremes only"):
+            _ = evidence.mean
+
+
+def test_with_precise_labels_all_statistics_are_the_score_itself(rows):
+    p, y, _ = rows
+    for score in ALL_SCORES:
+        u = uniforms(p, 1)
+        evidence = gather(score, p, LabelSets.from_labels(y, classes=range(6)), u=u, needs={"every"})
+        expected = score.score(p, y, u=u)
+        for found in (evidence.low, evidence.high, evidence.mean, evidence.every):
+            assert np.array_equal(found, expected)
+        assert evidence.precise
+
+
+def test_parts_merge_back_into_the_whole(rows):
+    p, _, mask = rows
+    evidence = gather(LAC(), p, LabelSets.from_mask(mask), needs={"every"}, verified=np.full(400, MISSING))
+    first, second = evidence.rows(np.arange(150)), evidence.rows(np.arange(150, 400))
+    merged = first.merge(second)
+    for name, column in evidence.to_arrays().items():
+        assert np.array_equal(merged.to_arrays()[name], column, equal_nan=True)
+    assert np.array_equal(Evidence(**merged.to_arrays()).mean, evidence.mean)
+    with pytest.raises(ValueError, match="weight"):
+        first.merge(replace(second, weight=np.ones(250)))
+
+
+class Cube:
+    """A score that is not monotone and not setwise's own: distance of f from one half."""
+
+    name, offset, monotone, elementwise, domain, randomized = "cube", 0.0, False, False, "simplex", False
+
+    def score(self, probabilities, labels=None, *, u=None):
+        values = np.abs(probabilities - 0.5)
+        return values if labels is None else values[np.arange(len(values)), labels]
+
+    def below(self, probabilities, threshold, *, u=None):
+        return self.score(probabilities) <= np.reshape(threshold, (-1, 1))
+
+
+def test_a_score_of_ones_own_need_not_be_monotone(rows):
+    p, _, mask = rows
+    evidence = gather(Cube(), p, LabelSets.from_mask(mask))
+    values = np.abs(p - 0.5)
+    assert np.array_equal(evidence.high, np.where(mask, values, -1).max(axis=1))
+    assert np.array_equal(evidence.low, np.where(mask, values, 2).min(axis=1))
