@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from setwise import APS, LAC, RAPS, Calibration, LabelSets, SmallCalibrationWarning, conformalize
 from setwise.strategies import Mixture
 from tests.conftest import candidates_from, labels_from, simplex
-from tests.strategies.test_paper import STRATEGIES
+from tests.strategies.test_rank_based import STRATEGIES
 from tests.test_evidence import Cube
 from tests.test_scores import ALL_SCORES
 
