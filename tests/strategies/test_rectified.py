@@ -7,6 +7,7 @@ import pytest
 
 from setwise import Calibration, LabelSets, conformalize
 from setwise.evidence.evidence import gather
+from setwise.evidence.row_facts import RowFacts
 from setwise.labels.vocabulary import MISSING
 from setwise.scores import LAC
 from setwise.strategies import Posterior, Rectified
@@ -44,7 +45,7 @@ def test_the_rectified_mean_is_that_of_partial_rows_plus_the_error_on_verified_o
     p, y, mask = rows(rng, 60)
     codes = np.full(60, MISSING)
     codes[:12] = y[:12]
-    evidence = gather(LAC(), p, LabelSets.from_mask(mask), needs={"every", "share"}, verified=codes)
+    evidence = gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=codes), {"every", "share"})
     made = rectified_steps(evidence)
     inside = np.where(mask, p, 0)
     weights = inside / inside.sum(axis=1, keepdims=True)
