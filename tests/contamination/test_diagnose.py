@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom, norm, ttest_1samp
 
-import setwise
 from setwise import AssumptionRefuted, LabelSets, diagnose
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.deficit_tests import RankedRows, below_zero, few_included
@@ -351,12 +350,6 @@ def test_the_exception_carries_the_diagnosis_and_a_remedy(plausible):
     assert str(short) == f"{diagnosis.sentence} Do this."
     again = pickle.loads(pickle.dumps(short))  # noqa: S301 - as worker processes send it
     assert (str(again), again.diagnosis) == (str(short), diagnosis)
-
-
-def test_the_function_keeps_its_name_beside_its_module():
-    import setwise.contamination.diagnose as found
-
-    assert setwise.diagnose is diagnose is found
 
 
 # ---------------------------------------------------------------- what is refused

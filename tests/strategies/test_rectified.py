@@ -116,8 +116,8 @@ def test_a_right_posterior_is_enough_and_a_wrong_one_is_repaired_by_verified_row
 def test_posterior_draws_are_ranks_of_drawn_candidates(rng):
     p, _, mask = rows(rng, 400)
     once = conformalize(p, mask, Posterior(draws=1), random_state=3)
-    assert set(once.rank_rule.scores.tolist()) <= set((-p[mask]).tolist())
-    assert len(once.rank_rule.scores) == 400
+    assert set(once.rules[0].scores.tolist()) <= set((-p[mask]).tolist())
+    assert len(once.rules[0].scores) == 400
     many = conformalize(p, mask, Posterior(draws=200), random_state=3)
     assert abs(many.threshold(0.9) - conformalize(p, mask, "posterior").threshold(0.9)) < 0.02
     assert "calibrated posterior" in str(once.guarantee())

@@ -63,7 +63,7 @@ class Calibration:
             return self.strategy.calibrate(part, self.setting)
         except ValueError as error:
             if self.categories is not None:
-                error.add_note(f"This is category {self.categories.classes.tolist()[code]!r} of by.")
+                error.add_note(f"This is category {self.category_names[code]!r} of by.")
             raise
 
     @property
@@ -75,6 +75,11 @@ class Calibration:
     def seed(self) -> int:
         """What seeds the noise of randomised scores."""
         return self.setting.seed
+
+    @property
+    def category_names(self) -> list[Any]:
+        """The categories, in the order of `rules`; one None without categories."""
+        return [None] if self.categories is None else list(self.categories.classes.tolist())
 
     @property
     def parts(self) -> tuple[Calibration, ...]:
@@ -196,7 +201,7 @@ class Calibration:
             claims = [rule.claim(level) for rule in self.rules]
             if self.categories is None:
                 return claims[0]
-            return Guarantee.of_categories(dict(zip(self.categories.classes.tolist(), claims, strict=True)))
+            return Guarantee.of_categories(dict(zip(self.category_names, claims, strict=True)))
 
         return each_level(confidence_level, answer)
 
@@ -326,10 +331,10 @@ class Calibration:
             if by is not None:
                 raise ValueError("by: calibrated without categories; pass by to conformalize first.")
             return 0
-        known = self.categories.classes.tolist()
-        if by is None or (isinstance(by, Hashable) and by not in known):
+        known = self.category_names
+        if not isinstance(by, Hashable) or by not in known:
             raise ValueError(f"by: calibrated by category; name one of them: {', '.join(map(repr, known[:8]))}.")
-        return int(known.index(by))
+        return known.index(by)
 
 
 def own_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:

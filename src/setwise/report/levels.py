@@ -129,6 +129,6 @@ def _bracket(calibration: Calibration, level: Fraction) -> tuple[float, float] |
     by_label = any(np.ndim(rule.threshold(level)) for rule in calibration.rules)
     if calibration.evidence.shares is not None or by_label:
         return None
-    names = [None] if calibration.categories is None else calibration.categories.classes.tolist()
+    names = calibration.category_names
     pairs = [calibration.bracket(level, DELTA / len(names), by=name) for name in names]
     return min(low for low, _ in pairs), max(high for _, high in pairs)

@@ -245,7 +245,7 @@ class All(NotPooled):
             text = "you would use max instead wherever its sets are larger, which they are not here"
             premises = (rule.held_premise(), Premise(text, "not knowable here"))
             claims.append(Claim("truth", float(level), "Theorem 1", premises))
-        if evidence.total is not None and setting.miss_rate == 0:
+        if "total" in self.needs(setting) and evidence.total is not None and setting.miss_rate == 0:
             quantile = _true_quantile(rule, level)
             checks = (RANDOM_CHECKS,) if "verified" in quantile.detail else ()
             premises = (rule.held_premise(), size_certificate(rule, level), quantile, *checks)
