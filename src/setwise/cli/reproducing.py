@@ -38,7 +38,7 @@ def reproduce(
     ] = "official",
     variant: Annotated[
         str,
-        typer.Option("--variant", help="paper; to compare, annealed, text or long; or all of them."),
+        typer.Option("--variant", help="paper; to compare, annealed, stretched, text or long; or all of them."),
     ] = "paper",
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the page of all results here.")] = None,
     write_only: Annotated[
