@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 
+from setwise.learn.batches import Resident
 from setwise.learn.losses import LOSSES, as_loss
 from setwise.learn.networks import Single, build_network
-from setwise.learn.order import permutations
 from setwise.learn.scaling import Scaling, fit_scaling
-from setwise.learn.sources import Resident
+from setwise.learn.seeds import permutations
 from setwise.learn.trainer import DivergedError, Plan, Trainer
 
 CPU = torch.device("cpu")

@@ -7,7 +7,7 @@ from setwise.data.benchmark import Benchmark
 from setwise.paper import preparing
 from setwise.paper.cells import CONTAMINATIONS, IMAGES, Cell, cells_of
 from setwise.paper.measure import ORACLE, STRATEGIES
-from setwise.paper.outputs import Record
+from setwise.paper.record import Record
 from setwise.paper.results import Result
 from setwise.paper.summary import published
 

@@ -33,7 +33,7 @@ def measured(out):
 
 
 def test_a_killed_run_resumes_and_ends_as_if_it_had_not_been_killed(two_sets, monkeypatch):
-    monkeypatch.setattr("setwise.paper.plots.can_plot", bool)
+    monkeypatch.setattr("setwise.paper.result_plots.can_plot", bool)
     out = two_sets / "killed"
     arguments = [sys.executable, "-m", "setwise", *command(out)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -55,7 +55,7 @@ def test_a_killed_run_resumes_and_ends_as_if_it_had_not_been_killed(two_sets, mo
 
 
 def test_it_says_what_is_there_what_is_not_and_what_it_found(two_sets, monkeypatch, capsys):
-    monkeypatch.setattr("setwise.paper.plots.can_plot", bool)
+    monkeypatch.setattr("setwise.paper.result_plots.can_plot", bool)
     out, docs = two_sets / "out", two_sets / "docs" / "reproduction.md"
     assert run([*command(out, "--docs", str(docs)), "--seeds", "1"]) == 0
     said = capsys.readouterr()
@@ -74,7 +74,7 @@ def test_it_says_what_is_there_what_is_not_and_what_it_found(two_sets, monkeypat
 
 
 def test_the_page_can_be_written_without_computing_anything(two_sets, monkeypatch, capsys):
-    monkeypatch.setattr("setwise.paper.plots.can_plot", bool)
+    monkeypatch.setattr("setwise.paper.result_plots.can_plot", bool)
     out, docs = two_sets / "out", two_sets / "page.md"
     assert run(["reproduce", "--out", str(out), "--write-only", "--docs", str(docs)]) == 2
     assert "holds no finished cell yet" in capsys.readouterr().err

@@ -11,12 +11,12 @@ import torch
 
 from setwise.paper import preparing
 from setwise.paper.cells import Cell, cells_of, from_settings
-from setwise.paper.computing import compute
+from setwise.paper.compute import compute
 from setwise.paper.executors import Local, executor
-from setwise.paper.preparing import Material
+from setwise.paper.material import Material
 from setwise.paper.results import load, save
 from setwise.paper.runner import plan, record, run, runs
-from setwise.paper.stacks import Stack, stacks
+from setwise.paper.cell_stacks import Stack, stacks
 from setwise.paper.stages import Stages
 
 COMMITTED = Path(__file__).with_name("committed-cell.json")

@@ -17,7 +17,7 @@ from setwise.cli.screen import Clock, Screen
 if TYPE_CHECKING:
     from setwise.paper.cells import Cell
     from setwise.paper.runner import Todo
-    from setwise.paper.stacks import Stack
+    from setwise.paper.cell_stacks import Stack
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -97,12 +97,12 @@ def _choice(option: str, given: str, known: tuple[str, ...], every: str) -> tupl
 def _write(screen: Screen, kept: Any, out: Path, docs: Path | None, table: list[int] | None) -> None:
     """Tables, pictures and the page; on the screen the tables that were asked for."""
     from setwise.paper.cells import NAMES, TABLES  # noqa: PLC0415
-    from setwise.paper.outputs import write_outputs  # noqa: PLC0415
-    from setwise.paper.page import page  # noqa: PLC0415
-    from setwise.paper.plots import can_plot  # noqa: PLC0415
+    from setwise.paper.record import write_outputs  # noqa: PLC0415
+    from setwise.paper.reproduction_page import page  # noqa: PLC0415
+    from setwise.paper.result_plots import can_plot  # noqa: PLC0415
     from setwise.paper.results import write_text  # noqa: PLC0415
     from setwise.paper.runner import runs  # noqa: PLC0415
-    from setwise.paper.tables import CAPTIONS, shown_rows  # noqa: PLC0415
+    from setwise.paper.result_tables import CAPTIONS, shown_rows  # noqa: PLC0415
     from setwise.report.pages import page_as_html  # noqa: PLC0415
 
     write_outputs(kept, out)

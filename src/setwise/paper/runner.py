@@ -12,11 +12,11 @@ from typing import Any
 import torch
 
 from setwise.paper.cells import Cell
-from setwise.paper.computing import Watch, environment
+from setwise.paper.compute import Watch, environment
 from setwise.paper.executors import executor
-from setwise.paper.outputs import Record
+from setwise.paper.record import Record
 from setwise.paper.results import load, missing, save, write_text
-from setwise.paper.stacks import Stack, absent, stacks
+from setwise.paper.cell_stacks import Stack, absent, stacks
 
 
 @dataclass(frozen=True)

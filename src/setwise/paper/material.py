@@ -26,7 +26,7 @@ from setwise.labels.label_sets import LabelSets
 from setwise.learn import Plan, Resident, Trainer, build_network
 from setwise.learn.losses import as_loss
 from setwise.paper.cells import IMAGES, Cell
-from setwise.paper.stacks import names_of
+from setwise.paper.cell_stacks import names_of
 from setwise.paper.stages import Stages
 from setwise.paper.training import stacked_scaling
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from setwise.learn.presets import preset_settings
 from setwise.paper.cells import Variant
-from setwise.paper.outputs import Record
+from setwise.paper.record import Record
 from setwise.paper.results import Result
 from setwise.paper.summary import FAR, Entry, Value, distance, value
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from setwise.calibration.conformalize import conformalize
+from setwise.learn.batches import Source
 from setwise.learn.losses import masked_softmax
-from setwise.learn.sources import Source
 
 if TYPE_CHECKING:
     from setwise.learn.trainer import Trainer

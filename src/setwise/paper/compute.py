@@ -14,9 +14,9 @@ import torch
 from setwise._version import __version__
 from setwise.learn import Resident, Trainer
 from setwise.paper.measure import Rows, describe_sets, measure
-from setwise.paper.preparing import Material, Prepared
+from setwise.paper.material import Material, Prepared
 from setwise.paper.results import Result
-from setwise.paper.stacks import Stack, names_of
+from setwise.paper.cell_stacks import Stack, names_of
 from setwise.paper.stages import Stages
 from setwise.paper.training import accuracies, exact_logits, few_threads, masks, precision_of, train_stack
 

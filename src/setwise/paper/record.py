@@ -13,7 +13,7 @@ from setwise.paper import plots
 from setwise.paper.cells import CONTAMINATIONS, NAMES, TABLES, Protocol, Variant
 from setwise.paper.results import Result, write_text
 from setwise.paper.summary import Entry, entries, sizes_and_supermodels
-from setwise.paper.tables import CAPTIONS, latex, markdown
+from setwise.paper.result_tables import CAPTIONS, latex, markdown
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ import pytest
 
 from setwise.paper import plots
 from setwise.paper.cells import Cell, cells_of
-from setwise.paper.outputs import Record, flat_rows, write_outputs
+from setwise.paper.record import Record, flat_rows, write_outputs
 from setwise.paper.summary import ROUNDING, Entry, Value, distance, published
-from setwise.paper.tables import latex, markdown
+from setwise.paper.result_tables import latex, markdown
 
 from .conftest import result
 
