@@ -147,10 +147,11 @@ def fit_parts(
         alike.setdefault((own.network, str(own.scale), tuple(own.hidden_sizes)), []).append(i)
     for members in alike.values():
         own = choices[members[0]][0]
-        scalings = [fit_scaling(own.scale, source.rows(rows[i]).chunks()) for i in members]
+        stacked = Resident(source.features, rows[members])
+        scalings = [fit_scaling(own.scale, stacked.only(place).chunks()) for place in range(len(members))]
         trainer = train_stack(
             own,
-            Resident(source.features, rows[members]),
+            stacked,
             candidates[members],
             [seeds[i] for i in members],
             scaling=stack_scalings(scalings),

@@ -14,9 +14,9 @@ from setwise.paper.checks import REQUIREMENTS, checks, place, standard_error
 from setwise.paper.explanations import UNEXPLAINED, explain
 from setwise.paper.measure import ORACLE, STRATEGIES
 from setwise.paper.record import Record
+from setwise.paper.result_tables import CAPTIONS, grid, markdown, signed
 from setwise.paper.results import Result
 from setwise.paper.summary import FAR, Entry, Value, published, value
-from setwise.paper.result_tables import CAPTIONS, grid, markdown, signed
 
 _FOUND = """\
 The settings of the image sets were found by a search over what text and public code leave open: the public code's
