@@ -44,7 +44,7 @@ class PartialLabelKNN(CandidateClassifier):
         if len(sets) != len(rows):
             raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {len(rows)} of X.")
         k = min(self.n_neighbors, len(rows))
-        self.neighbors_ = NearestNeighbors(n_neighbors=k).fit(rows.reshape(len(rows), -1))
+        self.neighbors_ = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(rows.reshape(len(rows), -1))
         self.candidates_ = sets.to_mask()
         self.classes_ = np.array(sets.classes)
         return self
