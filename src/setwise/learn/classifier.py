@@ -18,13 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise.learn.base import CandidateClassifier
 from setwise.learn.batches import Resident, as_device, candidate_mask, read_rows, read_source
-from setwise.learn.fitted_networks import (
-    FittedNetworks,
-    choose,
-    continue_fit,
-    fit_networks,
-    fit_parts,
-)
+from setwise.learn.fitted_networks import FittedNetworks, choose, continue_fit, fit_networks, fit_parts
 from setwise.learn.presets import preset_settings
 from setwise.learn.scaling import Scaling
 from setwise.learn.seeds import draw_seeds

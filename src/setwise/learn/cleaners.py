@@ -27,12 +27,7 @@ class Purification:
     """
 
     def __init__(
-        self,
-        start: int = 20,
-        window: int = 5,
-        threshold: float = 1e-3,
-        growth: float = 0.1,
-        few: float = 0.01,
+        self, start: int = 20, window: int = 5, threshold: float = 1e-3, growth: float = 0.1, few: float = 0.01
     ) -> None:
         self.start, self.window, self.growth, self.few = start, window, growth, few
         self.made_with = {"start": start, "window": window, "threshold": threshold, "growth": growth, "few": few}

@@ -58,13 +58,7 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
     """
 
     def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        max_iter: int = 10,
-        tol: float = 1e-3,
-        cv: Any = 5,
-        random_state: Any = None,
+        self, estimator: Any = None, *, max_iter: int = 10, tol: float = 1e-3, cv: Any = 5, random_state: Any = None
     ) -> None:
         self.estimator = estimator
         self.max_iter = max_iter

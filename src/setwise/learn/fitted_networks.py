@@ -124,10 +124,7 @@ def continue_fit(
         memory.copy_(trainer.logits().reshape(memory.shape))
     fitted = _fitted(run(trainer, settings), settings)
     return replace(
-        fitted,
-        temperature=earlier.temperature,
-        epochs=earlier.epochs + fitted.epochs,
-        choices=earlier.choices,
+        fitted, temperature=earlier.temperature, epochs=earlier.epochs + fitted.epochs, choices=earlier.choices
     )
 
 
@@ -150,11 +147,7 @@ def fit_parts(
         stacked = Resident(source.features, rows[members])
         scalings = [fit_scaling(own.scale, stacked.only(place).chunks()) for place in range(len(members))]
         trainer = train_stack(
-            own,
-            stacked,
-            candidates[members],
-            [seeds[i] for i in members],
-            scaling=stack_scalings(scalings),
+            own, stacked, candidates[members], [seeds[i] for i in members], scaling=stack_scalings(scalings)
         )
         for place, i in enumerate(members):
             fitted[i] = _member(trainer, place, seeds[i], own, scalings[place], choices[i][1])
