@@ -107,8 +107,9 @@ class CoveringClassifier(CandidateClassifier):
         level, device = as_level(self.confidence_level), as_device(self.device)
         first, second, third = draw_seeds(self.random_state, 3)
         source, sets = read_rows(self, X, y, device, reset=True)
-        posterior = self._part(self.posterior, "posterior", first).fit(X, sets)
+        posterior = self._part(self.posterior, "posterior", first)
         inclusion = self._part(self.inclusion, "inclusion", second, images=len(source.shape) > 1)
+        posterior.fit(X, sets)
         self.weight_, self.choices_ = 0.0, {}
         if (sets.sizes > 1).any():
             settings = posterior.fitted_.settings, inclusion.settings()

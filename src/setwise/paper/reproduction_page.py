@@ -141,9 +141,9 @@ def _shift(record: Record) -> str:
     names = [f"{s}, {p}" for s in (ORACLE, "max", "mean", "min") for p in ("official", "re-split")]
     return _section(
         "Shift, told apart from calibration",
-        "Coverage (mean size) on the official test set, and on a random split of train plus test in the same sizes, "
-        "which is exchangeable by construction. The oracle is calibrated with true labels: where it misses 0.90 on "
-        "the official set and reaches it on the re-split, the official test set is not exchangeable with the "
+        "Coverage (mean size) on the official test set, and on a random split of train plus test in the same "
+        "sizes, which is exchangeable by construction. The oracle is calibrated with true labels: where it misses "
+        "0.90 on the official set and reaches it on the re-split, the official test set is not exchangeable with the "
         "training set, and the coverages of every strategy there mix shift with calibration.",
         ["table", "data", *names, "standard error of the re-split oracle"],
         sorted(rows),
@@ -187,9 +187,9 @@ def _premises(record: Record) -> str:
     return _section(
         "Premises",
         "Truth is known here, so that the premises of the theorems can be looked at on the calibration rows. "
-        "Theorem 3 (`mean`) asks that no row has f_y < 1/∣S∣; its proof needs ρ of `mean` to be 0. Theorem 2 (`all`) "
-        "asks for q(E₁) ≤ ½ and a bound on ε; the size certificate is what its proof needs instead of that bound. "
-        "Every one-score strategy is promised 0.90 − ρ; `max` has ρ = 0.",
+        "Theorem 3 (`mean`) asks that no row has f_y < 1/∣S∣; its proof needs ρ of `mean` to be 0. Theorem 2 "
+        "(`all`) asks for q(E₁) ≤ ½ and a bound on ε; the size certificate is what its proof needs instead of that "
+        "bound. Every one-score strategy is promised 0.90 − ρ; `max` has ρ = 0.",
         head,
         rows,
     )
