@@ -143,8 +143,8 @@ def _shift(record: Record) -> str:
         "Shift, told apart from calibration",
         "Coverage (mean size) on the official test set, and on a random split of train plus test in the same "
         "sizes, which is exchangeable by construction. The oracle is calibrated with true labels: where it misses "
-        "0.90 on the official set and reaches it on the re-split, the official test set is not exchangeable with the "
-        "training set, and the coverages of every strategy there mix shift with calibration.",
+        "0.90 on the official set and reaches it on the re-split, the official test set is not exchangeable with "
+        "the training set, and the coverages of every strategy there mix shift with calibration.",
         ["table", "data", *names, "standard error of the re-split oracle"],
         sorted(rows),
     )
