@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 import scipy.io
 import torch
-from train import CONTAMINATIONS, HIDDEN, IMAGES, image_cases, machine, write
+from train import CONTAMINATIONS, IMAGES, image_cases, machine, write
 
-from setwise.learn import PartialLabelClassifier, Resident, Trainer, build_network
-from setwise.learn.losses import as_loss
+from setwise.learn import PartialLabelClassifier
+from setwise.learn.batches import Resident
 from setwise.learn.scaling import BYTES, Scaling
+from setwise.learn.stacks import train_stack
 
 REAL = ("lost", "MSRCv2", "BirdSong")
 PAPER = {
@@ -125,15 +126,14 @@ def _train_images(variant, epochs, *together):
     plan = settings.plan(candidates.shape[1], device)
     plan = replace(plan, epochs=epochs or plan.epochs)
     shift, spread = torch.tensor([_pixels(name, paper=paper) for name in names], dtype=torch.float64).T
-    trainer = Trainer(
-        build_network("mlp", seeds, source.shape, candidates.shape[-1], hidden_sizes=HIDDEN).to(device),
-        Scaling(shift.view(-1, 1, 1), spread.view(-1, 1, 1)).to(device),
-        as_loss("proden", candidates.shape[1], len(seeds)),
+    trainer = train_stack(
+        settings,
         Resident(source.features, source.selected.repeat(members, 1)),
         candidates.repeat(members, 1, 1),
+        seeds,
+        scaling=Scaling(shift.view(-1, 1, 1), spread.view(-1, 1, 1)),
         plan=replace(plan, weight_decay=[decay[name] for name in names]) if paper else plan,
-        seeds=seeds,
-    ).fit()
+    )
     fitted = average(trainer.logits(), members).argmax(-1).cpu().numpy()
     stacked = torch.cat([torch.as_tensor(tests[name][0]) for name in IMAGES]).to(device)
     n = len(stacked) // len(IMAGES)

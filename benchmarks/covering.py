@@ -76,7 +76,7 @@ def measure(X, candidates, y, split, device):
     alone = timed(plain, X[learned], candidates[learned])[1] if split == 0 else None
     scores = {"posterior": (model.predict_proba, LAC()), "covering": (model.predict_inclusion, LAC(domain="unit"))}
     given = np.array(candidates[test].to_mask())
-    scale = None if model.inclusion_ is None else str(model.inclusion_._settled["scale"])
+    scale = None if model.inclusion_ is None else str(model.inclusion_.scale)
     found = {"seconds": took, "alone": alone, "chosen": [scale, model.weight_]}
     for learner, strategy in RULES:
         matrix, score = scores[learner]

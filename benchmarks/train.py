@@ -26,8 +26,11 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-from setwise.learn import Plan, Resident, Trainer, build_network, fit_scaling
+from setwise.learn.batches import Resident
 from setwise.learn.losses import as_loss
+from setwise.learn.networks import build_network
+from setwise.learn.scaling import fit_scaling
+from setwise.learn.trainer import Plan, Trainer
 
 ROWS, WIDTH, CLASSES, BATCH, HIDDEN = 54_000, 784, 10, 256, (300, 300, 300, 300)
 IMAGES = ("mnist", "fashion_mnist", "kmnist")

@@ -15,13 +15,12 @@ from setwise.learn import (
     PartialLabelKNN,
     ProdenLoss,
     Purification,
-    Resident,
-    Trainer,
-    build_network,
-    fit_scaling,
 )
+from setwise.learn.batches import Resident
 from setwise.learn.losses import as_loss
-from setwise.learn.trainer import Plan
+from setwise.learn.networks import build_network
+from setwise.learn.scaling import fit_scaling
+from setwise.learn.trainer import Plan, Trainer
 
 
 @pytest.fixture

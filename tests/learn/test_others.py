@@ -5,24 +5,24 @@ import pytest
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from setwise.learn import (
     ConformalCleaning,
     EMClassifier,
     PartialLabelKNN,
-    Plan,
     Purification,
-    Resident,
     TemperatureError,
-    Trainer,
     approximated_accuracy,
-    build_network,
     covering_rate,
-    fit_scaling,
     fit_temperature,
 )
+from setwise.learn.batches import Resident
 from setwise.learn.losses import as_loss
+from setwise.learn.networks import build_network
+from setwise.learn.scaling import fit_scaling
+from setwise.learn.trainer import Plan, Trainer
 
 
 def some_rows(n=300, d=5, k=4, p=0.4, seed=0):
@@ -98,8 +98,8 @@ def test_conformal_cleaning_asks_for_held_out_rows():
 )
 def test_any_classifier_learns_from_candidates_better_than_from_their_average(base):
     X, candidates, y = some_rows(n=500, p=0.6)
-    model = EMClassifier(base, n_iterations=4, random_state=0).fit(X[:350], candidates[:350])
-    once = EMClassifier(base, n_iterations=0).fit(X[:350], candidates[:350])
+    model = EMClassifier(base, max_iter=5, random_state=0).fit(X[:350], candidates[:350])
+    once = EMClassifier(base, max_iter=1).fit(X[:350], candidates[:350])
     accuracy = (model.predict(X[350:]) == y[350:]).mean()
     assert accuracy > 0.85
     assert accuracy >= (once.predict(X[350:]) == y[350:]).mean() - 0.01
@@ -111,7 +111,25 @@ def test_em_with_exact_labels_is_the_base_classifier():
     X, _, y = some_rows()
     model = EMClassifier(LogisticRegression()).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), LogisticRegression().fit(X, y).predict_proba(X), rtol=1e-6)
-    assert model.n_iter_ == 0
+    assert model.n_iter_ == 1
+
+
+def test_em_takes_a_splitter_for_folds():
+    X, candidates, _ = some_rows(120)
+
+    class Folds(KFold):
+        calls = 0
+
+        def split(self, *rows):
+            Folds.calls += 1
+            return super().split(*rows)
+
+    model = EMClassifier(cv=Folds(3), max_iter=3, tol=0).fit(X, candidates)
+    assert (Folds.calls, model.n_iter_) == (1, 3)
+    number = EMClassifier(cv=3, max_iter=3, tol=0, random_state=0).fit(X, candidates)
+    none = EMClassifier(cv=0, max_iter=3, tol=0).fit(X, candidates)
+    assert not np.allclose(model.predict_proba(X), none.predict_proba(X), atol=1e-4)
+    np.testing.assert_allclose(model.predict_proba(X), number.predict_proba(X), atol=0.1)
 
 
 def test_em_keeps_a_column_for_a_class_that_is_never_a_candidate():

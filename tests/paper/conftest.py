@@ -4,10 +4,10 @@ import torch
 
 from setwise import LabelSets
 from setwise.data.benchmark import Benchmark
-from setwise.paper import preparing
+from setwise.paper import material
 from setwise.paper.cells import CONTAMINATIONS, IMAGES, Cell, cells_of
 from setwise.paper.measure import ORACLE, STRATEGIES
-from setwise.paper.outputs import Record
+from setwise.paper.record import Record
 from setwise.paper.results import Result
 from setwise.paper.summary import published
 
@@ -33,7 +33,7 @@ def small_images(monkeypatch):
         split = {"train": np.arange(500), "test": np.arange(500, 600)}
         return Benchmark(name, X, None, y, tuple("0123456789"), split, "", "")
 
-    monkeypatch.setattr(preparing, "load", load)
+    monkeypatch.setattr(material, "load", load)
 
 
 ABSENT = {"soccer_player", "yahoo_news"}

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from setwise.learn.presets import PRESETS
+from setwise.paper.cell_stacks import stacks
 from setwise.paper.cells import Cell, cells_of, from_settings
-from setwise.paper.stacks import stacks
 
 LOST = Cell("lost", "original", 0, preset="paper-lost", epochs=200)
 

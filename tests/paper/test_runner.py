@@ -1,22 +1,18 @@
-"""Stacks from beginning to end: the committed cell again, to the last digit; resuming; engines."""
+"""Stacks from beginning to end: the committed cell again, to the last digit; resuming."""
 
 import json
-import sys
-import types
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import torch
 
-from setwise.paper import preparing
+from setwise.paper import material
+from setwise.paper.cell_stacks import Stack, stacks
 from setwise.paper.cells import Cell, cells_of, from_settings
-from setwise.paper.computing import compute
-from setwise.paper.executors import Local, executor
-from setwise.paper.preparing import Material
-from setwise.paper.results import load, save
+from setwise.paper.compute import compute
+from setwise.paper.material import Material
+from setwise.paper.results import load
 from setwise.paper.runner import plan, record, run, runs
-from setwise.paper.stacks import Stack, stacks
 from setwise.paper.stages import Stages
 
 COMMITTED = Path(__file__).with_name("committed-cell.json")
@@ -87,7 +83,8 @@ def test_a_run_notes_versions_device_and_where_the_time_went(benchmarks, tmp_pat
 def test_each_result_is_given_as_it_is_measured_and_epochs_are_told(benchmarks):
     told = []
     cells = tuple(replace(SMALL, seed=seed, epochs=2) for seed in range(2))
-    results = Local().run([Stack(cells)], "cpu", lambda stack, epoch: told.append((len(stack.cells), epoch)))
+    material = Material(torch.device("cpu"), Stages())
+    results = compute(Stack(cells), material, lambda stack, epoch: told.append((len(stack.cells), epoch)))
     assert next(results).cell in cells
     assert told == [(2, 1), (2, 2)]
 
@@ -102,37 +99,10 @@ def test_data_that_is_not_here_is_left_out_and_remembered(tmp_path, monkeypatch)
     assert record(tmp_path).missing_data[:2] == ["birdsong", "lost"]
 
 
-def test_an_unknown_engine_is_an_error():
-    with pytest.raises(ValueError, match="--engine: 'dask' is not known; use local or ray"):
-        executor("dask")
-
-
-def test_without_ray_the_engine_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("setwise.paper.executors.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'setwise\[scale\]', or use --engine local"):
-        executor("ray")
-
-
-def test_another_engine_gives_the_same_results(benchmarks, tmp_path, monkeypatch):
-    """A stand-in for Ray that computes when asked for the answer: the executor's own part is tested here."""
-    ray = types.ModuleType("ray")
-    ray.is_initialized = lambda: True
-    ray.remote = lambda **_: lambda function: types.SimpleNamespace(remote=lambda *a: (function, a))
-    ray.wait = lambda waiting, num_returns: (waiting[-1:], waiting[:-1])
-    ray.get = lambda task: task[0](*task[1])
-    monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setattr("setwise.paper.executors.find_spec", lambda name: ray)
-    cells = [SMALL, replace(SMALL, data="msrcv2", preset="paper-msrcv2")]
-    run(plan(cells, tmp_path, "cpu"), tmp_path, engine="ray")
-    assert {r.cell: r.to_dict()["measured"] for r in load(tmp_path)} == computed(*cells)
-
-
 def test_the_data_is_loaded_once_for_all_stacks(benchmarks, tmp_path, monkeypatch):
     names = []
-    real = preparing.load
-    monkeypatch.setattr(preparing, "load", lambda name, **k: names.append(name) or real(name, **k))
-    cells = [replace(SMALL, epochs=1), replace(SMALL, epochs=2)]
-    for result in Local().run(stacks(cells, "cpu"), "cpu", lambda *_: None):
-        save(result, tmp_path)
+    real = material.load
+    monkeypatch.setattr(material, "load", lambda name, **k: names.append(name) or real(name, **k))
+    run(plan([replace(SMALL, epochs=1), replace(SMALL, epochs=2)], tmp_path, "cpu"), tmp_path)
     assert names == ["lost"]
     assert len(load(tmp_path)) == 2

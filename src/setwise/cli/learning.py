@@ -205,11 +205,11 @@ def _described(model: Any) -> str:
     fitted = model.estimator_
     times = f"{len(model.estimators_)} × " if hasattr(model, "estimators_") else ""
     if hasattr(fitted, "network_"):
-        kinds = dict.fromkeys(part._settled["network"] for part in getattr(model, "estimators_", [fitted]))
+        kinds = dict.fromkeys(part.fitted_.settings.network for part in getattr(model, "estimators_", [fitted]))
         return f"{times}({fitted.loss}, {' and '.join(kinds)}), {fitted.n_iter_} epochs"
     if hasattr(fitted, "predict_inclusion"):
         inner = fitted.posterior_
-        return f"(covering, weight {fitted.weight_:g}; {inner.loss}, {inner._settled['network']})"
+        return f"(covering, weight {fitted.weight_:g}; {inner.loss}, {inner.fitted_.settings.network})"
     last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
     return f"{times}({type(last).__name__})"
 

@@ -125,7 +125,7 @@ def load_any(model: Path, device: str, trusted: list[str] | None) -> Any:
     for part in getattr(loaded, "estimators_", [loaded.estimator_]):
         if hasattr(part, "device"):
             part.device = device
-    if getattr(loaded.estimator_, "_settled", {}).get("network") == "linear":
+    if hasattr(loaded.estimator_, "fitted_") and loaded.estimator_.fitted_.settings.network == "linear":
         use_one_thread()
     return loaded
 

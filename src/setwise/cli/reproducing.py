@@ -15,9 +15,9 @@ from setwise.cli.options import Device, Json, Quiet
 from setwise.cli.screen import Clock, Screen
 
 if TYPE_CHECKING:
+    from setwise.paper.cell_stacks import Stack
     from setwise.paper.cells import Cell
     from setwise.paper.runner import Todo
-    from setwise.paper.stacks import Stack
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -31,7 +31,6 @@ def reproduce(
         int | None, typer.Option("--seeds", help="How many seeds; 5 as in the paper, 1 if quick.")
     ] = None,
     device: Device = "auto",
-    engine: Annotated[str, typer.Option("--engine", help="local, or ray for a Ray cluster.")] = "local",
     quick: Annotated[bool, typer.Option("--quick", help="Few epochs and one seed, to try it out.")] = False,
     protocol: Annotated[
         str, typer.Option("--protocol", help="Image sets: official, resplit (train and test pooled) or both.")
@@ -59,7 +58,7 @@ def reproduce(
             screen.say(f"{_title(name)}: data not present (setwise data fetch {name})")
         screen.say(f"{todo.finished} cells are there, {todo.cells} to compute on {todo.device}")
         with _progress(screen, todo) as watch:
-            made = run(todo, out, engine=engine, watch=watch)
+            made = run(todo, out, watch)
     began = time.perf_counter()
     kept = record(out)
     if not kept.results:
@@ -97,12 +96,12 @@ def _choice(option: str, given: str, known: tuple[str, ...], every: str) -> tupl
 def _write(screen: Screen, kept: Any, out: Path, docs: Path | None, table: list[int] | None) -> None:
     """Tables, pictures and the page; on the screen the tables that were asked for."""
     from setwise.paper.cells import NAMES, TABLES  # noqa: PLC0415
-    from setwise.paper.outputs import write_outputs  # noqa: PLC0415
-    from setwise.paper.page import page  # noqa: PLC0415
-    from setwise.paper.plots import can_plot  # noqa: PLC0415
+    from setwise.paper.record import write_outputs  # noqa: PLC0415
+    from setwise.paper.reproduction_page import page  # noqa: PLC0415
+    from setwise.paper.result_plots import can_plot  # noqa: PLC0415
+    from setwise.paper.result_tables import CAPTIONS, shown_rows  # noqa: PLC0415
     from setwise.paper.results import write_text  # noqa: PLC0415
     from setwise.paper.runner import runs  # noqa: PLC0415
-    from setwise.paper.tables import CAPTIONS, shown_rows  # noqa: PLC0415
     from setwise.report.pages import page_as_html  # noqa: PLC0415
 
     write_outputs(kept, out)

@@ -25,7 +25,7 @@ from setwise.calibration.pooled import PooledCalibration
 from setwise.estimators.adapters import as_trained
 from setwise.estimators.fingerprint import read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
-from setwise.learn.saving import read_model, write_model
+from setwise.learn.serialization import read_model, write_model
 from setwise.ranks import as_level
 
 FORMAT, VERSION = "setwise-model", 1

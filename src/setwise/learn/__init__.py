@@ -1,18 +1,46 @@
 """Probabilities from candidate sets: losses, networks, the trainer, and estimators around them.
 
-Names load on first use; `EMClassifier` and `PartialLabelKNN` need no torch.
+Each name is loaded when it is first used; `EMClassifier` and `PartialLabelKNN` need no torch.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from setwise.learn.classifier import PartialLabelClassifier
+    from setwise.learn.cleaners import ConformalCleaning, Purification
+    from setwise.learn.covering_classifier import CoveringClassifier
+    from setwise.learn.criteria import approximated_accuracy, covering_rate
+    from setwise.learn.em import EMClassifier
+    from setwise.learn.knn import PartialLabelKNN
+    from setwise.learn.losses import (
+        LOSSES,
+        CandidateLoss,
+        CAVLLoss,
+        CCLoss,
+        GCELoss,
+        InclusionLoss,
+        LWSLoss,
+        MeritLoss,
+        NaiveLoss,
+        OSLLoss,
+        ProdenLoss,
+        RCLoss,
+    )
+    from setwise.learn.presets import PRESETS
+    from setwise.learn.temperature import TemperatureError, fit_temperature
+    from setwise.learn.trainer import DivergedError
 
 _HOMES = {
-    "classifier": ["PartialLabelClassifier"],
-    "cleaning": ["ConformalCleaning", "Purification"],
-    "covering": ["CoveringClassifier"],
-    "em": ["EMClassifier"],
-    "knn": ["PartialLabelKNN"],
-    "losses": [
+    "classifier": ("PartialLabelClassifier",),
+    "cleaners": ("ConformalCleaning", "Purification"),
+    "covering_classifier": ("CoveringClassifier",),
+    "criteria": ("approximated_accuracy", "covering_rate"),
+    "em": ("EMClassifier",),
+    "knn": ("PartialLabelKNN",),
+    "losses": (
         "LOSSES",
         "CAVLLoss",
         "CCLoss",
@@ -25,31 +53,51 @@ _HOMES = {
         "OSLLoss",
         "ProdenLoss",
         "RCLoss",
-    ],
-    "networks": ["build_network"],
-    "presets": ["PRESETS"],
-    "scaling": ["fit_scaling"],
-    "selection": ["approximated_accuracy", "covering_rate"],
-    "sources": ["Resident", "Streamed"],
-    "temperature": ["TemperatureError", "fit_temperature"],
-    "trainer": ["DivergedError", "Plan", "Trainer"],
+    ),
+    "presets": ("PRESETS",),
+    "temperature": ("TemperatureError", "fit_temperature"),
+    "trainer": ("DivergedError",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - the table above is the list
+__all__ = [
+    "LOSSES",
+    "PRESETS",
+    "CAVLLoss",
+    "CCLoss",
+    "CandidateLoss",
+    "ConformalCleaning",
+    "CoveringClassifier",
+    "DivergedError",
+    "EMClassifier",
+    "GCELoss",
+    "InclusionLoss",
+    "LWSLoss",
+    "MeritLoss",
+    "NaiveLoss",
+    "OSLLoss",
+    "PartialLabelClassifier",
+    "PartialLabelKNN",
+    "ProdenLoss",
+    "Purification",
+    "RCLoss",
+    "TemperatureError",
+    "approximated_accuracy",
+    "covering_rate",
+    "fit_temperature",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'setwise.learn' has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"setwise.learn.{_HOME_OF[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise ModuleNotFoundError(
-            f"setwise.learn.{name} needs torch: pip install 'setwise[learn]' (EMClassifier needs none).",
-            name="torch",
+            f"{__name__}.{name} needs torch: pip install 'setwise[learn]' (EMClassifier needs none).", name="torch"
         ) from error
 
 

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from setwise.labels.label_sets import LabelSets
-from setwise.learn.fitting import Settings, choose, resume, train
-from setwise.learn.inputs import read_candidates
-from setwise.learn.networks import Single
+from setwise.learn.base import CandidateClassifier
+from setwise.learn.batches import Resident, as_device, candidate_mask, read_rows, read_source
+from setwise.learn.fitted_networks import FittedNetworks, choose, continue_fit, fit_networks, fit_parts
 from setwise.learn.presets import preset_settings
 from setwise.learn.scaling import Scaling
-from setwise.learn.scoring import CandidateClassifier
-from setwise.learn.sources import CHUNK, Source, read_source
+from setwise.learn.seeds import draw_seeds
+from setwise.learn.settings import Settings
+from setwise.learn.validation import read_candidates
 
 
 class PartialLabelClassifier(CandidateClassifier):
-    """Learns class probabilities from candidate sets: one set of labels a row, one of which is true.
+    """Learns class probabilities from candidate sets: per row a set of labels, one of which is true.
 
     Parameters
     ----------
@@ -57,8 +59,8 @@ class PartialLabelClassifier(CandidateClassifier):
     early_stopping, patience, validation_fraction
         Stop by ``"covering"`` or ``"approximate"`` on that fraction of the rows, held out.
     temperature
-        Fit a temperature on held-out training rows (see `fit_temperature` for when it refuses; the model is
-        then fitted nonetheless, with temperature 1).
+        Fit a temperature on held-out training rows. Where they do not determine one (see `fit_temperature`) a
+        warning is given and the temperature is 1.
     annealing_epochs
         Over how many epochs the learning rate falls to zero along a cosine. None: over all `epochs`. More than
         `epochs`: training stops on the way down. 0: the rate stays constant.
@@ -73,8 +75,10 @@ class PartialLabelClassifier(CandidateClassifier):
     ----------
     classes_
         The labels, in the order of `predict_proba`'s columns.
+    fitted_
+        What was learned: networks, scaling, temperature and the settings as chosen.
     network_, scaling_, temperature_
-        What was learned.
+        Of `fitted_`.
     choices_
         The approximated accuracy of each option that ``"auto"`` tried.
     n_iter_
@@ -93,13 +97,7 @@ class PartialLabelClassifier(CandidateClassifier):
     array([0, 1, 2])
     """
 
-    network_: torch.nn.Module
-    scaling_: Scaling
-    temperature_: float
-    choices_: dict[str, float]
-    n_iter_: int
-    _moments: list[torch.Tensor]
-    _settled: dict[str, Any]
+    fitted_: FittedNetworks
 
     def __init__(
         self,
@@ -165,74 +163,98 @@ class PartialLabelClassifier(CandidateClassifier):
 
         With a torch `Dataset` of (features, candidate mask or label) items, y may be left out.
         """
-        source, sets = self._read(X, y, None, reset=True)
-        return self._learn(source, sets, self.settings())
+        return self._fit(X, y, None, self.settings())
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> PartialLabelClassifier:
         """One more epoch on these rows, from the weights so far, at the full learning rate.
 
         The first call needs `classes` where not every label occurs in it, and settles network and scaling.
         """
-        again = hasattr(self, "network_")
-        source, sets = self._read(X, y, self.classes_ if again else classes, reset=not again)
         settings = self.settings()
-        if again:
-            return self._learn(source, sets, settings, again=True)
-        if settings.open_questions:
-            settings, _ = choose(settings, source, _mask(sets, self.device), 0)
-        return self._learn(source, sets, replace(settings, epochs=1, annealing_epochs=0))
+        if not hasattr(self, "fitted_"):
+            return self._fit(X, y, classes, settings, first_pass=True)
+        device = as_device(self.device)
+        source, sets = read_rows(self, X, y, device, classes=self.classes_, reset=False)
+        candidates, seeds = candidate_mask(sets, device), draw_seeds(self.random_state, settings.ensemble)
+        with _own_generator(device, seeds[0]):
+            again = [seed + self.n_iter_ for seed in seeds]
+            self.fitted_ = continue_fit(self.fitted_, settings, source, candidates, again)
+        return self
 
     def fit_many(self, X: Any, y: Any, parts: Sequence[Any]) -> list[PartialLabelClassifier]:
-        """Fitted clones, one for each array of row positions, trained together; see `setwise.learn.together`."""
-        from setwise.learn.together import fit_many  # noqa: PLC0415 - it knows this class
+        """Fitted clones, one for each array of row positions, as if each were fitted alone on these rows.
 
-        seeds = [_seeds(self.random_state, 1)[0] for _ in parts]
-        return fit_many(self, X, y, parts, seeds, _device(self.device))
+        They are trained at once where they can be. Parts are then cut to the size of the smallest, since models of
+        a stack see as many rows (the parts of a cross-validation differ by one). What needs held-out rows, dropout,
+        a file or a module of one's own is fitted in turn.
+        """
+        settings, device = self.settings(), as_device(self.device)
+        sets = read_candidates(y, missing=self.missing)
+        models: list[PartialLabelClassifier] = [clone(self) for _ in parts]
+        source = read_source(models[0], X, device, reset=True)
+        if not (settings.stackable and isinstance(source, Resident)):
+            return [m.fit(_safe_indexing(X, part), sets[part]) for m, part in zip(models, parts, strict=True)]
+        size = min(len(part) for part in parts)
+        rows = torch.as_tensor(np.stack([part[:size] for part in parts]), device=device)
+        seeds = [draw_seeds(self.random_state, 1)[0] for _ in parts]
+        fitted = fit_parts(settings, source, rows, candidate_mask(sets, device)[rows], seeds)
+        for model, own in zip(models, fitted, strict=True):
+            model.fitted_, model.classes_ = own, np.array(sets.classes)
+            for name in _READ:
+                if hasattr(models[0], name):
+                    setattr(model, name, getattr(models[0], name))
+        return models
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, (n, K), averaged over the ensemble."""
         check_is_fitted(self)
-        device = _device(self.device)
-        source = read_source(self, X, device, reset=False)
-        logits = self._logits(source, device) / self.temperature_
-        probabilities: NDArray[np.float64] = logits.softmax(-1).mean(dim=0).cpu().numpy()
+        device = as_device(self.device)
+        logits = self.fitted_.logits(read_source(self, X, device, reset=False), device)
+        probabilities: NDArray[np.float64] = (logits / self.temperature_).softmax(-1).mean(dim=0).cpu().numpy()
         return probabilities
+
+    @property
+    def network_(self) -> torch.nn.Module:
+        """The networks, as one module."""
+        return self.fitted_.network
+
+    @property
+    def scaling_(self) -> Scaling:
+        """The scaling of the features."""
+        return self.fitted_.scaling
+
+    @property
+    def temperature_(self) -> float:
+        """By which logits are divided."""
+        return self.fitted_.temperature
+
+    @property
+    def choices_(self) -> dict[str, float]:
+        """The approximated accuracy of each option that ``"auto"`` tried."""
+        return self.fitted_.choices
+
+    @property
+    def n_iter_(self) -> int:
+        """Epochs run."""
+        return self.fitted_.epochs
 
     # ---------------------------------------------------------------- parts
 
-    def _read(self, X: Any, y: Any, classes: Any, *, reset: bool) -> tuple[Source, LabelSets]:
-        if y is None and isinstance(X, torch.utils.data.Dataset):
-            y = np.stack([np.asarray(X[i][1]) for i in range(len(X))])  # type: ignore[arg-type]
-        source = read_source(self, X, _device(self.device), reset=reset)
-        sets = read_candidates(y, classes, missing=self.missing)
-        if len(sets) != source.n_rows:
-            raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {source.n_rows} rows of X.")
-        return source, sets
-
-    def _learn(
-        self, source: Source, sets: LabelSets, settings: Settings, *, again: bool = False
+    def _fit(
+        self, X: Any, y: Any, classes: Any, settings: Settings, *, first_pass: bool = False
     ) -> PartialLabelClassifier:
-        device = _device(self.device)
-        candidates = _mask(sets, device)
-        seeds = _seeds(self.random_state, settings.ensemble)
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            torch.manual_seed(seeds[0])
-            if again:
-                settings = replace(settings, **self._settled)
-                seeds = [seed + self.n_iter_ for seed in seeds]
-                network, scaling = copy.deepcopy(self.network_), copy.deepcopy(self.scaling_)
-                earlier = (network.to(device), scaling.to(device), self._moments)
-                trained = resume(settings, source, candidates, seeds, earlier)
-            else:
-                trained = train(settings, source, candidates, seeds)
-                self.temperature_, self.choices_, self.n_iter_ = trained.temperature, trained.choices, 0
-        self.classes_ = np.array(sets.classes)
-        self.network_, self.scaling_ = trained.network.cpu(), trained.scaling.cpu()
-        self.n_iter_ += trained.trainer.epoch
-        self._moments = [tensor.cpu() for tensor in trained.trainer.optimizer.tensors()]
-        self._settled = {name: getattr(trained.settings, name) for name in ("network", "scale", "hidden_sizes")}
-        if trained.refusal is not None:  # the training is kept, with temperature 1
-            raise trained.refusal
+        device = as_device(self.device)
+        source, sets = read_rows(self, X, y, device, classes=classes, reset=True)
+        candidates = candidate_mask(sets, device)
+        if first_pass:
+            settings, _ = choose(settings, source, candidates, 0)
+            settings = replace(settings, epochs=1, annealing_epochs=0)
+        seeds = draw_seeds(self.random_state, settings.ensemble)
+        with _own_generator(device, seeds[0]):
+            fitted = fit_networks(settings, source, candidates, seeds)
+        self.fitted_, self.classes_ = fitted, np.array(sets.classes)
+        if fitted.refusal is not None:
+            warnings.warn(f"{fitted.refusal} The model keeps temperature 1.", UserWarning, stacklevel=3)
         return self
 
     def settings(self) -> Settings:
@@ -262,41 +284,21 @@ class PartialLabelClassifier(CandidateClassifier):
         outside = {"device", "random_state", "preset", "missing"}
         return Settings(**{name: value for name, value in values.items() if name not in outside})
 
-    @torch.no_grad()
-    def _logits(self, source: Source, device: torch.device) -> torch.Tensor:
-        """In float64 for our own networks, so that a row's answer does not depend on its batch."""
-        network = copy.deepcopy(self.network_).to(device).eval()
-        scaling = copy.deepcopy(self.scaling_).to(device)
-        if not isinstance(network, Single):
-            network, scaling.dtype = network.double(), torch.float64
-        parts = []
-        for start in range(0, source.n_rows, CHUNK):
-            index = torch.arange(start, min(start + CHUNK, source.n_rows), device=device)
-            batch = scaling(source.batch(index[None]))
-            models = 1 if isinstance(network, Single) else len(next(network.parameters()))
-            parts.append(network(batch.expand(models, *batch.shape[1:])).double())
-        return torch.cat(parts, dim=1)
 
-
+_READ = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of the features it read
 _DEFAULTS = {
     name: parameter.default
     for name, parameter in inspect.signature(PartialLabelClassifier.__init__).parameters.items()
 }
 
 
-def _mask(sets: LabelSets, device: Any) -> torch.Tensor:
-    return torch.from_numpy(np.array(sets.to_mask())).to(_device(device))
-
-
 def _same(value: Any, default: Any) -> bool:
     return value is default or (type(value) is type(default) and bool(value == default))
 
 
-def _seeds(random_state: Any, n: int) -> list[int]:
-    return [int(s) for s in check_random_state(random_state).randint(0, 2**31 - 1, size=n)]
-
-
-def _device(device: Any) -> torch.device:
-    if isinstance(device, str) and device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(device)
+@contextmanager
+def _own_generator(device: torch.device, seed: int) -> Iterator[None]:
+    """Torch's generator, of which dropout draws, seeded inside and as before afterwards."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from setwise._arrays import Bools, Floats, Ints
-from setwise.learn.inputs import check_finite, read_candidates
-from setwise.learn.scoring import CandidateClassifier
+from setwise.learn.base import CandidateClassifier
+from setwise.learn.validation import check_finite, read_candidates
 
 
 class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[misc]
@@ -26,17 +27,25 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
 
     Parameters
     ----------
-    base_estimator
+    estimator
         A classifier with `predict_proba` whose `fit` takes `sample_weight`; None is logistic regression.
-    n_iterations
-        At most this many rounds after the first fit.
-    tolerance
+    max_iter
+        At most this many fits; the first gives all candidates of a row the same weight.
+    tol
         Stop when the weights move by less than this on average.
-    folds
-        Weights come from a classifier that has not seen the row, trained on the other folds; with 0 from the
-        refit itself, which suits linear models and misleads trees, who remember what they were told.
+    cv
+        Number of folds, or a splitter of scikit-learn: a row's weights come from a classifier trained on the other
+        folds. With 0 they come from the refit itself, which suits linear models; trees would only repeat what
+        they were told.
     random_state
-        Assigns rows to folds.
+        Assigns rows to folds, where `cv` is a number.
+
+    Attributes
+    ----------
+    estimator_
+        The classifier of the last round.
+    n_iter_
+        How many fits were made.
 
     Examples
     --------
@@ -49,26 +58,20 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
     """
 
     def __init__(
-        self,
-        base_estimator: Any = None,
-        *,
-        n_iterations: int = 10,
-        tolerance: float = 1e-3,
-        folds: int = 5,
-        random_state: Any = None,
+        self, estimator: Any = None, *, max_iter: int = 10, tol: float = 1e-3, cv: Any = 5, random_state: Any = None
     ) -> None:
-        self.base_estimator = base_estimator
-        self.n_iterations = n_iterations
-        self.tolerance = tolerance
-        self.folds = folds
+        self.estimator = estimator
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cv = cv
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> EMClassifier:
         """Learns from rows X and their candidates y; a label vector is exact labels."""
-        base = LogisticRegression(max_iter=1000) if self.base_estimator is None else self.base_estimator
-        last = _last_step(base)
+        base = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+        last = base.steps[-1][1] if hasattr(base, "steps") else base
         if not has_fit_parameter(last, "sample_weight"):
-            raise TypeError(f"base_estimator: {type(last).__name__}.fit takes no sample_weight; use one that does.")
+            raise TypeError(f"estimator: {type(last).__name__}.fit takes no sample_weight; use one that does.")
         X = self._features(X, reset=True)
         sets = read_candidates(y)
         if len(sets) != X.shape[0]:
@@ -76,20 +79,20 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         self.classes_ = np.array(sets.classes)
         mask = sets.to_mask()
         weights = mask / mask.sum(axis=1, keepdims=True)
-        parts = self._parts(len(mask))
+        folds = self._folds(X, mask)
         self.estimator_ = self._refit(base, X, weights)
         exact = bool((sets.sizes == 1).all())
-        self.n_iter_ = 0
-        for _ in range(0 if exact else self.n_iterations):
-            before, weights = weights, self._expect(base, X, weights, mask, parts)
+        self.n_iter_ = 1
+        for _ in range(1, 1 if exact else self.max_iter):
+            before, weights = weights, self._expect(base, X, weights, mask, folds)
             self.estimator_ = self._refit(base, X, weights)
             self.n_iter_ += 1
-            if np.abs(weights - before).sum(axis=1).mean() < self.tolerance:
+            if np.abs(weights - before).sum(axis=1).mean() < self.tol:
                 break
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The base classifier's probabilities, one column a class; a class never learned has zero."""
+        """The base classifier's probabilities, one column per class; a class never learned has zero."""
         check_is_fitted(self)
         return self._probabilities(self.estimator_, self._features(X, reset=False))
 
@@ -103,23 +106,22 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
             check_finite(X)
         return X
 
-    def _parts(self, n: int) -> Ints | None:
-        """The fold of each row; None where rows are too few for folds."""
-        if self.folds < 2 or n < 2 * self.folds:
-            return None
-        parts: Ints = check_random_state(self.random_state).permutation(np.arange(n) % self.folds)
-        return parts
+    def _folds(self, X: Any, mask: Bools) -> list[Ints]:
+        """The rows of each fold; no folds where rows are too few."""
+        if not isinstance(self.cv, (int, np.integer)):  # one that stratifies does so by the first candidate
+            return [held for _, held in check_cv(self.cv).split(X, mask.argmax(axis=1))]
+        if self.cv < 2 or len(mask) < 2 * self.cv:
+            return []
+        part = check_random_state(self.random_state).permutation(np.arange(len(mask)) % self.cv)
+        return [np.flatnonzero(part == fold) for fold in range(self.cv)]
 
-    def _expect(self, base: Any, X: Any, weights: Floats, mask: Bools, parts: Ints | None) -> Floats:
+    def _expect(self, base: Any, X: Any, weights: Floats, mask: Bools, folds: list[Ints]) -> Floats:
         """New weights 1{S}·p, normalised; uniform where the classifier gives all candidates zero."""
-        p = np.zeros(mask.shape)
-        if parts is None:
-            p = self._probabilities(self.estimator_, X)
-        else:
-            for part in range(self.folds):
-                held = parts == part
-                model = self._refit(base, X, np.where(held[:, None], 0.0, weights))
-                p[held] = self._probabilities(model, X[held])
+        p = np.zeros(mask.shape) if folds else self._probabilities(self.estimator_, X)
+        for held in folds:
+            others = weights.copy()
+            others[held] = 0.0
+            p[held] = self._probabilities(self._refit(base, X, others), X[held])
         inside = np.where(mask, p, 0.0)
         total = inside.sum(axis=1, keepdims=True)
         uniform = mask / mask.sum(axis=1, keepdims=True)
@@ -135,8 +137,3 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         p = np.zeros((X.shape[0], len(self.classes_)))
         p[:, model.classes_] = model.predict_proba(X)
         return p
-
-
-def _last_step(model: Any) -> Any:
-    """The classifier of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model

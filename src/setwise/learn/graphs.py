@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import torch
-
-if TYPE_CHECKING:
-    from setwise.learn.trainer import Trainer
+from torch import Tensor
 
 _WARM_UPS = 3
 
@@ -29,12 +26,27 @@ def _no_collection() -> Iterator[None]:
 
 
 class CapturedSteps:
-    """One graph for each batch size. Captured on first use; `seconds` says how long capturing took."""
+    """One graph for each batch size, captured on first use.
 
-    def __init__(self, trainer: Trainer) -> None:
-        self.trainer = trainer
-        self.start = torch.zeros((), dtype=torch.int64, device=trainer.device)
-        self.reach = torch.arange(trainer.n_rows, device=trainer.device)
+    Parameters
+    ----------
+    step
+        One update from the examples at positions (M, batch).
+    order
+        The order of the examples, (M, n), in a tensor that stays in its place.
+    changing
+        Gives the tensors that a step changes, to put them back after the capture.
+
+    Attributes
+    ----------
+    seconds
+        How long capturing took.
+    """
+
+    def __init__(self, step: Callable[[Tensor], None], order: Tensor, changing: Callable[[], list[Tensor]]) -> None:
+        self.step, self.order, self.changing = step, order, changing
+        self.start = torch.zeros((), dtype=torch.int64, device=order.device)
+        self.reach = torch.arange(order.shape[1], device=order.device)
         self.graphs: dict[int, torch.cuda.CUDAGraph] = {}
         self.seconds = 0.0
 
@@ -51,7 +63,7 @@ class CapturedSteps:
         if not missing:
             return
         began = time.perf_counter()
-        changing = [*self.trainer.tensors(), self.trainer.losses]
+        changing = self.changing()
         before = [tensor.detach().clone() for tensor in changing]
         for size in sorted(missing, reverse=True):
             self.graphs[size] = self._capture(size)
@@ -76,6 +88,5 @@ class CapturedSteps:
         return graph
 
     def _step(self, size: int) -> None:
-        index = self.trainer.order.index_select(1, self.start + self.reach[:size])
-        self.trainer.step(index)
+        self.step(self.order.index_select(1, self.start + self.reach[:size]))
         self.start.add_(size)

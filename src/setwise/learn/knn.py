@@ -1,4 +1,4 @@
-"""`PartialLabelKNN`: nearest neighbours that vote for all of their candidates, in numpy."""
+"""`PartialLabelKNN`: nearest neighbours that vote for all of their candidates."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._arrays import Floats, Ints, blocks
-from setwise.learn.inputs import read_array, read_candidates
-from setwise.learn.scoring import CandidateClassifier
+from setwise._arrays import blocks
+from setwise.learn.base import CandidateClassifier
+from setwise.learn.validation import read_array, read_candidates
 
 
 class PartialLabelKNN(CandidateClassifier):
@@ -42,7 +43,8 @@ class PartialLabelKNN(CandidateClassifier):
             raise ValueError(f"n_neighbors: {self.n_neighbors} is not a positive number.")
         if len(sets) != len(rows):
             raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {len(rows)} of X.")
-        self.rows_ = rows.reshape(len(rows), -1).astype(np.float64)
+        k = min(self.n_neighbors, len(rows))
+        self.neighbors_ = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(rows.reshape(len(rows), -1))
         self.candidates_ = sets.to_mask()
         self.classes_ = np.array(sets.classes)
         return self
@@ -51,24 +53,13 @@ class PartialLabelKNN(CandidateClassifier):
         """The votes, scaled to sum to one."""
         check_is_fitted(self)
         new = read_array(self, X, reset=False)
-        new = new.reshape(len(new), -1).astype(np.float64)
+        distances, near = self.neighbors_.kneighbors(new.reshape(len(new), -1))
+        total = distances.sum(axis=1, keepdims=True)
+        weights = 1 - np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
+        if weights.shape[1] == 1:
+            weights = np.ones_like(weights)
         votes = np.empty((len(new), len(self.classes_)))
-        lengths = (self.rows_**2).sum(axis=1)
-        for block in blocks(np.broadcast_to(lengths, (len(new), len(lengths)))):
-            near, distances = self._nearest(new[block], lengths)
-            total = distances.sum(axis=1, keepdims=True)
-            weights = 1 - np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
-            if weights.shape[1] == 1:
-                weights = np.ones_like(weights)
-            votes[block] = np.einsum("ij,ijk->ik", weights, self.candidates_[near])
+        for block in blocks(near):
+            votes[block] = np.einsum("ij,ijk->ik", weights[block], self.candidates_[near[block]])
         shares: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
         return shares
-
-    def _nearest(self, new: Floats, lengths: Floats) -> tuple[Ints, Floats]:
-        """Positions and distances of the k nearest rows; what rounding cannot tell apart goes by position."""
-        own = (new**2).sum(axis=1, keepdims=True)
-        squared = own - 2 * new @ self.rows_.T + lengths
-        k = min(self.n_neighbors, len(lengths))
-        unit = np.maximum(own, lengths.max()) * 1e-14  # relative to the numbers that were subtracted
-        near = np.argsort(np.round(squared / np.where(unit > 0, unit, 1.0)), axis=1, kind="stable")[:, :k]
-        return near, np.sqrt(np.maximum(np.take_along_axis(squared, near, axis=1), 0))

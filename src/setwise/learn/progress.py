@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from setwise.learn.selection import covering_rate
+from setwise.learn.criteria import covering_rate
 
 if TYPE_CHECKING:
     from setwise.learn.trainer import Trainer

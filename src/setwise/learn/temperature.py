@@ -13,7 +13,7 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
-from setwise.learn.selection import covering_rate
+from setwise.learn.criteria import covering_rate
 
 LOWEST, HIGHEST = 0.05, 20.0
 _TOO_COVERED = 0.995

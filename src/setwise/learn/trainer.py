@@ -15,13 +15,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from setwise.learn.batches import CHUNK, Source
 from setwise.learn.graphs import CapturedSteps
 from setwise.learn.losses import CandidateLoss
 from setwise.learn.networks import Single
 from setwise.learn.optimizers import as_optimizer
-from setwise.learn.order import permutations
 from setwise.learn.scaling import Scaling
-from setwise.learn.sources import CHUNK, Source
+from setwise.learn.seeds import permutations
 
 _LONG = 100_000  # steps of a single model
 
@@ -89,9 +89,10 @@ class Trainer:
     plan
         How to train.
     seeds
-        One a model: the order of its examples.
+        One per model: the order of its examples.
     hooks
-        Called with the trainer after every epoch; a hook may replace `candidates` or set `finished`.
+        Called with the trainer after every epoch; a hook may replace `candidates` or set `finished`. One with a
+        method `finish` has it called at the end, one with `state` and `restore` is part of a checkpoint.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Trainer:
             self.objective = torch.compile(self._objective, dynamic=False)
             self.apply = torch.compile(self.optimizer.step, dynamic=False)
         captures = self.device.type == "cuda" and source.resident and not isinstance(network, Single)
-        self.captured = CapturedSteps(self) if captures else None
+        self.captured = CapturedSteps(self.step, self.order, self._changing) if captures else None
 
     # ---------------------------------------------------------------- training
 
@@ -146,6 +147,9 @@ class Trainer:
             for hook in self.hooks:
                 hook(self)
         self.network.eval()
+        for hook in self.hooks:
+            if hasattr(hook, "finish"):
+                hook.finish(self)
         return self
 
     def prepare(self) -> float:
@@ -211,6 +215,9 @@ class Trainer:
         """Everything that changes from step to step."""
         memory = [] if self.loss.memory is None else [self.loss.memory]
         return [*self.network.parameters(), *self.network.buffers(), *self.optimizer.tensors(), *memory]
+
+    def _changing(self) -> list[Tensor]:
+        return [*self.tensors(), self.losses]
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on from the end of this epoch."""

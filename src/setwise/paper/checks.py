@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from setwise.paper.cells import NAMES
 from setwise.paper.measure import ORACLE
-from setwise.paper.outputs import Record
+from setwise.paper.record import Record
 from setwise.paper.results import Result
 from setwise.paper.summary import Entry, value
 from setwise.ranks import as_level, rank

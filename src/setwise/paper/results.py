@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,12 +74,6 @@ def load(out: Path) -> list[Result]:
 def missing(cells: Iterable[Cell], out: Path) -> list[Cell]:
     """Those cells that have no file yet, each once."""
     return [cell for cell in dict.fromkeys(cells) if not (out / "cells" / f"{cell.key()}.json").exists()]
-
-
-def of(results: Iterable[Result], cells: Sequence[Cell]) -> list[Result]:
-    """The results of these cells, in their order, as far as they are there."""
-    known = {result.key: result for result in results}
-    return [known[key] for key in (cell.key() for cell in dict.fromkeys(cells)) if key in known]
 
 
 def write_text(path: Path, text: str) -> None:

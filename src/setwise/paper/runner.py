@@ -11,12 +11,13 @@ from typing import Any
 
 import torch
 
+from setwise.paper.cell_stacks import Stack, absent, stacks
 from setwise.paper.cells import Cell
-from setwise.paper.computing import Watch, environment
-from setwise.paper.executors import executor
-from setwise.paper.outputs import Record
+from setwise.paper.compute import Watch, compute, environment
+from setwise.paper.material import Material
+from setwise.paper.record import Record
 from setwise.paper.results import load, missing, save, write_text
-from setwise.paper.stacks import Stack, absent, stacks
+from setwise.paper.stages import Stages
 
 
 @dataclass(frozen=True)
@@ -45,17 +46,21 @@ def plan(cells: Iterable[Cell], out: Path, device: str = "auto") -> Todo:
     return Todo(tuple(stacks(here, device)), len(wanted) - len(lacking), tuple(gone), device)
 
 
-def run(todo: Todo, out: Path, *, engine: str = "local", watch: Watch = lambda *_: None) -> dict[str, Any]:
-    """Computes and keeps what is to be done; says how long each stage took, and notes it in ``OUT/runs.json``."""
-    began, doing = time.perf_counter(), executor(engine)
+def run(todo: Todo, out: Path, watch: Watch = lambda *_: None) -> dict[str, Any]:
+    """Computes and keeps what is to be done; returns how long each stage took, as noted in ``OUT/runs.json``.
+
+    What stacks share (data sets, supermodels) is made once.
+    """
+    began, stages = time.perf_counter(), Stages()
     out.mkdir(parents=True, exist_ok=True)
-    for result in doing.run(todo.stacks, todo.device, watch):
-        with doing.stages.timed("write"):
-            save(result, out)
-    spent = {"wall": time.perf_counter() - began, **doing.stages.seconds}
+    material = Material(torch.device(todo.device), stages)
+    for stack in todo.stacks:
+        for result in compute(stack, material, watch):
+            with stages.timed("write"):
+                save(result, out)
+    spent = {"wall": time.perf_counter() - began, **stages.seconds}
     made = {
         **environment(torch.device(todo.device)),
-        "engine": engine,
         "cells": todo.cells,
         "stacks": [str(stack) for stack in todo.stacks],
         "absent": list(todo.absent),

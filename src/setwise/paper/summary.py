@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from setwise.paper.cells import IMAGES
+from setwise.paper.cells import IMAGES, Cell
 from setwise.paper.measure import ORACLE, STRATEGIES
 from setwise.paper.results import Result
 
@@ -93,31 +93,23 @@ def entries(table: int, results: Sequence[Result]) -> list[Entry]:
     found = []
     for data in dict.fromkeys(result.cell.data for result in results):
         own = [result for result in results if result.cell.data == data]
-        contamination = own[0].cell.contamination
-        for quantity in ("train_accuracy", "test_accuracy"):
-            ours = Value.of(result.measured[quantity] for result in own)
-            found.append(
-                Entry(
-                    table,
-                    data,
-                    contamination,
-                    "model",
-                    quantity,
-                    ours,
-                    _paper(contamination, "model", quantity, data),
-                )
-            )
-        for strategy in (*STRATEGIES, ORACLE):
-            for quantity in ("efficiency", "coverage"):
-                ours = value(own, strategy, quantity)
-                paper = _paper(contamination, strategy, quantity, data)
-                found.append(Entry(table, data, contamination, strategy, quantity, ours, paper))
+        numbers = [("model", quantity) for quantity in ("train_accuracy", "test_accuracy")]
+        numbers += [(s, quantity) for s in (*STRATEGIES, ORACLE) for quantity in ("efficiency", "coverage")]
+        for strategy, quantity in numbers:
+            ours, paper = value(own, strategy, quantity), paper_value(own[0].cell, strategy, quantity)
+            found.append(Entry(table, data, own[0].cell.contamination, strategy, quantity, ours, paper))
     return found
+
+
+def values(results: Iterable[Result], strategy: str, quantity: str) -> list[float]:
+    """A strategy's quantity in each result; that of the model itself for the strategy ``"model"``."""
+    measured = [result.measured for result in results]
+    return [(m if strategy == "model" else m["strategies"][strategy])[quantity] for m in measured]
 
 
 def value(results: Iterable[Result], strategy: str, quantity: str) -> Value:
     """A strategy's quantity over the seeds of these results."""
-    return Value.of(result.measured["strategies"][strategy][quantity] for result in results)
+    return Value.of(values(results, strategy, quantity))
 
 
 def sizes_and_supermodels(results: Sequence[Result]) -> tuple[list[Entry], list[Entry]]:
@@ -139,6 +131,7 @@ def sizes_and_supermodels(results: Sequence[Result]) -> tuple[list[Entry], list[
     return sizes, models
 
 
-def _paper(contamination: str, strategy: str, quantity: str, data: str) -> Value | None:
-    known = published()["results"].get(contamination, {}).get(strategy, {}).get(quantity, {}).get(data)
+def paper_value(cell: Cell, strategy: str, quantity: str) -> Value | None:
+    """What the paper prints, where it does."""
+    known = published()["results"].get(cell.contamination, {}).get(strategy, {}).get(quantity, {}).get(cell.data)
     return None if known is None else Value(known[0], known[1], n=5)

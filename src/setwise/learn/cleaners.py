@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from setwise.calibration.conformalize import conformalize
+from setwise.learn.batches import Source
 from setwise.learn.losses import masked_softmax
-from setwise.learn.sources import Source
 
 if TYPE_CHECKING:
     from setwise.learn.trainer import Trainer
@@ -27,12 +27,7 @@ class Purification:
     """
 
     def __init__(
-        self,
-        start: int = 20,
-        window: int = 5,
-        threshold: float = 1e-3,
-        growth: float = 0.1,
-        few: float = 0.01,
+        self, start: int = 20, window: int = 5, threshold: float = 1e-3, growth: float = 0.1, few: float = 0.01
     ) -> None:
         self.start, self.window, self.growth, self.few = start, window, growth, few
         self.made_with = {"start": start, "window": window, "threshold": threshold, "growth": growth, "few": few}

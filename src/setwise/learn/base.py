@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from setwise.labels.vocabulary import Vocabulary
-from setwise.learn.inputs import read_candidates
+from setwise.learn.validation import read_candidates
 
 
 class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

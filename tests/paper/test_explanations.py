@@ -6,8 +6,8 @@ import pytest
 
 from setwise.paper.cells import cells_of
 from setwise.paper.checks import checks, standard_error
-from setwise.paper.explaining import UNEXPLAINED, explain
-from setwise.paper.outputs import Record
+from setwise.paper.explanations import UNEXPLAINED, explain
+from setwise.paper.record import Record
 from setwise.paper.summary import published
 
 from .conftest import as_published, result

@@ -5,11 +5,11 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from setwise.paper import plots
+from setwise.paper import result_plots
 from setwise.paper.cells import Cell, cells_of
-from setwise.paper.outputs import Record, flat_rows, write_outputs
+from setwise.paper.record import Record, flat_rows, write_outputs
+from setwise.paper.result_tables import latex, markdown
 from setwise.paper.summary import ROUNDING, Entry, Value, distance, published
-from setwise.paper.tables import latex, markdown
 
 from .conftest import result
 
@@ -108,7 +108,7 @@ def test_a_quick_run_does_not_water_down_a_full_one():
 
 
 def test_everything_is_in_one_json_and_one_parquet(faithful, tmp_path, monkeypatch):
-    monkeypatch.setattr(plots, "can_plot", bool)
+    monkeypatch.setattr(result_plots, "can_plot", bool)
     write_outputs(faithful, tmp_path)
     assert len(json.loads((tmp_path / "results.json").read_text())) == len(faithful.results)
     table = pq.read_table(tmp_path / "results.parquet")
@@ -123,7 +123,7 @@ def test_everything_is_in_one_json_and_one_parquet(faithful, tmp_path, monkeypat
 
 def test_pictures_are_small_and_the_same_for_the_same_results(faithful, tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'setwise[report]'")
-    one, two = (plots.draw(faithful.learned(5)[:2], "real", tmp_path / name) for name in ("one", "two"))
+    one, two = (result_plots.draw(faithful.learned(5)[:2], "real", tmp_path / name) for name in ("one", "two"))
     assert [path.name for path in one] == [
         f"real-{k}.svg" for k in ("coverage-size", "sizes", "coverage-confidence", "mu")
     ]

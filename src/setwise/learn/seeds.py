@@ -1,4 +1,4 @@
-"""The order of the examples: a function of seed and epoch alone, the same on any device.
+"""One seed per model, and the order of its examples: a function of seed and epoch alone, the same on any device.
 
 So a model follows the same path alone and among others, and nothing need be kept to resume a run.
 """
@@ -6,9 +6,16 @@ So a model follows the same path alone and among others, and nothing need be kep
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
+from sklearn.utils import check_random_state
 from torch import Tensor
+
+
+def draw_seeds(random_state: Any, n: int) -> list[int]:
+    """As many seeds as there are models."""
+    return [int(seed) for seed in check_random_state(random_state).randint(0, 2**31 - 1, size=n)]
 
 
 def permutations(seeds: Sequence[int], epoch: int, n: int, device: torch.device) -> Tensor:

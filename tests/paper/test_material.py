@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from setwise.paper.cells import Cell, cells_of
-from setwise.paper.preparing import Material
+from setwise.paper.material import Material
 from setwise.paper.stages import Stages
 
 
@@ -63,7 +63,7 @@ def test_the_supermodel_of_a_resplit_knows_neither_calibration_nor_test_rows(sma
     trained = Material._trained
 
     def spy(self, cells):
-        from setwise.paper.preparing import _supermodel_rows
+        from setwise.paper.material import _supermodel_rows
 
         seen.update({cell.protocol: set(_supermodel_rows(cell, self.data(cell.data)).tolist()) for cell in cells})
         return trained(self, cells)

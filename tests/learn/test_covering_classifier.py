@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from setwise import LAC, ConformalClassifier, LabelSets, conformalize
-from setwise.learn import CoveringClassifier, InclusionLoss, PartialLabelClassifier, covering
-from setwise.learn.covering import covering_size
-from setwise.learn.saving import read_model, write_model
+from setwise.learn import CoveringClassifier, InclusionLoss, PartialLabelClassifier, covering_classifier
+from setwise.learn.covering_classifier import covering_size
+from setwise.learn.serialization import read_model, write_model
 
 UNIT = LAC(domain="unit")
 
@@ -89,7 +89,7 @@ def test_precise_labels_leave_the_class_posterior_as_it_is():
 
 
 def test_an_inclusion_model_that_would_not_be_used_is_not_learned(monkeypatch):
-    monkeypatch.setattr(covering, "_WEIGHTS", (0.0,))
+    monkeypatch.setattr(covering_classifier, "_WEIGHTS", (0.0,))
     X, candidates, _ = some_rows()
     model = quick().fit(X, candidates)
     assert model.inclusion_ is None
@@ -102,8 +102,8 @@ def test_what_is_chosen_has_the_smallest_sets_that_were_seen():
     model = quick(inclusion=network).fit(X, candidates)
     assert len(model.choices_) == 4 * 5  # linear and mlp, standard and rows, five weights
     best = min(model.choices_, key=model.choices_.get)
-    chosen = model.inclusion_._settled
-    assert best == f"{chosen['network']}, scale {chosen['scale']}, weight {model.weight_:g}"
+    chosen = model.inclusion_.fitted_.settings
+    assert best == f"{chosen.network}, scale {chosen.scale}, weight {model.weight_:g}"
 
 
 def test_the_size_it_chooses_by_is_that_of_max():
@@ -158,7 +158,7 @@ def test_images_are_learned_by_convolutions():
     candidates = np.eye(3)[y] + np.eye(3)[y - 1] > 0
     small = PartialLabelClassifier(epochs=5)
     model = CoveringClassifier(small, small, random_state=0).fit(X, candidates)
-    assert model.inclusion_._settled["network"] == "cnn"
+    assert model.inclusion_.network == "cnn"
     assert model.predict_inclusion(X).shape == (60, 3)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from setwise.paper.cells import NAMES, TABLES, Variant
 from setwise.paper.checks import REQUIREMENTS, checks, place, standard_error
-from setwise.paper.explaining import UNEXPLAINED, explain
+from setwise.paper.explanations import UNEXPLAINED, explain
 from setwise.paper.measure import ORACLE, STRATEGIES
-from setwise.paper.outputs import Record
+from setwise.paper.record import Record
+from setwise.paper.result_tables import CAPTIONS, grid, markdown, signed
 from setwise.paper.results import Result
-from setwise.paper.summary import FAR, Entry, Value, published, value
-from setwise.paper.tables import CAPTIONS, grid, markdown, signed
+from setwise.paper.summary import FAR, Entry, Value, paper_value, published, value
 
 _FOUND = """\
 The settings of the image sets were found by a search over what text and public code leave open: the public code's
@@ -142,137 +142,80 @@ def _shift(record: Record) -> str:
             ]
             cells = [f"{c.mean:.3f} ({e.mean:.2f})" for c, e in pairs]
             rows.append([f"{table}", NAMES[data], *cells, f"{standard_error(groups[1][data]):.4f}"])
-    if not rows:
-        return ""
     names = [f"{s}, {p}" for s in (ORACLE, "max", "mean", "min") for p in ("official", "re-split")]
-    return (
-        "## Shift, told apart from calibration\n\nCoverage (mean size) on the official test set, and on a "
-        "random split of train plus test in the same sizes, which is exchangeable by construction. The "
-        "oracle is calibrated with true labels: where it misses 0.90 on the official set and reaches it "
-        "on the re-split, the official test set is not exchangeable with the training set, and the "
-        "coverages of every strategy there mix shift with calibration.\n\n"
-        + grid(["table", "data", *names, "standard error of the re-split oracle"], sorted(rows))
+    return _section(
+        "Shift, told apart from calibration",
+        "Coverage (mean size) on the official test set, and on a random split of train plus test in the same "
+        "sizes, which is exchangeable by construction. The oracle is calibrated with true labels: where it misses "
+        "0.90 on the official set and reaches it on the re-split, the official test set is not exchangeable with "
+        "the training set, and the coverages of every strategy there mix shift with calibration.",
+        ["table", "data", *names, "standard error of the re-split oracle"],
+        sorted(rows),
     )
 
 
 def _omitted(record: Record) -> str:
     rows = []
-    for table in (2, 3, 4, 5):
-        for data, own in _by_data(record.learned(table)).items():
-            for strategy in (*STRATEGIES, ORACLE):
-                low, high = (
-                    float(np.mean([r.measured["strategies"][strategy]["bracket"][i] for r in own])) for i in (0, 1)
-                )
-                shares = [
-                    f"{value(own, strategy, q).mean:.3f}" for q in ("coverage", "all_candidates", "any_candidate")
-                ]
-                shown = f"[{low:.3f}, {high:.3f}]" if strategy != ORACLE else "–"
-                rows.append(
-                    [
-                        str(table),
-                        NAMES[data],
-                        strategy,
-                        *shares,
-                        shown,
-                        f"{value(own, strategy, 'threshold').mean:.4f}",
-                    ]
-                )
-    head = [
-        "table",
-        "data",
-        "strategy",
-        "coverage",
-        "all candidates, P(S ⊆ T)",
-        "one candidate, P(T ∩ S ≠ ∅)",
-        "bracket",
-        "q",
-    ]
-    return (
-        "## What the tables leave out\n\nCandidate-set coverages on test rows whose candidates arise as "
-        "in calibration (on image sets by the same contamination), and the bracket: where coverage "
-        "provably lies, from calibration candidates alone, on data like the calibration rows.\n\n"
-        + grid(head, rows)
-        if rows
-        else ""
+    for table, data, own in _groups(record):
+        for strategy in (*STRATEGIES, ORACLE):
+            brackets = np.mean([result.measured["strategies"][strategy]["bracket"] for result in own], axis=0)
+            bracket = "–" if strategy == ORACLE else f"[{brackets[0]:.3f}, {brackets[1]:.3f}]"
+            means = [value(own, strategy, q).mean for q in ("coverage", "all_candidates", "any_candidate")]
+            q = f"{value(own, strategy, 'threshold').mean:.4f}"
+            rows.append([table, data, strategy, *(f"{mean:.3f}" for mean in means), bracket, q])
+    head = ["strategy", "coverage", "all candidates, P(S ⊆ T)", "one candidate, P(T ∩ S ≠ ∅)", "bracket", "q"]
+    return _section(
+        "What the tables leave out",
+        "Candidate-set coverages on test rows whose candidates arise as in calibration (on image sets by the same "
+        "contamination), and the bracket: where coverage provably lies, from calibration candidates alone, on data "
+        "like the calibration rows.",
+        ["table", "data", *head],
+        rows,
     )
 
 
 def _premises(record: Record) -> str:
     rows = []
-    for table in (2, 3, 4, 5):
-        for data, own in _by_data(record.learned(table)).items():
-            found = [r.measured["premises"] for r in own]
-            numbers = [
-                Value.of(p[name] for p in found) for name in ("below_mean", "below_one_over_size", "q_of_truth")
-            ]
-            held = [
-                sum(p[name] for p in found)
-                for name in ("q_of_truth_at_most_half", "size_certificate", "epsilon_within_bound")
-            ]
-            rho = [Value.of(p["rho"][name] for p in found).mean for name in ("min", "mu=0.3", "mu=0.5", "mu=0.7")]
-            row = [
-                str(table),
-                NAMES[data],
-                *(f"{n.mean:.3f}" for n in numbers),
-                *(f"{h} of {len(own)}" for h in held),
-            ]
-            rows.append([*row, *(f"{r:.3f}" for r in rho)])
+    for table, data, own in _groups(record):
+        found = [result.measured["premises"] for result in own]
+        shares = [[p[name] for p in found] for name in ("below_mean", "below_one_over_size", "q_of_truth")]
+        names = ("q_of_truth_at_most_half", "size_certificate", "epsilon_within_bound")
+        held = [f"{sum(p[name] for p in found)} of {len(own)}" for name in names]
+        rho = [[p["rho"][name] for p in found] for name in ("min", "mu=0.3", "mu=0.5", "mu=0.7")]
+        before, after = ([f"{Value.of(values).mean:.3f}" for values in part] for part in (shares, rho))
+        rows.append([table, data, *before, *held, *after])
     head = [
         "table", "data", "ρ of mean: f_y below the mean over S", "f_y < 1/∣S∣", "q(E₁)", "q(E₁) ≤ ½",
         "size certificate", "ε within the paper's bound", "ρ of min", "ρ of μ=0.3", "ρ of μ=0.5", "ρ of μ=0.7",
     ]  # fmt: skip
-    return (
-        "## Premises\n\nTruth is known here, so that the premises of the theorems can be looked at on the "
-        "calibration rows. Theorem 3 (`mean`) asks that no row has f_y < 1/∣S∣; its proof needs ρ of "
-        "`mean` to be 0. Theorem 2 (`all`) asks for q(E₁) ≤ ½ and a bound on ε; the size certificate is "
-        "what its proof needs instead of that bound. Every one-score strategy is promised 0.90 − ρ; `max` "
-        "has ρ = 0.\n\n" + grid(head, rows)
-        if rows
-        else ""
+    return _section(
+        "Premises",
+        "Truth is known here, so that the premises of the theorems can be looked at on the calibration rows. "
+        "Theorem 3 (`mean`) asks that no row has f_y < 1/∣S∣; its proof needs ρ of `mean` to be 0. Theorem 2 "
+        "(`all`) asks for q(E₁) ≤ ½ and a bound on ε; the size certificate is what its proof needs instead of that "
+        "bound. Every one-score strategy is promised 0.90 − ρ; `max` has ρ = 0.",
+        head,
+        rows,
     )
 
 
 def _single(record: Record) -> str:
     rows = []
-    for table in (2, 3, 4, 5):
-        for data, own in _by_data(record.learned(table)).items():
-            paper = {
-                e.strategy: e.paper for e in record.entries(table) if (e.data, e.quantity) == (data, "efficiency")
-            }
-            for strategy in ("max", "all"):
-                found = [r.measured["float32"][strategy] for r in own]
-                single = Value.of(f["efficiency"] for f in found)
-                full = f"{sum(f['admits_everything'] for f in found)} of {len(own)}"
-                share = 100 * float(np.mean([f["share_exactly_one"] for f in found]))
-                shown = str(paper[strategy]) if paper.get(strategy) else "–"
-                rows.append(
-                    [
-                        str(table),
-                        NAMES[data],
-                        strategy,
-                        str(value(own, strategy, "efficiency")),
-                        str(single),
-                        shown,
-                        f"{share:.1f} %",
-                        full,
-                    ]
-                )
-    head = [
-        "table",
-        "data",
-        "strategy",
-        "size, double",
-        "size, single",
-        "size, paper",
-        "1 − f exactly 1",
-        "seeds with q = 1",
-    ]
-    return (
-        "## Single precision\n\nThe same models with 1 − f computed in float32 and labels admitted where "
-        "f ≥ 1 − q, as the paper's public code does: below f = 3e-8 the difference is exactly 1, and q = "
-        "1 admits every label.\n\n" + grid(head, rows)
-        if rows
-        else ""
+    for table, data, own in _groups(record):
+        for strategy in ("max", "all"):
+            found = [result.measured["float32"][strategy] for result in own]
+            printed = paper_value(own[0].cell, strategy, "efficiency")
+            sizes = [value(own, strategy, "efficiency"), Value.of(f["efficiency"] for f in found), printed or "–"]
+            share = 100 * float(np.mean([f["share_exactly_one"] for f in found]))
+            full = f"{sum(f['admits_everything'] for f in found)} of {len(own)}"
+            rows.append([table, data, strategy, *map(str, sizes), f"{share:.1f} %", full])
+    head = ["strategy", "size, double", "size, single", "size, paper", "1 − f exactly 1", "seeds with q = 1"]
+    return _section(
+        "Single precision",
+        "The same models with 1 − f computed in float32 and labels admitted where f ≥ 1 − q, as the paper's public "
+        "code does: below f = 3e-8 the difference is exactly 1, and q = 1 admits every label.",
+        ["table", "data", *head],
+        rows,
     )
 
 
@@ -329,22 +272,24 @@ def _pictures(plots: Path | None, beside: Path | None) -> str:
 
 
 def _time(runs: Sequence[dict[str, Any]]) -> str:
-    rows = [
-        [
-            run["date"],
-            run["device"],
-            str(run["cells"]),
-            f"{run['seconds']['wall']:.1f}",
-            ", ".join(f"{n} {s:.1f}" for n, s in run["seconds"].items() if n != "wall"),
-        ]
-        for run in runs
-    ]
-    return (
-        "## Time\n\nSeconds of each run, and where they went.\n\n"
-        + grid(["run", "device", "cells", "wall", "stages"], rows)
-        if rows
-        else ""
-    )
+    rows = []
+    for run in runs:
+        stages = ", ".join(f"{name} {spent:.1f}" for name, spent in run["seconds"].items() if name != "wall")
+        rows.append([run["date"], run["device"], str(run["cells"]), f"{run['seconds']['wall']:.1f}", stages])
+    head = ["run", "device", "cells", "wall", "stages"]
+    return _section("Time", "Seconds of each run, and where they went.", head, rows)
+
+
+def _section(title: str, text: str, head: list[str], rows: list[list[str]]) -> str:
+    """A title, a paragraph and a table; nothing where the table would be empty."""
+    return f"## {title}\n\n{text}\n\n{grid(head, rows)}" if rows else ""
+
+
+def _groups(record: Record) -> Iterator[tuple[str, str, list[Result]]]:
+    """The number of a table, the name of a data set, and its trained cells, for Tables 2 to 5."""
+    for table in (2, 3, 4, 5):
+        for data, own in _by_data(record.learned(table)).items():
+            yield str(table), NAMES[data], own
 
 
 def _by_data(results: list[Result]) -> dict[str, list[Result]]:

@@ -73,10 +73,7 @@ def markdown(table: int, entries: Sequence[Entry], absent: Collection[str] = ())
     `absent` are data sets that were not on the machine; what is empty otherwise was not run.
     """
     columns, rows = columns_of(table), rows_of(table, entries)
-    lines = [
-        "| | | " + " | ".join(NAMES[data] for data in columns) + " |",
-        "|---|---|" + "---|" * len(columns),
-    ]
+    lines = ["| | | " + " | ".join(NAMES[data] for data in columns) + " |", "|---|---|" + "---|" * len(columns)]
     if table == 1:
         classes = published()["classes"]
         lines.append(

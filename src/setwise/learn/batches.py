@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setwise.learn.inputs import check_finite, read_array
+from setwise.labels.label_sets import LabelSets
+from setwise.learn.validation import check_finite, read_array, read_candidates
 
 CHUNK = 8192
 
@@ -62,6 +63,10 @@ class Resident:
         if self.selected is not None:
             return Resident(self.features, self.selected[:, positions])
         return Resident(self.features, positions[None])
+
+    def only(self, model: int) -> Resident:
+        """The rows of one model, where each has its own."""
+        return self if self.selected is None else Resident(self.features, self.selected[model : model + 1])
 
     def chunks(self) -> Iterator[Tensor]:
         """The rows of the first model in blocks."""
@@ -128,6 +133,31 @@ def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) ->
         return Resident(X.detach().to(device))
     tensor = torch.from_numpy(_storable(read_array(estimator, X, reset=reset)))
     return Resident(tensor.to(device))
+
+
+def read_rows(
+    estimator: Any, X: Any, y: Any, device: torch.device, *, classes: Any = None, reset: bool
+) -> tuple[Source, LabelSets]:
+    """The rows of X and as many candidate sets; those of a torch `Dataset` may be its items' second entries."""
+    if y is None and isinstance(X, torch.utils.data.Dataset):
+        y = np.stack([np.asarray(X[i][1]) for i in range(len(X))])  # type: ignore[arg-type]
+    source = read_source(estimator, X, device, reset=reset)
+    sets = read_candidates(y, classes, missing=estimator.missing)
+    if len(sets) != source.n_rows:
+        raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {source.n_rows} rows of X.")
+    return source, sets
+
+
+def candidate_mask(sets: LabelSets, device: torch.device) -> Tensor:
+    """The candidates (n, K) on the device."""
+    return torch.from_numpy(np.array(sets.to_mask())).to(device)
+
+
+def as_device(device: Any) -> torch.device:
+    """A torch device; "auto" is a GPU where there is one."""
+    if isinstance(device, str) and device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(device)
 
 
 def _storable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

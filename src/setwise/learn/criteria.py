@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from setwise.learn.batches import Source
 from setwise.learn.losses import masked_softmax
-from setwise.learn.sources import Source
 
 if TYPE_CHECKING:
     from setwise.learn.trainer import Trainer

@@ -21,11 +21,14 @@ from torch import Tensor
 
 from setwise._arrays import Bools, Floats
 from setwise.labels.label_sets import LabelSets
-from setwise.learn.classifier import PartialLabelClassifier, _device, _mask, _seeds
-from setwise.learn.fitting import FEWEST, Settings, alternatives, train, trial_rows
+from setwise.learn.base import CandidateClassifier
+from setwise.learn.batches import Source, as_device, candidate_mask, read_rows, read_source
+from setwise.learn.classifier import PartialLabelClassifier
+from setwise.learn.fitted_networks import FEWEST, trial_rows
 from setwise.learn.losses import InclusionLoss
-from setwise.learn.scoring import CandidateClassifier
-from setwise.learn.sources import Source, read_source
+from setwise.learn.seeds import draw_seeds
+from setwise.learn.settings import Settings
+from setwise.learn.stacks import train_stack
 from setwise.ranks import as_level, order_statistic, rank
 
 _WEIGHTS = (0.75, 1.0, 0.5, 0.25, 0.0)  # the first is taken where rows are too few to tell
@@ -101,23 +104,19 @@ class CoveringClassifier(CandidateClassifier):
 
     def fit(self, X: Any, y: Any = None) -> CoveringClassifier:
         """Learns from rows X and their candidates y, as `PartialLabelClassifier.fit` does."""
-        level = as_level(self.confidence_level)
-        first, second, third = _seeds(self.random_state, 3)
+        level, device = as_level(self.confidence_level), as_device(self.device)
+        first, second, third = draw_seeds(self.random_state, 3)
+        source, sets = read_rows(self, X, y, device, reset=True)
         posterior = self._part(self.posterior, "posterior", first)
-        source, sets = posterior._read(X, y, None, reset=True)
-        posterior._learn(source, sets, posterior.settings())
         inclusion = self._part(self.inclusion, "inclusion", second, images=len(source.shape) > 1)
-        chosen, self.weight_, self.choices_ = inclusion.settings(), 0.0, {}
+        posterior.fit(X, sets)
+        self.weight_, self.choices_ = 0.0, {}
         if (sets.sizes > 1).any():
-            settled = replace(posterior.settings(), **posterior._settled)
-            chosen, self.weight_ = self._choose(source, sets, (settled, chosen), third, level)
-        self.inclusion_ = inclusion._learn(source, sets, chosen) if self.weight_ else None
-        self.classes_ = posterior.classes_
-        self.posterior_ = posterior
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(posterior, name):
-                for model in (self, inclusion):
-                    setattr(model, name, getattr(posterior, name))
+            settings = posterior.fitted_.settings, inclusion.settings()
+            chosen, self.weight_ = self._choose(source, sets, settings, third, level)
+            inclusion.set_params(network=chosen.network, scale=chosen.scale, hidden_sizes=chosen.hidden_sizes)
+        self.inclusion_ = inclusion.fit(X, sets) if self.weight_ else None
+        self.classes_, self.posterior_ = posterior.classes_, posterior
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -130,9 +129,9 @@ class CoveringClassifier(CandidateClassifier):
         probabilities = self.predict_proba(X)
         if self.inclusion_ is None:
             return probabilities
-        device = _device(self.device)
+        device = as_device(self.device)
         source = read_source(self.inclusion_, X, device, reset=False)
-        inclusion = self.inclusion_._logits(source, device).sigmoid().mean(dim=0).cpu().numpy()
+        inclusion = self.inclusion_.fitted_.logits(source, device).sigmoid().mean(dim=0).cpu().numpy()
         return _mixed(inclusion, probabilities, self.weight_)
 
     # ---------------------------------------------------------------- parts
@@ -160,10 +159,10 @@ class CoveringClassifier(CandidateClassifier):
     ) -> tuple[Settings, float]:
         """Settings of the inclusion model and weight with the smallest sets on held-out training rows."""
         posterior, inclusion = settings
-        options = alternatives(inclusion, source)
+        options = inclusion.alternatives(source)
         if len(sets) < FEWEST:
             return options[0], _WEIGHTS[0]
-        candidates = _mask(sets, self.device)
+        candidates = candidate_mask(sets, as_device(self.device))
         kept, held = trial_rows(len(sets), seed, candidates.device)
         mask: Bools = candidates[held].cpu().numpy()
         tried = source.rows(kept), candidates[kept], source.rows(held), seed
@@ -200,8 +199,7 @@ def _trial(settings: Settings, kept: Source, candidates: Tensor, held: Source, s
     device = candidates.device
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)  # of dropout
-        trained = train(plain, kept, candidates, [seed])
-    return trained.trainer.logits(held)[0].double().cpu()
+        return train_stack(plain, kept, candidates[None], [seed]).logits(held)[0].double().cpu()
 
 
 def _mixed(inclusion: Floats, probabilities: Floats, weight: float) -> NDArray[np.float64]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from setwise.learn.presets import preset_settings
 from setwise.paper.cells import Variant
-from setwise.paper.outputs import Record
+from setwise.paper.record import Record
 from setwise.paper.results import Result
-from setwise.paper.summary import FAR, Entry, Value, distance, value
+from setwise.paper.summary import FAR, Entry, Value, distance, value, values
 
 UNEXPLAINED = "unexplained"
 _OTHERS: dict[Variant, str] = {
@@ -164,31 +164,20 @@ def _own(entry: Entry, record: Record, variant: Variant = "paper") -> list[Resul
 
 def _values(entry: Entry, record: Record) -> list[float]:
     """The value of each seed."""
-    if entry.table in {1, 6}:
-        own = [r.measured["sets"] for r in record.results if r.cell.preset is None]
-        cells = [r.cell for r in record.results if r.cell.preset is None]
-        same = [
-            s
-            for s, c in zip(own, cells, strict=True)
-            if (c.data, c.contamination) == (entry.data, entry.contamination)
-        ]
-        if entry.table == 1:
-            return [s["average_size"] for s in same]
-        return [s["supermodel_accuracy"][entry.quantity.removesuffix("_accuracy")] for s in same]
-    own_results = _own(entry, record)
-    if entry.strategy == "model":
-        return [result.measured[entry.quantity] for result in own_results]
-    return [result.measured["strategies"][entry.strategy][entry.quantity] for result in own_results]
+    if entry.table not in {1, 6}:
+        return values(_own(entry, record), entry.strategy, entry.quantity)
+    wanted = (entry.data, entry.contamination)
+    described = [r for r in record.results if not r.cell.preset and (r.cell.data, r.cell.contamination) == wanted]
+    if entry.table == 1:
+        return [r.measured["sets"]["average_size"] for r in described]
+    part = entry.quantity.removesuffix("_accuracy")
+    return [r.measured["sets"]["supermodel_accuracy"][part] for r in described]
 
 
 def _other(entry: Entry, record: Record, variant: Variant) -> Value | None:
     """The same number of models trained otherwise."""
     found = _own(entry, record, variant)
-    if not found:
-        return None
-    if entry.strategy == "model":
-        return Value.of(result.measured[entry.quantity] for result in found)
-    return value(found, entry.strategy, entry.quantity)
+    return value(found, entry.strategy, entry.quantity) if found else None
 
 
 def _test_accuracy(entry: Entry, record: Record, variant: Variant) -> Entry | None:

@@ -9,11 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from setwise.paper import plots
+from setwise.paper import result_plots
 from setwise.paper.cells import CONTAMINATIONS, NAMES, TABLES, Protocol, Variant
+from setwise.paper.result_tables import CAPTIONS, latex, markdown
 from setwise.paper.results import Result, write_text
 from setwise.paper.summary import Entry, entries, sizes_and_supermodels
-from setwise.paper.tables import CAPTIONS, latex, markdown
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +84,10 @@ def write_outputs(record: Record, out: Path) -> list[Path]:
     if find_spec("pyarrow") is not None:
         write_parquet(record.results, out / "results.parquet")
         written.append(out / "results.parquet")
-    if plots.can_plot():
+    if result_plots.can_plot():
         images = [result for table in (2, 3, 4) for result in record.learned(table)]
-        written += plots.draw(images, "images", out / "plots")
-        written += plots.draw(record.learned(5), "real", out / "plots")
+        written += result_plots.draw(images, "images", out / "plots")
+        written += result_plots.draw(record.learned(5), "real", out / "plots")
     return written
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,27 +80,27 @@ def _write_network(model: Any, folder: Path, stem: str) -> Description:
 
     from setwise.learn.networks import Single  # noqa: PLC0415
 
-    if isinstance(model.network_, Single):
+    fitted = model.fitted_
+    if isinstance(fitted.network, Single):
         return _external(model)
-    tensors = {f"network.{name}": tensor for name, tensor in model.network_.state_dict().items()}
-    tensors |= {f"scaling.{name}": tensor for name, tensor in model.scaling_.state_dict().items()}
+    tensors = {f"network.{name}": tensor for name, tensor in fitted.network.state_dict().items()}
+    tensors |= {f"scaling.{name}": tensor for name, tensor in fitted.scaling.state_dict().items()}
     file = f"{stem}.safetensors"
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / file)
-    settled = model._settled
     return {
         "kind": "network",
         "file": file,
-        "network": settled["network"],
-        "hidden_sizes": [int(size) for size in settled["hidden_sizes"]],
+        "network": fitted.settings.network,
+        "hidden_sizes": [int(size) for size in fitted.settings.hidden_sizes],
         "batch_norm": any(name.startswith("network.norms.") for name in tensors),
-        "ensemble": len(next(iter(model.network_.parameters()))),
-        "shape": _shape(model),
+        "ensemble": fitted.n_models,
+        "shape": _shape(fitted.network),
         "classes": model.classes_.tolist(),
-        "rows_of_unit_length": bool(model.scaling_.rows),
-        "temperature": float(model.temperature_),
-        "epochs_run": int(model.n_iter_),
-        "choices": {name: float(value) for name, value in model.choices_.items()},
-        "parameters": _plain(model.get_params(deep=False)),
+        "rows_of_unit_length": bool(fitted.scaling.rows),
+        "temperature": float(fitted.temperature),
+        "epochs_run": int(fitted.epochs),
+        "choices": {name: float(value) for name, value in fitted.choices.items()},
+        "parameters": _simple(model.get_params(deep=False)),
         **_features(model),
     }
 
@@ -110,6 +111,7 @@ def _read_network(description: Description, folder: Path) -> Any:
         from safetensors.torch import load_file  # noqa: PLC0415
 
         from setwise.learn.classifier import PartialLabelClassifier  # noqa: PLC0415
+        from setwise.learn.fitted_networks import FittedNetworks  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"{folder}: the model is a network and needs {error.name}: pip install 'setwise[learn]'.",
@@ -140,17 +142,15 @@ def _read_network(description: Description, folder: Path) -> Any:
         network.load_state_dict(weights)
     except RuntimeError as error:
         raise ValueError(f"{folder / description['file']}: other weights than described ({error}).") from error
-    model.network_ = network.eval()
-    model.scaling_ = Scaling(scaling.get("shift"), scaling.get("spread"), rows=description["rows_of_unit_length"])
-    model.temperature_ = description["temperature"]
-    model.n_iter_, model.choices_ = description["epochs_run"], description["choices"]
+    model.fitted_ = FittedNetworks(
+        network.eval(),
+        Scaling(scaling.get("shift"), scaling.get("spread"), rows=description["rows_of_unit_length"]),
+        replace(model.settings(), network=description["network"], hidden_sizes=tuple(description["hidden_sizes"])),
+        description["epochs_run"],
+        description["temperature"],
+        description["choices"],
+    )
     model.classes_ = np.array(Vocabulary.declare(description["classes"]).classes)
-    model._moments = []
-    model._settled = {
-        "network": description["network"],
-        "hidden_sizes": tuple(description["hidden_sizes"]),
-        "scale": parameters["scale"],
-    }
     if description.get("n_features") is not None:
         model.n_features_in_ = description["n_features"]
     if description.get("feature_names") is not None:
@@ -159,7 +159,7 @@ def _read_network(description: Description, folder: Path) -> Any:
 
 
 def _is_covering(model: Any) -> bool:
-    home = sys.modules.get("setwise.learn.covering")
+    home = sys.modules.get("setwise.learn.covering_classifier")
     return home is not None and type(model) is home.CoveringClassifier
 
 
@@ -188,7 +188,7 @@ def _write_covering(model: Any, folder: Path, stem: str) -> Description:
 def _read_covering(description: Description, folder: Path) -> Any:
     posterior = _read_network(description["posterior"], folder)
     inclusion = None if description["inclusion"] is None else _read_network(description["inclusion"], folder)
-    from setwise.learn.covering import CoveringClassifier  # noqa: PLC0415 - needs torch, which the parts did
+    from setwise.learn.covering_classifier import CoveringClassifier  # noqa: PLC0415 - needs torch, which the parts did
 
     model = CoveringClassifier(**description["parameters"])
     model.posterior_, model.inclusion_ = posterior, inclusion
@@ -200,18 +200,12 @@ def _read_covering(description: Description, folder: Path) -> Any:
     return model
 
 
-def _shape(model: Any) -> list[int]:
+def _shape(network: Any) -> list[int]:
     """The shape of one example, as far as the network depends on it."""
-    network = model.network_
     if hasattr(network, "shape"):  # images
         return [int(size) for size in network.shape]
     first = network.hidden[0] if getattr(network, "hidden", None) else network.output
     return [int(first.weight.shape[-1])]
-
-
-def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a network that JSON can hold."""
-    return {"scale": "auto", **_simple(parameters)}
 
 
 def _simple(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 from zlib import crc32
@@ -20,19 +20,32 @@ import torch
 from torch import Tensor, nn
 
 from setwise._arrays import Floats, Ints
-from setwise.data import PIXELS, InstanceDependent, Random, contaminate, load
+from setwise.data import InstanceDependent, Random, contaminate, load
 from setwise.data.benchmark import Benchmark
+from setwise.data.supermodel import PIXELS
 from setwise.labels.label_sets import LabelSets
-from setwise.learn import Plan, Resident, Trainer, build_network
-from setwise.learn.losses import as_loss
+from setwise.learn.batches import Resident
+from setwise.learn.classifier import PartialLabelClassifier
+from setwise.learn.scaling import fit_scaling, stack_scalings
+from setwise.learn.stacks import train_stack
+from setwise.paper.cell_stacks import names_of
 from setwise.paper.cells import IMAGES, Cell
-from setwise.paper.stacks import names_of
 from setwise.paper.stages import Stages
-from setwise.paper.training import stacked_scaling
 
 _CALIBRATION = {True: 10, False: 5}  # one in so many of the rows that are not for testing: images, real sets
 _TEST = 5  # one in so many of a real set
-_HIDDEN = 100
+_SUPERMODEL: dict[str, Any] = {
+    "network": "mlp",
+    "loss": "naive",
+    "hidden_sizes": (100,),
+    "batch_norm": False,
+    "optimizer": "adam",
+    "learning_rate": 0.001,
+    "weight_decay": 0.0,
+    "annealing_epochs": 0,
+    "batch_size": 256,
+    "precision": "float32",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,18 +156,16 @@ class Material:
         start = self._starts(names)
         rows = np.stack([r + start[cell.data] for r, cell in zip(learned, cells, strict=True)])
         labels = torch.as_tensor(np.stack([own.y[r] for own, r in zip(data, learned, strict=True)]))
-        features, seeds, k = self.features(names), [cell.seed for cell in cells], data[0].n_classes
-        trainer = Trainer(
-            build_network("mlp", seeds, features.shape[1:], k, hidden_sizes=(_HIDDEN,), batch_norm=False).to(
-                self.device
-            ),
-            stacked_scaling([PIXELS[cell.data] for cell in cells]).to(self.device),
-            as_loss("naive", rows.shape[1], len(cells)),
+        features, k = self.features(names), data[0].n_classes
+        settings = PartialLabelClassifier(**_SUPERMODEL, epochs=cells[0].supermodel_epochs).settings()
+        trainer = train_stack(
+            settings,
             Resident(features, torch.as_tensor(rows, device=self.device)),
             nn.functional.one_hot(labels, k).bool().to(self.device),
-            plan=Plan(cells[0].supermodel_epochs, 256, "adam", 0.001, annealing_epochs=0, compiled=False),
-            seeds=seeds,
-        ).fit()
+            [cell.seed for cell in cells],
+            scaling=stack_scalings([fit_scaling(PIXELS[cell.data], ()) for cell in cells]),
+            plan=replace(settings.plan(rows.shape[1], self.device), compiled=False),
+        )
         whole = np.stack([np.arange(len(own.y)) + start[cell.data] for cell, own in zip(cells, data, strict=True)])
         logits = trainer.logits(Resident(features, torch.as_tensor(whole, device=self.device)))
         found = []

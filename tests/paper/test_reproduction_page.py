@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from setwise.paper.cells import cells_of
-from setwise.paper.outputs import Record
-from setwise.paper.page import page
+from setwise.paper.record import Record
+from setwise.paper.reproduction_page import page
 
 from .conftest import result
 

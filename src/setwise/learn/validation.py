@@ -19,13 +19,7 @@ from setwise.labels.vocabulary import is_collection
 def read_array(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
     """X as one dense array of finite numbers, checked against what the estimator was fitted on."""
     array = validate_data(
-        estimator,
-        X=X,
-        reset=reset,
-        accept_sparse=True,
-        dtype="numeric",
-        ensure_all_finite=False,
-        allow_nd=True,
+        estimator, X=X, reset=reset, accept_sparse=True, dtype="numeric", ensure_all_finite=False, allow_nd=True
     )
     dense: np.ndarray[Any, Any] = array.toarray() if sparse.issparse(array) else np.asarray(array)
     check_finite(dense)

@@ -1,0 +1,216 @@
+"""From settings and rows to fitted networks: rows held out, architecture chosen, and several fits at once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor, nn
+
+from setwise.learn.batches import CHUNK, Resident, Source
+from setwise.learn.cleaners import as_cleaner
+from setwise.learn.criteria import EarlyStopping, approximated_accuracy
+from setwise.learn.networks import Single, build_network
+from setwise.learn.scaling import Scaling, fit_scaling, stack_scalings
+from setwise.learn.seeds import permutations
+from setwise.learn.settings import Settings
+from setwise.learn.stacks import run, stack_trainer, train_stack
+from setwise.learn.temperature import TemperatureError, fit_temperature
+from setwise.learn.trainer import Hook, Trainer
+
+_TRIED = 3_000  # rows that choosing an architecture looks at
+FEWEST = 20
+"""Rows below which nothing can be held out to choose by."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNetworks:
+    """What a fit leaves behind, on the CPU: M networks of one shape and all that is needed to go on.
+
+    Attributes
+    ----------
+    network, scaling
+        What was learned.
+    settings
+        As trained, with network and scaling chosen.
+    temperature
+        By which logits are divided for probabilities.
+    epochs
+        How many were run in all.
+    choices
+        The approximated accuracy of each option that "auto" tried.
+    moments
+        The optimizer's state; empty where it is not known.
+    refusal
+        Why a temperature could not be fitted, where one was asked for.
+    """
+
+    network: nn.Module
+    scaling: Scaling
+    settings: Settings
+    epochs: int
+    temperature: float = 1.0
+    choices: dict[str, float] = field(default_factory=dict)
+    moments: tuple[Tensor, ...] = ()
+    refusal: TemperatureError | None = None
+
+    @property
+    def n_models(self) -> int:
+        """How many models are averaged."""
+        return 1 if isinstance(self.network, Single) else len(next(self.network.parameters()))
+
+    @torch.no_grad()
+    def logits(self, source: Source, device: torch.device) -> Tensor:
+        """(M, n, K), before the temperature; in float64 for our own networks, so that batches do not matter."""
+        network, scaling = copy.deepcopy(self.network).to(device).eval(), copy.deepcopy(self.scaling).to(device)
+        if not isinstance(network, Single):
+            network, scaling.dtype = network.double(), torch.float64
+        parts = []
+        for start in range(0, source.n_rows, CHUNK):
+            index = torch.arange(start, min(start + CHUNK, source.n_rows), device=device)
+            batch = scaling(source.batch(index[None]))
+            parts.append(network(batch.expand(self.n_models, *batch.shape[1:])).double())
+        return torch.cat(parts, dim=1)
+
+
+def fit_networks(settings: Settings, source: Source, candidates: Tensor, seeds: Sequence[int]) -> FittedNetworks:
+    """Trains a model for each seed on the rows of `source` with their candidates (n, K)."""
+    settings, choices = choose(settings, source, candidates, seeds[0])
+    cleaner = as_cleaner(settings.cleaning)
+    hooks: list[Hook] = [cleaner] if cleaner else []
+    if not (settings.early_stopping or settings.temperature or getattr(cleaner, "needs_holdout", False)):
+        trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds, hooks=hooks)
+        return replace(_fitted(trainer, settings), choices=choices)
+    kept, held = split(len(candidates), settings.validation_fraction, seeds[0], candidates.device)
+    held_source, held_candidates = source.rows(held), candidates[held].expand(len(seeds), -1, -1)
+    if hasattr(cleaner, "attach"):
+        cleaner.attach(held_source, held_candidates)
+    if settings.early_stopping:
+        hooks.append(EarlyStopping(held_source, held_candidates, settings.early_stopping, settings.patience))
+    trainer = train_stack(
+        settings, source.rows(kept), candidates[kept].expand(len(seeds), -1, -1), seeds, hooks=hooks
+    )
+    temperature, refusal = 1.0, None
+    if settings.temperature:
+        exact = bool((candidates.sum(dim=-1) == 1).all())
+        try:
+            temperature = fit_temperature(trainer.logits(held_source), candidates[held], verified=exact)
+        except TemperatureError as error:
+            refusal = error
+    return replace(_fitted(trainer, settings), temperature=temperature, choices=choices, refusal=refusal)
+
+
+def continue_fit(
+    earlier: FittedNetworks, settings: Settings, source: Source, candidates: Tensor, seeds: Sequence[int]
+) -> FittedNetworks:
+    """One more pass over rows at the full rate, from networks and optimizer state of an earlier fit."""
+    settings = replace(settings.chosen_as(earlier.settings), epochs=1, annealing_epochs=0, checkpoint=None)
+    trainer = stack_trainer(
+        settings,
+        source,
+        candidates.expand(len(seeds), -1, -1),
+        seeds,
+        network=copy.deepcopy(earlier.network),
+        scaling=copy.deepcopy(earlier.scaling),
+    )
+    states = trainer.optimizer.tensors()
+    if [s.shape for s in states] == [m.shape for m in earlier.moments]:  # not with another optimizer
+        for tensor, saved in zip(states, earlier.moments, strict=True):
+            tensor.copy_(saved)
+    memory = trainer.loss.memory
+    if memory is not None:  # rows count as seen by the model so far, or every pass would be a first one
+        memory.copy_(trainer.logits().reshape(memory.shape))
+    fitted = _fitted(run(trainer, settings), settings)
+    return replace(
+        fitted, temperature=earlier.temperature, epochs=earlier.epochs + fitted.epochs, choices=earlier.choices
+    )
+
+
+def fit_parts(
+    settings: Settings, source: Resident, rows: Tensor, candidates: Tensor, seeds: Sequence[int]
+) -> list[FittedNetworks]:
+    """One fit for each line of `rows` (M, n), with `candidates` (M, n, K), as if fitted alone on these rows.
+
+    Each chooses its network and scaling from its own rows; those that choose alike train together.
+    """
+    fitted: dict[int, FittedNetworks] = {}
+    alike: dict[tuple[object, ...], list[int]] = {}
+    choices: list[tuple[Settings, dict[str, float]]] = []
+    for i, seed in enumerate(seeds):
+        own, found = choose(settings, source.rows(rows[i]), candidates[i], seed)
+        choices.append((own, found))
+        alike.setdefault((own.network, str(own.scale), tuple(own.hidden_sizes)), []).append(i)
+    for members in alike.values():
+        own = choices[members[0]][0]
+        stacked = Resident(source.features, rows[members])
+        scalings = [fit_scaling(own.scale, stacked.only(place).chunks()) for place in range(len(members))]
+        trainer = train_stack(
+            own, stacked, candidates[members], [seeds[i] for i in members], scaling=stack_scalings(scalings)
+        )
+        for place, i in enumerate(members):
+            fitted[i] = _member(trainer, place, seeds[i], own, scalings[place], choices[i][1])
+    return [fitted[i] for i in range(len(seeds))]
+
+
+def choose(settings: Settings, source: Source, candidates: Tensor, seed: int) -> tuple[Settings, dict[str, float]]:
+    """Network and scaling by approximated accuracy on held-out training rows; needs no truth."""
+    options = settings.alternatives(source)
+    if len(options) == 1 or len(candidates) < FEWEST:
+        return options[0], {}
+    kept, held = trial_rows(len(candidates), seed, candidates.device)
+    values: dict[str, float] = {}
+    for option in options:
+        trial = replace(option, cleaning=None, early_stopping=None, checkpoint=None)
+        trainer = train_stack(trial, source.rows(kept), candidates[kept][None], [seed], doing="trying")
+        value = approximated_accuracy(trainer.logits(source.rows(held)), candidates[held][None])
+        depth = f"{len(option.hidden_sizes)} hidden, " if option.network == "mlp" else ""
+        values[f"{option.network}, {depth}scale {option.scale}"] = float(value)
+    best = max(range(len(options)), key=list(values.values()).__getitem__)
+    return options[best], values
+
+
+def trial_rows(n: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Positions to try something on and positions to judge it by, of some thousand rows at most."""
+    order = permutations([seed], -2, n, device)[0][:_TRIED]
+    kept, held = split(len(order), 0.25, seed, device)
+    return order[kept], order[held]
+
+
+def split(n: int, fraction: float, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Positions to train on and positions held out, at least one of each."""
+    if not 0 < fraction < 1:
+        raise ValueError(f"validation_fraction: {fraction} is not between 0 and 1.")
+    if n < 2:
+        raise ValueError(f"X: n_samples = {n} is too few to hold rows out; give more rows.")
+    order = permutations([seed], -1, n, device)[0]
+    held = min(max(round(n * fraction), 1), n - 1)
+    return order[held:].sort().values, order[:held].sort().values
+
+
+def _fitted(trainer: Trainer, settings: Settings) -> FittedNetworks:
+    """The models of a finished trainer, moved off its device."""
+    moments = tuple(tensor.cpu() for tensor in trainer.optimizer.tensors())
+    return FittedNetworks(trainer.network.cpu(), trainer.scaling.cpu(), settings, trainer.epoch, moments=moments)
+
+
+def _member(
+    trainer: Trainer, place: int, seed: int, settings: Settings, scaling: Scaling, choices: dict[str, float]
+) -> FittedNetworks:
+    """One model of a stack as a stack of one."""
+    network = build_network(
+        settings.network,
+        [seed],
+        trainer.source.shape,
+        trainer.n_classes,
+        hidden_sizes=settings.hidden_sizes,
+        batch_norm=settings.batch_norm,
+    )
+    state = trainer.network.state_dict()
+    network.load_state_dict({name: value[place : place + 1].cpu().clone() for name, value in state.items()})
+    moments = tuple(
+        (t[place : place + 1] if t.ndim and len(t) == trainer.n_models else t).cpu().clone()
+        for t in trainer.optimizer.tensors()
+    )
+    return FittedNetworks(network.eval(), scaling.cpu(), settings, trainer.epoch, choices=choices, moments=moments)
