@@ -36,7 +36,7 @@ from setwise.data import (
     train_supermodel,
     write_sets,
 )
-from setwise.data.benchmark import fetch
+from setwise.data.benchmark_sets import fetch
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PAPER = {  # average candidate-set size (Table 1), accuracy in training and test (Table 6)

@@ -31,7 +31,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, problem: str, *remedies: Remedy | str) -> None:
-        self.problem = problem
+        self.problem = problem.removesuffix(".")
         self.remedies = remedies
         super().__init__(problem, *remedies)
 
@@ -50,3 +50,7 @@ class InputError(ValueError):
 
 class InputTypeError(InputError, TypeError):
     """The same where the kind of thing is wrong, not its value."""
+
+
+class DataError(InputError):
+    """Something is wrong with a file or a table; the message names it, the place, and the remedy."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from setwise.errors import DataError
+
 if TYPE_CHECKING:
     from setwise.data.annotators import from_annotators_long, from_annotators_wide, from_snorkel
-    from setwise.data.benchmark import Available, Benchmark, available, fetch, load
-    from setwise.data.contamination import (
+    from setwise.data.benchmark_sets import Available, Benchmark, available, fetch, load
+    from setwise.data.contamination_rules import (
         Adversarial,
         ClassConditional,
         InstanceDependent,
         Random,
         contaminate,
     )
-    from setwise.data.errors import DataError
     from setwise.data.idx import read_idx
     from setwise.data.imported import Imported
     from setwise.data.importers import (
@@ -31,26 +32,23 @@ if TYPE_CHECKING:
     from setwise.data.inspection import Inspection, inspect
     from setwise.data.label_studio import from_label_studio
     from setwise.data.mat import read_mat
-    from setwise.data.streaming import read_batches
+    from setwise.data.set_files import read_sets, write_sets
     from setwise.data.supermodel import PIXELS, Supermodel, train_supermodel
-    from setwise.data.tables import Table, read_table
-    from setwise.data.writing import read_sets, write_sets
+    from setwise.data.tabular import Table, read_batches, read_table
 
 _HOMES = {
     "annotators": ("from_annotators_long", "from_annotators_wide", "from_snorkel"),
-    "benchmark": ("Available", "Benchmark", "available", "fetch", "load"),
-    "contamination": ("Adversarial", "ClassConditional", "InstanceDependent", "Random", "contaminate"),
-    "errors": ("DataError",),
+    "benchmark_sets": ("Available", "Benchmark", "available", "fetch", "load"),
+    "contamination_rules": ("Adversarial", "ClassConditional", "InstanceDependent", "Random", "contaminate"),
     "idx": ("read_idx",),
     "imported": ("Imported",),
     "importers": ("from_complementary", "from_hierarchy", "from_multihot", "from_proposals", "read_tree"),
     "inspection": ("Inspection", "inspect"),
     "label_studio": ("from_label_studio",),
     "mat": ("read_mat",),
-    "streaming": ("read_batches",),
     "supermodel": ("PIXELS", "Supermodel", "train_supermodel"),
-    "tables": ("Table", "read_table"),
-    "writing": ("read_sets", "write_sets"),
+    "tabular": ("Table", "read_batches", "read_table"),
+    "set_files": ("read_sets", "write_sets"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -100,7 +98,7 @@ def __getattr__(name: str) -> Any:
         if error.name and error.name.startswith("setwise"):
             raise
         raise ModuleNotFoundError(
-            f"{name} needs {error.name}, which is not installed; `pip install setwise[data]` brings it.",
+            f"{name} needs {(error.name or '').partition('.')[0]}, which is not installed; `pip install setwise[data]` brings it.",
             name=error.name,
         ) from error
     globals()[name] = value

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Ints, frozen
-from setwise.data.assemble import Missing
-from setwise.data.columns import is_text
-from setwise.data.errors import DataError
+from setwise.data.arrow_tables import arrow_table, is_path
 from setwise.data.imported import Classes, Imported, Votes, elected, id_array, row_ids
-from setwise.data.sources import arrow_table, is_path
+from setwise.data.label_columns import is_text
+from setwise.errors import DataError
+from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import is_missing
 
 

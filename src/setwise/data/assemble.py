@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from setwise._arrays import Bools, Ints
-from setwise.data.errors import DataError
+from setwise.errors import DataError
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, Vocabulary
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Ints, frozen
-from setwise.data.assemble import Missing, sets_from_encoded
 from setwise.labels import constructors
-from setwise.labels.label_sets import LabelSets
+from setwise.data.assemble import sets_from_encoded
+from setwise.labels.label_sets import LabelSets, Missing
 
 Classes = Iterable[Hashable] | None
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise.data.errors import DataError
+from setwise.data.arrow_tables import arrow_table, is_path, reading
 from setwise.data.imported import Classes, Imported, row_ids
-from setwise.data.sources import arrow_table, is_path, reading
+from setwise.errors import DataError
 from setwise.labels import constructors
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import is_missing

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, frozen
-from setwise.data.assemble import Missing
-from setwise.data.errors import DataError
+from setwise.data.arrow_tables import is_path, reading
 from setwise.data.imported import Imported, Votes, elected, id_array
-from setwise.data.sources import is_path, reading
+from setwise.errors import DataError
+from setwise.labels.label_sets import Missing
 
 PathLabel = tuple[str, ...]
 

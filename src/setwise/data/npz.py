@@ -1,6 +1,6 @@
-"""Tables kept as arrays: npz archives and partial-label `.mat` files.
+"""Tables kept as arrays in npz archives.
 
-An npz archive may hold `X`, `candidates` (an n × K mask) or `candidates_indptr` and `candidates_indices`, `y`
+An archive may hold `X`, `candidates` (an n × K mask) or `candidates_indptr` and `candidates_indices`, `y`
 (missing truth as NaN or an empty text), `classes` (names), and `ids`.
 """
 
@@ -15,13 +15,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from setwise._arrays import Array, Ints, frozen
+from setwise._arrays import Array, Ints
 from setwise.data.assemble import sets_from_keys
-from setwise.data.errors import DataError
-from setwise.data.mat import read_mat
-from setwise.data.tables import Layout, Table
+from setwise.errors import DataError
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import Vocabulary, missing_labels
+from setwise.labels.vocabulary import Classes, Vocabulary, missing_labels
 
 # what numpy and zipfile raise over a damaged archive
 _BROKEN = (
@@ -30,25 +28,14 @@ _BROKEN = (
 )
 
 
-def read_array_file(path: Path, layout: Layout) -> Table:
-    """An npz or `.mat` file as a `Table`; of the layout only `classes` has a meaning here."""
-    if path.suffix.lower() == ".mat" or layout.format == "mat":
-        content = read_mat(path)
-        names = tuple(f"x{j}" for j in range(content.X.shape[1]))
-        sets = content.candidates
-        if isinstance(layout.classes, Vocabulary):
-            sets = LabelSets.from_mask_view(np.array(sets.to_mask()), layout.classes.classes)
-        truth = None if content.y is None else sets.classes[content.y]
-        return Table(content.X.astype(np.float64), names, sets, truth, {}, str(path))
+def read_npz(path: Path, classes: Classes) -> tuple[Array, LabelSets | None, Array | None, dict[str, Array]]:
+    """Features, candidates, true labels and identifiers in an archive; `classes` names its labels anew."""
     arrays = _load(path)
-    held = _sets(arrays, layout, path)
-    X = _features(arrays, path, None if held is None else len(held))
-    truth = _truth(arrays, path, len(X))
-    if held is not None and len(held) != len(X):
-        raise DataError(f"{path}: {len(X)} rows of features, but {len(held)} candidate sets.")
-    names = tuple(f"x{j}" for j in range(X.shape[1]))
-    carried = {name: arrays[name] for name in ("ids",) if name in arrays}
-    return Table(frozen(X), names, held, truth, carried, str(path))
+    sets = _sets(arrays, None if classes is None else Vocabulary.of(classes, ()), path)
+    X = _features(arrays, path, None if sets is None else len(sets))
+    if sets is not None and len(sets) != len(X):
+        raise DataError(f"{path}: {len(X)} rows of features, but {len(sets)} candidate sets.")
+    return X, sets, _truth(arrays, path, len(X)), {name: arrays[name] for name in ("ids",) if name in arrays}
 
 
 def _load(path: Path) -> dict[str, Array]:
@@ -62,8 +49,8 @@ def _load(path: Path) -> dict[str, Array]:
         raise DataError(f"{path}: not a readable npz archive of plain arrays ({reason}).") from None
 
 
-def _sets(arrays: dict[str, Array], layout: Layout, path: Path) -> LabelSets | None:
-    vocabulary = layout.classes if isinstance(layout.classes, Vocabulary) else _classes(arrays, path)
+def _sets(arrays: dict[str, Array], vocabulary: Vocabulary | None, path: Path) -> LabelSets | None:
+    vocabulary = vocabulary or _classes(arrays, path)
     if "candidates" in arrays:
         try:
             names = None if vocabulary is None else vocabulary.classes

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.data.assemble import Missing, sets_from_encoded
 from setwise.data.delimited import TokenError, check_separator, decode_labels
-from setwise.data.errors import DataError
-from setwise.labels.label_sets import LabelSets
+from setwise.errors import DataError
+from setwise.data.assemble import sets_from_encoded
+from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Vocabulary
 
 Classes = Vocabulary | Iterable[Any] | None
