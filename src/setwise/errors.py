@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -54,3 +55,12 @@ class InputTypeError(InputError, TypeError):
 
 class DataError(InputError):
     """Something is wrong with a file or a table; the message names it, the place, and the remedy."""
+
+
+@contextmanager
+def reading_from(source: str) -> Iterator[None]:
+    """Makes an `InputError` that arises here a `DataError` about a file or table, which is named first."""
+    try:
+        yield
+    except InputError as error:
+        raise DataError(f"{source}: {error.problem}", *error.remedies) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from setwise.data import DataError
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: joins are not tested")
 
-from setwise.data.key_join import matching_rows  # noqa: E402 - after the check
+from setwise.data.key_join import matching_rows
 
 
 def matched(ours, theirs):
@@ -26,7 +26,7 @@ def matched(ours, theirs):
         (np.array([2, 1], dtype=np.uint8), np.array([1.0, 2.0])),
         (np.array(["2", "1"], dtype=object), np.array([1, 2])),
         (np.array([2.0, 1.0]), ["1", "2"]),
-        ([datetime.date(2024, 1, 2), datetime.date(2024, 1, 1)], ["2024-01-01", "2024-01-02"]),
+        ([dt.date(2024, 1, 2), dt.date(2024, 1, 1)], ["2024-01-01", "2024-01-02"]),
         (
             np.array(["2024-01-02", "2024-01-01"], dtype="M8[D]"),
             np.array(["2024-01-01", "2024-01-02"], dtype="M8[s]"),

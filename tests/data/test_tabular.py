@@ -164,7 +164,7 @@ BROKEN = {
     "empty file": ("a.csv", "", "a.csv: cannot be read"),
     "JSON breaks off": ("a.jsonl", '{"s": ["a"]}\n{"s": ["b"\n', "line 2 is not JSON"),
     "JSON of another kind": ("a.jsonl", '{"s": ["a"]}\n[1, 2]\n', "line 2 is no JSON object"),
-    "null in a list": ("a.jsonl", '{"s": ["a"]}\n{"s": ["b", null]}\n', "row 1 has a label that is null"),
+    "null in a list": ("a.jsonl", '{"s": ["a"]}\n{"s": ["b", null]}\n', "row 1: a label is missing"),
     "a flag of 2": ("a.csv", "s:a,s:b\n1,0\n0,2\n", "row 1 holds 2 in 's:b'; expected 0 or 1"),
     "infinite feature": ("a.csv", "x,s\n1,a\ninf,b\n", "column 'x': row 1 is infinite"),
     "truncated gzip": ("a.csv.gz", gzip.compress(CSV.encode() * 50)[:-20], "a.csv.gz: cannot be read"),
@@ -301,3 +301,23 @@ def test_a_column_of_a_hundred_thousand_sets_is_read_without_a_python_loop_over_
     loop = time.perf_counter() - start
     assert found == expected
     assert arrow < loop
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_every_label_seen_cannot_be_stretched_over_more_classes(tmp_path, suffix):
+    """Otherwise the truth could silently leave the candidate sets."""
+    path = tmp_path / f"s{suffix}"
+    if suffix == ".csv":
+        path.write_text('s\na|b\n""\n')
+    elif suffix == ".jsonl":
+        path.write_text('{"s": ["a", "b"]}\n{"s": null}\n')
+    else:
+        pq.write_table(pa.table({"s": [["a", "b"], None]}), path)
+    whole = read_table(path, candidates="s", missing="full").candidates
+    batches = [batch.candidates for batch in read_batches(path, candidates="s", missing="full", batch_rows=1)]
+    for sets in (whole, batches[1]):
+        assert sets[-1] == {"a", "b"}
+        with pytest.raises(ValueError, match="sets that mean 'every label'"):
+            sets.with_classes(["a", "b", "c"])
+    declared = read_table(path, candidates="s", missing="full", classes=["a", "b", "c"]).candidates
+    assert declared[1] == {"a", "b", "c"}

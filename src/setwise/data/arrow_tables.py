@@ -35,8 +35,8 @@ _SUFFIXES = {
 }
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 """The formats with named columns; the others hold arrays."""
-ENCODED = "setwise.encoded"
-"""A column's note that its lists hold labels in the notation of delimited text."""
+CLASSES, ENCODED = b"setwise.classes", b"setwise.encoded"
+"""Notes of a column: its vocabulary, and that its lists hold labels in the notation of delimited text."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
 
 
@@ -225,7 +225,7 @@ def _json_by_line(content: bytes, where: str, first_line: int) -> Any:
     return pa.Table.from_arrays([array for array, _ in columns], schema=pa.schema(fields))
 
 
-def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[str, str] | None]:
+def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[bytes, bytes] | None]:
     """The values as an array, and a note where lists of mixed types had to become encoded text."""
     try:
         return pa.array(values), None
@@ -238,7 +238,7 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[st
             raise DataError(
                 f"{where}: the column {name!r} holds lists of things that are no labels ({error})."
             ) from None
-        return pa.array(texts, pa.list_(pa.string())), {ENCODED: "yes"}
+        return pa.array(texts, pa.list_(pa.string())), {ENCODED: b"yes"}
     kinds = ", ".join(sorted({type(value).__name__ for value in values}))
     raise DataError(f"{where}: the column {name!r} mixes {kinds}; give all its rows one type.")
 

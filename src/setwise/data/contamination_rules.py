@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Bools, Floats, Ints, blocks
-from setwise.data.assemble import sets_from_keys
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities import as_probabilities
@@ -75,7 +74,7 @@ def contaminate(
     parts = [wrong, kept * k + labels[kept]]
     if miss_rate:
         parts.append(_one_wrong_label(np.setdiff1d(rows[missed], wrong // k), labels, k, rng))
-    return sets_from_keys(Vocabulary.positions(k), len(labels), np.concatenate(parts))
+    return LabelSets.from_keys(Vocabulary.positions(k), len(labels), np.concatenate(parts))
 
 
 @dataclass(frozen=True)

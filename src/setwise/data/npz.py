@@ -6,7 +6,6 @@ An archive may hold `X`, `candidates` (an n × K mask) or `candidates_indptr` an
 
 from __future__ import annotations
 
-import json
 import struct
 import zlib
 from pathlib import Path
@@ -16,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from setwise._arrays import Array, Ints
-from setwise.data.assemble import sets_from_keys
+from setwise.data.stored_vocabulary import over_classes, parse_vocabulary
 from setwise.errors import DataError
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Classes, Vocabulary, missing_labels
@@ -29,9 +28,9 @@ _BROKEN = (
 
 
 def read_npz(path: Path, classes: Classes) -> tuple[Array, LabelSets | None, Array | None, dict[str, Array]]:
-    """Features, candidates, true labels and identifiers in an archive; `classes` names its labels anew."""
+    """Features, candidates, true labels and identifiers in an archive."""
     arrays = _load(path)
-    sets = _sets(arrays, None if classes is None else Vocabulary.of(classes, ()), path)
+    sets = _sets(arrays, classes, path)
     X = _features(arrays, path, None if sets is None else len(sets))
     if sets is not None and len(sets) != len(X):
         raise DataError(f"{path}: {len(X)} rows of features, but {len(sets)} candidate sets.")
@@ -49,17 +48,23 @@ def _load(path: Path) -> dict[str, Array]:
         raise DataError(f"{path}: not a readable npz archive of plain arrays ({reason}).") from None
 
 
-def _sets(arrays: dict[str, Array], vocabulary: Vocabulary | None, path: Path) -> LabelSets | None:
-    vocabulary = vocabulary or _classes(arrays, path)
+def _sets(arrays: dict[str, Array], classes: Classes, path: Path) -> LabelSets | None:
+    """The sets; where the file has no names, `classes` names their positions, else labels are looked up in it."""
+    stored, relative = _classes(arrays, path)
+    vocabulary = stored or (None if classes is None else Vocabulary.of(classes, ()))
     if "candidates" in arrays:
         try:
-            names = None if vocabulary is None else vocabulary.classes
-            return LabelSets.from_mask_view(np.array(arrays["candidates"]), names)
+            sets = LabelSets.from_mask_view(np.array(arrays["candidates"]), vocabulary)
         except ValueError as error:
             raise DataError(f"{path}: candidates cannot be read: {error}") from None
-    if "candidates_indptr" not in arrays or "candidates_indices" not in arrays:
+    elif "candidates_indptr" in arrays and "candidates_indices" in arrays:
+        sets = _compressed(arrays["candidates_indptr"], arrays["candidates_indices"], vocabulary, path)
+    else:
         return None
-    indptr, indices = arrays["candidates_indptr"], arrays["candidates_indices"]
+    return over_classes(sets, relative, classes, str(path))
+
+
+def _compressed(indptr: Array, indices: Array, vocabulary: Vocabulary | None, path: Path) -> LabelSets:
     if indptr.ndim != 1 or indices.ndim != 1 or indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
         raise DataError(f"{path}: candidates_indptr and candidates_indices must be vectors of integers.")
     bounds: Ints = indptr.astype(np.int64)
@@ -73,19 +78,14 @@ def _sets(arrays: dict[str, Array], vocabulary: Vocabulary | None, path: Path) -
     if len(outside):
         row = int(np.searchsorted(indptr, outside[0], side="right")) - 1
         raise DataError(f"{path}: row {row} has the label {indices[outside[0]]}, outside 0..{len(vocabulary) - 1}.")
-    keys = np.repeat(np.arange(len(sizes)), sizes) * len(vocabulary) + indices
-    return sets_from_keys(vocabulary, len(sizes), keys)
+    return LabelSets.from_codes(vocabulary, indices, sizes)
 
 
-def _classes(arrays: dict[str, Array], path: Path) -> Vocabulary | None:
-    """The vocabulary: JSON as setwise writes it (types kept), or an array of names."""
+def _classes(arrays: dict[str, Array], path: Path) -> tuple[Vocabulary | None, bool]:
+    """The vocabulary, JSON as setwise writes it or an array of names, and whether sets mean "every label seen"."""
     if "classes_json" in arrays:
-        try:
-            stored = json.loads(arrays["classes_json"].tobytes())
-            return Vocabulary(Vocabulary.declare(stored["classes"]).classes, declared=bool(stored["declared"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise DataError(f"{path}: its vocabulary cannot be read ({error}).") from None
-    return Vocabulary.declare(arrays["classes"]) if "classes" in arrays else None
+        return parse_vocabulary(arrays["classes_json"].tobytes(), str(path))
+    return (Vocabulary.declare(arrays["classes"]) if "classes" in arrays else None), False
 
 
 def _features(arrays: dict[str, Array], path: Path, n: int | None) -> Array:

@@ -23,8 +23,10 @@ import pyarrow.csv
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Floats
-from setwise.data.arrow_tables import ENCODED, TABLES, format_of
+from setwise.data.arrow_tables import CLASSES, ENCODED, TABLES, format_of
 from setwise.data.delimited import check_separator, decode_labels, encode_each, encode_labels
+from setwise.data.label_columns import one_chunk
+from setwise.data.stored_vocabulary import vocabulary_json
 from setwise.data.tabular import read_table
 from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.label_sets import LabelSets, Missing
@@ -125,6 +127,7 @@ class SetWriter:
         self._path, self._form = path, form
         self._column, self._separator, self._sizes = column, separator, sizes
         self._vocabulary: Vocabulary | None = None
+        self._notes: dict[bytes, bytes] = {}
         self._file: Any = None
         self._schema: Any = None
 
@@ -134,7 +137,7 @@ class SetWriter:
         """Writes sets, after the columns `carry`, and before one column of p-values per class."""
         carry = {name: _as_array(values) for name, values in (carry or {}).items()}
         _check_columns(carry, [self._column, *(["size"] if self._sizes else [])], len(sets))
-        self._use(sets.vocabulary)
+        self._use(sets)
         p = None if p_values is None else _checked_p(p_values, sets)
         for start in range(0, max(len(sets), 1), _ROWS):
             rows = slice(start, start + _ROWS)
@@ -153,23 +156,24 @@ class SetWriter:
             self._file.close()
             self._file = None
 
-    def _use(self, vocabulary: Vocabulary) -> None:
+    def _use(self, sets: LabelSets) -> None:
         """Notes how the labels are written; once, unless another vocabulary comes, which is an error."""
+        vocabulary = sets.vocabulary
         if vocabulary is self._vocabulary:
             return
         if self._vocabulary is not None and not vocabulary.same_order(self._vocabulary):
             raise ValueError("sets: these have other classes than those written before; a file has one vocabulary.")
         labels = vocabulary.classes.tolist()
-        self._vocabulary, self._notes = vocabulary, {}
+        self._vocabulary = vocabulary
         self._p_names = [f"p:{text}" for text in encode_labels(labels, "|")]
         if self._form in {"csv", "tsv"}:
             self._labels = pa.array(encode_labels(labels, self._separator), pa.string())
         elif self._form == "jsonl":
             self._labels = pa.array([json.dumps(label, ensure_ascii=False) for label in labels], pa.string())
         else:
-            self._notes = {"setwise.classes": _stored(vocabulary)}
+            self._notes = {CLASSES: vocabulary_json(sets).encode()}
             if vocabulary.classes.dtype.kind == "O":
-                labels, self._notes[ENCODED] = encode_each(labels), "yes"
+                labels, self._notes[ENCODED] = encode_each(labels), b"yes"
             self._labels = pa.array(labels)
 
     def _held(self, sets: LabelSets) -> Any:
@@ -242,12 +246,6 @@ def _umask() -> int:
     return mask
 
 
-def _stored(vocabulary: Vocabulary) -> str:
-    """The vocabulary as a file keeps it: types, order, and whether somebody declared it."""
-    stored = {"classes": vocabulary.classes.tolist(), "declared": vocabulary.declared}
-    return json.dumps(stored, ensure_ascii=False)
-
-
 def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], n: int) -> None:
     for name, values in carry.items():
         if name in ours:
@@ -261,9 +259,7 @@ def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], n: int) -> Non
 
 
 def _as_array(values: Any) -> Any:
-    if isinstance(values, pa.ChunkedArray):
-        return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
-    return pa.array(values)
+    return one_chunk(values) if isinstance(values, pa.ChunkedArray) else pa.array(values)
 
 
 def _checked_p(p_values: ArrayLike, sets: LabelSets) -> Floats:
@@ -307,7 +303,7 @@ def _write_npz(file: Any, sets: LabelSets, carry: Mapping[str, Any], p_values: A
         file,
         candidates_indptr=sets.rows[0],
         candidates_indices=sets.rows[1],
-        classes_json=np.frombuffer(_stored(sets.vocabulary).encode(), dtype=np.uint8),
+        classes_json=np.frombuffer(vocabulary_json(sets).encode(), dtype=np.uint8),
         size=sets.sizes,
         **arrays,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from setwise._arrays import Array, Floats, frozen
-from setwise.data.arrow_tables import ENCODED, arrow_batches, arrow_table, format_of, is_path
+from setwise.data.arrow_tables import CLASSES, ENCODED, arrow_batches, arrow_table, format_of, is_path
 from setwise.data.delimited import check_separator, decode_labels
 from setwise.data.features import Categories, Impute, feature_matrix
 from setwise.data.key_join import matching_rows
@@ -26,6 +25,7 @@ from setwise.data.label_columns import (
 )
 from setwise.data.mat import read_mat
 from setwise.data.npz import read_npz
+from setwise.data.stored_vocabulary import over_classes, parse_vocabulary
 from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -244,28 +244,23 @@ def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_
         )
     name = str(layout.candidates)
     notes = table.schema.field(name).metadata or {}
-    return sets_from_column(
+    stored, relative = _stored_vocabulary(notes, where)
+    sets = sets_from_column(
         table[name],
         where=f"{where}, column {name!r}",
         separator=layout.separator,
         escapes=layout.escapes,
-        classes=layout.classes if layout.classes is not None else stored_vocabulary(notes, where),
+        classes=stored if relative or layout.classes is None else layout.classes,
         missing=layout.missing,
         first_row=first_row,
-        encoded=ENCODED.encode() in notes,
+        encoded=ENCODED in notes,
     )
+    return over_classes(sets, relative, layout.classes, where)
 
 
-def stored_vocabulary(notes: Mapping[bytes, bytes], where: str) -> Vocabulary | None:
-    """The vocabulary a Parquet or Arrow column was written with, types and order included."""
-    if b"setwise.classes" not in notes:
-        return None
-    try:
-        stored = json.loads(notes[b"setwise.classes"])
-        vocabulary = Vocabulary.declare(stored["classes"])
-        return Vocabulary(vocabulary.classes, declared=bool(stored["declared"]))
-    except (ValueError, TypeError, KeyError) as error:
-        raise DataError(f"{where}: the stored vocabulary cannot be read ({error}); pass classes.") from None
+def _stored_vocabulary(notes: Mapping[bytes, bytes], where: str) -> tuple[Vocabulary | None, bool]:
+    """The vocabulary a Parquet or Arrow column was written with, and whether sets mean "every label seen"."""
+    return parse_vocabulary(notes[CLASSES], where) if CLASSES in notes else (None, False)
 
 
 def _flag_columns(table: Any, layout: Layout, where: str) -> list[str]:
@@ -344,7 +339,8 @@ def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -
         if name not in batch.column_names:
             return layout  # multi-hot columns, or an error that `interpret` words
         column, notes = batch[name], batch.schema.field(name).metadata or {}
-        if (stored := stored_vocabulary(notes, where)) is not None:
+        stored, _ = _stored_vocabulary(notes, where)
+        if stored is not None:
             return replace(layout, classes=stored)
         if is_text(column.type):
             found, codes, sizes, _ = split_text(column, layout.separator)
@@ -355,7 +351,7 @@ def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -
         else:
             flat = pc.list_flatten(column) if is_list(column.type) else column
             held = [label for label in pc.unique(flat).to_pylist() if label is not None]
-            labels.update(dict.fromkeys(decode_labels(held, "|") if ENCODED.encode() in notes else held))
+            labels.update(dict.fromkeys(decode_labels(held, "|") if ENCODED in notes else held))
         rows += len(batch)
     decoded = decode_labels(list(pieces), layout.separator, escapes=layout.escapes)
     return replace(layout, classes=Vocabulary.infer([*labels, *decoded]))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from setwise._arrays import Array
+from setwise.errors import InputError
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Classes, Vocabulary, is_collection
 
@@ -28,10 +30,8 @@ def as_candidates(
     if declared is not None and len(declared) != n_classes:
         raise ValueError(f"classes: {len(declared)} labels for {n_classes} probability columns.")
     sets = read_sets(candidates, declared, name=name)
-    try:
+    with _naming(name):
         return _on_columns(sets, n_classes, declared)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
 
 
 def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "candidates") -> LabelSets:
@@ -44,8 +44,17 @@ def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "
         return value
     if isinstance(value, str) or not (hasattr(value, "__iter__") or hasattr(value, "__array__")):
         raise TypeError(f"{name}: expected one set of labels a row, got {value!r}.")
-    try:
+    with _naming(name):
         return _read(value, vocabulary, name)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Errors that arise here name the argument first."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{name}: {error.problem}", *error.remedies) from error
     except ValueError as error:
         raise ValueError(str(error) if str(error).startswith(name) else f"{name}: {error}") from error
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Ints, frozen
 from setwise._lazy import lazy
+from setwise.errors import InputError, Remedy
 
 UNKNOWN = -1
 MISSING = -2
@@ -121,10 +122,12 @@ class Vocabulary:
         first = int(np.flatnonzero(codes < 0)[0])
         row, label = int(rows[first]), labels[first]
         if codes[first] == MISSING:
-            raise ValueError(f"row {row}: a label is missing (None or NaN); remove it from the set.")
+            raise InputError(f"row {row}: a label is missing (None or NaN)", "remove it from the set")
         plain = label.item() if isinstance(label, np.generic) else label
-        raise ValueError(
-            f"row {row}: {plain!r} is not among the {len(self)} classes; add it to classes, or correct the label."
+        raise InputError(
+            f"row {row}: {plain!r} is not among the {len(self)} classes",
+            Remedy("classes", None, "to declare it too"),
+            "correct the label",
         )
 
     def same_labels(self, other: Vocabulary) -> bool:

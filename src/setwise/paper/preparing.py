@@ -20,8 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from setwise._arrays import Floats, Ints
-from setwise.data import PIXELS, InstanceDependent, Random, contaminate, load
+from setwise.data import InstanceDependent, Random, contaminate, load
 from setwise.data.benchmark_sets import Benchmark
+from setwise.data.supermodel import PIXELS
 from setwise.labels.label_sets import LabelSets
 from setwise.learn import Plan, Resident, Trainer, build_network
 from setwise.learn.losses import as_loss
