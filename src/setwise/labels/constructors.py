@@ -124,7 +124,9 @@ def leaves_below(tree: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[Ha
 
 def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> Bools:
     """The mask of each row's k most probable labels, or of the fewest whose probabilities reach `mass`."""
-    values = as_probabilities(probabilities, "unit")
+    values = np.asarray(probabilities, dtype=np.float64)
+    if values.ndim != 2 or np.isnan(values).any():
+        raise ValueError("probabilities: expected one row of numbers per example, none of them NaN.")
     if (k is None) == (mass is None):
         raise ValueError("from_top_k: give either k (how many labels) or mass (how much probability).")
     order = np.argsort(-values, axis=1, kind="stable")
@@ -136,6 +138,7 @@ def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> B
         reach = float(mass or 0)
         if not 0 < reach <= 1:
             raise ValueError(f"mass: {mass} is not in (0, 1].")
+        as_probabilities(values, "unit")
         ordered = np.take_along_axis(values, order, axis=1)
         keep = np.cumsum(ordered, axis=1) - ordered < reach
     mask = np.empty(values.shape, dtype=bool)
