@@ -166,7 +166,7 @@ def test_from_labels_gives_singletons_from_any_vector():
     for y in ([2, 0], np.array([2, 0]), pd.Series([2, 0]), pl.Series([2, 0]), np.array([[2], [0]])):
         assert LabelSets.from_labels(y, classes=[0, 1, 2]).to_lists() == [[2], [0]]
     assert LabelSets.from_labels(np.array([1.0, np.nan]), missing="full").to_lists() == [[1.0], [1.0]]
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         LabelSets.from_labels(np.zeros((2, 2)))
 
 

@@ -215,7 +215,7 @@ def _as_labels(y: ArrayLike, n_classes: int | None) -> tuple[Ints, int]:
     labels: Array = np.asarray(y)
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise TypeError(
-            f"y: expected integers 0..K−1, one a row, got {labels.dtype} of shape {labels.shape}; "
+            f"y: expected integers 0..K−1, one per row, got {labels.dtype} of shape {labels.shape}; "
             "np.unique(y, return_inverse=True) makes them."
         )
     k = int(labels.max(initial=1)) + 1 if n_classes is None else int(n_classes)
@@ -239,7 +239,7 @@ def _probabilities_of(model: Any, X: Any, n: int, n_classes: int) -> Floats:
         model = model.predict_proba(X)
     p = as_probabilities(model, "unit", n_classes)
     if len(p) != n:
-        raise ValueError(f"probabilities: {len(p)} rows for {n} labels; give one row a label.")
+        raise ValueError(f"probabilities: {len(p)} rows for {n} labels; give one row per label.")
     return p
 
 

@@ -26,12 +26,12 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether a column holds one list a row."""
+    """Whether a column holds one list per row."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def split_text(column: Any, separator: str) -> tuple[list[str], Ints, Ints, Bools]:
-    """Distinct pieces of a column of delimited text, a code for each piece, pieces a row, and rows without any."""
+    """Distinct pieces of a column of delimited text, a code for each piece, pieces per row, rows without any."""
     check_separator(separator)
     text = one_chunk(column).cast(pa.large_string())
     blank = pc.equal(pc.utf8_length(pc.utf8_trim(text, " \t")), 0)
@@ -49,7 +49,7 @@ def sets_from_column(
     first_row: int = 0,
     encoded: bool = False,
 ) -> LabelSets:
-    """Label sets from a column of lists, of delimited text, or of one label a row.
+    """Label sets from a column of lists, of delimited text, or of one label per row.
 
     `encoded` says that lists hold labels in the notation of delimited text, as sets over mixed types are kept.
     """
@@ -107,10 +107,10 @@ def truth_from_column(
     classes: Classes = None,
     first_row: int = 0,
 ) -> Array:
-    """True labels, one a row; an array of objects with None where the label is not known."""
+    """True labels, one per row; an array of objects with None where the label is not known."""
     if is_list(column.type):
         raise DataError(
-            f"{where}: the truth is one label a row, and this column holds lists; pass it as candidates."
+            f"{where}: the truth is one label per row, and this column holds lists; pass it as candidates."
         )
     known = (
         classes.classes.tolist() if isinstance(classes, Vocabulary) else None if classes is None else list(classes)
@@ -145,7 +145,7 @@ def sets_from_flags(
     missing: Missing = "error",
     first_row: int = 0,
 ) -> LabelSets:
-    """Label sets from multi-hot columns, one a class; a cell is 0 or 1."""
+    """Label sets from multi-hot columns, one per class; a cell is 0 or 1."""
     n = len(columns[0])
     held = []
     for column, name in zip(columns, names, strict=True):
@@ -182,7 +182,7 @@ def _flatten(lists: Any) -> tuple[list[Any], Ints, Ints, Bools]:
 
 
 def _singles(array: Any, where: str) -> tuple[list[Any], Ints, Ints, Bools]:
-    """The same for one label a row; null and NaN are rows without any."""
+    """The same for one label per row; null and NaN are rows without any."""
     if pa.types.is_binary(array.type) or pa.types.is_nested(array.type):
         raise DataError(f"{where}: holds {array.type}, not labels; expected text or numbers.")
     absent = np.asarray(pc.is_null(array, nan_is_null=True))

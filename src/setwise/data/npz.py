@@ -108,7 +108,7 @@ def _truth(arrays: dict[str, Array], path: Path, n: int) -> Array | None:
     if y is None:
         return None
     if y.shape != (n,):
-        raise DataError(f"{path}: y has shape {y.shape} for {n} rows; expected one label a row.")
+        raise DataError(f"{path}: y has shape {y.shape} for {n} rows; expected one label per row.")
     absent = missing_labels(y) | (y == "" if y.dtype.kind == "U" else False)
     if not absent.any() and y.dtype.kind != "f":
         return np.asarray(y)

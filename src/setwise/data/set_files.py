@@ -54,7 +54,7 @@ def write_sets(
     sets
         Prediction or candidate sets.
     p_values
-        One row of K numbers a set, written as columns ``p:label``.
+        One row of K numbers per set, written as columns ``p:label``.
     carry
         Further columns, such as ``{"id": ids}``, written first.
     column
@@ -159,12 +159,16 @@ class SetWriter:
     def _use(self, sets: LabelSets) -> None:
         """Notes how the labels are written; once, unless another vocabulary comes, which is an error."""
         vocabulary = sets.vocabulary
+        if self._vocabulary is not None and sets.relative and not self._relative:
+            raise ValueError(
+                "sets: these mean 'every label seen', those written before did not; declare the classes."
+            )
         if vocabulary is self._vocabulary:
             return
         if self._vocabulary is not None and not vocabulary.same_order(self._vocabulary):
             raise ValueError("sets: these have other classes than those written before; a file has one vocabulary.")
+        self._vocabulary, self._relative = vocabulary, sets.relative
         labels = vocabulary.classes.tolist()
-        self._vocabulary = vocabulary
         self._p_names = [f"p:{text}" for text in encode_labels(labels, "|")]
         if self._form in {"csv", "tsv"}:
             self._labels = pa.array(encode_labels(labels, self._separator), pa.string())

@@ -35,7 +35,7 @@ def as_candidates(
 
 
 def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "candidates") -> LabelSets:
-    """One set of labels a row from a mask, a label vector, collections, a frame, a sparse matrix or Arrow.
+    """One set of labels per row from a mask, a label vector, collections, a frame, a sparse matrix or Arrow.
 
     Without a vocabulary labels are taken as they come, and the vocabulary is inferred. Rows without labels
     become empty sets.
@@ -43,7 +43,7 @@ def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "
     if isinstance(value, LabelSets):
         return value
     if isinstance(value, str) or not (hasattr(value, "__iter__") or hasattr(value, "__array__")):
-        raise TypeError(f"{name}: expected one set of labels a row, got {value!r}.")
+        raise TypeError(f"{name}: expected one set of labels per row, got {value!r}.")
     with _naming(name):
         return _read(value, vocabulary, name)
 

@@ -24,7 +24,7 @@ def flatten(rows: Iterable[Any], name: str) -> tuple[list[Any], Ints, Bools]:
         if row is not None and (isinstance(row, (str, Mapping)) or not isinstance(row, Iterable)):
             raise TypeError(
                 f"{name}: row {i} is {row!r}, not a collection of labels; "
-                "use from_labels for one label a row, from_strings for delimited text."
+                "use from_labels for one label per row, from_strings for delimited text."
             )
     present: list[Any] = [() if row is None else row if hasattr(row, "__len__") else list(row) for row in listed]
     sizes = np.fromiter((len(row) for row in present), dtype=np.intp, count=len(present))
@@ -53,7 +53,7 @@ def split_strings(texts: Iterable[Any], sep: str) -> tuple[list[str], Ints, Bool
 def annotator_votes(
     table: Any,
 ) -> tuple[int, Ints, Ints, list[Any]]:
-    """Number of rows, then row, annotator and label of every answer in a table with one column an annotator.
+    """Number of rows, then row, annotator and label of every answer in a table with one column per annotator.
 
     A cell is a label, a collection of labels, or missing.
     """

@@ -49,7 +49,7 @@ class LabelSets:
     _rows: tuple[Ints, Ints] | None = None
     _mask: Bools | None = None
     single: bool = False
-    """Made from one label a row: singletons by design, not by chance."""
+    """Made from one label per row: singletons by design, not by chance."""
     relative: bool = False
     """Some sets say "every label" of an inferred vocabulary, so that no label may be added to it later."""
 
@@ -57,7 +57,7 @@ class LabelSets:
 
     @classmethod
     def from_lists(cls, rows: Iterable[Any], classes: Classes = None, *, missing: Missing = "error") -> LabelSets:
-        """From one collection of labels a row; a row that is None is missing, an empty one is empty.
+        """From one collection of labels per row; a row that is None is missing, an empty one is empty.
 
         >>> LabelSets.from_lists([["b"], []], classes=["a", "b"]).to_lists()
         [['b'], []]
@@ -80,7 +80,7 @@ class LabelSets:
 
     @classmethod
     def from_labels(cls, y: ArrayLike, classes: Classes = None, *, missing: Missing = "error") -> LabelSets:
-        """From one label a row: every set is a singleton.
+        """From one label per row: every set is a singleton.
 
         >>> LabelSets.from_labels([2, 0], classes=[0, 1, 2]).to_lists()
         [[2], [0]]
@@ -138,7 +138,7 @@ class LabelSets:
         *,
         missing: Missing = "error",
     ) -> LabelSets:
-        """From a table with one column an annotator; a cell is a label, a collection of labels, or missing.
+        """From a table with one column per annotator; a cell is a label, a collection of labels, or missing.
 
         ``rule="union"`` keeps every label somebody gave, ``"at_least:2"`` those given twice or more,
         ``"plurality"`` those given most often, all of them where several are.
@@ -341,13 +341,13 @@ class LabelSets:
         return frozen(mask)
 
     def to_lists(self) -> list[list[Any]]:
-        """One list of labels a row, in the order of the vocabulary."""
+        """One list of labels per row, in the order of the vocabulary."""
         indptr, indices = self.rows
         labels = self.classes[indices].tolist()
         return [labels[a:b] for a, b in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
 
     def to_labels(self) -> Array:
-        """One label a row, where every set is a singleton: the reverse of `from_labels`.
+        """One label per row, where every set is a singleton: the reverse of `from_labels`.
 
         >>> LabelSets.from_labels(["b", "a"]).to_labels()
         array(['b', 'a'], dtype='<U1')
@@ -369,7 +369,7 @@ class LabelSets:
         return kind.from_arrays(pa.array(indptr.astype(offsets)), labels)
 
     def to_frame(self) -> Any:
-        """A pandas frame with one row an example: its labels as a list, and how many."""
+        """A pandas frame with one row per example: its labels as a list, and how many."""
         import pandas as pd  # noqa: PLC0415 - optional, and heavy
 
         return pd.DataFrame({"labels": self.to_lists(), "size": self.sizes})
@@ -380,7 +380,7 @@ class LabelSets:
         """Whether each set holds its row's label; a label outside the vocabulary is in no set."""
         codes = self.vocabulary.encode(label_vector(y, "y"))
         if len(codes) != self._n:
-            raise ValueError(f"y: {len(codes)} labels for {self._n} sets; give one label a row.")
+            raise ValueError(f"y: {len(codes)} labels for {self._n} sets; give one label per row.")
         held = np.zeros(self._n, dtype=bool)
         known = np.flatnonzero(codes >= 0)
         if self._mask is not None:

@@ -160,12 +160,12 @@ def missing_labels(labels: Array) -> Bools:
 
 
 def label_vector(y: Any, name: str) -> Array:
-    """One label a row as a 1-D array, (n, 1) flattened; strings keep their length, mixed types stay apart."""
+    """One label per row as a 1-D array, (n, 1) flattened; strings keep their length, mixed types stay apart."""
     if hasattr(y, "to_labels"):  # LabelSets of singletons
         return label_vector(y.to_labels(), name)
     plain = y.to_numpy() if hasattr(y, "to_numpy") else y
     if isinstance(plain, str) or not hasattr(plain, "__iter__"):
-        raise TypeError(f"{name}: expected one label a row, got {y!r}.")
+        raise TypeError(f"{name}: expected one label per row, got {y!r}.")
     if hasattr(plain, "__array__"):
         array = np.asarray(plain)
     else:
@@ -181,7 +181,7 @@ def label_vector(y: Any, name: str) -> Array:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name}: expected one label a row, got shape {array.shape}.")
+        raise ValueError(f"{name}: expected one label per row, got shape {array.shape}.")
     return array
 
 

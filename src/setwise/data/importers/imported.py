@@ -53,7 +53,7 @@ def row_ids(ids: ArrayLike | None, n: int) -> Array:
     """The identifiers given, else the row numbers."""
     array = np.arange(n) if ids is None else np.array(ids)
     if array.shape != (n,):
-        raise ValueError(f"ids: shape {array.shape} for {n} rows; give one identifier a row.")
+        raise ValueError(f"ids: shape {array.shape} for {n} rows; give one identifier per row.")
     return frozen(array)
 
 
