@@ -78,7 +78,7 @@ def _compressed(indptr: Array, indices: Array, vocabulary: Vocabulary | None, pa
     if len(outside):
         row = int(np.searchsorted(indptr, outside[0], side="right")) - 1
         raise DataError(f"{path}: row {row} has the label {indices[outside[0]]}, outside 0..{len(vocabulary) - 1}.")
-    return LabelSets.from_codes(vocabulary, indices, sizes)
+    return LabelSets.from_codes(vocabulary, indices.astype(np.int64), sizes)
 
 
 def _classes(arrays: dict[str, Array], path: Path) -> tuple[Vocabulary | None, bool]:

@@ -127,6 +127,7 @@ class SetWriter:
         self._path, self._form = path, form
         self._column, self._separator, self._sizes = column, separator, sizes
         self._vocabulary: Vocabulary | None = None
+        self._relative = False
         self._notes: dict[bytes, bytes] = {}
         self._file: Any = None
         self._schema: Any = None
