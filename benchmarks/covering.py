@@ -22,7 +22,8 @@ from joblib import Parallel, delayed
 from train import machine, write
 
 from setwise import LAC, CoveringClassifier, LabelSets, PartialLabelClassifier, conformalize
-from setwise.data import PIXELS, InstanceDependent, Random, contaminate, load, train_supermodel
+from setwise.data import InstanceDependent, Random, contaminate, load, train_supermodel
+from setwise.data.supermodel import PIXELS
 from setwise.ranks import clopper_pearson
 
 LEVEL = 0.9

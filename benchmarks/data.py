@@ -23,7 +23,6 @@ import numpy as np
 
 from setwise import LabelSets, __version__
 from setwise.data import (
-    PIXELS,
     DataError,
     InstanceDependent,
     Random,
@@ -36,7 +35,8 @@ from setwise.data import (
     train_supermodel,
     write_sets,
 )
-from setwise.data.benchmark import fetch
+from setwise.data.benchmark_sets import fetch
+from setwise.data.supermodel import PIXELS
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PAPER = {  # average candidate-set size (Table 1), accuracy in training and test (Table 6)

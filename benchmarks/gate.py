@@ -23,7 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from setwise import LabelSets, PartialLabelClassifier, __version__, diagnose
-from setwise.data import PIXELS, InstanceDependent, Random, contaminate, load, train_supermodel
+from setwise.data import InstanceDependent, Random, contaminate, load, train_supermodel
+from setwise.data.supermodel import PIXELS
 
 RESULTS = Path(__file__).resolve().parent / "results" / "gate.json"
 REAL = ("lost", "msrcv2", "birdsong", "fg_net")

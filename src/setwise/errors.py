@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -31,7 +32,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, problem: str, *remedies: Remedy | str) -> None:
-        self.problem = problem
+        self.problem = problem.removesuffix(".")
         self.remedies = remedies
         super().__init__(problem, *remedies)
 
@@ -50,3 +51,16 @@ class InputError(ValueError):
 
 class InputTypeError(InputError, TypeError):
     """The same where the kind of thing is wrong, not its value."""
+
+
+class DataError(InputError):
+    """Something is wrong with a file or a table; the message names it, the place, and the remedy."""
+
+
+@contextmanager
+def reading_from(source: str) -> Iterator[None]:
+    """Makes an `InputError` that arises here a `DataError` about a file or table, which is named first."""
+    try:
+        yield
+    except InputError as error:
+        raise DataError(f"{source}: {error.problem}", *error.remedies) from None

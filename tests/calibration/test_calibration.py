@@ -438,12 +438,12 @@ def test_frames_go_by_the_names_of_their_columns(rows):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"candidates": None}, TypeError, "candidates: expected one set of labels a row"),
+        ({"candidates": None}, TypeError, "candidates: expected one set of labels per row"),
         ({"candidates": 5}, TypeError, "candidates"),
         ({"candidates": np.ones((300, 4, 1), bool)}, ValueError, "candidates: .*shape"),
         ({"candidates": [[0, 7]] * 300}, ValueError, "candidates: row 0: 7 is not among"),
-        ({"by": 5}, TypeError, "by: expected one label a row"),
-        ({"verified": 3}, TypeError, "verified: expected one label a row"),
+        ({"by": 5}, TypeError, "by: expected one label per row"),
+        ({"verified": 3}, TypeError, "verified: expected one label per row"),
         ({"verified": [[0]] * 300}, TypeError, r"verified: row 0 is \[0\], not one label"),
         ({"classes": 3}, TypeError, "classes: expected the labels in order"),
         ({"classes": "abcd"}, TypeError, "classes: expected the labels in order"),

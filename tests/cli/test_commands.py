@@ -236,7 +236,7 @@ def german(here):
 
 def test_columns_between_other_marks_are_recognised_and_read_on_request(german, capsys):
     inspect = ("inspect", "visits.csv", "--candidates", "opinions")
-    assert "one column, 'id;x;y;z;opinions;final'; if ';' stands between columns" in failure(capsys, *inspect)
+    assert "one column, 'id;x;y;z;opinions;final'; use --delimiter ';'" in failure(capsys, *inspect)
     fit = ("fit", *inspect[1:], "--learner", "em", "--ignore", "id", "--ignore", "final", "--out", "model")
     assert "--delimiter ';'" in failure(capsys, *fit)
     assert run([*inspect, "--delimiter", ";", "--separator", "/", "--truth", "final"]) == 0

@@ -6,15 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from setwise import LabelSets
 from setwise.data import (
     DataError,
     from_annotators_long,
     from_annotators_wide,
-    from_complementary,
-    from_hierarchy,
     from_label_studio,
-    from_multihot,
-    from_proposals,
     from_snorkel,
     read_tree,
 )
@@ -42,7 +39,7 @@ def test_long_tables_keep_tasks_in_order_of_appearance():
     [
         ("union", [["dog"], ["cat", "owl"]]),
         ("at_least:2", [["dog"], ["cat"]]),
-        ("largest", [["dog"], ["cat"]]),
+        ("plurality", [["dog"], ["cat"]]),
     ],
 )
 def test_a_rule_decides_which_votes_count(rule, expected):
@@ -50,8 +47,16 @@ def test_a_rule_decides_which_votes_count(rule, expected):
 
 
 def test_an_annotator_may_give_several_labels_on_several_lines():
-    votes = {"task": [1, 1, 1], "annotator": ["a", "a", "b"], "label": ["x", "y", "z"]}
-    assert from_annotators_long(votes, rule="largest").candidates.to_lists() == [["x", "y"]]
+    votes = {"task": [1, 1, 1, 1], "annotator": ["a", "a", "b", "b"], "label": ["x", "y", "z", "x"]}
+    assert from_annotators_long(votes, rule="plurality").candidates.to_lists() == [["x"]]
+    assert from_annotators_long(votes, rule="union").candidates.to_lists() == [["x", "y", "z"]]
+
+
+def test_rows_that_may_be_anything_among_the_labels_seen_cannot_be_widened():
+    found = from_snorkel([[0, 1, -1], [-1, -1, -1]]).candidates
+    with pytest.raises(ValueError, match="sets that mean 'every label'"):
+        found.with_classes([0, 1, 2])
+    assert from_snorkel([[0], [-1]], classes=["ham", "spam"]).candidates.sizes.tolist() == [1, 2]
 
 
 def test_long_tables_come_from_files_and_their_errors_name_them(tmp_path):
@@ -102,14 +107,6 @@ def test_snorkel_abstentions_are_no_votes_and_silence_means_anything():
         from_snorkel(votes, missing="error")
 
 
-def test_complementary_labels_leave_everything_else():
-    found = from_complementary(["b", "a"], classes=["a", "b", "c"], ids=[7, 8])
-    assert found.candidates.to_lists() == [["a", "c"], ["b", "c"]]
-    assert found.ids.tolist() == [7, 8]
-    with pytest.raises(DataError, match="row 0 excludes every class"):
-        from_complementary([["a", "b"]], classes=["a", "b"])
-
-
 TREE = {"animal": {"bird": ["owl", "wren"], "cat": None}, "plant": ["fern"]}
 
 
@@ -125,9 +122,9 @@ def test_a_tree_file_turns_inner_nodes_into_leaves(tmp_path, name):
     path = tmp_path / name
     path.write_text(lines[name])
     assert sorted(read_tree(path)) == sorted(map(tuple, pairs))
-    found = from_hierarchy(["bird", "fern", "animal", "bird"], path, ids=list("abcd"))
-    assert found.candidates.to_lists() == [["owl", "wren"], ["fern"], ["cat", "owl", "wren"], ["owl", "wren"]]
-    assert found.candidates.classes.tolist() == ["cat", "fern", "owl", "wren"]
+    found = LabelSets.from_hierarchy(["bird", "fern", "animal", "bird"], read_tree(path))
+    assert found.to_lists() == [["owl", "wren"], ["fern"], ["cat", "owl", "wren"], ["owl", "wren"]]
+    assert found.classes.tolist() == ["cat", "fern", "owl", "wren"]
 
 
 @pytest.mark.parametrize(
@@ -144,25 +141,12 @@ def test_a_broken_tree_file_ends_in_one_sentence(tmp_path, name, text, says):
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(DataError, match=says):
-        from_hierarchy(["a"], path)
+        read_tree(path)
 
 
-def test_a_node_outside_the_tree_is_named_with_its_row():
-    with pytest.raises(DataError, match="row 1, 'unicorn', is not in tree"):
-        from_hierarchy(["bird", "unicorn"], {"bird": ["owl"]})
-
-
-def test_proposals_are_cut_by_count_or_by_mass():
-    p = [[0.5, 0.3, 0.2], [0.9, 0.05, 0.05]]
-    assert from_proposals(p, k=2).candidates.to_lists() == [[0, 1], [0, 1]]
-    assert from_proposals(p, mass=0.75, classes=list("abc")).candidates.to_lists() == [["a", "b"], ["a"]]
-
-
-def test_multihot_arrays_keep_identifiers():
-    found = from_multihot([[1, 0], [1, 1]], classes=["a", "b"], ids=["r1", "r2"])
-    assert found.candidates.to_lists() == [["a"], ["a", "b"]]
+def test_identifiers_must_be_one_per_row():
     with pytest.raises(ValueError, match=r"ids: shape \(1,\) for 2 rows"):
-        from_multihot([[1, 0], [1, 1]], ids=["r1"])
+        from_snorkel([[1, 0], [1, 1]], ids=["r1"])
 
 
 # ------------------------------------------------------------------------------------------------ Label Studio
@@ -199,7 +183,7 @@ def test_choices_of_several_annotators_become_sets_and_ground_truth_becomes_trut
     assert found.truth.tolist() == [None, None, "owl", None, None]
     twice = from_label_studio(path, rule="at_least:2", missing="empty").candidates.to_lists()
     assert twice == [["cat"], [], [], [], []]
-    assert from_label_studio(path, rule="largest", missing="empty").candidates[0] == {"cat", "dog"}
+    assert from_label_studio(path, rule="plurality", missing="empty").candidates[0] == {"cat"}
     with pytest.raises(DataError, match="export.json: row 3 has no labels"):
         from_label_studio(path)
 

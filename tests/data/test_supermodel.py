@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from setwise.data import PIXELS, InstanceDependent, contaminate, load, train_supermodel
-from setwise.data.supermodel import average_size
+from setwise.data import InstanceDependent, contaminate, load, train_supermodel
+from setwise.data.supermodel import PIXELS, average_size
 
 torch = pytest.importorskip("torch", reason="torch is not installed: supermodels are not tested")
 

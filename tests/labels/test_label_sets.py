@@ -166,7 +166,7 @@ def test_from_labels_gives_singletons_from_any_vector():
     for y in ([2, 0], np.array([2, 0]), pd.Series([2, 0]), pl.Series([2, 0]), np.array([[2], [0]])):
         assert LabelSets.from_labels(y, classes=[0, 1, 2]).to_lists() == [[2], [0]]
     assert LabelSets.from_labels(np.array([1.0, np.nan]), missing="full").to_lists() == [[1.0], [1.0]]
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         LabelSets.from_labels(np.zeros((2, 2)))
 
 
@@ -213,6 +213,20 @@ def test_from_complementary_excludes():
         ["b", "c"],
     ]
     assert LabelSets.from_complementary([["b", "a"], ["c"]]).to_lists() == [["c"], ["a", "b"]]
+    with pytest.raises(ValueError, match="not_y: row 1 excludes every class"):
+        LabelSets.from_complementary([["a"], ["a", "b"]], classes=["a", "b"])
+
+
+def test_codes_may_come_in_any_order_and_repeat():
+    sets = LabelSets.from_codes(["b", "a", "unused"], np.array([1, 0, 0, 1, 1]), np.array([3, 0, 2]), ["a", "b"])
+    assert sets.to_lists() == [["a", "b"], [], ["a"]]
+    with pytest.raises(ValueError, match="row 12: 'z' is not among the 1 classes"):
+        LabelSets.from_codes(["a", "z"], np.array([0, 0, 1]), np.array([1, 0, 2]), ["a"], first_row=10)
+
+
+def test_a_tie_keeps_every_label_with_the_most_votes():
+    votes = [["a", "b", "a", "b", "c"], ["c", None, None, None, None], ["a", "b", "b", "c", None]]
+    assert LabelSets.from_annotators(votes, "plurality").to_lists() == [["a", "b"], ["c"], ["b"]]
 
 
 VOTES = [["cat", "dog", "cat"], ["owl", None, "dog"], [["cat", "owl"], "dog", None]]
@@ -224,7 +238,7 @@ VOTES = [["cat", "dog", "cat"], ["owl", None, "dog"], [["cat", "owl"], "dog", No
         ("union", [{"cat", "dog"}, {"dog", "owl"}, {"cat", "dog", "owl"}]),
         ("at_least:1", [{"cat", "dog"}, {"dog", "owl"}, {"cat", "dog", "owl"}]),
         ("at_least:2", [{"cat"}, set(), set()]),
-        ("largest", [{"cat"}, {"owl"}, {"cat", "owl"}]),
+        ("plurality", [{"cat"}, {"dog", "owl"}, {"cat", "dog", "owl"}]),
     ],
 )
 def test_annotators_are_combined_by_rule(rule, expected):
@@ -297,7 +311,11 @@ def test_every_label_of_an_inferred_vocabulary_cannot_be_stretched_over_more_cla
         LabelSets.from_lists([[0], [1], []]).filled(),
         LabelSets.from_annotators([[0], [1], [None]], missing="full"),
     ):
-        assert sets.with_classes([1, 0]).sizes.tolist() == sets.sizes.tolist()
+        turned = sets.with_classes([1, 0])
+        assert turned.sizes.tolist() == sets.sizes.tolist()
+        for relative in (turned, LabelSets.from_labels([0] * len(sets), [0, 1]) | turned):
+            with pytest.raises(ValueError, match="pass classes="):
+                relative.with_classes([0, 1, 2])
         for relative in (sets, sets[:2], sets | sets, sets & sets):
             with pytest.raises(ValueError, match="pass classes="):
                 relative.with_classes([0, 1, 2])

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from setwise import LabelSets
-from setwise.data.benchmark import Benchmark
+from setwise.data.benchmark_sets import Benchmark
 from setwise.paper import material
 from setwise.paper.cells import CONTAMINATIONS, IMAGES, Cell, cells_of
 from setwise.paper.measure import ORACLE, STRATEGIES

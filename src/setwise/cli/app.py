@@ -24,12 +24,14 @@ from setwise.cli import (
 )
 
 _IN_COMMANDS = {
-    "pass categories='onehot'": "use --one-hot",
-    "carry the column along with carry=[…]": "leave it out with --ignore",
-    "name the features": "name the features with --features",
-    "pass impute='median', or impute='nan' to fill gaps in a pipeline of your own": "use --impute median",
+    "use categories='onehot'": "use --one-hot",
+    "use carry=… to carry the column along": "leave it out with --ignore",
+    "use features=… to name the features": "name the features with --features",
+    "use impute='median', or use impute='nan' to fill gaps in a pipeline of your own": "use --impute median",
+    "use delimiter=": "use --delimiter ",
+    "use column=…": "use --column",
     "use missing='full' to let every label be a candidate there": "--missing full lets every label be one there",
-    "pass format='csv' or another": "rename the file to .csv, .parquet or another known format",
+    "use format='csv' or the name of another format": "rename the file to .csv, .parquet or another known format",
     "load it with trusted=": "give --trusted for each of ",
     "use ConformalClassifier.": "leave out --cross.",
     "pass by to conformalize first": "give --by when you fit or conformalize",

@@ -38,7 +38,7 @@ def contaminate(
     """Turns precise labels into candidate sets, to study what contamination does."""
     from setwise import data  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.cli.files import refuse_existing  # noqa: PLC0415
-    from setwise.data.columns import truth_from_column  # noqa: PLC0415
+    from setwise.data.label_columns import truth_from_column  # noqa: PLC0415
     from setwise.labels.vocabulary import Vocabulary, missing_labels  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
@@ -71,7 +71,7 @@ def convert(
     ] = "table",
     candidates: Annotated[str, typer.Option("--candidates", help="The column of candidates.")] = "candidates",
     rule: Annotated[
-        str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, largest.")
+        str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, plurality.")
     ] = "union",
     task: Annotated[str, typer.Option("--task", help="Of votes: the column of tasks.")] = "task",
     worker: Annotated[str | None, typer.Option("--worker", help="Of votes: the column of annotators.")] = None,
@@ -107,8 +107,8 @@ def convert(
 
 def _from_table(file: Path, out: Path, candidates: str, separator: str) -> tuple[LabelSets, dict[str, Any]]:
     """Sets and all other columns of a table; of a file of arrays the features and the truth."""
-    from setwise.cli.files import is_table  # noqa: PLC0415
-    from setwise.data.tables import Layout, interpret, read_table  # noqa: PLC0415
+    from setwise.data.arrow_tables import is_table  # noqa: PLC0415
+    from setwise.data.tabular import Layout, interpret, read_table  # noqa: PLC0415
 
     if is_table(file):
         whole = _whole_table(file, out, text=[candidates])
@@ -128,8 +128,7 @@ def _from_table(file: Path, out: Path, candidates: str, separator: str) -> tuple
 
 def _whole_table(file: Path, out: Path, text: list[str]) -> Any:
     """The table; from text to text every column stays as it is written."""
-    from setwise.cli.files import column_names  # noqa: PLC0415
-    from setwise.data.sources import arrow_table, format_of  # noqa: PLC0415
+    from setwise.data.arrow_tables import arrow_table, column_names, format_of  # noqa: PLC0415
 
     written = {"csv", "tsv"}
     verbatim = {format_of(file), format_of(out)} <= written
@@ -150,12 +149,10 @@ def _matrix(file: Path, labels: list[Any]) -> Any:
 
 
 def _write(out: Path, sets: LabelSets, carried: dict[str, Any], column: str, separator: str) -> None:
-    from setwise.cli.files import sets_table, writing  # noqa: PLC0415
-    from setwise.data.sources import format_of  # noqa: PLC0415
+    from setwise.data.set_files import set_writer  # noqa: PLC0415
 
-    form = format_of(out)
-    with writing(out, form) as append:
-        append(sets_table(sets, carried, form, column=column, separator=separator, sizes=False))
+    with set_writer(out, column=column, separator=separator, sizes=False) as writer:
+        writer.append(sets, carried)
 
 
 def _report(screen: Screen, sets: LabelSets, out: Path, column: str) -> None:

@@ -28,11 +28,12 @@ def assume_of(text: str, labels: list[Any]) -> Any:
             return np.load(path, allow_pickle=False)
         except (ValueError, EOFError) as error:
             raise ValueError(f"{path}: not an array of numbers as numpy.save writes it ({error}).") from None
-    from setwise.cli.files import column_names, label_columns  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data import read_table  # noqa: PLC0415
+    from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.data.set_files import probability_columns  # noqa: PLC0415
 
     names = column_names(path)
-    columns = label_columns(names, labels) or []
+    columns = probability_columns(names, labels) or []
     others = [name for name in names if name not in columns]
     if not columns or len(others) > 1:
         raise ValueError(
@@ -61,7 +62,7 @@ def categories_of(column: Any, name: str, file: Path, first_row: int = 0) -> lis
 
 def stands_for_prediction(by: str | None, file: Path, delimiter: str | None = None) -> bool:
     """Whether `--by predicted` means the most probable label; a column of that name comes first."""
-    from setwise.cli.files import column_names, is_table  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415 - Arrow is loaded when a file is read
 
     return by == "predicted" and not (is_table(file) and by in column_names(file, delimiter))
 

@@ -182,8 +182,8 @@ def _read(
     options: dict[str, Any],
 ) -> tuple[Table, list[str] | None]:
     """The table, and the columns its features came from (None for files of arrays, which have no names)."""
-    from setwise.cli.files import column_names, is_table  # noqa: PLC0415
     from setwise.data import read_table  # noqa: PLC0415
+    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
 
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None

@@ -23,9 +23,9 @@ def inspect(
 ) -> None:
     """Describes candidate sets: how many, how large, what is confused with what, what is missing."""
     from setwise.cli.declaring import doubt_separator  # noqa: PLC0415
-    from setwise.cli.files import column_names, is_table  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.data import inspect as look  # noqa: PLC0415
     from setwise.data import read_table  # noqa: PLC0415
+    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415 - Arrow is loaded when a file is read
 
     screen = Screen(quiet, as_json)
     options: dict[str, Any] = {"separator": separator, "delimiter": delimiter, "missing": "empty"}

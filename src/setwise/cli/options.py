@@ -10,7 +10,7 @@ import typer
 
 def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
     """For the shell's completion: the columns of the first table that the command line names."""
-    from setwise.cli.files import column_names  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.data.arrow_tables import column_names  # noqa: PLC0415 - Arrow is loaded when a file is read
 
     for given in (*ctx.args, *ctx.params.values()):  # an unfinished line is not yet told apart
         try:

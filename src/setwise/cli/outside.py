@@ -94,11 +94,12 @@ def probability_batches(
     file: Path, labels: list[Any], rows: int, delimiter: str | None = None
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Batches of probabilities, columns found by the names of the labels, with all other columns."""
-    from setwise.cli.files import column_names, label_columns, read_arrow  # noqa: PLC0415
-    from setwise.data.tables import Layout, interpret  # noqa: PLC0415
+    from setwise.data.arrow_tables import arrow_batches, column_names  # noqa: PLC0415
+    from setwise.data.set_files import probability_columns  # noqa: PLC0415
+    from setwise.data.tabular import Layout, interpret  # noqa: PLC0415
 
     names = column_names(file, delimiter)
-    columns = label_columns(names, labels)
+    columns = probability_columns(names, labels)
     if columns is None:
         absent = next(label for label in labels if str(label) not in names and f"p:{label}" not in names)
         raise ValueError(
@@ -106,7 +107,7 @@ def probability_batches(
         )
     carry = [name for name in names if name not in set(columns)]
     first = 0
-    for batch in read_arrow(file, Layout(features=columns, carry=carry, delimiter=delimiter), rows):
+    for batch in arrow_batches(file, rows, text=carry, delimiter=delimiter):
         table = interpret(batch.select(columns), Layout(features=columns), str(file), first)
         yield table.X, {name: batch[name].combine_chunks() for name in carry}
         first += len(batch)
@@ -122,13 +123,15 @@ def _read(
 ) -> tuple[Any, list[Any], Any, list[Any] | None, list[str] | None]:
     """Probabilities, the labels of their columns, and for each row its candidates, verified label and category."""
     from setwise.cli.declaring import categories_of  # noqa: PLC0415
-    from setwise.cli.files import column_names  # noqa: PLC0415
     from setwise.data import read_table  # noqa: PLC0415
+    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.data.key_join import matching_rows  # noqa: PLC0415
+    from setwise.data.set_files import probability_labels  # noqa: PLC0415
 
     names, keys = column_names(probabilities), [key] if key else []
     beside = [by] if by in names else []  # categories may stand with the probabilities, or with the candidates
     columns = _class_columns(names, ignore | {*keys, *beside}, probabilities)
-    labels = _labels_of(columns)
+    labels = probability_labels(columns)
     table = read_table(probabilities, features=columns, carry=[*keys, *beside])
     with_answers = [by] if by and not beside else []
     answers = read_table(candidates, features=[], carry=[*keys, *with_answers], classes=labels, **options)
@@ -139,9 +142,10 @@ def _read(
         raise ValueError(
             f"{candidates}: {len(answers)} rows for {len(table)} rows of {probabilities}; match them with --key."
         )
-    rows = list(range(len(table)))
+    rows: Any = slice(None)
     if key:
-        rows = _matched(table.carried[key].tolist(), answers.carried[key].tolist(), key, candidates)
+        files = {"source": str(probabilities), "other": str(candidates)}
+        rows = matching_rows(key, table.carried[key], answers.carried[key], **files)
     category = None
     if by:
         found, file = (table.carried[by], probabilities) if beside else (answers.carried[by][rows], candidates)
@@ -159,21 +163,3 @@ def _class_columns(names: list[str], others: set[str], file: Path) -> list[str]:
     if len(columns) < 2:
         raise ValueError(f"{file}: {len(columns)} column of probabilities; at least two classes are needed.")
     return columns
-
-
-def _labels_of(columns: list[str]) -> list[Any]:
-    from setwise.data.delimited import decode_labels  # noqa: PLC0415
-
-    marked = all(name.startswith("p:") for name in columns)
-    return decode_labels([name[2:] if marked else name for name in columns], "|", escapes=marked)
-
-
-def _matched(ours: list[Any], theirs: list[Any], key: str, file: Path) -> list[int]:
-    """For each of our rows the row with the same key, compared as text: in text files everything is."""
-    place = {str(value): row for row, value in enumerate(theirs)}
-    if len(place) < len(theirs):
-        raise ValueError(f"{file}: the key {key!r} has a value twice; one row an example is needed.")
-    strange = next((value for value in ours if str(value) not in place), None)
-    if strange is not None:
-        raise ValueError(f"{file}: no row with {key} = {strange!r}.")
-    return [place[str(value)] for value in ours]

@@ -62,15 +62,16 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
-    from setwise.cli.files import refuse_existing, row_count, sets_table, writing  # noqa: PLC0415
-    from setwise.data.sources import format_of  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.files import refuse_existing  # noqa: PLC0415
+    from setwise.data.arrow_tables import row_count  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.data.set_files import set_writer  # noqa: PLC0415
 
     screen, clock = Screen(quiet, as_json), Clock()
     source = probabilities or file
     if source is None or (probabilities is not None and file is not None):
         raise ValueError("predict: give a FILE of new rows for a model, or --probabilities FILE for a calibration.")
     refuse_existing(out, force=force)
-    form, totals = format_of(out), _Totals()
+    totals = _Totals()
     if probabilities is not None:
         from setwise.calibration.calibration import Calibration  # noqa: PLC0415
         from setwise.cli.outside import probability_batches  # noqa: PLC0415
@@ -89,13 +90,13 @@ def predict(
     if by is None and getattr(asked, "categories", None) is not None and asked.by == "given":
         raise ValueError(f"{model}: was calibrated by category; name the column of categories with --by.")
     bar = screen.counting(f"predicting {source.name}", row_count(source))
-    with no_name_warnings(), bar as advance, writing(out, form) as append:
+    with no_name_warnings(), bar as advance, set_writer(out, column=column, separator=separator) as writer:
         for values, carried in batches:
             options = _category(carried, by, source, totals.rows)
             matrix = give(values)
             sets: LabelSets = asked.predict_set(matrix, level, **options)
             p = asked.predict_p(matrix, **options) if p_values else None
-            append(sets_table(sets, carried, form, column=column, separator=separator, p_values=p))
+            writer.append(sets, carried, p)
             totals.add(sets)
             advance(len(sets))
     _report(screen, totals, asked.guarantee(level), level, out, clock)
@@ -143,9 +144,9 @@ def feature_batches(
     file: Path, model: Any, features: list[str] | None, delimiter: str | None = None
 ) -> Iterator[Batch]:
     """Batches of features by the names the model knows, in its order, with all other columns."""
-    from setwise.cli.files import column_names, is_table, read_arrow  # noqa: PLC0415
     from setwise.data import read_table  # noqa: PLC0415
-    from setwise.data.tables import Layout, interpret  # noqa: PLC0415
+    from setwise.data.arrow_tables import arrow_batches, column_names, is_table  # noqa: PLC0415
+    from setwise.data.tabular import Layout, interpret  # noqa: PLC0415
 
     if not is_table(file):
         table = read_table(file)
@@ -167,21 +168,13 @@ def feature_batches(
         )
     carry = [name for name in names if name not in set(known)]
     layout = Layout(
-        features=known,
-        carry=carry,
-        impute=reading.get("imputed") or None,
-        categories=reading.get("categories") or None,
-        delimiter=delimiter,
+        features=known, impute=reading.get("imputed") or None, categories=reading.get("categories") or None
     )
     first = 0
-    for batch in read_arrow(file, layout, ROWS):
-        table = interpret(batch.select(known), Layout(**_of(layout, carry=())), str(file), first)
+    for batch in arrow_batches(file, ROWS, text=carry, delimiter=delimiter):
+        table = interpret(batch.select(known), layout, str(file), first)
         yield table.X, {name: batch[name].combine_chunks() for name in carry}
         first += len(batch)
-
-
-def _of(layout: Any, **changes: Any) -> dict[str, Any]:
-    return {name: getattr(layout, name) for name in layout.__dataclass_fields__} | changes
 
 
 def _arrow(values: Any) -> Any:

@@ -58,7 +58,8 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Writes a report for whoever must decide whether to trust the sets: one HTML file, complete in itself."""
-    from setwise.cli.files import is_table, refuse_existing  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.files import refuse_existing  # noqa: PLC0415
+    from setwise.data.arrow_tables import is_table  # noqa: PLC0415 - Arrow is loaded for files
 
     screen, clock = Screen(quiet, as_json), Clock()
     refuse_existing(out, force=force)
@@ -176,13 +177,13 @@ def _of_sets(
     path: Path, out: Path, columns: dict[str, Any], column: str, confidence: float | None, named: dict[str, Any]
 ) -> Path:
     """Of a table of sets, with the p-values that stand beside them where there are any."""
-    from setwise.cli.files import column_names, label_columns  # noqa: PLC0415
     from setwise.data import read_table  # noqa: PLC0415
-    from setwise.data.delimited import decode_labels  # noqa: PLC0415
+    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.data.set_files import probability_columns, probability_labels  # noqa: PLC0415
     from setwise.report import report_sets  # noqa: PLC0415
 
     texts = [name for name in column_names(path, columns["delimiter"]) if name.startswith("p:")]
-    classes = decode_labels([name[2:] for name in texts], "|", escapes=True) if texts else None
+    classes = probability_labels(texts) if texts else None
     options: dict[str, Any] = {"separator": columns["separator"], "delimiter": columns["delimiter"]}
     options["missing"] = "empty"
     if classes is not None:
@@ -198,7 +199,7 @@ def _of_sets(
             classes += [label for label in given.classes.tolist() if label not in known_labels] if given else []
         sets = sets.with_classes(classes)
     known = _answers(path, classes, columns)
-    if texts and (found := label_columns(texts, classes)) is not None:
+    if texts and (found := probability_columns(texts, classes)) is not None:
         known["p_values"] = read_table(path, features=found, delimiter=columns["delimiter"]).X
     return report_sets(out, sets, confidence_level=confidence, settings={"sets": path.name}, **known, **named)
 
@@ -206,8 +207,8 @@ def _of_sets(
 def _answers(file: Path, classes: list[Any], columns: dict[str, Any]) -> dict[str, Any]:
     """Truth, candidates and categories of the rows, as far as columns are named; array files hold them unnamed."""
     from setwise.cli.declaring import categories_of  # noqa: PLC0415
-    from setwise.cli.files import is_table  # noqa: PLC0415
     from setwise.data import read_table  # noqa: PLC0415
+    from setwise.data.arrow_tables import is_table  # noqa: PLC0415
 
     if not is_table(file):
         table = read_table(file, classes=classes)

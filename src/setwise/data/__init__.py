@@ -8,54 +8,47 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from setwise.errors import DataError
+
 if TYPE_CHECKING:
-    from setwise.data.annotators import from_annotators_long, from_annotators_wide, from_snorkel
-    from setwise.data.benchmark import Available, Benchmark, available, fetch, load
-    from setwise.data.contamination import (
+    from setwise.data.benchmark_sets import Available, Benchmark, available, fetch, load
+    from setwise.data.contamination_rules import (
         Adversarial,
         ClassConditional,
         InstanceDependent,
         Random,
         contaminate,
     )
-    from setwise.data.errors import DataError
     from setwise.data.idx import read_idx
-    from setwise.data.imported import Imported
-    from setwise.data.importers import (
-        from_complementary,
-        from_hierarchy,
-        from_multihot,
-        from_proposals,
-        read_tree,
-    )
+    from setwise.data.importers.annotator_tables import from_annotators_long, from_annotators_wide
+    from setwise.data.importers.imported import Imported
+    from setwise.data.importers.label_studio import from_label_studio
+    from setwise.data.importers.ontology import read_tree
+    from setwise.data.importers.snorkel import from_snorkel
     from setwise.data.inspection import Inspection, inspect
-    from setwise.data.label_studio import from_label_studio
     from setwise.data.mat import read_mat
-    from setwise.data.streaming import read_batches
-    from setwise.data.supermodel import PIXELS, Supermodel, train_supermodel
-    from setwise.data.tables import Table, read_table
-    from setwise.data.writing import read_sets, write_sets
+    from setwise.data.set_files import read_sets, write_sets
+    from setwise.data.supermodel import train_supermodel
+    from setwise.data.tabular import Table, read_batches, read_table
 
 _HOMES = {
-    "annotators": ("from_annotators_long", "from_annotators_wide", "from_snorkel"),
-    "benchmark": ("Available", "Benchmark", "available", "fetch", "load"),
-    "contamination": ("Adversarial", "ClassConditional", "InstanceDependent", "Random", "contaminate"),
-    "errors": ("DataError",),
+    "benchmark_sets": ("Available", "Benchmark", "available", "fetch", "load"),
+    "contamination_rules": ("Adversarial", "ClassConditional", "InstanceDependent", "Random", "contaminate"),
     "idx": ("read_idx",),
-    "imported": ("Imported",),
-    "importers": ("from_complementary", "from_hierarchy", "from_multihot", "from_proposals", "read_tree"),
+    "importers.annotator_tables": ("from_annotators_long", "from_annotators_wide"),
+    "importers.imported": ("Imported",),
+    "importers.label_studio": ("from_label_studio",),
+    "importers.ontology": ("read_tree",),
+    "importers.snorkel": ("from_snorkel",),
     "inspection": ("Inspection", "inspect"),
-    "label_studio": ("from_label_studio",),
     "mat": ("read_mat",),
-    "streaming": ("read_batches",),
-    "supermodel": ("PIXELS", "Supermodel", "train_supermodel"),
-    "tables": ("Table", "read_table"),
-    "writing": ("read_sets", "write_sets"),
+    "set_files": ("read_sets", "write_sets"),
+    "supermodel": ("train_supermodel",),
+    "tabular": ("Table", "read_batches", "read_table"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "PIXELS",
     "Adversarial",
     "Available",
     "Benchmark",
@@ -65,18 +58,13 @@ __all__ = [
     "Inspection",
     "InstanceDependent",
     "Random",
-    "Supermodel",
     "Table",
     "available",
     "contaminate",
     "fetch",
     "from_annotators_long",
     "from_annotators_wide",
-    "from_complementary",
-    "from_hierarchy",
     "from_label_studio",
-    "from_multihot",
-    "from_proposals",
     "from_snorkel",
     "inspect",
     "load",
@@ -97,11 +85,11 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
     except ModuleNotFoundError as error:
-        if error.name and error.name.startswith("setwise"):
+        package = (error.name or "").partition(".")[0]
+        if package == "setwise":
             raise
         raise ModuleNotFoundError(
-            f"{name} needs {error.name}, which is not installed; `pip install setwise[data]` brings it.",
-            name=error.name,
+            f"{name} needs {package}, which is not installed; `pip install setwise[data]` brings it.", name=package
         ) from error
     globals()[name] = value
     return value

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from setwise._arrays import Array
-from setwise.data.errors import DataError
+from setwise.errors import DataError
 
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _DEFLATE_LIMIT = 1032  # deflate cannot shrink data more than that

@@ -173,7 +173,7 @@ def inclusion_by_rank(probabilities: ArrayLike, sets: LabelSets) -> tuple[float,
     """
     p = as_probabilities(probabilities, "unit", sets.n_classes)
     if len(p) != len(sets):
-        raise ValueError(f"probabilities: {len(p)} rows for {len(sets)} sets; give one row a set.")
+        raise ValueError(f"probabilities: {len(p)} rows for {len(sets)} sets; give one row per set.")
     total = np.zeros(p.shape[1], dtype=np.int64)
     for block in blocks(p):
         order = np.argsort(-p[block], axis=1, kind="stable")
@@ -227,7 +227,7 @@ def _containment(sets: LabelSets, truth: ArrayLike | None) -> tuple[float | None
         return None, None
     y = label_vector(truth, "truth")
     if len(y) != len(sets):
-        raise ValueError(f"truth: {len(y)} labels for {len(sets)} sets; give one a row.")
+        raise ValueError(f"truth: {len(y)} labels for {len(sets)} sets; give one per row.")
     known = np.flatnonzero(~missing_labels(y))
     if not len(known):
         return None, 0

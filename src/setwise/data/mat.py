@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from setwise._arrays import Array, Bools, Ints, frozen
-from setwise.data.errors import DataError
 from setwise.data.mat5 import read_variables
+from setwise.errors import DataError
 from setwise.labels.label_sets import LabelSets
 
 _DIALECTS = (

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from setwise._arrays import Array, Ints
-from setwise.data.errors import DataError
+from setwise.errors import DataError
 
 _MATRIX, _COMPRESSED = 14, 15
 _SPARSE = 5

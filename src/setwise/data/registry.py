@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from setwise.data.fetching import RemoteFile
+from setwise.data.remote_files import RemoteFile
 
 
 @dataclass(frozen=True)

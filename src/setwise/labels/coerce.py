@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from setwise._arrays import Array
+from setwise.errors import InputError
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Classes, Vocabulary, is_collection
 
@@ -28,14 +30,12 @@ def as_candidates(
     if declared is not None and len(declared) != n_classes:
         raise ValueError(f"classes: {len(declared)} labels for {n_classes} probability columns.")
     sets = read_sets(candidates, declared, name=name)
-    try:
+    with _naming(name):
         return _on_columns(sets, n_classes, declared)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
 
 
 def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "candidates") -> LabelSets:
-    """One set of labels a row from a mask, a label vector, collections, a frame, a sparse matrix or Arrow.
+    """One set of labels per row from a mask, a label vector, collections, a frame, a sparse matrix or Arrow.
 
     Without a vocabulary labels are taken as they come, and the vocabulary is inferred. Rows without labels
     become empty sets.
@@ -43,9 +43,18 @@ def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "
     if isinstance(value, LabelSets):
         return value
     if isinstance(value, str) or not (hasattr(value, "__iter__") or hasattr(value, "__array__")):
-        raise TypeError(f"{name}: expected one set of labels a row, got {value!r}.")
-    try:
+        raise TypeError(f"{name}: expected one set of labels per row, got {value!r}.")
+    with _naming(name):
         return _read(value, vocabulary, name)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Errors that arise here name the argument first."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{name}: {error.problem}", *error.remedies) from error
     except ValueError as error:
         raise ValueError(str(error) if str(error).startswith(name) else f"{name}: {error}") from error
 

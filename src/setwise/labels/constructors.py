@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from setwise._arrays import Bools, Ints
 from setwise.labels.vocabulary import is_missing
+from setwise.probabilities import as_probabilities
 
 
 def flatten(rows: Iterable[Any], name: str) -> tuple[list[Any], Ints, Bools]:
@@ -23,7 +24,7 @@ def flatten(rows: Iterable[Any], name: str) -> tuple[list[Any], Ints, Bools]:
         if row is not None and (isinstance(row, (str, Mapping)) or not isinstance(row, Iterable)):
             raise TypeError(
                 f"{name}: row {i} is {row!r}, not a collection of labels; "
-                "use from_labels for one label a row, from_strings for delimited text."
+                "use from_labels for one label per row, from_strings for delimited text."
             )
     present: list[Any] = [() if row is None else row if hasattr(row, "__len__") else list(row) for row in listed]
     sizes = np.fromiter((len(row) for row in present), dtype=np.intp, count=len(present))
@@ -52,7 +53,7 @@ def split_strings(texts: Iterable[Any], sep: str) -> tuple[list[str], Ints, Bool
 def annotator_votes(
     table: Any,
 ) -> tuple[int, Ints, Ints, list[Any]]:
-    """Number of rows, then row, annotator and label of every answer in a table with one column an annotator.
+    """Number of rows, then row, annotator and label of every answer in a table with one column per annotator.
 
     A cell is a label, a collection of labels, or missing.
     """
@@ -71,23 +72,20 @@ def annotator_votes(
 
 
 def elect(rows: Ints, annotators: Ints, codes: Ints, n_classes: int, rule: str) -> tuple[Ints, Ints]:
-    """The (row, code) pairs that a rule keeps: "union", "at_least:k" votes, or the "largest" answer."""
+    """The (row, code) pairs that a rule keeps: "union", "at_least:k" votes, or those with the most, "plurality"."""
+    name, _, count = rule.partition(":")
+    if rule not in {"union", "plurality"} and not (name == "at_least" and count.isdigit() and int(count) >= 1):
+        raise ValueError(f"rule: {rule!r} is not known; use 'union', 'at_least:k' (k ≥ 1) or 'plurality'.")
     if len(rows) == 0:
         return rows, codes
     ballots = np.unique(np.stack([rows, annotators, codes]), axis=1)
-    if rule == "largest":
-        answer = ballots[0] * (annotators.max() + 1) + ballots[1]
-        _, first, which, sizes = np.unique(answer, return_index=True, return_inverse=True, return_counts=True)
-        order = np.lexsort((ballots[1][first], -sizes, ballots[0][first]))
-        _, best = np.unique(ballots[0][first][order], return_index=True)
-        keep = np.isin(which, order[best])
-        return ballots[0][keep], ballots[2][keep]
-    name, _, count = rule.partition(":")
-    if rule != "union" and not (name == "at_least" and count.isdigit() and int(count) >= 1):
-        raise ValueError(f"rule: {rule!r} is not known; use 'union', 'at_least:k' (k ≥ 1) or 'largest'.")
     pairs, votes = np.unique(ballots[0] * n_classes + ballots[2], return_counts=True)
-    pairs = pairs[votes >= (int(count) if count else 1)]
-    return pairs // n_classes, pairs % n_classes
+    rows, codes = np.divmod(pairs, n_classes)
+    needed = np.full(rows[-1] + 1, int(count) if count else 1)
+    if rule == "plurality":
+        np.maximum.at(needed, rows, votes)
+    keep = votes >= needed[rows]
+    return rows[keep], codes[keep]
 
 
 def leaves_below(tree: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[Hashable, list[Hashable]]:
@@ -127,8 +125,8 @@ def leaves_below(tree: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[Ha
 def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> Bools:
     """The mask of each row's k most probable labels, or of the fewest whose probabilities reach `mass`."""
     values = np.asarray(probabilities, dtype=np.float64)
-    if values.ndim != 2:
-        raise ValueError(f"probabilities: expected one row an example, got {values.ndim} dimension(s).")
+    if values.ndim != 2 or np.isnan(values).any():
+        raise ValueError("probabilities: expected one row of numbers per example, none of them NaN.")
     if (k is None) == (mass is None):
         raise ValueError("from_top_k: give either k (how many labels) or mass (how much probability).")
     order = np.argsort(-values, axis=1, kind="stable")
@@ -140,6 +138,7 @@ def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> B
         reach = float(mass or 0)
         if not 0 < reach <= 1:
             raise ValueError(f"mass: {mass} is not in (0, 1].")
+        as_probabilities(values, "unit")
         ordered = np.take_along_axis(values, order, axis=1)
         keep = np.cumsum(ordered, axis=1) - ordered < reach
     mask = np.empty(values.shape, dtype=bool)

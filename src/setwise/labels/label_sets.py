@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._arrays import Array, Bools, Ints, frozen
+from setwise._arrays import Array, Bools, Ints, compress, count_true, frozen, take_rows
+from setwise._lazy import lazy
+from setwise.errors import InputError, Remedy
 from setwise.labels import constructors
-from setwise.labels.row_sets import Missing, RowSets
 from setwise.labels.vocabulary import Classes, Vocabulary, label_vector, missing_labels
 
+Missing = Literal["error", "full", "empty"]
+_HUGE = 2**31  # cells of a mask that __array__ still makes without being asked by name
 _SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelSets(RowSets):
+class LabelSets:
     """One set of labels per example, over a vocabulary of classes.
 
     Made by one of the `from_…` constructors. Holds compressed rows or a boolean mask, whichever it was
@@ -41,11 +44,20 @@ class LabelSets(RowSets):
     array([ True, False])
     """
 
+    vocabulary: Vocabulary
+    _n: int
+    _rows: tuple[Ints, Ints] | None = None
+    _mask: Bools | None = None
+    single: bool = False
+    """Made from one label per row: singletons by design, not by chance."""
+    relative: bool = False
+    """Some sets say "every label" of an inferred vocabulary, so that no label may be added to it later."""
+
     # ---------------------------------------------------------------- constructors
 
     @classmethod
     def from_lists(cls, rows: Iterable[Any], classes: Classes = None, *, missing: Missing = "error") -> LabelSets:
-        """From one collection of labels a row; a row that is None is missing, an empty one is empty.
+        """From one collection of labels per row; a row that is None is missing, an empty one is empty.
 
         >>> LabelSets.from_lists([["b"], []], classes=["a", "b"]).to_lists()
         [['b'], []]
@@ -68,7 +80,7 @@ class LabelSets(RowSets):
 
     @classmethod
     def from_labels(cls, y: ArrayLike, classes: Classes = None, *, missing: Missing = "error") -> LabelSets:
-        """From one label a row: every set is a singleton.
+        """From one label per row: every set is a singleton.
 
         >>> LabelSets.from_labels([2, 0], classes=[0, 1, 2]).to_lists()
         [[2], [0]]
@@ -112,6 +124,9 @@ class LabelSets(RowSets):
             nested = any(isinstance(row, Iterable) and not isinstance(row, str) for row in rows)
             excluded = (cls.from_lists if nested else cls.from_labels)(rows, classes, missing="empty")
         others = frozen(~excluded.to_mask())
+        if excluded.n_classes and (excluded.sizes == excluded.n_classes).any():
+            row = int(np.argmax(excluded.sizes == excluded.n_classes))
+            raise ValueError(f"not_y: row {row} excludes every class; nothing is left.")
         return cls(excluded.vocabulary, len(excluded), _mask=others, relative=not excluded.vocabulary.declared)
 
     @classmethod
@@ -123,23 +138,25 @@ class LabelSets(RowSets):
         *,
         missing: Missing = "error",
     ) -> LabelSets:
-        """From a table with one column an annotator; a cell is a label, a collection of labels, or missing.
+        """From a table with one column per annotator; a cell is a label, a collection of labels, or missing.
 
         ``rule="union"`` keeps every label somebody gave, ``"at_least:2"`` those given twice or more,
-        ``"largest"`` the single largest answer (of equals the first).
+        ``"plurality"`` those given most often, all of them where several are.
 
         >>> votes = [["cat", "dog", "cat"], ["owl", None, "dog"]]
         >>> LabelSets.from_annotators(votes).to_lists()
         [['cat', 'dog'], ['dog', 'owl']]
         >>> LabelSets.from_annotators(votes, "at_least:2", ["cat", "dog", "owl"], missing="full").to_lists()
         [['cat'], ['cat', 'dog', 'owl']]
+        >>> LabelSets.from_annotators(votes, "plurality").to_lists()
+        [['cat'], ['dog', 'owl']]
         """
         n, rows, annotators, labels = constructors.annotator_votes(table)
         vocabulary = Vocabulary.of(classes, labels)
         codes = vocabulary.require(labels, rows)
         rows, codes = constructors.elect(rows, annotators, codes, len(vocabulary), rule)
         sizes = np.bincount(rows, minlength=n)
-        return cls._from_codes(vocabulary, codes, sizes, sizes == 0, missing)
+        return cls.from_codes(vocabulary, codes, sizes, absent=sizes == 0, missing=missing)
 
     @classmethod
     def from_hierarchy(
@@ -194,16 +211,143 @@ class LabelSets(RowSets):
         labels, sizes, absent = constructors.arrow_lists(list_column)
         return cls._from_flat(labels, sizes, absent, classes, missing)
 
+    @classmethod
+    def from_mask_view(cls, mask: Array, classes: Classes) -> LabelSets:
+        """Takes the array over without a copy; the public constructors hand in one nobody else holds."""
+        if mask.ndim != 2:
+            raise ValueError(f"mask: expected shape (rows, classes), got {mask.shape}.")
+        if mask.dtype != bool:
+            strange = ~np.isin(mask, (0, 1))
+            if strange.any():
+                row, column = np.argwhere(strange)[0]
+                raise ValueError(f"mask: row {row} holds {mask[row, column]}; a mask is True/False or 0/1.")
+            mask = mask.astype(bool)
+        vocabulary = Vocabulary.positions(mask.shape[1]) if classes is None else Vocabulary.of(classes, ())
+        if len(vocabulary) != mask.shape[1]:
+            raise ValueError(f"classes: {len(vocabulary)} labels for a mask of {mask.shape[1]} columns.")
+        return cls(vocabulary, len(mask), _mask=frozen(mask))
+
+    @classmethod
+    def from_codes(
+        cls,
+        labels: Vocabulary | Sequence[Any],
+        codes: Ints,
+        sizes: Ints,
+        classes: Classes = None,
+        *,
+        absent: Bools | None = None,
+        missing: Missing = "error",
+        first_row: int = 0,
+    ) -> LabelSets:
+        """From distinct labels, a code into them for every label held, and the number of labels of each row.
+
+        All constructors from labels end here. Where `labels` is a `Vocabulary`, codes are its positions. `absent`
+        marks the rows without labels, which `missing` is about; errors count rows from `first_row`.
+
+        >>> LabelSets.from_codes(["dog", "cat"], np.array([0, 1, 0]), np.array([2, 1]))
+        LabelSets(2 rows, 2 classes): {cat, dog}, {dog}
+        """
+        if missing not in {"error", "full", "empty"}:
+            raise ValueError(f"missing: {missing!r} is not known; use 'error', 'full' or 'empty'.")
+        if isinstance(labels, Vocabulary):
+            vocabulary, positions = labels, codes
+        else:
+            vocabulary = Vocabulary.of(classes, labels)
+            positions = vocabulary.encode(labels)[codes]
+            if (positions < 0).any():
+                first = int(np.argmax(positions < 0))
+                row = np.searchsorted(np.cumsum(sizes), first, side="right")
+                vocabulary.require([labels[codes[first]]], np.array([first_row + row]))
+        n, k = len(sizes), len(vocabulary)
+        keys = np.repeat(np.arange(n), sizes) * k + positions
+        gaps = np.flatnonzero(absent) if absent is not None and missing != "empty" else np.empty(0, dtype=np.intp)
+        if missing == "error" and len(gaps):
+            raise InputError(
+                f"row {first_row + int(gaps[0])} has no labels ({len(gaps)} such rows)",
+                Remedy("missing", "full", "to let every label be a candidate there"),
+                "leave those rows out",
+            )
+        if len(gaps):
+            keys = np.concatenate([keys, (gaps[:, None] * k + np.arange(k)).ravel()])
+        return cls.from_keys(vocabulary, n, keys, relative=bool(len(gaps)) and not vocabulary.declared)
+
+    @classmethod
+    def from_keys(cls, vocabulary: Vocabulary, n: int, keys: Ints, *, relative: bool = False) -> LabelSets:
+        """From (row, position) pairs, each written as row · K + position, in any order and however often.
+
+        >>> LabelSets.from_keys(Vocabulary.positions(3), 2, np.array([5, 0, 1])).to_lists()
+        [[0, 1], [2]]
+        """
+        if (np.diff(keys) <= 0).any():
+            keys = np.sort(keys, kind="stable")  # runs that are sorted already merge in linear time
+            keys = keys[np.concatenate([[True], np.diff(keys) > 0])]
+        k = max(len(vocabulary), 1)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(keys // k, minlength=n))])
+        rows = frozen(indptr), frozen((keys % k).astype(np.int32))
+        return cls(vocabulary, n, _rows=rows, relative=relative)
+
     # ---------------------------------------------------------------- what it holds
 
+    @property
+    def classes(self) -> Array:
+        """The vocabulary, in the order of the mask's columns."""
+        return self.vocabulary.classes
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes the vocabulary has."""
+        return len(self.vocabulary)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, classes), as of the mask."""
+        return self._n, self.n_classes
+
+    @property
+    def ndim(self) -> int:
+        """Two: rows and classes."""
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype[np.bool_]:
+        """That of the mask."""
+        return np.dtype(bool)
+
+    @lazy
+    def sizes(self) -> Ints:
+        """How many labels each set has."""
+        if self._rows is None and self._mask is not None:
+            return frozen(count_true(self._mask))
+        return frozen(np.diff(self.rows[0]).astype(np.intp))
+
+    @lazy
+    def rows(self) -> tuple[Ints, Ints]:
+        """Compressed rows `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
+        if self._rows is not None or self._mask is None:
+            return self._rows or (np.zeros(1, np.int64), np.zeros(0, np.int32))
+        indptr, indices = compress(self._mask, self.sizes)
+        return frozen(indptr), frozen(indices)
+
+    def to_mask(self) -> Bools:
+        """The (n, K) boolean mask, read-only."""
+        return self._dense
+
+    @lazy
+    def _dense(self) -> Bools:
+        if self._mask is not None:
+            return self._mask
+        mask = np.zeros(self.shape, dtype=bool)
+        mask[np.repeat(np.arange(self._n), self.sizes), self.rows[1]] = True
+        return frozen(mask)
+
     def to_lists(self) -> list[list[Any]]:
-        """One list of labels a row, in the order of the vocabulary."""
+        """One list of labels per row, in the order of the vocabulary."""
         indptr, indices = self.rows
         labels = self.classes[indices].tolist()
         return [labels[a:b] for a, b in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
 
     def to_labels(self) -> Array:
-        """One label a row, where every set is a singleton: the reverse of `from_labels`.
+        """One label per row, where every set is a singleton: the reverse of `from_labels`.
 
         >>> LabelSets.from_labels(["b", "a"]).to_labels()
         array(['b', 'a'], dtype='<U1')
@@ -225,7 +369,7 @@ class LabelSets(RowSets):
         return kind.from_arrays(pa.array(indptr.astype(offsets)), labels)
 
     def to_frame(self) -> Any:
-        """A pandas frame with one row an example: its labels as a list, and how many."""
+        """A pandas frame with one row per example: its labels as a list, and how many."""
         import pandas as pd  # noqa: PLC0415 - optional, and heavy
 
         return pd.DataFrame({"labels": self.to_lists(), "size": self.sizes})
@@ -236,7 +380,7 @@ class LabelSets(RowSets):
         """Whether each set holds its row's label; a label outside the vocabulary is in no set."""
         codes = self.vocabulary.encode(label_vector(y, "y"))
         if len(codes) != self._n:
-            raise ValueError(f"y: {len(codes)} labels for {self._n} sets; give one label a row.")
+            raise ValueError(f"y: {len(codes)} labels for {self._n} sets; give one label per row.")
         held = np.zeros(self._n, dtype=bool)
         known = np.flatnonzero(codes >= 0)
         if self._mask is not None:
@@ -254,7 +398,79 @@ class LabelSets(RowSets):
         """
         return self.recoded(Vocabulary.declare(classes))
 
+    def recoded(self, vocabulary: Vocabulary) -> LabelSets:
+        """The same sets by label over another vocabulary, which must hold every label that occurs."""
+        if self.vocabulary.same_order(vocabulary):
+            return self.named(vocabulary)
+        if self.relative and len(vocabulary) > self.n_classes:
+            raise InputError(
+                f"sets that mean 'every label' were made over the {self.n_classes} labels seen, and there are "
+                f"{len(vocabulary)}",
+                "pass classes=[…], all that there are, when you make them",
+            )
+        positions = vocabulary.encode(self.classes)
+        codes = positions[self.rows[1]]
+        if (codes < 0).any():
+            vocabulary.require(self.classes[self.rows[1]], np.repeat(np.arange(self._n), self.sizes))
+        return replace(self.from_codes(vocabulary, codes, self.sizes), single=self.single, relative=self.relative)
+
+    def issubset(self, other: LabelSets) -> Bools:
+        """Whether each set lies inside the other object's set of the same row."""
+        other = self._aligned(other)
+        if self._mask is not None and other._mask is not None:
+            inside: Bools = np.logical_and.reduce(self._mask <= other._mask, axis=1)
+            return inside
+        outside = self._keys[~np.isin(self._keys, other._keys, assume_unique=True)] // max(self.n_classes, 1)
+        whole: Bools = np.bincount(outside, minlength=self._n) == 0
+        return whole
+
+    def __or__(self, other: LabelSets) -> LabelSets:
+        return self._combined(other, np.logical_or, np.union1d)
+
+    def __and__(self, other: LabelSets) -> LabelSets:
+        return self._combined(other, np.logical_and, np.intersect1d)
+
+    def _combined(self, other: LabelSets, of_masks: Any, of_keys: Any) -> LabelSets:
+        other = self._aligned(other)
+        relative = self.relative or other.relative
+        if self._mask is not None and other._mask is not None:
+            mask = frozen(of_masks(self._mask, other._mask))
+            return LabelSets(self.vocabulary, self._n, _mask=mask, relative=relative)
+        return self.from_keys(self.vocabulary, self._n, of_keys(self._keys, other._keys), relative=relative)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same labels row by row over the same classes, in whatever class order."""
+        if not isinstance(other, LabelSets):
+            return NotImplemented
+        if len(self) != len(other) or not self.vocabulary.same_labels(other.vocabulary):
+            return False
+        return np.array_equal(self._keys, self._aligned(other)._keys)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def filled(self) -> LabelSets:
+        """Empty sets replaced by full ones: "nothing is known" as candidates, which is always valid."""
+        empty = self.sizes == 0
+        if not empty.any():
+            return self
+        return self.from_codes(self.vocabulary, self.rows[1], self.sizes, absent=empty, missing="full")
+
+    def named(self, vocabulary: Vocabulary) -> LabelSets:
+        """The same positions under another vocabulary of as many classes."""
+        return replace(self, vocabulary=vocabulary)
+
     # ---------------------------------------------------------------- a sequence, a `y`, a picture
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if self._mask is None and self._n * self.n_classes > _HUGE:
+            raise ValueError(
+                f"a mask of {self._n:,} × {self.n_classes:,} cells is too large to make unasked; "
+                "use .rows or .to_lists(), or call to_mask() if you mean it."
+            )
+        return np.array(self._dense, dtype=dtype, copy=copy)
 
     def __iter__(self) -> Iterator[frozenset[Any]]:
         return (frozenset(labels) for labels in self.to_lists())
@@ -266,7 +482,12 @@ class LabelSets(RowSets):
                 raise IndexError("LabelSets are indexed by rows; use to_mask() to select columns.")
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             return frozenset(self.classes[self[np.array([key])].rows[1]].tolist())
-        return self._selected(key)
+        chosen = np.arange(self._n)[key if isinstance(key, (slice, list)) else np.asarray(key)]
+        if self._mask is not None:
+            return replace(self, _n=len(chosen), _mask=frozen(self._mask[chosen]))
+        indptr = np.concatenate([[0], np.cumsum(self.sizes[chosen])])
+        indices = self.rows[1][take_rows(self.sizes, chosen)]
+        return replace(self, _n=len(chosen), _rows=(frozen(indptr), frozen(indices)))
 
     def __repr__(self) -> str:
         shown = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in self[:3].to_lists())
@@ -282,7 +503,7 @@ class LabelSets(RowSets):
         head = f"{self._n:,} sets over {self.n_classes:,} classes"
         return f"<table><caption>{head}</caption><tr><th>row</th><th>labels</th></tr>{body}{more}</table>"
 
-    # ---------------------------------------------------------------- how it is put together
+    # ---------------------------------------------------------------- helpers
 
     @classmethod
     def _from_flat(
@@ -295,4 +516,35 @@ class LabelSets(RowSets):
     ) -> LabelSets:
         vocabulary = Vocabulary.of(classes, labels)
         codes = vocabulary.require(labels, np.repeat(np.arange(len(sizes)), sizes))
-        return cls._from_codes(vocabulary, codes, sizes, absent, missing)
+        return cls.from_codes(vocabulary, codes, sizes, absent=absent, missing=missing)
+
+    @classmethod
+    def _from_sparse(cls, matrix: Any, classes: Classes) -> LabelSets:
+        """From a scipy CSR matrix of zeros and ones, without a dense copy."""
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        if not (matrix.data == 1).all():
+            raise ValueError(f"mask: holds {matrix.data[matrix.data != 1][0]}; a mask is True/False or 0/1.")
+        vocabulary = Vocabulary.positions(matrix.shape[1]) if classes is None else Vocabulary.of(classes, ())
+        if len(vocabulary) != matrix.shape[1]:
+            raise ValueError(f"classes: {len(vocabulary)} labels for a mask of {matrix.shape[1]} columns.")
+        sizes = np.diff(matrix.indptr)
+        return cls.from_codes(vocabulary, matrix.indices, sizes)
+
+    @lazy
+    def _keys(self) -> Ints:
+        """Each (row, position) pair as one sorted integer."""
+        return np.repeat(np.arange(self._n), self.sizes) * self.n_classes + self.rows[1]
+
+    def _aligned(self, other: LabelSets) -> LabelSets:
+        if len(self) != len(other):
+            raise ValueError(f"cannot combine {len(self)} sets with {len(other)}; rows must correspond.")
+        if self.vocabulary.same_order(other.vocabulary):
+            return other
+        if not self.vocabulary.same_labels(other.vocabulary):
+            raise ValueError(
+                f"cannot combine sets over different classes ({self.n_classes} and {other.n_classes}); "
+                "bring both to one vocabulary with with_classes()."
+            )
+        return other.recoded(self.vocabulary)

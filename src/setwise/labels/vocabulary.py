@@ -10,6 +10,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Ints, frozen
 from setwise._lazy import lazy
+from setwise.errors import InputError, Remedy
 
 UNKNOWN = -1
 MISSING = -2
@@ -121,10 +122,12 @@ class Vocabulary:
         first = int(np.flatnonzero(codes < 0)[0])
         row, label = int(rows[first]), labels[first]
         if codes[first] == MISSING:
-            raise ValueError(f"row {row}: a label is missing (None or NaN); remove it from the set.")
+            raise InputError(f"row {row}: a label is missing (None or NaN)", "remove it from the set")
         plain = label.item() if isinstance(label, np.generic) else label
-        raise ValueError(
-            f"row {row}: {plain!r} is not among the {len(self)} classes; add it to classes, or correct the label."
+        raise InputError(
+            f"row {row}: {plain!r} is not among the {len(self)} classes",
+            Remedy("classes", None, "to declare it too"),
+            "correct the label",
         )
 
     def same_labels(self, other: Vocabulary) -> bool:
@@ -157,12 +160,12 @@ def missing_labels(labels: Array) -> Bools:
 
 
 def label_vector(y: Any, name: str) -> Array:
-    """One label a row as a 1-D array, (n, 1) flattened; strings keep their length, mixed types stay apart."""
+    """One label per row as a 1-D array, (n, 1) flattened; strings keep their length, mixed types stay apart."""
     if hasattr(y, "to_labels"):  # LabelSets of singletons
         return label_vector(y.to_labels(), name)
     plain = y.to_numpy() if hasattr(y, "to_numpy") else y
     if isinstance(plain, str) or not hasattr(plain, "__iter__"):
-        raise TypeError(f"{name}: expected one label a row, got {y!r}.")
+        raise TypeError(f"{name}: expected one label per row, got {y!r}.")
     if hasattr(plain, "__array__"):
         array = np.asarray(plain)
     else:
@@ -178,7 +181,7 @@ def label_vector(y: Any, name: str) -> Array:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name}: expected one label a row, got shape {array.shape}.")
+        raise ValueError(f"{name}: expected one label per row, got shape {array.shape}.")
     return array
 
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from setwise._arrays import Floats, Ints
 from setwise.data import InstanceDependent, Random, contaminate, load
-from setwise.data.benchmark import Benchmark
+from setwise.data.benchmark_sets import Benchmark
 from setwise.data.supermodel import PIXELS
 from setwise.labels.label_sets import LabelSets
 from setwise.learn.batches import Resident

@@ -1,9 +1,10 @@
-"""Anything tabular as an Arrow table: CSV, TSV, JSON lines, Parquet, Feather and Arrow files, and data frames."""
+"""Anything tabular as an Arrow table, whole or in batches: CSV, TSV, JSON lines, Parquet, Arrow, data frames."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import os
 from collections import Counter
@@ -16,7 +17,7 @@ import pyarrow.csv
 import pyarrow.json
 
 from setwise.data.delimited import encode_each
-from setwise.data.errors import DataError
+from setwise.errors import DataError, Remedy
 
 _SUFFIXES = {
     ".csv": "csv",
@@ -32,8 +33,10 @@ _SUFFIXES = {
     ".npz": "npz",
     ".mat": "mat",
 }
-ENCODED = "setwise.encoded"
-"""A column's note that its lists hold labels in the notation of delimited text."""
+TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
+"""The formats with named columns; the others hold arrays."""
+CLASSES, ENCODED = b"setwise.classes", b"setwise.encoded"
+"""Notes of a column: its vocabulary, and that its lists hold labels in the notation of delimited text."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
 
 
@@ -49,7 +52,8 @@ def format_of(path: Path, given: str | None = None) -> str:
     suffix = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else "".join(suffixes[-1:])
     if suffix not in _SUFFIXES:
         raise DataError(
-            f"{path}: {suffix or 'no suffix'} says nothing about the format; pass format='csv' or another."
+            f"{path}: the suffix {suffix or '(none)'} is not that of a known format",
+            Remedy("format", "csv", "or the name of another format"),
         )
     return _SUFFIXES[suffix]
 
@@ -81,6 +85,60 @@ def arrow_table(
         else:
             raise DataError(f"{path}: {form} files hold arrays, not a table with columns.")
         return checked(table, str(path))
+
+
+def arrow_batches(
+    source: Any,
+    rows: int,
+    *,
+    form: str | None = None,
+    text: Collection[str] = (),
+    delimiter: str | None = None,
+    only: str | None = None,
+) -> Iterator[Any]:
+    """The same in tables of at most so many rows; memory follows the batch. `only` names the one column needed."""
+    if not is_path(source):
+        table = arrow_table(source)
+        return (table.slice(start, rows) for start in range(0, len(table), rows))
+    path = Path(source)
+    form = format_of(path, form)
+    if form not in TABLES:
+        raise DataError(f"{path}: {form} files are not read in batches; use read_table.")
+    if form == "jsonl":
+        return _json_batches(path, rows)
+    if form == "parquet":
+        return _parquet_batches(path, rows, only)
+    return _regrouped(
+        _arrow_blocks(path) if form == "arrow" else _csv_blocks(path, form, text, delimiter, only), rows
+    )
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file has named columns; the others hold arrays."""
+    return format_of(path) in TABLES
+
+
+def column_names(path: Path, delimiter: str | None = None) -> list[str]:
+    """The columns of a file with rows."""
+    for batch in arrow_batches(path, 1, delimiter=delimiter):
+        names = list(batch.column_names)
+        other = next((mark for mark in ";\t|" if mark in names[0]), None)
+        if len(names) == 1 and other is not None and format_of(path) in {"csv", "tsv"}:
+            raise DataError(
+                f"{path}: its first line is one column, {names[0]!r}",
+                Remedy("delimiter", other, f"if {other!r} stands between columns"),
+            )
+        return names
+    raise DataError(f"{path}: holds no rows.")
+
+
+def row_count(path: Path) -> int | None:
+    """How many rows a file has, where that is stored in it."""
+    if format_of(path) != "parquet":
+        return None
+    import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
+
+    return int(pq.read_metadata(path).num_rows)
 
 
 @contextlib.contextmanager
@@ -167,7 +225,7 @@ def _json_by_line(content: bytes, where: str, first_line: int) -> Any:
     return pa.Table.from_arrays([array for array, _ in columns], schema=pa.schema(fields))
 
 
-def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[str, str] | None]:
+def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[bytes, bytes] | None]:
     """The values as an array, and a note where lists of mixed types had to become encoded text."""
     try:
         return pa.array(values), None
@@ -180,7 +238,7 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[st
             raise DataError(
                 f"{where}: the column {name!r} holds lists of things that are no labels ({error})."
             ) from None
-        return pa.array(texts, pa.list_(pa.string())), {ENCODED: "yes"}
+        return pa.array(texts, pa.list_(pa.string())), {ENCODED: b"yes"}
     kinds = ", ".join(sorted({type(value).__name__ for value in values}))
     raise DataError(f"{where}: the column {name!r} mixes {kinds}; give all its rows one type.")
 
@@ -201,6 +259,80 @@ def _read_arrow(path: Path) -> Any:
             file.seek(0)
             table = pa.ipc.open_stream(file).read_all()
     return validated(table)
+
+
+def _csv_blocks(
+    path: Path, form: str, text: Collection[str], delimiter: str | None, only: str | None
+) -> Iterator[Any]:
+    with reading(path):
+        options = csv_options(form, text, delimiter)
+        # types come from the first block alone; integers become floats, since later blocks may hold either
+        with pa.csv.open_csv(path, **options) as head:
+            schema = head.schema
+        wide = {
+            field.name: pa.float64()
+            for field in schema
+            if pa.types.is_integer(field.type) or pa.types.is_null(field.type)
+        }
+        options["convert_options"].column_types = {**wide, **dict.fromkeys(text, pa.string())}
+        if only in schema.names:
+            options["convert_options"].include_columns = [only]
+        with pa.csv.open_csv(path, **options) as stream:
+            for block in stream:
+                yield checked(pa.Table.from_batches([block]), str(path))
+
+
+def _json_batches(path: Path, rows: int) -> Iterator[Any]:
+    with reading(path), pa.input_stream(str(path)) as stream:
+        lines, first = io.BufferedReader(stream), 0
+        names: list[str] = []
+        while chunk := list(itertools.islice(lines, rows)):
+            if content := b"".join(chunk).strip():
+                table = checked(json_table(content, str(path), first), str(path))
+                names = names or table.column_names
+                for name in names:  # rows may leave out what they do not have, even all rows of a batch
+                    if name not in table.column_names:
+                        table = table.append_column(name, pa.nulls(len(table)))
+                yield table
+            first += len(chunk)
+
+
+def _parquet_batches(path: Path, rows: int, only: str | None) -> Iterator[Any]:
+    """Without Arrow's read-ahead, which would hold row groups whole, and with that the file if it has one."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
+
+    with reading(path), pq.ParquetFile(path, pre_buffer=False, buffer_size=2**14) as file:
+        columns = [only] if only in file.schema_arrow.names else None
+        for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
+            yield checked(pa.Table.from_batches([validated(batch)]), str(path))
+
+
+def _arrow_blocks(path: Path) -> Iterator[Any]:
+    with reading(path), pa.OSFile(str(path)) as file:
+        try:
+            opened = pa.ipc.open_file(file)
+            parts = (opened.get_batch(i) for i in range(opened.num_record_batches))
+        except pa.ArrowInvalid:
+            file.seek(0)
+            parts = iter(pa.ipc.open_stream(file))
+        for part in parts:
+            yield checked(pa.Table.from_batches([validated(part)]), str(path))
+
+
+def _regrouped(blocks: Iterator[Any], rows: int) -> Iterator[Any]:
+    """Blocks of one schema cut and joined to tables of so many rows; the last may be smaller."""
+    held: list[Any] = []
+    for block in blocks:
+        start = 0
+        while start < len(block):
+            part = block.slice(start, rows - sum(map(len, held)))
+            start += len(part)
+            held.append(part)
+            if sum(map(len, held)) == rows:
+                yield pa.concat_tables(held)
+                held = []
+    if held:
+        yield pa.concat_tables(held)
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Bools, Floats, Ints, blocks
-from setwise.data.assemble import sets_from_keys
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities import as_probabilities
@@ -75,7 +74,7 @@ def contaminate(
     parts = [wrong, kept * k + labels[kept]]
     if miss_rate:
         parts.append(_one_wrong_label(np.setdiff1d(rows[missed], wrong // k), labels, k, rng))
-    return sets_from_keys(Vocabulary.positions(k), len(labels), np.concatenate(parts))
+    return LabelSets.from_keys(Vocabulary.positions(k), len(labels), np.concatenate(parts))
 
 
 @dataclass(frozen=True)
@@ -216,7 +215,7 @@ def _as_labels(y: ArrayLike, n_classes: int | None) -> tuple[Ints, int]:
     labels: Array = np.asarray(y)
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise TypeError(
-            f"y: expected integers 0..K−1, one a row, got {labels.dtype} of shape {labels.shape}; "
+            f"y: expected integers 0..K−1, one per row, got {labels.dtype} of shape {labels.shape}; "
             "np.unique(y, return_inverse=True) makes them."
         )
     k = int(labels.max(initial=1)) + 1 if n_classes is None else int(n_classes)
@@ -240,7 +239,7 @@ def _probabilities_of(model: Any, X: Any, n: int, n_classes: int) -> Floats:
         model = model.predict_proba(X)
     p = as_probabilities(model, "unit", n_classes)
     if len(p) != n:
-        raise ValueError(f"probabilities: {len(p)} rows for {n} labels; give one row a label.")
+        raise ValueError(f"probabilities: {len(p)} rows for {n} labels; give one row per label.")
     return p
 
 

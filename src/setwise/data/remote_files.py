@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from setwise.data.errors import DataError
+from setwise.errors import DataError
 
 Verify = Callable[[Path], object]
 

@@ -5,7 +5,7 @@ Only the distinct labels of a column pass through Python; the rest is dictionary
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.data.assemble import Missing, sets_from_encoded
 from setwise.data.delimited import TokenError, check_separator, decode_labels
-from setwise.data.errors import DataError
-from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import Vocabulary
-
-Classes = Vocabulary | Iterable[Any] | None
+from setwise.errors import DataError, reading_from
+from setwise.labels.label_sets import LabelSets, Missing
+from setwise.labels.vocabulary import Classes, Vocabulary
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -29,14 +26,14 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether a column holds one list a row."""
+    """Whether a column holds one list per row."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def split_text(column: Any, separator: str) -> tuple[list[str], Ints, Ints, Bools]:
-    """Distinct pieces of a column of delimited text, a code for each piece, pieces a row, and rows without any."""
+    """Distinct pieces of a column of delimited text, a code for each piece, pieces per row, rows without any."""
     check_separator(separator)
-    text = _one_chunk(column).cast(pa.large_string())
+    text = one_chunk(column).cast(pa.large_string())
     blank = pc.equal(pc.utf8_length(pc.utf8_trim(text, " \t")), 0)
     return _flatten(pc.split_pattern(pc.if_else(blank, None, text), separator))
 
@@ -52,7 +49,7 @@ def sets_from_column(
     first_row: int = 0,
     encoded: bool = False,
 ) -> LabelSets:
-    """Label sets from a column of lists, of delimited text, or of one label a row.
+    """Label sets from a column of lists, of delimited text, or of one label per row.
 
     `encoded` says that lists hold labels in the notation of delimited text, as sets over mixed types are kept.
     """
@@ -64,7 +61,7 @@ def sets_from_column(
             pieces, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row
         )
     elif is_list(column.type):
-        labels, codes, sizes, absent = _flatten(_one_chunk(column))
+        labels, codes, sizes, absent = _flatten(one_chunk(column))
         if encoded:
             labels = read_labels(
                 labels, codes, sizes, separator, known, escapes=True, where=where, first_row=first_row
@@ -74,10 +71,11 @@ def sets_from_column(
                 f"{where}: its lists hold {column.type.value_type}, not labels; expected text or numbers."
             )
     else:
-        labels, codes, sizes, absent = _singles(_one_chunk(column), where)
-    return sets_from_encoded(
-        labels, codes, sizes, absent, classes=classes, missing=missing, where=where, first_row=first_row
-    )
+        labels, codes, sizes, absent = _singles(one_chunk(column), where)
+    with reading_from(where):
+        return LabelSets.from_codes(
+            labels, codes, sizes, classes, absent=absent, missing=missing, first_row=first_row
+        )
 
 
 def read_labels(
@@ -109,15 +107,15 @@ def truth_from_column(
     classes: Classes = None,
     first_row: int = 0,
 ) -> Array:
-    """True labels, one a row; an array of objects with None where the label is not known."""
+    """True labels, one per row; an array of objects with None where the label is not known."""
     if is_list(column.type):
         raise DataError(
-            f"{where}: the truth is one label a row, and this column holds lists; pass it as candidates."
+            f"{where}: the truth is one label per row, and this column holds lists; pass it as candidates."
         )
     known = (
         classes.classes.tolist() if isinstance(classes, Vocabulary) else None if classes is None else list(classes)
     )
-    array = _one_chunk(column)
+    array = one_chunk(column)
     if is_text(column.type):
         array = pc.if_else(
             pc.equal(pc.utf8_length(pc.utf8_trim(array.cast(pa.large_string()), " \t")), 0), None, array
@@ -147,11 +145,11 @@ def sets_from_flags(
     missing: Missing = "error",
     first_row: int = 0,
 ) -> LabelSets:
-    """Label sets from multi-hot columns, one a class; a cell is 0 or 1."""
+    """Label sets from multi-hot columns, one per class; a cell is 0 or 1."""
     n = len(columns[0])
     held = []
     for column, name in zip(columns, names, strict=True):
-        values = _one_chunk(column)
+        values = one_chunk(column)
         if not (
             pa.types.is_boolean(values.type)
             or pa.types.is_integer(values.type)
@@ -170,26 +168,21 @@ def sets_from_flags(
     codes = np.repeat(np.arange(len(held)), [len(part) for part in held])
     order = np.argsort(rows, kind="stable")
     sizes = np.bincount(rows, minlength=n)
-    return sets_from_encoded(
-        labels,
-        codes[order],
-        sizes,
-        sizes == 0,
-        classes=Vocabulary.declare(labels) if classes is None else classes,
-        missing=missing,
-        where=where,
-        first_row=first_row,
-    )
+    classes = Vocabulary.declare(labels) if classes is None else classes
+    with reading_from(where):
+        return LabelSets.from_codes(
+            labels, codes[order], sizes, classes, absent=sizes == 0, missing=missing, first_row=first_row
+        )
 
 
 def _flatten(lists: Any) -> tuple[list[Any], Ints, Ints, Bools]:
     sizes = np.asarray(pc.list_value_length(lists).fill_null(0), dtype=np.int64)
-    labels, codes = _distinct(pc.list_flatten(lists))
+    labels, codes = distinct(pc.list_flatten(lists))
     return labels, codes, sizes, np.asarray(pc.is_null(lists))
 
 
 def _singles(array: Any, where: str) -> tuple[list[Any], Ints, Ints, Bools]:
-    """The same for one label a row; null and NaN are rows without any."""
+    """The same for one label per row; null and NaN are rows without any."""
     if pa.types.is_binary(array.type) or pa.types.is_nested(array.type):
         raise DataError(f"{where}: holds {array.type}, not labels; expected text or numbers.")
     absent = np.asarray(pc.is_null(array, nan_is_null=True))
@@ -197,11 +190,11 @@ def _singles(array: Any, where: str) -> tuple[list[Any], Ints, Ints, Bools]:
     if pa.types.is_floating(present.type) and pc.all(pc.less(pc.abs(present), 2.0**53)).as_py():
         whole = present.cast(pa.int64(), safe=False)  # integers that a frame with gaps made floats
         present = whole if pc.all(pc.equal(whole, present)).as_py() else present
-    labels, codes = _distinct(present)
+    labels, codes = distinct(present)
     return labels, codes, (~absent).astype(np.int64), absent
 
 
-def _distinct(values: Any) -> tuple[list[Any], Ints]:
+def distinct(values: Any) -> tuple[list[Any], Ints]:
     """The distinct values and a code for each; null is one of the values, as None."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
@@ -214,13 +207,8 @@ def _distinct(values: Any) -> tuple[list[Any], Ints]:
     return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
 
 
-def _one_chunk(column: Any) -> Any:
+def one_chunk(column: Any) -> Any:
+    """A column as one array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
-    return (
-        column.chunk(0)
-        if column.num_chunks == 1
-        else pa.concat_arrays(column.chunks)
-        if column.num_chunks
-        else pa.array([], column.type)
-    )
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)

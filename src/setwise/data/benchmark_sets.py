@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from setwise._arrays import Array, Ints, frozen
-from setwise.data.errors import DataError
-from setwise.data.fetching import RemoteFile, find, obtain
 from setwise.data.idx import decode_idx, read_idx_bytes
 from setwise.data.mat import decode_mat
 from setwise.data.registry import REGISTRY, Entry
+from setwise.data.remote_files import RemoteFile, find, obtain
+from setwise.errors import DataError
 from setwise.labels.label_sets import LabelSets
 
 

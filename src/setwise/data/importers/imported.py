@@ -1,8 +1,8 @@
-"""What every importer returns, and the counting of votes they share."""
+"""What every importer returns, and how answers become candidate sets."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Ints, frozen
-from setwise.data.assemble import Missing, sets_from_encoded
+from setwise.errors import reading_from
 from setwise.labels import constructors
-from setwise.labels.label_sets import LabelSets
-
-Classes = Iterable[Hashable] | None
+from setwise.labels.label_sets import LabelSets, Missing
+from setwise.labels.vocabulary import Classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +29,8 @@ class Imported:
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
-    """Answers as triples (row, worker, code into the distinct `labels`); a worker may vote for several labels."""
+class Answers:
+    """Answers as triples (row, worker, code into the distinct `labels`); a worker may give several labels."""
 
     n: int
     labels: Sequence[Any]
@@ -39,23 +38,22 @@ class Votes:
     workers: Ints
     codes: Ints
 
-
-def elected(votes: Votes, rule: str, *, classes: Classes, missing: Missing, where: str) -> LabelSets:
-    """The sets that a rule makes of votes; errors name the row."""
-    held = sorted(set(votes.codes.tolist()))
-    names = [votes.labels[code] for code in held]
-    local = np.searchsorted(held, votes.codes)
-    rows, codes = constructors.elect(votes.rows, votes.workers, local, max(len(names), 1), rule)
-    order = np.argsort(rows, kind="stable")
-    sizes = np.bincount(rows, minlength=votes.n)
-    return sets_from_encoded(names, codes[order], sizes, sizes == 0, classes=classes, missing=missing, where=where)
+    def elected(self, rule: str, *, classes: Classes, missing: Missing, where: str) -> LabelSets:
+        """The sets that a rule makes of them; errors name the row."""
+        held = sorted(set(self.codes.tolist()))
+        local = np.searchsorted(held, self.codes)
+        rows, codes = constructors.elect(self.rows, self.workers, local, max(len(held), 1), rule)
+        sizes = np.bincount(rows, minlength=self.n)
+        labels = [self.labels[code] for code in held]
+        with reading_from(where):
+            return LabelSets.from_codes(labels, codes, sizes, classes, absent=sizes == 0, missing=missing)
 
 
 def row_ids(ids: ArrayLike | None, n: int) -> Array:
     """The identifiers given, else the row numbers."""
     array = np.arange(n) if ids is None else np.array(ids)
     if array.shape != (n,):
-        raise ValueError(f"ids: shape {array.shape} for {n} rows; give one identifier a row.")
+        raise ValueError(f"ids: shape {array.shape} for {n} rows; give one identifier per row.")
     return frozen(array)
 
 

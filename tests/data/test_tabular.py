@@ -69,7 +69,7 @@ def test_candidates_may_lie_in_a_file_of_their_own_by_row_or_by_key(tmp_path):
     by_key = written(tmp_path / "s.csv", "id,answers\nr3,c\nr2,b\nr1,a|b\n")
     table = read_table(features, features=["x"], candidates="answers", candidates_file=by_key, key="id")
     assert table.candidates.to_lists() == [["a", "b"], ["b"]]
-    with pytest.raises(DataError, match=r"3 sets for 2 rows; match them with key"):
+    with pytest.raises(DataError, match=r"3 sets for 2 rows; use key=… to match them"):
         read_table(features, features=["x"], candidates="answers", candidates_file=by_key)
     short = written(tmp_path / "t.csv", "id,answers\nr1,a\n")
     with pytest.raises(DataError, match="no row with id = 'r2', which is row 1"):
@@ -108,7 +108,7 @@ def test_mat_files_are_tables_too(tmp_path):
 
 def test_missing_features_are_an_error_that_names_column_and_row_unless_filled():
     frame = {"x": [1.0, None, 3.0, 8.0], "s": ["a"] * 4}
-    with pytest.raises(DataError, match=r"column 'x': row 1 is missing \(1 such rows\); pass impute"):
+    with pytest.raises(DataError, match=r"column 'x': row 1 is missing \(1 such rows\); use impute"):
         read_table(frame, candidates="s")
     assert read_table(frame, candidates="s", impute="median").X[1, 0] == 3
     assert read_table(frame, candidates="s", impute="mean").imputed == {"x": 4.0}
@@ -119,7 +119,7 @@ def test_missing_features_are_an_error_that_names_column_and_row_unless_filled()
 
 def test_text_among_the_features_is_an_error_that_names_the_value_unless_encoded():
     frame = {"x": [1.0, 2.0, 3.0], "colour": ["red", "blue", None]}
-    with pytest.raises(DataError, match=r"column 'colour': row 0 is 'red', not a number; pass categories='onehot'"):
+    with pytest.raises(DataError, match=r"column 'colour': row 0 is 'red', not a number; use categories='onehot'"):
         read_table(frame)
     table = read_table(frame, categories="onehot")
     assert table.feature_names == ("x", "colour=blue", "colour=red")
@@ -164,14 +164,14 @@ BROKEN = {
     "empty file": ("a.csv", "", "a.csv: cannot be read"),
     "JSON breaks off": ("a.jsonl", '{"s": ["a"]}\n{"s": ["b"\n', "line 2 is not JSON"),
     "JSON of another kind": ("a.jsonl", '{"s": ["a"]}\n[1, 2]\n', "line 2 is no JSON object"),
-    "null in a list": ("a.jsonl", '{"s": ["a"]}\n{"s": ["b", null]}\n', "row 1 has a label that is null"),
+    "null in a list": ("a.jsonl", '{"s": ["a"]}\n{"s": ["b", null]}\n', "row 1: a label is missing"),
     "a flag of 2": ("a.csv", "s:a,s:b\n1,0\n0,2\n", "row 1 holds 2 in 's:b'; expected 0 or 1"),
     "infinite feature": ("a.csv", "x,s\n1,a\ninf,b\n", "column 'x': row 1 is infinite"),
     "truncated gzip": ("a.csv.gz", gzip.compress(CSV.encode() * 50)[:-20], "a.csv.gz: cannot be read"),
     "no Parquet": ("a.parquet", b"hello", "a.parquet: cannot be read"),
     "no Arrow": ("a.arrow", b"hello, this is text", "a.arrow: cannot be read"),
     "no npz": ("a.npz", b"hello", "not a readable npz archive"),
-    "unknown suffix": ("a.xlsx", b"hello", ".xlsx says nothing about the format"),
+    "unknown suffix": ("a.xlsx", b"hello", ".xlsx is not that of a known format"),
 }
 
 
@@ -301,3 +301,23 @@ def test_a_column_of_a_hundred_thousand_sets_is_read_without_a_python_loop_over_
     loop = time.perf_counter() - start
     assert found == expected
     assert arrow < loop
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_every_label_seen_cannot_be_stretched_over_more_classes(tmp_path, suffix):
+    """Otherwise the truth could silently leave the candidate sets."""
+    path = tmp_path / f"s{suffix}"
+    if suffix == ".csv":
+        path.write_text('s\na|b\n""\n')
+    elif suffix == ".jsonl":
+        path.write_text('{"s": ["a", "b"]}\n{"s": null}\n')
+    else:
+        pq.write_table(pa.table({"s": [["a", "b"], None]}), path)
+    whole = read_table(path, candidates="s", missing="full").candidates
+    batches = [batch.candidates for batch in read_batches(path, candidates="s", missing="full", batch_rows=1)]
+    for sets in (whole, batches[1]):
+        assert sets[-1] == {"a", "b"}
+        with pytest.raises(ValueError, match="sets that mean 'every label'"):
+            sets.with_classes(["a", "b", "c"])
+    declared = read_table(path, candidates="s", missing="full", classes=["a", "b", "c"]).candidates
+    assert declared[1] == {"a", "b", "c"}

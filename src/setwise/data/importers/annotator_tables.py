@@ -1,4 +1,4 @@
-"""Candidate sets from several voices: annotator tables in long and wide form, and labelling functions."""
+"""Tables of annotators' answers: long, with one answer per line, or wide, with one column per annotator."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import ArrayLike
 
-from setwise._arrays import Ints, frozen
-from setwise.data.assemble import Missing
-from setwise.data.columns import is_text
-from setwise.data.errors import DataError
-from setwise.data.imported import Classes, Imported, Votes, elected, id_array, row_ids
-from setwise.data.sources import arrow_table, is_path
-from setwise.labels.vocabulary import is_missing
+from setwise._arrays import frozen
+from setwise.data.arrow_tables import arrow_table, is_path
+from setwise.data.importers.imported import Answers, Imported, id_array
+from setwise.data.label_columns import distinct, one_chunk
+from setwise.errors import DataError
+from setwise.labels.label_sets import Missing
+from setwise.labels.vocabulary import Classes, is_missing
 
 
 def from_annotators_long(
@@ -29,7 +26,7 @@ def from_annotators_long(
     classes: Classes = None,
     missing: Missing = "error",
 ) -> Imported:
-    """One answer a line, as crowd-kit and cleanlab keep them: task, worker, label.
+    """One answer per line, as crowd-kit and cleanlab keep them: task, worker, label.
 
     Parameters
     ----------
@@ -38,7 +35,7 @@ def from_annotators_long(
     task, worker, label
         Its columns; `worker` is by default the first of worker, annotator, performer that there is.
     rule
-        ``"union"``, ``"at_least:k"`` or ``"largest"``, as for `LabelSets.from_annotators`.
+        ``"union"``, ``"at_least:k"`` or ``"plurality"``, as for `LabelSets.from_annotators`.
     classes, missing
         The vocabulary, and what to do with tasks that keep no label (no answer, or none often enough).
 
@@ -56,15 +53,15 @@ def from_annotators_long(
     for name in (task, worker, label):
         if name not in votes.column_names:
             raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(votes.column_names)}.")
-    tasks, rows = _factor(votes[task])
-    _, workers = _factor(votes[worker])
-    labels, codes = _factor(votes[label])
+    tasks, rows = distinct(one_chunk(votes[task]))
+    _, workers = distinct(one_chunk(votes[worker]))
+    labels, codes = distinct(one_chunk(votes[label]))
     if None in tasks:
         raise DataError(f"{where}: row {int(np.flatnonzero(rows == tasks.index(None))[0])} has no {task}.")
     labels = _whole_numbers(labels)
     given = np.array([not (is_missing(value) or value == "") for value in labels], dtype=bool)[codes]
-    answers = Votes(len(tasks), labels, rows[given], workers[given], codes[given])
-    sets = elected(answers, rule, classes=classes, missing=missing, where=where)
+    answers = Answers(len(tasks), labels, rows[given], workers[given], codes[given])
+    sets = answers.elected(rule, classes=classes, missing=missing, where=where)
     return Imported(sets, frozen(id_array(tasks)))
 
 
@@ -77,7 +74,7 @@ def from_annotators_wide(
     classes: Classes = None,
     missing: Missing = "error",
 ) -> Imported:
-    """One column an annotator, gaps where somebody gave no answer.
+    """One column per annotator, gaps where somebody gave no answer.
 
     >>> votes = {"id": ["a", "b"], "ann": [0, 1], "bob": [2, None]}
     >>> from_annotators_wide(votes, ids="id").candidates
@@ -94,7 +91,7 @@ def from_annotators_wide(
     position: dict[Any, int] = {}
     rows, workers, codes = [], [], []
     for who, name in enumerate(named):
-        found, local = _factor(votes[name])
+        found, local = distinct(one_chunk(votes[name]))
         found = _whole_numbers(found)
         for value in found:
             if value not in position and not is_missing(value):
@@ -106,52 +103,9 @@ def from_annotators_wide(
         workers.append(np.full(len(held), who))
         codes.append(known[local][held])
     nobody = [np.empty(0, dtype=np.int64)]  # a table without annotators
-    answers = Votes(n, labels, *(np.concatenate(part or nobody) for part in (rows, workers, codes)))
-    sets = elected(answers, rule, classes=classes, missing=missing, where=where)
+    answers = Answers(n, labels, *(np.concatenate(part or nobody) for part in (rows, workers, codes)))
+    sets = answers.elected(rule, classes=classes, missing=missing, where=where)
     return Imported(sets, frozen(votes[ids].to_numpy() if ids else np.arange(n)))
-
-
-def from_snorkel(
-    matrix: ArrayLike,
-    *,
-    classes: Classes = None,
-    ids: ArrayLike | None = None,
-    rule: str = "union",
-    missing: Missing = "full",
-) -> Imported:
-    """A Snorkel label matrix, one column a labelling function, −1 where it abstains.
-
-    Rows where every function abstains may be anything: they are full by default.
-
-    >>> from_snorkel([[0, 1, -1], [-1, -1, -1]], classes=["ham", "spam", "other"]).candidates.to_lists()
-    [['ham', 'spam'], ['ham', 'spam', 'other']]
-    """
-    votes = np.asarray(matrix)
-    if votes.ndim != 2 or votes.dtype.kind not in "iu":
-        raise DataError(
-            f"matrix: expected integers, one column a function, got {votes.dtype} of shape {votes.shape}."
-        )
-    names = list(range(int(votes.max(initial=0)) + 1)) if classes is None else list(classes)
-    outside = np.argwhere((votes < -1) | (votes >= len(names)))
-    if len(outside):
-        row, column = outside[0]
-        raise DataError(
-            f"matrix: row {row}, function {column}: {votes[row, column]} is outside −1..{len(names) - 1}."
-        )
-    rows, workers = np.nonzero(votes >= 0)
-    answers = Votes(len(votes), names, rows, workers, votes[rows, workers])
-    sets = elected(answers, rule, classes=names, missing=missing, where="matrix")
-    return Imported(sets, row_ids(ids, len(votes)))
-
-
-def _factor(column: Any) -> tuple[list[Any], Ints]:
-    """Distinct values in order of first appearance, and a code for each row."""
-    plain = pc.cast(column, pa.large_string()) if is_text(column.type) else column
-    encoded = pc.dictionary_encode(plain, null_encoding="encode")
-    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries().chunk(0) if encoded.num_chunks else pa.array([]).dictionary_encode()
-    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices, dtype=np.int64)
 
 
 def _whole_numbers(values: list[Any]) -> list[Any]:

@@ -1,12 +1,11 @@
-"""Tables kept as arrays: npz archives and partial-label `.mat` files.
+"""Tables kept as arrays in npz archives.
 
-An npz archive may hold `X`, `candidates` (an n × K mask) or `candidates_indptr` and `candidates_indices`, `y`
+An archive may hold `X`, `candidates` (an n × K mask) or `candidates_indptr` and `candidates_indices`, `y`
 (missing truth as NaN or an empty text), `classes` (names), and `ids`.
 """
 
 from __future__ import annotations
 
-import json
 import struct
 import zlib
 from pathlib import Path
@@ -15,13 +14,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from setwise._arrays import Array, Ints, frozen
-from setwise.data.assemble import sets_from_keys
-from setwise.data.errors import DataError
-from setwise.data.mat import read_mat
-from setwise.data.tables import Layout, Table
+from setwise._arrays import Array, Ints
+from setwise.data.stored_vocabulary import over_classes, parse_vocabulary
+from setwise.errors import DataError
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import Vocabulary, missing_labels
+from setwise.labels.vocabulary import Classes, Vocabulary, missing_labels
 
 # what numpy and zipfile raise over a damaged archive
 _BROKEN = (
@@ -30,25 +27,14 @@ _BROKEN = (
 )
 
 
-def read_array_file(path: Path, layout: Layout) -> Table:
-    """An npz or `.mat` file as a `Table`; of the layout only `classes` has a meaning here."""
-    if path.suffix.lower() == ".mat" or layout.format == "mat":
-        content = read_mat(path)
-        names = tuple(f"x{j}" for j in range(content.X.shape[1]))
-        sets = content.candidates
-        if isinstance(layout.classes, Vocabulary):
-            sets = LabelSets.from_mask_view(np.array(sets.to_mask()), layout.classes.classes)
-        truth = None if content.y is None else sets.classes[content.y]
-        return Table(content.X.astype(np.float64), names, sets, truth, {}, str(path))
+def read_npz(path: Path, classes: Classes) -> tuple[Array, LabelSets | None, Array | None, dict[str, Array]]:
+    """Features, candidates, true labels and identifiers in an archive."""
     arrays = _load(path)
-    held = _sets(arrays, layout, path)
-    X = _features(arrays, path, None if held is None else len(held))
-    truth = _truth(arrays, path, len(X))
-    if held is not None and len(held) != len(X):
-        raise DataError(f"{path}: {len(X)} rows of features, but {len(held)} candidate sets.")
-    names = tuple(f"x{j}" for j in range(X.shape[1]))
-    carried = {name: arrays[name] for name in ("ids",) if name in arrays}
-    return Table(frozen(X), names, held, truth, carried, str(path))
+    sets = _sets(arrays, classes, path)
+    X = _features(arrays, path, None if sets is None else len(sets))
+    if sets is not None and len(sets) != len(X):
+        raise DataError(f"{path}: {len(X)} rows of features, but {len(sets)} candidate sets.")
+    return X, sets, _truth(arrays, path, len(X)), {name: arrays[name] for name in ("ids",) if name in arrays}
 
 
 def _load(path: Path) -> dict[str, Array]:
@@ -62,17 +48,23 @@ def _load(path: Path) -> dict[str, Array]:
         raise DataError(f"{path}: not a readable npz archive of plain arrays ({reason}).") from None
 
 
-def _sets(arrays: dict[str, Array], layout: Layout, path: Path) -> LabelSets | None:
-    vocabulary = layout.classes if isinstance(layout.classes, Vocabulary) else _classes(arrays, path)
+def _sets(arrays: dict[str, Array], classes: Classes, path: Path) -> LabelSets | None:
+    """The sets; where the file has no names, `classes` names their positions, else labels are looked up in it."""
+    stored, relative = _classes(arrays, path)
+    vocabulary = stored or (None if classes is None else Vocabulary.of(classes, ()))
     if "candidates" in arrays:
         try:
-            names = None if vocabulary is None else vocabulary.classes
-            return LabelSets.from_mask_view(np.array(arrays["candidates"]), names)
+            sets = LabelSets.from_mask_view(np.array(arrays["candidates"]), vocabulary)
         except ValueError as error:
             raise DataError(f"{path}: candidates cannot be read: {error}") from None
-    if "candidates_indptr" not in arrays or "candidates_indices" not in arrays:
+    elif "candidates_indptr" in arrays and "candidates_indices" in arrays:
+        sets = _compressed(arrays["candidates_indptr"], arrays["candidates_indices"], vocabulary, path)
+    else:
         return None
-    indptr, indices = arrays["candidates_indptr"], arrays["candidates_indices"]
+    return over_classes(sets, relative, classes, str(path))
+
+
+def _compressed(indptr: Array, indices: Array, vocabulary: Vocabulary | None, path: Path) -> LabelSets:
     if indptr.ndim != 1 or indices.ndim != 1 or indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
         raise DataError(f"{path}: candidates_indptr and candidates_indices must be vectors of integers.")
     bounds: Ints = indptr.astype(np.int64)
@@ -86,19 +78,14 @@ def _sets(arrays: dict[str, Array], layout: Layout, path: Path) -> LabelSets | N
     if len(outside):
         row = int(np.searchsorted(indptr, outside[0], side="right")) - 1
         raise DataError(f"{path}: row {row} has the label {indices[outside[0]]}, outside 0..{len(vocabulary) - 1}.")
-    keys = np.repeat(np.arange(len(sizes)), sizes) * len(vocabulary) + indices
-    return sets_from_keys(vocabulary, len(sizes), keys)
+    return LabelSets.from_codes(vocabulary, indices.astype(np.int64), sizes)
 
 
-def _classes(arrays: dict[str, Array], path: Path) -> Vocabulary | None:
-    """The vocabulary: JSON as setwise writes it (types kept), or an array of names."""
+def _classes(arrays: dict[str, Array], path: Path) -> tuple[Vocabulary | None, bool]:
+    """The vocabulary, JSON as setwise writes it or an array of names, and whether sets mean "every label seen"."""
     if "classes_json" in arrays:
-        try:
-            stored = json.loads(arrays["classes_json"].tobytes())
-            return Vocabulary(Vocabulary.declare(stored["classes"]).classes, declared=bool(stored["declared"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise DataError(f"{path}: its vocabulary cannot be read ({error}).") from None
-    return Vocabulary.declare(arrays["classes"]) if "classes" in arrays else None
+        return parse_vocabulary(arrays["classes_json"].tobytes(), str(path))
+    return (Vocabulary.declare(arrays["classes"]) if "classes" in arrays else None), False
 
 
 def _features(arrays: dict[str, Array], path: Path, n: int | None) -> Array:
@@ -121,7 +108,7 @@ def _truth(arrays: dict[str, Array], path: Path, n: int) -> Array | None:
     if y is None:
         return None
     if y.shape != (n,):
-        raise DataError(f"{path}: y has shape {y.shape} for {n} rows; expected one label a row.")
+        raise DataError(f"{path}: y has shape {y.shape} for {n} rows; expected one label per row.")
     absent = missing_labels(y) | (y == "" if y.dtype.kind == "U" else False)
     if not absent.any() and y.dtype.kind != "f":
         return np.asarray(y)

@@ -7,7 +7,7 @@ below it. An annotation marked as ground truth is an answer, and its label, if i
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, frozen
-from setwise.data.assemble import Missing
-from setwise.data.errors import DataError
-from setwise.data.imported import Imported, Votes, elected, id_array
-from setwise.data.sources import is_path, reading
+from setwise.data.arrow_tables import is_path, reading
+from setwise.data.importers.imported import Answers, Imported, id_array
+from setwise.errors import DataError
+from setwise.labels.label_sets import Missing
+from setwise.labels.vocabulary import Classes
 
 PathLabel = tuple[str, ...]
 
@@ -28,7 +29,7 @@ def from_label_studio(
     *,
     from_name: str | None = None,
     rule: str = "union",
-    classes: Iterable[Hashable] | None = None,
+    classes: Classes = None,
     missing: Missing = "error",
     path_separator: str = "/",
 ) -> Imported:
@@ -41,7 +42,7 @@ def from_label_studio(
     from_name
         Which control of the labelling interface to read; needed where tasks have several.
     rule
-        ``"union"``, ``"at_least:k"`` or ``"largest"`` over the annotations of a task.
+        ``"union"``, ``"at_least:k"`` or ``"plurality"`` over the annotations of a task.
     classes, missing
         The vocabulary, and what to do with tasks that have no answer.
     path_separator
@@ -57,25 +58,25 @@ def from_label_studio(
     where = str(export) if is_path(export) else "the export"
     tasks = _tasks(export, where)
     names: set[str] = set()
-    answers = _Answers()
+    found = _Annotations()
     for i, task in enumerate(tasks):
         place = f"{where}: task {i}"
         if not isinstance(task, Mapping):
             raise DataError(f"{place} is no JSON object; export as JSON or JSON-MIN.")
-        answers.ids.append(_identifier(task.get("id", i), place))
+        found.ids.append(_identifier(task.get("id", i), place))
         for who, (paths, true) in enumerate(_answers(task, from_name, names, place)):
-            answers.add(i, who, paths, true=true)
+            found.add(i, who, paths, true=true)
     if len(names) > 1:
         raise DataError(
             f"{where}: tasks have several controls ({', '.join(sorted(names))}); say which with from_name."
         )
-    votes, truth = _counted(answers, path_separator)
-    sets = elected(votes, rule, classes=classes, missing=missing, where=where)
-    return Imported(sets, frozen(id_array(answers.ids)), truth)
+    answers, truth = _counted(found, path_separator)
+    sets = answers.elected(rule, classes=classes, missing=missing, where=where)
+    return Imported(sets, frozen(id_array(found.ids)), truth)
 
 
 @dataclass(frozen=True)
-class _Answers:
+class _Annotations:
     """What annotators said, one entry a path; and which answers are the ground truth."""
 
     ids: list[Any] = field(default_factory=list)
@@ -155,21 +156,21 @@ def _paths(value: Any, place: str) -> list[PathLabel]:
     return found
 
 
-def _counted(answers: _Answers, path_separator: str) -> tuple[Votes, Array | None]:
-    """The votes for leaves, and the truth where an annotation was marked as such."""
-    leaves = _leaves_below(set(answers.paths))
-    expanded = [leaves[path] for path in answers.paths]
+def _counted(found: _Annotations, path_separator: str) -> tuple[Answers, Array | None]:
+    """The answers for leaves, and the truth where an annotation was marked as such."""
+    leaves = _leaves_below(set(found.paths))
+    expanded = [leaves[path] for path in found.paths]
     counts = [len(below) for below in expanded]
     labels = list(dict.fromkeys(leaf for below in expanded for leaf in below))
     position = {leaf: code for code, leaf in enumerate(labels)}
-    rows, workers = (np.repeat(np.array(part, dtype=np.int64), counts) for part in (answers.rows, answers.workers))
+    rows, workers = (np.repeat(np.array(part, dtype=np.int64), counts) for part in (found.rows, found.workers))
     codes = np.array([position[leaf] for below in expanded for leaf in below], dtype=np.int64)
-    votes = Votes(len(answers.ids), [path_separator.join(path) for path in labels], rows, workers, codes)
-    truth = np.full(len(answers.ids), None, dtype=object)
-    for row, paths in answers.verified:
+    answers = Answers(len(found.ids), [path_separator.join(path) for path in labels], rows, workers, codes)
+    truth = np.full(len(found.ids), None, dtype=object)
+    for row, paths in found.verified:
         if len(paths) == 1 and len(leaves[paths[0]]) == 1:
             truth[row] = path_separator.join(leaves[paths[0]][0])
-    return votes, frozen(truth) if answers.verified else None
+    return answers, frozen(truth) if found.verified else None
 
 
 def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:

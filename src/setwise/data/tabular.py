@@ -1,25 +1,34 @@
-"""Features, candidates and truth from the tables people have: files by their suffix, and data frames."""
+"""Features, candidates and truth from tables: files by their suffix, and data frames; whole or in batches."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 
 from setwise._arrays import Array, Floats, frozen
-from setwise.data.assemble import Missing
-from setwise.data.columns import sets_from_column, sets_from_flags, truth_from_column
+from setwise.data.arrow_tables import CLASSES, ENCODED, arrow_batches, arrow_table, format_of, is_path
 from setwise.data.delimited import check_separator, decode_labels
-from setwise.data.errors import DataError
 from setwise.data.features import Categories, Impute, feature_matrix
-from setwise.data.sources import ENCODED, arrow_table, format_of, is_path
-from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import Vocabulary
+from setwise.data.key_join import matching_rows
+from setwise.data.label_columns import (
+    is_list,
+    is_text,
+    read_labels,
+    sets_from_column,
+    sets_from_flags,
+    split_text,
+    truth_from_column,
+)
+from setwise.data.mat import read_mat
+from setwise.data.npz import read_npz
+from setwise.data.stored_vocabulary import over_classes, parse_vocabulary
+from setwise.errors import DataError, Remedy
+from setwise.labels.label_sets import LabelSets, Missing
+from setwise.labels.vocabulary import Classes, Vocabulary
 
 Columns = str | Sequence[str] | None
 
@@ -68,7 +77,7 @@ class Layout:
     carry: Sequence[str] = ()
     separator: str = "|"
     escapes: bool = True
-    classes: Vocabulary | Iterable[Hashable] | None = None
+    classes: Classes = None
     missing: Missing = "error"
     impute: Impute = None
     categories: Categories = None
@@ -138,12 +147,48 @@ def read_table(
         return _joined(main, candidates_file, candidates or "candidates", key, options)
     layout = Layout(candidates=candidates, truth=truth, features=features, carry=carry, **options)
     where = str(source) if is_path(source) else "the table"
-    if is_path(source) and format_of(Path(source), layout.format) in {"npz", "mat"}:
-        from setwise.data.array_files import read_array_file  # noqa: PLC0415 - knows `Table` itself
-
-        return read_array_file(Path(source), layout)
+    if is_path(source) and (form := format_of(Path(source), layout.format)) in {"npz", "mat"}:
+        return _from_arrays(Path(source), form, layout.classes)
     table = arrow_table(source, form=layout.format, text=layout.text_columns, delimiter=layout.delimiter)
     return interpret(table, layout, where)
+
+
+def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> Iterator[Table]:
+    """Reads a table batch by batch, as `read_table` would read it whole; memory follows the batch.
+
+    The vocabulary is the same in every batch: the declared one (`classes`), else the one stored in the file, else
+    that of the whole column of candidates, for which the file is read twice.
+
+    Parameters
+    ----------
+    source
+        A .csv, .tsv, .jsonl, .parquet, .feather or .arrow file, or a frame.
+    batch_rows
+        How many rows a batch has at most.
+    **options
+        Those of `read_table`, without `candidates_file`. Statistics over all rows (`impute="mean"`,
+        `categories="onehot"`) need the whole table: take them from a sample read with `read_table`, and pass them.
+
+    Examples
+    --------
+    >>> frame = {"x": [1.0, 2.0, 3.0], "s": ["a|b", "b", "c"]}
+    >>> [(batch.first_row, batch.candidates) for batch in read_batches(frame, candidates="s", batch_rows=2)]
+    [(0, LabelSets(2 rows, 3 classes): {a, b}, {b}), (2, LabelSets(1 rows, 3 classes): {c})]
+    """
+    if batch_rows < 1:
+        raise ValueError(f"batch_rows: {batch_rows}; a batch needs at least one row.")
+    layout = Layout(**options)
+    if layout.impute in ("mean", "median") or layout.categories == "onehot":
+        raise ValueError(
+            "impute and categories: a batch does not know the statistics of the whole table; read a sample with "
+            "read_table and pass its `imputed` and `categories`."
+        )
+    where = str(source) if is_path(source) else "the table"
+    layout = _with_vocabulary(source, layout, where, batch_rows)
+    first_row = 0
+    for batch in _batches(source, layout, batch_rows):
+        yield interpret(batch, layout, where, first_row)
+        first_row += len(batch)
 
 
 def interpret(table: Any, layout: Layout, where: str, first_row: int = 0) -> Table:
@@ -199,28 +244,23 @@ def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_
         )
     name = str(layout.candidates)
     notes = table.schema.field(name).metadata or {}
-    return sets_from_column(
+    stored, relative = _stored_vocabulary(notes, where)
+    sets = sets_from_column(
         table[name],
         where=f"{where}, column {name!r}",
         separator=layout.separator,
         escapes=layout.escapes,
-        classes=layout.classes if layout.classes is not None else stored_vocabulary(notes, where),
+        classes=stored if relative or layout.classes is None else layout.classes,
         missing=layout.missing,
         first_row=first_row,
-        encoded=ENCODED.encode() in notes,
+        encoded=ENCODED in notes,
     )
+    return over_classes(sets, relative, layout.classes, where)
 
 
-def stored_vocabulary(notes: Mapping[bytes, bytes], where: str) -> Vocabulary | None:
-    """The vocabulary a Parquet or Arrow column was written with, types and order included."""
-    if b"setwise.classes" not in notes:
-        return None
-    try:
-        stored = json.loads(notes[b"setwise.classes"])
-        vocabulary = Vocabulary.declare(stored["classes"])
-        return Vocabulary(vocabulary.classes, declared=bool(stored["declared"]))
-    except (ValueError, TypeError, KeyError) as error:
-        raise DataError(f"{where}: the stored vocabulary cannot be read ({error}); pass classes.") from None
+def _stored_vocabulary(notes: Mapping[bytes, bytes], where: str) -> tuple[Vocabulary | None, bool]:
+    """The vocabulary a Parquet or Arrow column was written with, and whether sets mean "every label seen"."""
+    return parse_vocabulary(notes[CLASSES], where) if CLASSES in notes else (None, False)
 
 
 def _flag_columns(table: Any, layout: Layout, where: str) -> list[str]:
@@ -254,27 +294,64 @@ def _require(table: Any, names: Sequence[str], where: str) -> None:
         raise DataError(f"{where}: there is no column {absent[0]!r}; it has {found or 'none'}.")
 
 
+def _from_arrays(path: Path, form: str, classes: Classes) -> Table:
+    """A file of arrays as a table; of the options only `classes` has a meaning for it."""
+    if form == "npz":
+        X, sets, truth, carried = read_npz(path, classes)
+    else:
+        content = read_mat(path)
+        sets = content.candidates if classes is None else LabelSets.from_mask(content.candidates.to_mask(), classes)
+        X, truth, carried = content.X.astype(float), None if content.y is None else sets.classes[content.y], {}
+    return Table(frozen(X), tuple(f"x{j}" for j in range(X.shape[1])), sets, truth, carried, str(path))
+
+
 def _joined(main: Table, other: Any, column: Columns, key: str | None, options: Mapping[str, Any]) -> Table:
     """The table with candidates from another source, in the order of the table's rows."""
     found = read_table(other, candidates=column, features=[], carry=[key] if key else [], **options)
-    if found.candidates is None:
+    sets = found.candidates
+    if sets is None:
         raise DataError(f"{found.source}: holds no candidates.")
-    if key is None:
-        if len(found) != len(main) and len(found.candidates) != len(main):
-            raise DataError(
-                f"{found.source}: {len(found.candidates)} sets for {len(main)} rows; match them with key=…."
+    if key is not None:
+        rows = matching_rows(key, main.carried[key], found.carried[key], source=main.source, other=found.source)
+        sets = sets[rows]
+    elif len(sets) != len(main):
+        raise DataError(
+            f"{found.source}: {len(sets)} sets for {len(main)} rows", Remedy("key", None, "to match them")
+        )
+    return replace(main, candidates=sets)
+
+
+def _batches(source: Any, layout: Layout, rows: int, only: str | None = None) -> Iterator[Any]:
+    return arrow_batches(
+        source, rows, form=layout.format, text=layout.text_columns, delimiter=layout.delimiter, only=only
+    )
+
+
+def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -> Layout:
+    """The layout with the vocabulary every batch will share."""
+    name = layout.candidates
+    if layout.classes is not None or not isinstance(name, str):
+        return layout
+    pieces: dict[str, None] = {}  # of delimited text: what they mean is known when all are
+    labels: dict[Any, None] = {}
+    rows = 0
+    for batch in _batches(source, layout, batch_rows, only=name):
+        if name not in batch.column_names:
+            return layout  # multi-hot columns, or an error that `interpret` words
+        column, notes = batch[name], batch.schema.field(name).metadata or {}
+        stored, _ = _stored_vocabulary(notes, where)
+        if stored is not None:
+            return replace(layout, classes=stored)
+        if is_text(column.type):
+            found, codes, sizes, _ = split_text(column, layout.separator)
+            read_labels(
+                found, codes, sizes, layout.separator, None, escapes=layout.escapes, where=where, first_row=rows
             )
-        sets = found.candidates
-    else:
-        ours, theirs = (pa.array(part.carried[key].tolist()) for part in (main, found))
-        if len(theirs.unique()) < len(theirs):
-            raise DataError(f"{found.source}: the key {key!r} has a value twice; one row an example is needed.")
-        rows = np.asarray(pa.compute.index_in(ours, theirs).fill_null(-1))
-        if (rows < 0).any():
-            row = int(np.flatnonzero(rows < 0)[0])
-            raise DataError(
-                f"{found.source}: no row with {key} = {ours[row].as_py()!r}, which is row {row} of {main.source}."
-            )
-        sets = found.candidates[rows]
-    fields = {name: getattr(main, name) for name in main.__dataclass_fields__}
-    return Table(**{**fields, "candidates": sets})
+            pieces.update(dict.fromkeys(found))
+        else:
+            flat = pc.list_flatten(column) if is_list(column.type) else column
+            held = [label for label in pc.unique(flat).to_pylist() if label is not None]
+            labels.update(dict.fromkeys(decode_labels(held, "|") if ENCODED in notes else held))
+        rows += len(batch)
+    decoded = decode_labels(list(pieces), layout.separator, escapes=layout.escapes)
+    return replace(layout, classes=Vocabulary.infer([*labels, *decoded]))

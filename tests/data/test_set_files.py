@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from setwise import LabelSets
 from setwise.data import DataError, read_batches, read_sets, read_table, write_sets
+from setwise.data.arrow_tables import arrow_table
 from setwise.data.delimited import decode_labels, encode_each, encode_labels
+from setwise.data.set_files import set_writer
 
 from .conftest import check_sentence
 
@@ -157,3 +159,63 @@ def test_a_failed_write_leaves_the_old_file_as_it_was(tmp_path):
         write_sets(path, LabelSets.from_lists([[("a", "b")]]))
     assert path.read_text() == "old"
     assert [place.name for place in tmp_path.iterdir()] == ["sets.csv"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".npz"])
+def test_a_file_keeps_that_sets_mean_every_label_seen(tmp_path, suffix):
+    path = tmp_path / f"s{suffix}"
+    write_sets(path, LabelSets.from_lists([["a"], ["b"], None], missing="full"))
+    for sets in (read_sets(path), read_sets(path, classes=["b", "a"])):
+        assert sets[2] == {"a", "b"}
+        with pytest.raises(ValueError, match="sets that mean 'every label'"):
+            sets.with_classes(["a", "b", "c"])
+    with pytest.raises(DataError, match=f"s{suffix}: sets that mean 'every label'"):
+        read_sets(path, classes=["a", "b", "c"])
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".npz", ".csv", ".jsonl"])
+def test_declared_classes_are_matched_by_label_and_not_by_position(tmp_path, suffix):
+    path = tmp_path / f"s{suffix}"
+    write_sets(path, LabelSets.from_lists([["a"], ["b"]], classes=["a", "b"]))
+    assert read_sets(path, classes=["c", "b", "a"]).to_lists() == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv", ".tsv", ".jsonl"])
+def test_batches_make_the_same_file_as_one_call(tmp_path, suffix):
+    sets = LabelSets.from_lists([["a", 7], [], ["b"], [7]], classes=["a", 7, "b"])
+    columns = {"id": [1, 2, None, 4], "tags": [["x"], None, [], ["y", "z"]], "day": [date(2024, 1, 2)] * 4}
+    if suffix in {".csv", ".tsv"}:
+        del columns["tags"]
+    p = np.arange(12).reshape(4, 3) / 12
+    write_sets(tmp_path / f"whole{suffix}", sets, carry=columns, p_values=p)
+    with set_writer(tmp_path / f"parts{suffix}") as writer:
+        for rows in (slice(0, 3), slice(3, 4)):
+            writer.append(sets[rows], {name: pa.array(values)[rows] for name, values in columns.items()}, p[rows])
+    whole, parts = (arrow_table(tmp_path / f"{name}{suffix}") for name in ("whole", "parts"))
+    assert whole.equals(parts)
+    assert read_sets(tmp_path / f"parts{suffix}", classes=["a", 7, "b"]) == sets
+
+
+def test_a_file_that_cannot_be_finished_does_not_appear(tmp_path):
+    sets = LabelSets.from_lists([["a"]])
+    path = tmp_path / "s.parquet"
+
+    def of_two_vocabularies():
+        with set_writer(path) as writer:
+            writer.append(sets)
+            writer.append(LabelSets.from_lists([["b"]]))
+
+    with pytest.raises(ValueError, match="other classes than those written before"):
+        of_two_vocabularies()
+    with pytest.raises(ValueError, match="column 'size' already"):
+        write_sets(path, sets, carry={"size": [3]})
+    with pytest.raises(ValueError, match="use column=… to name that of the sets"):
+        write_sets(path, sets, carry={"labels": [3]})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_written_file_has_the_permissions_of_any_other_file(tmp_path):
+    (tmp_path / "plain").touch()
+    for suffix in (".csv", ".npz"):
+        write_sets(tmp_path / f"s{suffix}", LabelSets.from_lists([["a"]]))
+        assert (tmp_path / f"s{suffix}").stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -15,8 +15,8 @@ import zlib
 import numpy as np
 import pytest
 
-from setwise.data import DataError, fetching
-from setwise.data.fetching import RemoteFile, obtain
+from setwise.data import DataError, remote_files
+from setwise.data.remote_files import RemoteFile, obtain
 
 from .conftest import gzipped, idx_bytes
 
@@ -146,7 +146,7 @@ def test_offline_says_what_to_put_where(nothing_here):
 
 SCRIPT = textwrap.dedent("""
     import sys
-    from setwise.data.fetching import RemoteFile, obtain
+    from setwise.data.remote_files import RemoteFile, obtain
     obtain(RemoteFile("sub", "train.gz", sys.argv[1]), lambda place: place.read_bytes(), progress=False)
 """)
 
@@ -248,4 +248,4 @@ def test_without_pooch_a_present_file_is_still_found(monkeypatch, tmp_path):
         quiet(file, check)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "train.gz").write_bytes(b"here")
-    assert fetching.find(file) == tmp_path / "sub" / "train.gz"
+    assert remote_files.find(file) == tmp_path / "sub" / "train.gz"

@@ -1,0 +1,1 @@
+"""Candidate sets from labelling tools and annotator tables, one module per source."""

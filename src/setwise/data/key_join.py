@@ -1,0 +1,57 @@
+"""Rows of two tables matched by a key column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from setwise._arrays import Ints
+from setwise.data.label_columns import is_text
+from setwise.errors import DataError
+
+
+def matching_rows(key: str, ours: Any, theirs: Any, *, source: str, other: str) -> Ints:
+    """The row of `theirs` (the key column of `other`) with the value of each row of `ours` (that of `source`).
+
+    Values are compared as what they are; where one side is text, as text, because in text files everything is.
+    A value that is missing, that `other` does not have, or has twice, is an error.
+
+    >>> matching_rows("id", ["b", "a"], ["a", "b", "c"], source="x.csv", other="s.csv")
+    array([1, 0])
+    """
+    wanted, known = (pa.array(values, from_pandas=True) for values in (ours, theirs))
+    for values, file in ((wanted, source), (known, other)):
+        if values.null_count:
+            raise DataError(f"{file}: row {pc.index(pc.is_null(values), True).as_py()} has no {key}; give it one.")
+    wanted, known = _comparable(key, wanted, known, source, other)
+    counts = pc.value_counts(known)
+    several = counts.filter(pc.greater(counts.field("counts"), 1))
+    if len(several):
+        raise DataError(
+            f"{other}: {key} = {several[0]['values'].as_py()!r} occurs twice; one row per value is needed."
+        )
+    rows = pc.index_in(wanted, value_set=known)
+    if rows.null_count:
+        row = pc.index(pc.is_null(rows), True).as_py()
+        raise DataError(f"{other}: no row with {key} = {wanted[row].as_py()!r}, which is row {row} of {source}.")
+    return np.asarray(rows, dtype=np.int64)
+
+
+def _comparable(key: str, wanted: Any, known: Any, source: str, other: str) -> tuple[Any, Any]:
+    """Both columns with one type."""
+    if wanted.type == known.type:
+        return wanted, known
+    if is_text(wanted.type) or is_text(known.type):
+        return wanted.cast(pa.large_string()), known.cast(pa.large_string())
+    kinds = (wanted.type, known.type)
+    if all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
+        try:
+            return wanted.cast(pa.int64()), known.cast(pa.int64())
+        except pa.ArrowInvalid:
+            return wanted.cast(pa.float64(), safe=False), known.cast(pa.float64(), safe=False)
+    if all(pa.types.is_temporal(kind) for kind in kinds):
+        return wanted.cast(pa.timestamp("ns")), known.cast(pa.timestamp("ns"))
+    raise DataError(f"{key}: {source} holds {kinds[0]}, {other} holds {kinds[1]}; these cannot be matched.")

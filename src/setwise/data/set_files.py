@@ -1,0 +1,314 @@
+"""Files of label sets, exact in every format: CSV, TSV, JSON lines, Parquet, Arrow and npz.
+
+Parquet, Arrow and npz keep the whole vocabulary with its types and order. JSON lines keep the types of labels.
+CSV and TSV keep them by the notation of `setwise.data.delimited`. The last three hold the labels that occur; pass
+`classes` when reading to have the others and the order back. P-values and probabilities stand in columns named
+``p:label``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from numpy.typing import ArrayLike
+
+from setwise._arrays import Floats
+from setwise.data.arrow_tables import CLASSES, ENCODED, TABLES, format_of
+from setwise.data.delimited import check_separator, decode_labels, encode_each, encode_labels
+from setwise.data.label_columns import one_chunk
+from setwise.data.stored_vocabulary import vocabulary_json
+from setwise.data.tabular import read_table
+from setwise.errors import DataError, InputError, Remedy
+from setwise.labels.label_sets import LabelSets, Missing
+from setwise.labels.vocabulary import Vocabulary
+
+_ROWS = 2**18  # written at a time: Arrow's short strings end at 2 GB
+
+
+def write_sets(
+    path: str | os.PathLike[str],
+    sets: LabelSets,
+    *,
+    p_values: ArrayLike | None = None,
+    carry: Mapping[str, Any] | None = None,
+    column: str = "labels",
+    separator: str = "|",
+    format: str | None = None,  # noqa: A002 - the word users expect
+) -> None:
+    """Writes label sets with their names, and p-values if given; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Ends in .csv, .tsv, .jsonl, .parquet, .feather, .arrow or .npz.
+    sets
+        Prediction or candidate sets.
+    p_values
+        One row of K numbers per set, written as columns ``p:label``.
+    carry
+        Further columns, such as ``{"id": ids}``, written first.
+    column
+        The name of the column of sets; beside it stands `size`.
+    separator
+        Between labels in CSV and TSV.
+    format
+        Where the suffix does not say.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "sets.csv")
+    >>> write_sets(path, LabelSets.from_lists([["cat", "dog"], []]), carry={"id": [7, 8]})
+    >>> print(path.read_text())
+    "id","labels","size"
+    7,"cat|dog",2
+    8,"",0
+    """
+    target = Path(path)
+    if format_of(target, format) == "npz":
+        carried = {name: _as_array(values) for name, values in (carry or {}).items()}
+        _check_columns(carried, [column, "size"], len(sets))
+        with _replacing(target) as beside, beside.open("wb") as file:
+            _write_npz(file, sets, carried, p_values)
+        return
+    with set_writer(target, column=column, separator=separator, format=format) as writer:
+        writer.append(sets, carry, p_values)
+
+
+def read_sets(path: Any, *, column: str = "labels", missing: Missing = "empty", **options: Any) -> LabelSets:
+    """Reads back the sets of a file that `write_sets` wrote; `options` as for `read_table`.
+
+    >>> read_sets({"labels": ["cat|dog", ""]})
+    LabelSets(2 rows, 2 classes): {cat, dog}, {}
+    """
+    sets = read_table(path, candidates=column, features=[], missing=missing, **options).candidates
+    if sets is None:
+        raise DataError(f"{path}: holds no sets.")
+    return sets
+
+
+@contextmanager
+def set_writer(
+    path: str | os.PathLike[str],
+    *,
+    column: str = "labels",
+    separator: str = "|",
+    sizes: bool = True,
+    format: str | None = None,  # noqa: A002 - the word users expect
+) -> Iterator[SetWriter]:
+    """Gives a `SetWriter`; the file takes its name when all is written, and does not appear if something fails."""
+    target = Path(path)
+    form = format_of(target, format)
+    if form not in TABLES:
+        raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
+    check_separator(separator)
+    with _replacing(target) as beside:
+        writer = SetWriter(beside, form, column, separator, sizes)
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+
+class SetWriter:
+    """An open file of label sets, to which batches over one vocabulary are appended."""
+
+    def __init__(self, path: Path, form: str, column: str, separator: str, sizes: bool) -> None:
+        self._path, self._form = path, form
+        self._column, self._separator, self._sizes = column, separator, sizes
+        self._vocabulary: Vocabulary | None = None
+        self._relative = False
+        self._notes: dict[bytes, bytes] = {}
+        self._file: Any = None
+        self._schema: Any = None
+
+    def append(
+        self, sets: LabelSets, carry: Mapping[str, Any] | None = None, p_values: ArrayLike | None = None
+    ) -> None:
+        """Writes sets, after the columns `carry`, and before one column of p-values per class."""
+        carry = {name: _as_array(values) for name, values in (carry or {}).items()}
+        _check_columns(carry, [self._column, *(["size"] if self._sizes else [])], len(sets))
+        self._use(sets)
+        p = None if p_values is None else _checked_p(p_values, sets)
+        for start in range(0, max(len(sets), 1), _ROWS):
+            rows = slice(start, start + _ROWS)
+            arrays = {name: values[rows] for name, values in carry.items()}
+            arrays[self._column] = self._held(sets if len(sets) <= _ROWS else sets[rows])
+            if self._sizes:
+                arrays["size"] = pa.array(sets.sizes[rows])
+            if p is not None:
+                columns = zip(self._p_names, p[rows].T, strict=True)
+                arrays |= {name: pa.array(np.ascontiguousarray(values)) for name, values in columns}
+            self._write(arrays)
+
+    def close(self) -> None:
+        """Ends the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _use(self, sets: LabelSets) -> None:
+        """Notes how the labels are written; once, unless another vocabulary comes, which is an error."""
+        vocabulary = sets.vocabulary
+        if self._vocabulary is not None and sets.relative and not self._relative:
+            raise ValueError(
+                "sets: these mean 'every label seen', those written before did not; declare the classes."
+            )
+        if vocabulary is self._vocabulary:
+            return
+        if self._vocabulary is not None and not vocabulary.same_order(self._vocabulary):
+            raise ValueError("sets: these have other classes than those written before; a file has one vocabulary.")
+        self._vocabulary, self._relative = vocabulary, sets.relative
+        labels = vocabulary.classes.tolist()
+        self._p_names = [f"p:{text}" for text in encode_labels(labels, "|")]
+        if self._form in {"csv", "tsv"}:
+            self._labels = pa.array(encode_labels(labels, self._separator), pa.string())
+        elif self._form == "jsonl":
+            self._labels = pa.array([json.dumps(label, ensure_ascii=False) for label in labels], pa.string())
+        else:
+            self._notes = {CLASSES: vocabulary_json(sets).encode()}
+            if vocabulary.classes.dtype.kind == "O":
+                labels, self._notes[ENCODED] = encode_each(labels), b"yes"
+            self._labels = pa.array(labels)
+
+    def _held(self, sets: LabelSets) -> Any:
+        """The sets as lists, or as text in text files."""
+        indptr, indices = sets.rows
+        labels = self._labels.take(pa.array(indices))
+        if self._form not in {"csv", "tsv", "jsonl"}:
+            return pa.LargeListArray.from_arrays(pa.array(indptr, pa.int64()), labels)
+        separator = "," if self._form == "jsonl" else self._separator
+        return pc.binary_join(pa.ListArray.from_arrays(pa.array(indptr, pa.int32()), labels), separator)
+
+    def _write(self, arrays: dict[str, Any]) -> None:
+        if self._form == "jsonl":
+            self._file = self._file or self._path.open("wb")
+            self._file.write("".join(_json_lines(arrays, self._column).to_pylist()).encode())
+            return
+        fields = [
+            pa.field(name, values.type, metadata=self._notes if name == self._column else None)
+            for name, values in arrays.items()
+        ]
+        table = pa.table(list(arrays.values()), schema=pa.schema(fields))
+        if self._file is None:
+            self._schema, self._file = table.schema, self._open(table.schema)
+        self._file.write_table(table if table.schema == self._schema else table.cast(self._schema))
+
+    def _open(self, schema: Any) -> Any:
+        if self._form == "parquet":
+            import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
+
+            return pq.ParquetWriter(self._path, schema)
+        if self._form == "arrow":
+            return pa.ipc.new_file(str(self._path), schema)
+        delimiter = "\t" if self._form == "tsv" else ","
+        return pa.csv.CSVWriter(str(self._path), schema, write_options=pa.csv.WriteOptions(delimiter=delimiter))
+
+
+def probability_columns(names: Sequence[str], labels: Sequence[Any]) -> list[str] | None:
+    """The columns named as the labels, ``p:cat`` or ``cat``, in the labels' order; None if one is absent."""
+    texts = encode_labels(labels, "|")
+    for columns in ([f"p:{text}" for text in texts], texts, [str(label) for label in labels]):
+        if set(columns) <= set(names):
+            return columns
+    return None
+
+
+def probability_labels(columns: Sequence[str]) -> list[Any]:
+    """The labels after which columns are named, ``p:cat`` or ``cat``: the reverse of `probability_columns`."""
+    marked = all(name.startswith("p:") for name in columns)
+    return decode_labels([name[2:] if marked else name for name in columns], "|", escapes=marked)
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """A new file beside the target, which it replaces when all is written."""
+    descriptor, name = tempfile.mkstemp(dir=target.absolute().parent, prefix=f".{target.name}.", suffix=".tmp")
+    os.close(descriptor)
+    beside = Path(name)
+    try:
+        yield beside
+        beside.chmod(0o666 & ~_umask())
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], n: int) -> None:
+    for name, values in carry.items():
+        if name in ours:
+            raise InputError(
+                f"carry: there is a column {name!r} already, and the sets need it",
+                "rename it",
+                *([Remedy("column", None, "to name that of the sets")] if name == ours[0] else []),
+            )
+        if len(values) != n:
+            raise ValueError(f"carry: {name!r} has {len(values)} values for {n} sets; give one per row.")
+
+
+def _as_array(values: Any) -> Any:
+    return one_chunk(values) if isinstance(values, pa.ChunkedArray) else pa.array(values)
+
+
+def _checked_p(p_values: ArrayLike, sets: LabelSets) -> Floats:
+    p: Floats = np.asarray(p_values, dtype=np.float64)
+    if p.shape != sets.shape:
+        raise ValueError(
+            f"p_values: shape {p.shape} for sets of shape {sets.shape}; give one number per row and class."
+        )
+    return p
+
+
+def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
+    """One object per row, put together from JSON texts column by column."""
+    parts: list[Any] = []
+    for name, values in arrays.items():
+        key = (", " if parts else "{") + json.dumps(name, ensure_ascii=False) + ": "
+        parts += [key, "[", values, "]"] if name == sets else [key, _json_texts(values)]
+    return pc.binary_join_element_wise(*parts, "}\n", "")
+
+
+def _json_texts(values: Any) -> Any:
+    """Each value as JSON text; only distinct values pass through Python, where values can be compared."""
+    if pa.types.is_nested(values.type):
+        return pa.array([json.dumps(value, ensure_ascii=False, default=str) for value in values.to_pylist()])
+    encoded = values.dictionary_encode(null_encoding="encode")
+    texts = [json.dumps(value, ensure_ascii=False, default=str) for value in encoded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def _write_npz(file: Any, sets: LabelSets, carry: Mapping[str, Any], p_values: ArrayLike | None) -> None:
+    arrays = {name: values.to_numpy(zero_copy_only=False) for name, values in carry.items()}
+    arrays |= {
+        name: np.array(values.tolist(), dtype=np.str_)
+        for name, values in arrays.items()
+        if values.dtype.kind not in "biuf"
+    }
+    if p_values is not None:
+        names = encode_labels(sets.classes.tolist(), "|")
+        arrays |= {f"p:{name}": p for name, p in zip(names, _checked_p(p_values, sets).T, strict=True)}
+    np.savez(
+        file,
+        candidates_indptr=sets.rows[0],
+        candidates_indices=sets.rows[1],
+        classes_json=np.frombuffer(vocabulary_json(sets).encode(), dtype=np.uint8),
+        size=sets.sizes,
+        **arrays,
+    )

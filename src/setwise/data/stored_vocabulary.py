@@ -1,0 +1,35 @@
+"""The vocabulary of label sets as files keep it, in JSON: types, order, and how it came about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from setwise.errors import DataError, reading_from
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Classes, Vocabulary
+
+
+def vocabulary_json(sets: LabelSets) -> str:
+    """The classes of some sets, whether they were declared, and whether sets mean "every label seen"."""
+    stored = {"classes": sets.classes.tolist(), "declared": sets.vocabulary.declared, "relative": sets.relative}
+    return json.dumps(stored, ensure_ascii=False)
+
+
+def parse_vocabulary(stored: bytes, where: str) -> tuple[Vocabulary, bool]:
+    """The vocabulary in `stored`, and whether sets mean "every label seen"."""
+    try:
+        content = json.loads(stored)
+        vocabulary = Vocabulary.declare(content["classes"])
+        return replace(vocabulary, declared=bool(content["declared"])), bool(content.get("relative"))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DataError(f"{where}: the stored vocabulary cannot be read ({error}); pass classes.") from None
+
+
+def over_classes(sets: LabelSets, relative: bool, classes: Classes, where: str) -> LabelSets:
+    """Sets that were read over their stored vocabulary, over the classes that the reader declares, if any."""
+    sets = replace(sets, relative=sets.relative or relative)
+    if classes is None:
+        return sets
+    with reading_from(where):
+        return sets.recoded(Vocabulary.of(classes, ()))
