@@ -1,4 +1,4 @@
-"""What holds at each level of the slider, computed here and only shown in the page."""
+"""What holds at each confidence level of the slider: sizes, coverage, the promise, the verdict."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from setwise._arrays import Floats, Ints
 from setwise.calibration.calibration import Calibration
 from setwise.ranks import clopper_pearson
-from setwise.report.judging import DELTA, guarantees, independent_examples, judge, promise_of
-from setwise.report.sweep import Sweep
+from setwise.report.entry_levels import Sweep
+from setwise.report.verdict import DELTA, guarantees, independent_examples, judge, promise_of
 
 Claim = Callable[[Any], Any]
-"""A level in, a guarantee out, or one a category."""
+"""A level in, a guarantee out, or one per category."""
 
 _SINGLE_BINS = 30  # up to so many classes every size has its own bar
 
 
 def level_facts(sweep: Sweep, calibration: Calibration | None, claim: Claim | None) -> list[dict[str, Any]]:
-    """One dictionary a level: texts as they are shown, and numbers for the charts."""
+    """One dictionary per level: texts as they are shown, and numbers for the charts."""
     hits, known = sweep.hits()
     starts, _ = size_bins(sweep.n_classes)
     facts = []
@@ -45,9 +45,7 @@ def level_facts(sweep: Sweep, calibration: Calibration | None, claim: Claim | No
             "promised": promise.probability,
             "status": verdict.status,
             "headline": verdict.headline,
-            "histogram": np.bincount(
-                np.searchsorted(starts, sizes, side="right") - 1, minlength=len(starts)
-            ).tolist(),
+            "histogram": histogram(sizes, starts),
         }
         if known:
             low, high = clopper_pearson(int(hits[i]), known, DELTA)

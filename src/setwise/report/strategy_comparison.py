@@ -9,9 +9,9 @@ from typing import Any
 
 from setwise.calibration.calibration import Calibration
 from setwise.guarantees import Guarantee
-from setwise.report.judging import guarantees, promise_of
+from setwise.report.entry_levels import Sweep
 from setwise.report.levels import tidied
-from setwise.report.sweep import Sweep
+from setwise.report.verdict import guarantees, promise_of
 from setwise.strategies import STRATEGIES, as_strategy
 
 _WORTH = 0.95  # smaller sets than that are worth a word
@@ -50,7 +50,7 @@ def line_up(
 
 
 def rival_facts(rivals: list[Rival], sweeps: list[Sweep], level: Fraction) -> list[dict[str, Any]]:
-    """One dictionary a strategy: curves over the levels for the chart, and its rung of the ladder."""
+    """One dictionary per strategy: curves over the levels for the chart, and its rung of the ladder."""
     facts = []
     for rival, swept in zip(rivals, sweeps, strict=True):
         hits, known = swept.hits()
@@ -100,7 +100,7 @@ def advice(guarantee: Guarantee, strategies: list[dict[str, Any]], *, known: int
         chosen, at = strategies[0], other["at"]
         bound = chosen["promises"][at].removesuffix(" with an if")
         if other["promises"][at] == bound != "nothing" and other["means"][at] < _WORTH * chosen["means"][at]:
-            sizes = f"{other['mean_sizes'][at]} labels a set instead of {chosen['mean_sizes'][at]}"
+            sizes = f"{other['mean_sizes'][at]} labels per set instead of {chosen['mean_sizes'][at]}"
             lines.append(f"The strategy {other['name']} promises as much with {sizes}; see what it rests on above.")
     lines += guarantee.remarks
     if guarantee.given_calibration:

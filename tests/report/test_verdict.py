@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import setwise
-from setwise.report.judging import Promise, guarantees, in_plain_words, judge, promise_of
+from setwise.report.verdict import Promise, guarantees, in_plain_words, judge, promise_of
 from tests.conftest import candidates_from, labels_from, simplex
 
 

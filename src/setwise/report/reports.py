@@ -1,27 +1,45 @@
-"""`build_report` and `report_sets`: from sets to one file that says whether to trust them."""
+"""`build_report`, `report_sets`, `report_model`: one HTML file on how far prediction sets can be trusted."""
 
 from __future__ import annotations
 
+import datetime as dt
 import os
+import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from setwise._arrays import Array, Floats, Ints
-from setwise.calibration.calibration import Calibration
+from setwise._version import __version__
+from setwise.calibration.calibration import Calibration, automatic_categories
 from setwise.evidence.row_facts import weights
+from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities import as_probabilities
 from setwise.ranks import as_level
-from setwise.report.levels import Claim
-from setwise.report.rivals import Rival, line_up, rival_facts
-from setwise.report.rows import Rows
-from setwise.report.sweep import Given, Scored, Source, Valued, grid, sweep
-from setwise.report.writing import write
+from setwise.report.ambiguity import candidate_facts
+from setwise.report.entry_levels import Given, Scored, Source, Sweep, Valued, grid, sweep
+from setwise.report.examples import example_facts
+from setwise.report.html_pages import report_as_html
+from setwise.report.levels import Claim, level_facts, size_bins
+from setwise.report.reported_rows import Rows
+from setwise.report.strategy_comparison import Rival, advice, line_up, rival_facts
+from setwise.report.subgroups import subgroup_facts
+from setwise.report.verdict import (
+    guarantees,
+    in_plain_words,
+    independent_examples,
+    judge,
+    promise_of,
+    usefulness,
+)
 
-_MOST = 20_000_000
-"""Labels of rows that are looked at, over all levels; of more a sample of rows is drawn."""
+MOST_LABELS = 20_000_000
+"""Rows times classes that a report looks at; of more rows a sample is drawn."""
 
 
 def build_report(
@@ -101,14 +119,14 @@ def build_report(
         weight=weights(sample_weight, len(matrix)),
         row_ids=row_ids,
     )
-    rows = rows.sampled(_MOST // matrix.shape[1])
+    rows = rows.sampled(MOST_LABELS // matrix.shape[1])
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
     category, codes = _categories(calibration, matrix, rows)
     source = Scored(calibration, matrix, grid(confidence_level), category, codes, rows.weight, rows.row_ids)
     chosen = sweep(source, rows.codes)
     rivals, absent = line_up(calibration, others, level)
     sweeps = [chosen, *(sweep(_same_rows(source, rival, rows), rows.codes) for rival in rivals[1:])]
-    return write(
+    return _write(
         path,
         title,
         source,
@@ -142,8 +160,8 @@ def report_sets(
 ) -> Path:
     """Writes a report on sets that are there already, whoever made them.
 
-    It knows no calibration, so that nothing is promised unless `guarantee` says so, which takes a level. With
-    `p_values`, one column a class, the slider works, and starts at 0.9. Other parameters as in `build_report`;
+    There is no calibration here, so a promise must come with them: `guarantee` takes a level and returns one. With
+    `p_values`, one column per class, the slider works, and starts at 0.9. Other parameters as in `build_report`;
     `confidence_level` is what the sets were made for, where that is known.
 
     Examples
@@ -161,7 +179,7 @@ def report_sets(
     rows = Rows.read(
         len(sets), sets.vocabulary, y=y, candidates=candidates, by=by, features=features, images=images
     )
-    rows = rows.sampled(_MOST // max(sets.n_classes, 1))
+    rows = rows.sampled(MOST_LABELS // max(sets.n_classes, 1))
     if p_values is None:
         source: Source = Given(sets[rows.numbers].to_mask(), [level])
     else:
@@ -169,7 +187,7 @@ def report_sets(
         if len(values) != len(sets):
             raise ValueError(f"p_values: {len(values)} rows for {len(sets)} sets.")
         source = Valued(values[rows.numbers], grid(float(level)))
-    return write(
+    return _write(
         path,
         title,
         source,
@@ -211,14 +229,117 @@ def _categories(calibration: Calibration, matrix: Floats, rows: Rows) -> tuple[A
     """The category of each row and its position among those that were calibrated; None without categories."""
     if calibration.categories is None:
         return None, None
-    found = rows.by
-    if calibration.by == "predicted":
-        found = calibration.classes[matrix.argmax(axis=1)]
-    elif calibration.by == "size":
-        found = None if rows.candidates is None else rows.candidates.sizes
-    if found is None:
-        needed = "candidates" if calibration.by == "size" else "by"
+    needed = {"given": "by", "size": "candidates"}.get(calibration.by)
+    if needed is not None and getattr(rows, needed) is None:
         raise ValueError(
             f"{needed}: calibrated by category, so the rows of the report need theirs; pass {needed}=…"
         )
+    found = rows.by
+    if found is None or calibration.by != "given":
+        found = automatic_categories(calibration.by, matrix, calibration.classes, rows.candidates)
     return found, calibration.categories.encode(found)
+
+
+def _write(
+    path: str | os.PathLike[str],
+    title: str,
+    source: Source,
+    swept: Sweep,
+    rows: Rows,
+    level: Fraction,
+    *,
+    settings: Mapping[str, Any],
+    claim: Claim | None = None,
+    stated: bool = True,
+    calibration: Calibration | None = None,
+    matrix: Floats | None = None,
+    strategies: dict[str, Any] | None = None,
+    feature_names: list[str] | None = None,
+) -> Path:
+    """Puts the parts of the page together and writes the file, which appears whole or not at all."""
+    classes, at = rows.vocabulary.classes, swept.levels.index(level)
+    made = [] if claim is None else guarantees(claim(level))
+    facts = level_facts(swept, calibration, claim)
+    hits, known = swept.hits()
+    verdict = judge(
+        promise_of(made),
+        int(hits[at]),
+        known,
+        calibrated_on=None if calibration is None else independent_examples(calibration),
+        bracket=facts[at].get("proved"),
+    )
+    by_class = None if rows.codes is None else subgroup_facts(swept, rows.codes, classes, level)
+    by_category = None
+    if rows.by is not None:
+        groups = Vocabulary.infer(rows.by)
+        by_category = subgroup_facts(swept, groups.encode(rows.by), groups.classes, level)
+    ambiguity = candidate_facts(calibration, rows.candidates, matrix, rows.y)
+    contents = {
+        "title": title,
+        "verdict": verdict,
+        "headline": verdict.headline if made else "What was promised for these sets is not known here.",
+        "useful": usefulness(facts[at]["mean"], len(classes), float((swept.sizes[:, at] == 1).mean())),
+        "plainly": in_plain_words(made[0]) if made else "",
+        "guarantee": _paragraphs(made),
+        "facts": facts,
+        "at": at,
+        "where": f" at confidence {facts[at]['text']}" if stated else "",
+        "n": len(rows.numbers),
+        "total": rows.total,
+        "known": known,
+        "n_classes": len(classes),
+        "bins": size_bins(len(classes))[1],
+        "strategies": strategies,
+        "by_class": by_class,
+        "by_category": by_category,
+        "promised_by_category": calibration is not None and calibration.categories is not None,
+        "ambiguity": ambiguity,
+        "examples": example_facts(source, swept, rows, level, feature_names),
+        "advice": advice(made[0], strategies["rows"] if strategies else [], known=known) if made else [],
+        "settings": _settings(calibration, rows, level if stated else None)
+        | {str(k): str(v) for k, v in settings.items()},
+    }
+    data = {
+        "at": at,
+        "facts": facts,
+        "bins": contents["bins"],
+        "strategies": None
+        if strategies is None
+        else [{name: value for name, value in each.items() if name != "rung"} for each in strategies["rows"]],
+        "parts": {"class": by_class, "category": by_category},
+        "candidates": ambiguity,
+    }
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.tmp")
+    beside.write_text(report_as_html(contents, data), encoding="utf-8")
+    beside.replace(target)
+    return target
+
+
+def _paragraphs(made: list[Guarantee]) -> list[str]:
+    """The guarantee line by line; of many categories those that promise least."""
+    shown = [line for guarantee in made[:3] for line in str(guarantee).split("\n")]
+    return shown if len(made) <= 3 else [*shown, f"… and {len(made) - 3:,} more categories."]
+
+
+def _settings(calibration: Calibration | None, rows: Rows, level: Fraction | None) -> dict[str, str]:
+    """What the report was made from, and with which versions."""
+    known = {"confidence level": "not stated" if level is None else f"{float(level):g}"}
+    if calibration is not None:
+        known |= {
+            "strategy": calibration.strategy.name,
+            "conformity_score": repr(calibration.conformity_score),
+            "calibration rows": f"{calibration.evidence.n:,}",
+            "miss rate": f"{float(calibration.setting.miss_rate):g}",
+            "random state": str(calibration.seed),
+        }
+    known |= {"classes": f"{len(rows.vocabulary):,}", "rows reported on": f"{len(rows.numbers):,}"}
+    if rows.is_sample:
+        known["sample"] = f"{len(rows.numbers):,} of {rows.total:,} rows, drawn with numpy's default_rng(0)"
+    known |= {"made on": dt.datetime.now(tz=dt.UTC).date().isoformat(), "setwise": __version__}
+    for package in ("numpy", "scipy", "scikit-learn", "torch"):
+        try:
+            known[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return known | {"Python": platform.python_version()}
