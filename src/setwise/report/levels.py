@@ -41,7 +41,7 @@ def level_facts(sweep: Sweep, calibration: Calibration | None, claim: Claim | No
             "single": f"{(sizes == 1).mean():.1%}",
             "empty": f"{(sizes == 0).mean():.1%}",
             "promise": promise.text,
-            "bound": promise.text.removesuffix(" with an if"),
+            "bound": promise.bound,
             "promised": promise.probability,
             "status": verdict.status,
             "headline": verdict.headline,

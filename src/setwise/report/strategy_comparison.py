@@ -14,7 +14,7 @@ from setwise.report.levels import tidied
 from setwise.report.verdict import guarantees, promise_of
 from setwise.strategies import STRATEGIES, as_strategy
 
-_WORTH = 0.95  # smaller sets than that are worth a word
+_WORTH = 0.95  # sets smaller than this share of the chosen ones are worth mentioning
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ def line_up(
 
 
 def rival_facts(rivals: list[Rival], sweeps: list[Sweep], level: Fraction) -> list[dict[str, Any]]:
-    """One dictionary per strategy: curves over the levels for the chart, and its rung of the ladder."""
+    """One dictionary per strategy: curves over the levels for the chart, and its rung of the ladder of claims."""
     facts = []
     for rival, swept in zip(rivals, sweeps, strict=True):
         hits, known = swept.hits()
@@ -67,6 +67,7 @@ def rival_facts(rivals: list[Rival], sweeps: list[Sweep], level: Fraction) -> li
                 "coverage_texts": [f"{hit / known:.1%}" for hit in hits] if known else None,
                 "promises": [promise.text for promise in promises],
                 "promised": str(promises[at]),
+                "bound": promises[at].bound,
                 "at": at,
                 "rung": rung(guarantees(rival.calibration.guarantee(level))[0]),
             }
@@ -98,7 +99,7 @@ def advice(guarantee: Guarantee, strategies: list[dict[str, Any]], *, known: int
     lines = []
     for other in strategies[1:]:
         chosen, at = strategies[0], other["at"]
-        bound = chosen["promises"][at].removesuffix(" with an if")
+        bound = chosen["bound"]
         if other["promises"][at] == bound != "nothing" and other["means"][at] < _WORTH * chosen["means"][at]:
             sizes = f"{other['mean_sizes'][at]} labels per set instead of {chosen['mean_sizes'][at]}"
             lines.append(f"The strategy {other['name']} promises as much with {sizes}; see what it rests on above.")
