@@ -86,7 +86,7 @@ def supermodel_probabilities(name, X, y, device):
         as_loss("naive", len(y), 1),
         Resident(torch.as_tensor(X).to(device)),
         labels,
-        plan=Plan(10, BATCH, "adam", 0.001, cosine=False, compiled=False),
+        plan=Plan(10, BATCH, "adam", 0.001, annealing_epochs=0, compiled=False),
         seeds=[0],
     ).fit()
     return trainer.logits()[0].double().softmax(-1).cpu().numpy()

@@ -48,6 +48,8 @@ def read_container(
     if written > version:
         raise ValueError(
             f"{path}: format {written}, written by setwise {header.get('setwise')}; this is setwise "
-            f"{__version__}, which reads formats up to {version}. Update setwise."
+            f"{__version__}, which reads format {version}. Update setwise."
         )
+    if written < version:
+        raise ValueError(f"{path}: format {written} is no longer read (now {version}); make the file again.")
     return header, arrays

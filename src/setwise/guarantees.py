@@ -5,8 +5,8 @@ Types and their printing only; the mathematics is in the strategies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any, Literal
 
@@ -73,7 +73,9 @@ class Claim:
 class Guarantee:
     """What may be claimed about prediction sets at one confidence level.
 
-    Prints as a short paragraph; `to_dict` gives the same as plain data.
+    Prints as a short paragraph; `to_dict` gives the same as plain data. Where rows were calibrated by category,
+    `by_category` holds one guarantee for each and this one has no claims of its own; `promised` is then the
+    smallest of theirs.
     """
 
     strategy: str
@@ -86,14 +88,44 @@ class Guarantee:
     remarks: tuple[str, ...] = ()
     category: Any = None
     unit: str = "examples"
+    by_category: Mapping[Any, Guarantee] = field(default_factory=dict)
+
+    @classmethod
+    def of_categories(cls, parts: Mapping[Any, Guarantee]) -> Guarantee:
+        """One guarantee from those of the categories."""
+        own = {name: replace(part, category=name) for name, part in parts.items()}
+        first = next(iter(own.values()))
+        used = ", ".join(dict.fromkeys(part.strategy for part in own.values()))
+        n = sum(part.n for part in own.values())
+        return replace(
+            first,
+            strategy=used,
+            n=n,
+            claims=(),
+            premises=(),
+            given_calibration="",
+            remarks=(),
+            category=None,
+            by_category=own,
+        )
+
+    @property
+    def parts(self) -> tuple[Guarantee, ...]:
+        """The guarantees of the categories, or this one where there are none."""
+        return tuple(self.by_category.values()) or (self,)
 
     @property
     def promised(self) -> float | None:
         """The largest unconditional probability for the true label, None where there is none."""
+        if self.by_category:
+            found = [part.promised for part in self.by_category.values()]
+            return None if None in found else min(p for p in found if p is not None)
         promised = [claim.probability for claim in self.claims if claim.event == "truth" and claim.promised]
         return max((p for p in promised if p is not None), default=None)
 
     def __str__(self) -> str:
+        if self.by_category:
+            return "\n\n".join(map(str, self.by_category.values()))
         where = "" if self.category is None else f" in category {self.category!r}"
         basis = f"{self.n:,} calibration {self.unit}{where}"
         lines = [f"Strategy {self.strategy} with score {self.conformity_score.upper()}, {basis}."]
@@ -114,11 +146,12 @@ class Guarantee:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(line)}</p>" for line in str(self).split("\n"))
+        return "".join(f"<p>{escape(line)}</p>" for line in str(self).split("\n") if line)
 
     def to_dict(self) -> dict[str, Any]:
         """The guarantee as plain data, ready for JSON."""
-        plain = asdict(self)
+        plain = asdict(replace(self, by_category={}))
+        plain["by_category"] = {name: part.to_dict() for name, part in self.by_category.items()}
         plain["promised"] = self.promised
         plain["text"] = str(self)
         return plain

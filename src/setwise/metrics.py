@@ -129,12 +129,10 @@ class SetSizeScorer:
         asked = estimator.confidence_level if self.confidence_level is None else self.confidence_level
         level = as_level(as_level(asked) - as_fraction(self.slack, "slack"), "confidence_level − slack")
         sets: LabelSets = estimator.predict_set(X, asked)
-        made = estimator.guarantee(asked)
-        claims = list(made.values()) if isinstance(made, dict) else [made]
-        promises = all(claim.promised is not None and claim.promised >= float(level) for claim in claims)
+        promised = estimator.guarantee(asked).promised
+        promises = promised is not None and promised >= float(level)
         covered = _covered(sets, y, promises=promises)
-        parts = getattr(estimator, "folds_", None) or [estimator.calibration_]
-        n = sum(part.evidence.instances for part in parts)
+        n = sum(part.evidence.instances for part in estimator.calibration_.parts)
         if _chance_of_so_few(int(covered.sum()), len(covered), n, level) < self.delta:
             return -1000.0 * sets.n_classes * (1 + float(level) - float(covered.mean()))
         return -float(sets.sizes.mean())

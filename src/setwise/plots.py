@@ -212,12 +212,9 @@ def plot_sets(
 
 
 def _brackets(ax: Any, calibration: Calibration, levels: Any, name: str) -> None:
-    found = calibration.bracket(levels.tolist())
-    parts = {name: found}
-    if isinstance(found[0], dict):
-        parts = {f"{name}, {category}": [each[category] for each in found] for category in found[0]}
-    for label, pairs in parts.items():
-        low, high = np.transpose(pairs)
+    for category in calibration.category_names:
+        low, high = np.transpose(calibration.bracket(levels.tolist(), by=category))
+        label = name if category is None else f"{name}, {category}"
         ax.fill_between(levels, low, high, alpha=0.25, label=f"{label}: bracket")
 
 

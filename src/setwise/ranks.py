@@ -7,16 +7,21 @@ decimal the user wrote, so that 0.9 and n = 9 give rank 9; a rank above n means 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.special import betaincinv
 
 from setwise._arrays import Floats
 
+Level: TypeAlias = float | Fraction
+Levels: TypeAlias = Sequence[Level] | Floats
+
+_T = TypeVar("_T")
 _WRITTEN = 10**6  # denominators that a person writes
 _ROUNDING = Fraction(1, 10**12)
 
@@ -41,6 +46,13 @@ def as_level(confidence_level: Any, name: str = "confidence_level") -> Fraction:
         hint = f"; did you mean {float(level) / 100:g}?" if 1 < level < 100 else "."
         raise ValueError(f"{name}: {confidence_level} is not between 0 and 1 (exclusive){hint}")
     return level
+
+
+def each_level(confidence_level: Any, answer: Callable[[Fraction], _T]) -> Any:
+    """One level, one answer; a list of levels, a list of answers."""
+    if isinstance(confidence_level, (list, tuple, np.ndarray)):
+        return [answer(level) for level in [as_level(level) for level in confidence_level]]
+    return answer(as_level(confidence_level))
 
 
 def rank(n: int, level: Fraction) -> int:

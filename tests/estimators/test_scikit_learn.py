@@ -80,7 +80,8 @@ def test_a_setting_that_fails_in_one_split_of_many_loses_to_any_that_holds():
 
         def __init__(self, sets):
             self.sets = sets
-            self.calibration_ = type("C", (), {"evidence": type("E", (), {"instances": 100})})
+            part = type("C", (), {"evidence": type("E", (), {"instances": 100})})
+            self.calibration_ = type("P", (), {"parts": [part]})
 
         def predict_set(self, X, level):
             return self.sets
@@ -191,8 +192,8 @@ def test_a_transformer_that_gives_frames_hands_over_its_names(data, kind):
         pipe[-1].predict_set(pipe[:-1].transform(frame)[["b", "a", "c"]])
     with pytest.raises(ValueError, match="feature names"):
         pipe.predict(frame[["b", "a", "c"]])
-    found = search(pipe, {"conformalclassifier__score": ["lac", "aps"]}).fit(frame, candidates)
-    assert found.best_params_["conformalclassifier__score"] in {"lac", "aps"}
+    found = search(pipe, {"conformalclassifier__conformity_score": ["lac", "aps"]}).fit(frame, candidates)
+    assert found.best_params_["conformalclassifier__conformity_score"] in {"lac", "aps"}
 
 
 # -------------------------------------------------------------------- metadata
@@ -214,7 +215,7 @@ def test_groups_and_verified_are_routed_through_pipelines_and_searches(data):
     pipe = make_pipeline(StandardScaler(), model).fit(X, candidates, groups=groups, verified=verified)
     assert pipe[-1].guarantee().unit == "groups"
     assert pipe[-1].calibration_.evidence.verified.sum() == 90  # half of a fifth of the rows
-    grid = {"conformalclassifier__score": ["lac", "aps"]}
+    grid = {"conformalclassifier__conformity_score": ["lac", "aps"]}
     found = GridSearchCV(pipe, grid, cv=GroupKFold(3), scoring=SetSizeScorer(0.9, slack=0.1), error_score="raise")
     best = found.fit(X, candidates, groups=groups, verified=verified).best_estimator_[-1]
     assert best.guarantee().unit == "groups"
@@ -231,7 +232,7 @@ def test_what_was_not_asked_for_is_not_routed_in_silence(data):
     ignoring = ConformalClassifier(GaussianNB(), random_state=0).set_fit_request(groups=False, by="kind")
     kind = np.where(np.arange(900) % 2, "x", "y")
     pipe = make_pipeline(StandardScaler(), ignoring).fit(X, candidates, kind=kind)
-    assert set(pipe[-1].guarantee()) == {"x", "y"}
+    assert set(pipe[-1].guarantee().by_category) == {"x", "y"}
 
 
 def test_categories_are_calibrated_each_for_itself(data):
@@ -240,7 +241,9 @@ def test_categories_are_calibrated_each_for_itself(data):
     model = ConformalClassifier(GaussianNB(), random_state=0).fit(X[:600], candidates[:600], by=kind[:600])
     result = model.evaluate(X[600:], NAMES[y[600:]], by=kind[600:])
     assert set(result["by_category"]) == {"near", "far"}
-    assert {name: claim.promised for name, claim in model.guarantee().items()} == {"near": 0.9, "far": 0.9}
+    made = model.guarantee()
+    assert {name: part.promised for name, part in made.by_category.items()} == {"near": 0.9, "far": 0.9}
+    assert made.promised == 0.9
     with pytest.raises(ValueError, match="by: calibrated by category"):
         model.predict_set(X)
     with pytest.raises(ValueError, match="by: 3 entries for 900 rows"):
@@ -264,6 +267,6 @@ def test_the_chance_of_being_verified_reaches_the_calibration(data, rng):
 def test_the_predicted_label_may_be_the_category(data):
     X, y, candidates = data
     model = ConformalClassifier(GaussianNB(), random_state=0).fit(X[:600], candidates[:600], by="predicted")
-    assert set(model.guarantee()) == {"u", "v", "w"}
+    assert set(model.guarantee().by_category) == {"u", "v", "w"}
     assert model.evaluate(X[600:], NAMES[y[600:]])["coverage"] > 0.85
     assert -3 <= SetSizeScorer()(model, X[600:], candidates[600:]) < -1

@@ -163,7 +163,7 @@ def test_calibration_may_be_repeated_with_other_options(data):
     model = ConformalClassifier(GaussianNB(), random_state=0).fit(X[:300], mask[:300])
     first = model.guarantee().n
     model.conformalize(X[300:], mask[300:], strategy="min", miss_rate=0.01, by=np.arange(300) % 2)
-    assert model.guarantee()[0].n == 150 != first
+    assert model.guarantee().by_category[0].n == 150 != first
     assert model.predict_set(X[:5], by=[0] * 5).shape == (5, 3)
 
 
@@ -237,17 +237,55 @@ def test_cross_conformal_says_what_it_promises_and_what_it_cannot_do(data):
     with pytest.raises(ValueError, match="'all' has no cross-conformal form"):
         CrossConformalClassifier(GaussianNB(), "all").fit(X, mask)
     for option in ("groups", "verified"):
-        with pytest.raises(ValueError, match=f"{option}: no cross-conformal guarantee"):
+        with pytest.raises(TypeError, match=option):
             CrossConformalClassifier(GaussianNB()).fit(X, mask, **{option: np.zeros(600)})
-    with pytest.raises(ValueError, match="calibrates in fit"):
-        model.conformalize(X, mask)
+    for unknown in (model.calibration_.threshold, model.calibration_.bracket):
+        with pytest.raises(ValueError, match="use predict_p|not independent"):
+            unknown(0.9)
+
+
+class Untrained(GaussianNB):
+    """Fails the test where it is asked to learn."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("trained before the argument was refused")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "all"}, "strategy: 'all' has no cross-conformal form"),
+        ({"strategy": "corrected"}, "strategy: 'corrected' has no"),
+        ({"strategy": Mixture(mu="verified")}, "strategy: 'mixture"),
+        ({"assume": "uniform"}, "assume: no cross-conformal method uses it"),
+        ({"conformity_score": "lack"}, "conformity_score: 'lack' is not known"),
+    ],
+)
+def test_cross_conformal_refuses_what_it_cannot_do_before_it_trains(data, options, message):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=message):
+        CrossConformalClassifier(Untrained(), **options).fit(X, y)
+
+
+def test_a_cross_conformal_model_answers_as_a_split_one_does(data):
+    X, y, mask = data
+    model = CrossConformalClassifier(GaussianNB(), cv=4, random_state=0).fit(X[:400], mask[:400])
+    asked = model.predict_conformed(X[400:])
+    assert len(asked) == 4
+    assert model.calibration_.predict_set(asked, 0.8) == model.predict_set(X[400:], 0.8)
+    cut = model.predict_set(X[400:], 0.8, candidates=mask[400:])
+    assert cut == model.predict_set(X[400:], 0.8) & LabelSets.from_mask(mask[400:], model.classes_)
+    assert model.predict_set(X[400:], 0.05, allow_empty=False).sizes.min() == 1
+    low, high = model.predict_set(X[400:], [0.5, 0.9])
+    assert low.issubset(high).all()
+    assert model.evaluate(X[400:], y[400:])["coverage"] > 0.85
 
 
 def test_cross_conformal_p_values_are_those_of_the_definition(data):
     X, y, _ = data
     model = CrossConformalClassifier(GaussianNB(), cv=4, random_state=0).fit(X[:100], y[:100])
     counts = np.ones((20, 3))
-    for fold, estimator in zip(model.folds_, model.estimators_, strict=True):
+    for fold, estimator in zip(model.calibration_.parts, model.estimators_, strict=True):
         scores = -estimator.predict_proba(X[100:120])
         counts += (fold.evidence.high >= scores[:, :, None]).sum(axis=2)
     assert np.allclose(model.predict_p(X[100:120]), counts / 101)

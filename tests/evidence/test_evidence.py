@@ -7,6 +7,7 @@ import pytest
 
 from setwise import LabelSets
 from setwise.evidence.evidence import Evidence, gather
+from setwise.evidence.row_facts import RowFacts
 from setwise.labels.vocabulary import MISSING
 from setwise.row_noise import uniforms
 from setwise.scores import LAC
@@ -29,7 +30,9 @@ def test_extremes_and_mean_are_those_of_a_loop(score, every, rows):
     u = uniforms(p, 1)
     full = score.score(p, u=u)
     verified = np.where(np.arange(400) < 30, y, MISSING)
-    evidence = gather(score, p, LabelSets.from_mask(mask), u=u, needs={"every"} if every else (), verified=verified)
+    evidence = gather(
+        score, p, LabelSets.from_mask(mask), RowFacts(verified=verified, u=u), {"every"} if every else ()
+    )
     for i in range(400):
         own = full[i][mask[i]]
         assert evidence.low[i] == own.min()
@@ -50,7 +53,7 @@ def test_with_precise_labels_all_statistics_are_the_score_itself(rows):
     p, y, _ = rows
     for score in ALL_SCORES:
         u = uniforms(p, 1)
-        evidence = gather(score, p, LabelSets.from_labels(y, classes=range(6)), u=u, needs={"every"})
+        evidence = gather(score, p, LabelSets.from_labels(y, classes=range(6)), RowFacts(u=u), {"every"})
         expected = score.score(p, y, u=u)
         for found in (evidence.low, evidence.high, evidence.mean, evidence.every):
             assert np.array_equal(found, expected)
@@ -59,7 +62,7 @@ def test_with_precise_labels_all_statistics_are_the_score_itself(rows):
 
 def test_parts_merge_back_into_the_whole(rows):
     p, _, mask = rows
-    evidence = gather(LAC(), p, LabelSets.from_mask(mask), needs={"every"}, verified=np.full(400, MISSING))
+    evidence = gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=np.full(400, MISSING)), {"every"})
     first, second = evidence.rows(np.arange(150)), evidence.rows(np.arange(150, 400))
     merged = first.merge(second)
     for name, column in evidence.to_arrays().items():

@@ -162,7 +162,7 @@ def test_cleaning_works_with_any_loss(cleaning):
 def test_early_stopping_ends_before_its_epochs_and_keeps_the_best():
     X, candidates, y = some_rows(300)
     for criterion in ("covering", "approximate"):
-        model = quick(early_stopping=criterion, patience=3, epochs=500, cosine=False).fit(X, candidates)
+        model = quick(early_stopping=criterion, patience=3, epochs=500, annealing_epochs=0).fit(X, candidates)
         assert model.n_iter_ < 500
         assert (model.predict(X) == y).mean() > 0.8
 
@@ -222,7 +222,7 @@ def test_a_preset_fills_in_what_was_left_at_its_default():
     model = PartialLabelClassifier(preset="paper-mlp", epochs=7)
     settings = model.settings()
     assert (settings.network, settings.learning_rate, settings.shuffle) == ("mlp", 0.01, False)
-    assert settings.epochs == 7
+    assert (settings.epochs, settings.annealing_epochs) == (7, 500)
     with pytest.raises(ValueError, match="use one of paper-mlp"):
         PartialLabelClassifier(preset="paper-vit").fit(*some_rows()[:2])
 

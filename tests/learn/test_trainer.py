@@ -1,5 +1,7 @@
 """The trainer: each model alone and together, order, batches, divergence, state."""
 
+import math
+
 import pytest
 import torch
 
@@ -63,6 +65,25 @@ def test_each_of_many_models_follows_the_path_it_follows_alone(network, optimize
             if len(many) == len(seeds):  # what all share, such as the step count, has length one
                 torch.testing.assert_close(many[m], one[0], rtol=1e-8, atol=1e-8)
         assert not torch.equal(together.network.output.weight[m], together.network.output.weight[m - 1])
+
+
+def test_the_learning_rate_falls_along_a_cosine_as_long_as_asked_for():
+    x, candidates, _ = some_data()
+
+    def rates(**plan):
+        model, seen = trainer([0], x, candidates, network="linear", epochs=4, **plan), []
+        model.hooks.append(lambda t: seen.append(float(t.optimizer.rate)))
+        model.fit()
+        return seen
+
+    def cosine(horizon):
+        return [0.05 * (1 + math.cos(math.pi * epoch / horizon)) for epoch in range(4)]
+
+    assert rates() == pytest.approx(cosine(4))
+    assert rates(annealing_epochs=40) == pytest.approx(cosine(40))
+    assert rates(annealing_epochs=0) == pytest.approx(4 * [0.1])
+    with pytest.raises(ValueError, match=r"annealing_epochs: 3 is fewer than epochs \(4\)"):
+        rates(annealing_epochs=3)
 
 
 @pytest.mark.parametrize("loss", list(LOSSES))

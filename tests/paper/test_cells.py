@@ -16,9 +16,21 @@ def test_tables_have_the_cells_of_the_paper():
     both = cells_of(4, range(5), protocols=("official", "resplit"), variants=("paper", "text"))
     assert len({cell.key() for cell in both}) == 45
     assert {cell.protocol for cell in both if cell.variant == "text"} == {"official"}
-    assert {cell.epochs for cell in cells_of(2, range(5))} == {100}
+    assert {cell.epochs for cell in cells_of(2, range(5))} == {50}
     assert {cell.epochs for cell in cells_of(5, range(5))} == {200}
     assert {cell.epochs for table in (2, 5) for cell in cells_of(table, range(1), variants=("long",))} == {500}
+
+
+def test_the_variants_are_the_settings_they_are_named_after():
+    def settings(variant):
+        learner = cells_of(3, range(1), variants=(variant,))[0].learner()
+        return [learner[name] for name in ("epochs", "annealing_epochs", "learning_rate", "shuffle")]
+
+    assert settings("paper") == [50, 500, 0.01, False]
+    assert settings("annealed") == [100, None, 0.01, False]
+    assert settings("text") == [100, None, 0.1, True]
+    assert settings("long") == [500, 500, 0.01, False]
+    assert cells_of(5, range(1), variants=("annealed", "text")) == []
 
 
 def test_the_cells_of_table_6_are_among_those_of_table_1():

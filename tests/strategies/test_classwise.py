@@ -72,7 +72,7 @@ def test_its_claim_speaks_of_each_class_and_survives_saving(rng, tmp_path):
     assert made.guarantee(0.8).promised == 0.8
     assert "of each true class" in str(made.guarantee(0.8))
     made.save(tmp_path / "cal")
-    assert Calibration.load(tmp_path / "cal").threshold(0.8) == made.threshold(0.8)
+    assert np.array_equal(Calibration.load(tmp_path / "cal").threshold(0.8), made.threshold(0.8))
     with pytest.raises(ValueError, match="bracket"):
         made.bracket()
 
@@ -97,7 +97,7 @@ def test_categories_and_classes_go_together(rng):
     parts = {name: conformalize(p[by == name], mask[by == name], "classwise") for name in ("odd", "even")}
     sets = made.predict_set(p, 0.8, by=by)
     for name, part in parts.items():
-        assert made.threshold(0.8)[name] == part.threshold(0.8)
+        assert np.array_equal(made.threshold(0.8, by=name), part.threshold(0.8))
         assert sets[by == name] == part.predict_set(p[by == name], 0.8)
 
 
@@ -105,7 +105,10 @@ def test_rows_can_be_sorted_by_what_is_predicted_or_by_how_many_candidates_they_
     p, _, mask = rows(rng, 600)
     by = p.argmax(axis=1)
     automatic, given = conformalize(p, mask, by="predicted"), conformalize(p, mask, by=by)
-    assert automatic.threshold() == given.threshold()
+    for k in range(K):
+        assert automatic.threshold(by=k) == given.threshold(by=k)
+    with pytest.raises(ValueError, match="by: calibrated by category; name one of them: 0, 1"):
+        automatic.threshold()
     assert automatic.predict_set(p) == given.predict_set(p, by=by)
     automatic.save(tmp_path / "cal")
     assert Calibration.load(tmp_path / "cal").predict_set(p) == automatic.predict_set(p)

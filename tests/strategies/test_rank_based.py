@@ -83,19 +83,20 @@ def test_auto_is_max_when_nothing_is_known(rng):
 # -------------------------------------------------------------------------------- small samples
 
 
-def evidence_of(high, *, low=None, sizes=None, every=None, truth=None, held=None):
+def evidence_of(high, *, low=None, sizes=None, every=None, truth=None, held=None, total=1.0):
     high = np.asarray(high, float)
     return Evidence(
         high if low is None else np.asarray(low, float),
         high,
         np.full(len(high), 2) if sizes is None else np.asarray(sizes),
         None if every is None else np.asarray(every, float),
+        total=None if every is None or total is None else np.full(len(high), total),
         truth=None if truth is None else np.asarray(truth, float),
         held=None if truth is None else np.ones(len(high), bool) if held is None else np.asarray(held),
     )
 
 
-SETTING = Setting("lac", 10, largest_sum=1.0)
+SETTING = Setting("lac", 10)
 
 
 def test_all_counts_instances_not_scores():
@@ -264,10 +265,11 @@ def test_all_inherits_theorem_1_only_for_whoever_would_use_max_otherwise():
 def test_theorem_2_needs_rows_that_sum_to_no_more_than_one():
     """f_y ≥ s/2 for rows that sum to s; for inclusion probabilities there is no such bound at all."""
     n, every = 400, np.tile([-0.5002, -0.1], 400)
-    evidence = evidence_of(np.full(n, -0.1), low=np.full(n, -0.5002), every=every, truth=np.full(n, -0.5002))
+    truth = np.full(n, -0.5002)
 
     def theorem(largest):
-        claims = All().calibrate(evidence, Setting("lac", 10, largest_sum=largest)).claim(NINE).claims
+        evidence = evidence_of(np.full(n, -0.1), low=truth, every=every, truth=truth, total=largest)
+        claims = All().calibrate(evidence, Setting("lac", 10)).claim(NINE).claims
         return next((claim for claim in claims if claim.source == "Theorem 2" and claim.probability), None)
 
     assert theorem(1.0).promised

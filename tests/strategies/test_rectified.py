@@ -7,6 +7,7 @@ import pytest
 
 from setwise import Calibration, LabelSets, conformalize
 from setwise.evidence.evidence import gather
+from setwise.evidence.row_facts import RowFacts
 from setwise.labels.vocabulary import MISSING
 from setwise.scores import LAC
 from setwise.strategies import Posterior, Rectified
@@ -44,7 +45,7 @@ def test_the_rectified_mean_is_that_of_partial_rows_plus_the_error_on_verified_o
     p, y, mask = rows(rng, 60)
     codes = np.full(60, MISSING)
     codes[:12] = y[:12]
-    evidence = gather(LAC(), p, LabelSets.from_mask(mask), needs={"every", "share"}, verified=codes)
+    evidence = gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=codes), {"every", "share"})
     made = rectified_steps(evidence)
     inside = np.where(mask, p, 0)
     weights = inside / inside.sum(axis=1, keepdims=True)
@@ -115,8 +116,8 @@ def test_a_right_posterior_is_enough_and_a_wrong_one_is_repaired_by_verified_row
 def test_posterior_draws_are_ranks_of_drawn_candidates(rng):
     p, _, mask = rows(rng, 400)
     once = conformalize(p, mask, Posterior(draws=1), random_state=3)
-    assert set(once.rank_rule.scores.tolist()) <= set((-p[mask]).tolist())
-    assert len(once.rank_rule.scores) == 400
+    assert set(once.rules[0].scores.tolist()) <= set((-p[mask]).tolist())
+    assert len(once.rules[0].scores) == 400
     many = conformalize(p, mask, Posterior(draws=200), random_state=3)
     assert abs(many.threshold(0.9) - conformalize(p, mask, "posterior").threshold(0.9)) < 0.02
     assert "calibrated posterior" in str(once.guarantee())

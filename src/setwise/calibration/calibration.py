@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Hashable
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, overload
 
 import numpy as np
 
@@ -21,12 +21,10 @@ from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
 from setwise.probabilities import as_probabilities
-from setwise.ranks import as_level, dkw_band
+from setwise.ranks import Level, Levels, as_level, dkw_band, each_level
 from setwise.row_noise import uniforms
 from setwise.scores import Score
-from setwise.strategies import RankRule, Rule, Setting, Strategy
-
-_T = TypeVar("_T")
+from setwise.strategies import Rule, Setting, Strategy
 
 
 class SmallCalibrationWarning(UserWarning):
@@ -65,7 +63,7 @@ class Calibration:
             return self.strategy.calibrate(part, self.setting)
         except ValueError as error:
             if self.categories is not None:
-                error.add_note(f"This is category {self.categories.classes.tolist()[code]!r} of by.")
+                error.add_note(f"This is category {self.category_names[code]!r} of by.")
             raise
 
     @property
@@ -79,40 +77,69 @@ class Calibration:
         return self.setting.seed
 
     @property
-    def rank_rule(self) -> RankRule:
-        """The one rule whose thresholds are order statistics of one score a row."""
-        if len(self.rules) != 1:
-            raise TypeError("by: calibrated by category, so there is no one rule; use predict_p.")
-        (rule,) = self.rules
-        if not isinstance(rule, RankRule):
-            raise TypeError(f"strategy: {self.strategy.name!r} has no score a row, so its folds cannot be pooled.")
-        return rule
+    def category_names(self) -> list[Any]:
+        """The categories, in the order of `rules`; one None without categories."""
+        return [None] if self.categories is None else list(self.categories.classes.tolist())
+
+    @property
+    def parts(self) -> tuple[Calibration, ...]:
+        """The calibrations that answer: this one."""
+        return (self,)
 
     # ---------------------------------------------------------------- questions
 
-    def threshold(self, confidence_level: Any = 0.9, *, sample_weight: Any = None) -> Any:
+    @overload
+    def threshold(self, confidence_level: Level = 0.9, *, by: Any = None, sample_weight: Any = None) -> Any: ...
+    @overload
+    def threshold(self, confidence_level: Levels, *, by: Any = None, sample_weight: Any = None) -> list[Any]: ...
+    def threshold(self, confidence_level: Any = 0.9, *, by: Any = None, sample_weight: Any = None) -> Any:
         """The critical score q on its published scale (LAC: labels with 1 − f ≤ q are in the set).
 
-        +inf where there are too few examples. With `by` a dictionary, one entry a category. With weighted
-        rows it depends on the new row's weight, which must be given.
+        +inf where there are too few examples. Calibrated by category, `by` names one category. With weighted
+        rows the threshold depends on the new row's weight, which must be given: one number, or one per row.
+        `classwise` has one threshold per class, in the order of `classes`.
         """
         if self.evidence.weight is not None and sample_weight is None:
             raise ValueError(
                 "threshold: calibrated with sample_weight, the threshold depends on the weight of the new "
-                "row; pass sample_weight=… (one number, or one a row)."
+                "row; pass sample_weight=… (one number, or one per row)."
             )
         self._check_weighted(sample_weight)
         weight = None if sample_weight is None else weights(np.atleast_1d(sample_weight), None)
+        code = self._category_code(by)
 
         def answer(level: Fraction) -> Any:
-            self._warn_if_short(level)
-            found = [self._shown(rule.threshold(level, weight)) for rule in self.rules]
-            if sample_weight is not None and np.ndim(sample_weight) == 0:
-                found = [float(t[0]) for t in found]
-            return self._per_category(found)
+            self._warn_if_short(level, np.array([code]))
+            found: Any = self.rules[code].threshold(level, weight) + self.conformity_score.offset
+            one = np.ndim(found) == 2 or (sample_weight is not None and np.ndim(sample_weight) == 0)
+            return found[0] if one else found
 
         return each_level(confidence_level, answer)
 
+    @overload
+    def predict_set(
+        self,
+        probabilities: Any,
+        confidence_level: Level = 0.9,
+        *,
+        by: Any = None,
+        candidates: Any = None,
+        sample_weight: Any = None,
+        row_ids: Any = None,
+        allow_empty: bool = True,
+    ) -> LabelSets: ...
+    @overload
+    def predict_set(
+        self,
+        probabilities: Any,
+        confidence_level: Levels,
+        *,
+        by: Any = None,
+        candidates: Any = None,
+        sample_weight: Any = None,
+        row_ids: Any = None,
+        allow_empty: bool = True,
+    ) -> list[LabelSets]: ...
     def predict_set(
         self,
         probabilities: Any,
@@ -130,27 +157,17 @@ class Calibration:
         keeps the promise if these candidates hold the truth.
         ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
         """
-        own = None
-        if candidates is not None:
-            own = as_candidates(candidates, len(self.vocabulary), self.classes).filled()
+        own = own_candidates(candidates, self.vocabulary)
         matrix, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
         u = self._noise(matrix, row_ids)
-        inside = None if own is None else own.to_mask()
+        score = self.conformity_score
 
         def answer(level: Fraction) -> LabelSets:
             self._warn_if_short(level, codes)
             limits = np.asarray(self._limits(level, weight, codes))
             by_label = limits.ndim == 2
-            mask = (
-                self.conformity_score.score(matrix, u=u) <= limits
-                if by_label
-                else self.conformity_score.below(matrix, limits, u=u)
-            )
-            if inside is not None:
-                mask &= inside
-            if not allow_empty:
-                _fill_empty(mask, matrix, inside)
-            return LabelSets(self.vocabulary, len(mask), _mask=frozen(mask))
+            mask = score.score(matrix, u=u) <= limits if by_label else score.below(matrix, limits, u=u)
+            return finished_sets(mask, matrix, self.vocabulary, own, allow_empty=allow_empty)
 
         return each_level(confidence_level, answer)
 
@@ -173,42 +190,47 @@ class Calibration:
             values[rows] = rule.p_values(scores[rows], None if weight is None else weight[rows])
         return values
 
-    def count_below(self, probabilities: Any, *, row_ids: Any = None) -> Ints:
-        """For each label of new rows, (n, K), how many calibration scores lie strictly below its own."""
-        matrix, _, _ = self._new_rows(probabilities, None, None)
-        scores = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids))
-        return np.searchsorted(np.sort(self.rank_rule.scores), scores, side="left")
-
+    @overload
+    def guarantee(self, confidence_level: Level = 0.9) -> Guarantee: ...
+    @overload
+    def guarantee(self, confidence_level: Levels) -> list[Guarantee]: ...
     def guarantee(self, confidence_level: Any = 0.9) -> Any:
         """What may be claimed at this level, and why; prints as a short paragraph."""
 
-        def answer(level: Fraction) -> Guarantee | dict[Any, Guarantee]:
+        def answer(level: Fraction) -> Guarantee:
             claims = [rule.claim(level) for rule in self.rules]
-            if self.categories is not None:
-                names = self.categories.classes.tolist()
-                claims = [replace(c, category=name) for c, name in zip(claims, names, strict=True)]
-            made: Guarantee | dict[Any, Guarantee] = self._per_category(claims)
-            return made
+            if self.categories is None:
+                return claims[0]
+            return Guarantee.of_categories(dict(zip(self.category_names, claims, strict=True)))
 
         return each_level(confidence_level, answer)
 
-    def bracket(self, confidence_level: Any = 0.9, delta: float = 0.05) -> Any:
+    @overload
+    def bracket(
+        self, confidence_level: Level = 0.9, delta: float = 0.05, *, by: Any = None
+    ) -> tuple[float, float]: ...
+    @overload
+    def bracket(
+        self, confidence_level: Levels, delta: float = 0.05, *, by: Any = None
+    ) -> list[tuple[float, float]]: ...
+    def bracket(self, confidence_level: Any = 0.9, delta: float = 0.05, *, by: Any = None) -> Any:
         """(lower, upper): where the coverage of these sets lies, as far as candidates alone can prove it.
 
         F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
         largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
-        and the miss rate η. It needs independent rows and no true label.
+        and the miss rate η. It needs independent rows and no true label. Calibrated by category, `by` names one
+        category.
         """
         as_level(delta, "delta")
         if self.evidence.shares is not None:
             raise ValueError("bracket: not available for weighted or grouped rows, which are not independent.")
+        rule = self.rules[self._category_code(by)]
 
-        def answer(level: Fraction) -> Any:
-            limits = [np.asarray(rule.threshold(level)) for rule in self.rules]
-            if any(limit.ndim for limit in limits):
+        def answer(level: Fraction) -> tuple[float, float]:
+            limit = rule.threshold(level)
+            if np.ndim(limit):
                 raise ValueError("bracket: not available where every label has its own threshold.")
-            pairs = zip(self.rules, limits, strict=True)
-            return self._per_category([_bracket(rule, float(limit), delta) for rule, limit in pairs])
+            return _bracket(rule, float(limit), delta)
 
         return each_level(confidence_level, answer)
 
@@ -234,9 +256,7 @@ class Calibration:
         )
 
     def _repr_html_(self) -> str:
-        shown = self.guarantee()
-        claims = list(shown.values()) if isinstance(shown, dict) else [shown]
-        return "".join(claim._repr_html_() for claim in claims)
+        return self.guarantee()._repr_html_()
 
     # ---------------------------------------------------------------- helpers
 
@@ -280,7 +300,7 @@ class Calibration:
         return uniforms(matrix, self.seed, row_ids) if needed else None
 
     def _limits(self, level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
-        """The stored threshold, or one a row where it depends on category or weight."""
+        """The stored threshold, or one per row where it depends on category or weight."""
         if codes is None:
             return self.rules[0].threshold(level, weight)
         found = [rule.threshold(level) if weight is None else math.inf for rule in self.rules]
@@ -305,18 +325,37 @@ class Calibration:
             return
         warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
 
-    def _shown(self, threshold: Any) -> Any:
-        """A threshold on its published scale; one per label as a dictionary."""
-        if np.ndim(threshold) == 2:
-            return dict(
-                zip(self.classes.tolist(), (threshold[0] + self.conformity_score.offset).tolist(), strict=True)
-            )
-        return threshold + self.conformity_score.offset
-
-    def _per_category(self, answers: list[Any]) -> Any:
+    def _category_code(self, by: Any) -> int:
+        """The position of the rule for one category; 0 without categories."""
         if self.categories is None:
-            return answers[0]
-        return dict(zip(self.categories.classes.tolist(), answers, strict=True))
+            if by is not None:
+                raise ValueError("by: calibrated without categories; pass by to conformalize first.")
+            return 0
+        known = self.category_names
+        if not isinstance(by, Hashable) or by not in known:
+            raise ValueError(f"by: calibrated by category; name one of them: {', '.join(map(repr, known[:8]))}.")
+        return known.index(by)
+
+
+def own_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:
+    """The candidates that new rows bring along; every label where a row brings none."""
+    if candidates is None:
+        return None
+    return as_candidates(candidates, len(vocabulary), vocabulary.classes).filled()
+
+
+def finished_sets(
+    mask: Bools, matrix: Floats, vocabulary: Vocabulary, own: LabelSets | None, *, allow_empty: bool
+) -> LabelSets:
+    """Sets cut down to the rows' own candidates; empty ones filled with the most probable label where asked."""
+    inside = None if own is None else own.to_mask()
+    if inside is not None:
+        mask &= inside
+    if not allow_empty:
+        empty = np.flatnonzero(~mask.any(axis=1))
+        allowed = matrix[empty] if inside is None else np.where(inside[empty], matrix[empty], -1)
+        mask[empty, allowed.argmax(axis=1)] = True
+    return LabelSets(vocabulary, len(mask), _mask=frozen(mask))
 
 
 def automatic_categories(by: str, matrix: Floats, classes: Array, sets: LabelSets | None) -> Array:
@@ -325,14 +364,7 @@ def automatic_categories(by: str, matrix: Floats, classes: Array, sets: LabelSet
         return np.asarray(classes[matrix.argmax(axis=1)])
     if by == "size" and sets is not None:
         return np.asarray(sets.sizes)
-    raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category a row.")
-
-
-def each_level(confidence_level: Any, answer: Callable[[Fraction], _T]) -> _T | list[_T]:
-    """One level, one answer; a list of levels, a list of answers."""
-    if isinstance(confidence_level, (list, tuple, np.ndarray)):
-        return [answer(level) for level in [as_level(level) for level in confidence_level]]
-    return answer(as_level(confidence_level))
+    raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category per row.")
 
 
 def _bracket(rule: Rule, threshold: float, delta: float) -> tuple[float, float]:
@@ -342,9 +374,3 @@ def _bracket(rule: Rule, threshold: float, delta: float) -> tuple[float, float]:
     lower = float((rule.evidence.high <= threshold).mean()) - band
     upper = float((rule.evidence.low <= threshold).mean()) + band
     return max(lower, 0.0), min(upper, 1.0)
-
-
-def _fill_empty(mask: Bools, matrix: Floats, own: Bools | None) -> None:
-    empty = np.flatnonzero(~mask.any(axis=1))
-    allowed = matrix[empty] if own is None else np.where(own[empty], matrix[empty], -1)
-    mask[empty, allowed.argmax(axis=1)] = True

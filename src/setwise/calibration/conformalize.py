@@ -6,17 +6,15 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
-
 from setwise._arrays import Floats, frozen
 from setwise.calibration.calibration import Calibration, automatic_categories
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
 from setwise.evidence.evidence import gather
-from setwise.evidence.row_facts import categories, chances, codes_of, present_rows, verified_codes, weights
+from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING, Vocabulary
+from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities import as_probabilities, column_names
 from setwise.ranks import as_fraction
 from setwise.row_noise import draw_seed, uniforms
@@ -96,68 +94,86 @@ def conformalize(
     >>> cal.predict_set([[0.97, 0.02, 0.01]], confidence_level=0.8).to_lists()
     [[0]]
     """
-    the_score, the_strategy = as_score(conformity_score), as_strategy(strategy)
-    rate = as_fraction(miss_rate, "miss_rate")
-    if not 0 <= rate < 1:
-        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
-    matrix = as_probabilities(probabilities, the_score.domain)
+    score = as_score(conformity_score)
+    matrix = as_probabilities(probabilities, score.domain)
     n, k = matrix.shape
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
     sets = _on_columns_of(probabilities, candidates, k, classes)
-    declared = as_assumption(_by_name(assume, sets), k)
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
     if column_names(probabilities) is not None:
-        matrix = as_probabilities(probabilities, the_score.domain, k, classes=sets.classes)
-    sets, kept = present_rows(sets, missing)
+        matrix = as_probabilities(probabilities, score.domain, k, classes=sets.classes)
+    return calibrate(
+        matrix,
+        sets,
+        RowFacts.read(
+            n,
+            sets.vocabulary,
+            verified=verified,
+            verified_probability=verified_probability,
+            sample_weight=sample_weight,
+            by=None if isinstance(by, str) else by,
+            groups=groups,
+        ),
+        strategy,
+        score,
+        by=by if isinstance(by, str) else "given",
+        miss_rate=miss_rate,
+        assume=assume,
+        row_ids=row_ids,
+        random_state=random_state,
+        missing=missing,
+    )
+
+
+def calibrate(
+    matrix: Floats,
+    sets: LabelSets,
+    facts: RowFacts,
+    strategy: str | Strategy,
+    score: Score,
+    *,
+    by: str = "given",
+    miss_rate: float = 0.0,
+    assume: Any = "nothing",
+    row_ids: Any = None,
+    random_state: Any = None,
+    missing: str = "error",
+) -> Calibration:
+    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows."""
+    chosen = as_strategy(strategy)
+    rate = as_fraction(miss_rate, "miss_rate")
+    if not 0 <= rate < 1:
+        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
+    n, k = matrix.shape
+    declared = as_assumption(_by_name(assume, sets), k)
     seed = draw_seed(random_state)
-    u = uniforms(matrix, seed, row_ids) if the_score.randomized or row_ids is not None else None
-    checked = verified_codes(verified, sets.vocabulary, n)
-    chance = chances(verified_probability, n)
-    weight = weights(sample_weight, n)
-    category = None
-    if by is not None:
-        named = isinstance(by, str)
-        category = automatic_categories(by, matrix, sets.classes, sets) if named else categories(by, n)
-    group = None if groups is None else codes_of(categories(groups, n, "groups"))
-    if group is not None and weight is not None:
-        raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
+    if score.randomized or row_ids is not None:
+        facts = replace(facts, u=uniforms(matrix, seed, row_ids))
+    sets, kept = present_rows(sets, missing)
     if kept is not None:
-        matrix = matrix[kept]
-        u = None if u is None else u[kept]
-        checked = None if checked is None else checked[kept]
-        weight = None if weight is None else weight[kept]
-        chance = None if chance is None else chance[kept]
-        category = None if category is None else category[kept]
-        group = None if group is None else group[kept]
+        matrix, facts = matrix[kept], facts.take(kept)
+    if by != "given":
+        facts = replace(facts, category=automatic_categories(by, matrix, sets.classes, sets))
     setting = Setting(
-        the_score.name,
+        score.name,
         k,
         rate,
         dropped=n - len(sets),
         single=sets.single,
         assume=declared,
-        checked=0 if checked is None else int((checked != MISSING).sum()),
+        checked=len(facts.checked),
         seed=seed,
+        domain=score.domain,
     )
-    needs = the_strategy.needs(setting)
+    needs = chosen.needs(setting)
     if "table" in needs and declared.kind == "class":
         setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
-    evidence = gather(the_score, matrix, sets, u=u, needs=needs, verified=checked)
-    if "every" in needs and the_score.name == "lac" and the_score.domain == "simplex":
-        setting = replace(setting, largest_sum=float(matrix.sum(axis=1, dtype=np.float64).max()))
-    known = None if category is None else Vocabulary.infer(category)
-    return Calibration(
-        the_score,
-        the_strategy,
-        sets.vocabulary,
-        replace(evidence, weight=weight, group=group, chance=chance),
-        setting,
-        known,
-        None if category is None or known is None else frozen(known.encode(category)),
-        by if isinstance(by, str) else "given",
-    )
+    evidence = gather(score, matrix, sets, facts, needs)
+    known = None if facts.category is None else Vocabulary.infer(facts.category)
+    codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
+    return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, by)
 
 
 def _by_name(assume: Any, sets: LabelSets) -> Any:

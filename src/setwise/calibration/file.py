@@ -16,7 +16,7 @@ from setwise.labels.vocabulary import Vocabulary
 from setwise.scores import SCORES, Score
 from setwise.strategies import STRATEGIES, Setting, Strategy
 
-FORMAT, VERSION = "setwise-calibration", 2
+FORMAT, VERSION = "setwise-calibration", 3
 
 
 def write_parts(
@@ -62,8 +62,6 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The parts that `write_parts` wrote, by name."""
     header, arrays = read_container(path, FORMAT, VERSION)
     try:
-        if header["version"] == 1 and "assume" not in header["setting"]:
-            header = _from_version_1(header)
         score, strategy, setting = header["conformity_score"], header["strategy"], header["setting"]
         prefix = "evidence."
         return {
@@ -84,13 +82,6 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
         }
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: a {FORMAT} file with a broken or missing part ({error!r}).") from error
-
-
-def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
-    """Seed and assumption stood beside the setting, and categories were always given."""
-    kind = "class" if header["assume"] is None else header["assume"]
-    more = {"seed": header["seed"], "assume": {"kind": kind, "estimated": False}}
-    return {**header, "setting": {**header["setting"], **more}, "by": "given"}
 
 
 def _named(thing: Any, registry: dict[str, Any]) -> dict[str, Any]:

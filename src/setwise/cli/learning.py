@@ -148,19 +148,17 @@ def report(screen: Screen, model: Any, confidence: float) -> None:
     asked, used = found["strategy"]["asked"], found["strategy"]["used"]
     shown = asked if asked == used else f"{asked} → {used}"
     screen.say(f"conformalized on {found['calibrated_on']:,} rows with strategy {shown}\n")
-    screen.say("\n\n".join(map(str, made.values())) if isinstance(made, dict) else str(made))
+    screen.say(str(made))
 
 
 def summary(model: Any, confidence: float) -> dict[str, Any]:
     """The same for scripts; calibrated by category there is one guarantee a category."""
-    parts = getattr(model, "folds_", None) or [getattr(model, "calibration_", model)]
+    parts = getattr(model, "calibration_", model).parts
     made = model.guarantee(confidence)
-    claims = made if isinstance(made, dict) else {None: made}
-    plain = {category: claim.to_dict() for category, claim in claims.items()}
     return {
         "calibrated_on": sum(part.evidence.n for part in parts),
-        "strategy": {"asked": parts[0].strategy.name, "used": next(iter(claims.values())).strategy},
-        "guarantee": plain if isinstance(made, dict) else plain[None],
+        "strategy": {"asked": parts[0].strategy.name, "used": made.strategy},
+        "guarantee": made.to_dict(),
     }
 
 

@@ -81,8 +81,7 @@ def predict(
         give: Callable[[Any], Any] = _same
     else:
         loaded = load_any(model, device, trusted)
-        folded = hasattr(loaded, "folds_")  # each fold's model gives probabilities of its own
-        asked, give = (loaded, _same) if folded else (loaded.calibration_, loaded.predict_conformed)
+        asked, give = loaded.calibration_, loaded.predict_conformed
         level = loaded.confidence_level if confidence is None else confidence
         reading = loaded.notes_.get("reading") or {}
         batches = feature_batches(source, loaded, features, delimiter or reading.get("delimiter"))
@@ -238,8 +237,8 @@ def _report(screen: Screen, totals: _Totals, made: Any, level: float, out: Path,
         f"{found['singleton_rate']:.1%} with one label, {found['empty_rate']:.1%} with none, {clock}"
     )
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
-    several = isinstance(made, dict)
-    promised = {name: claim.promised for name, claim in made.items()} if several else made.promised
+    several = {name: claim.promised for name, claim in made.by_category.items()}
+    promised = several or made.promised
     screen.emit(
         found | {"confidence_level": level, "promised": promised, "out": str(out), "seconds": clock.seconds}
     )

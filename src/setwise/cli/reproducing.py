@@ -38,7 +38,7 @@ def reproduce(
     ] = "official",
     variant: Annotated[
         str,
-        typer.Option("--variant", help="paper; to compare, text (learning rate) or long (500 epochs); all."),
+        typer.Option("--variant", help="paper; to compare, annealed, text or long; or all of them."),
     ] = "paper",
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the page of all results here.")] = None,
     write_only: Annotated[
@@ -72,13 +72,13 @@ def reproduce(
 
 
 def _cells(table: list[int] | None, seeds: int | None, quick: bool, protocol: str, variant: str) -> list[Cell]:
-    from setwise.paper.cells import TABLES, cells_of  # noqa: PLC0415
+    from setwise.paper.cells import TABLES, VARIANTS, cells_of  # noqa: PLC0415
 
     count = (1 if quick else 5) if seeds is None else seeds
     if count < 1:
         raise ValueError(f"--seeds: {count} is not a positive number.")
     protocols: Any = _choice("--protocol", protocol, ("official", "resplit"), "both")
-    variants: Any = _choice("--variant", variant, ("paper", "text", "long"), "all")
+    variants: Any = _choice("--variant", variant, VARIANTS, "all")
     return [
         cell
         for number in table or TABLES

@@ -11,17 +11,31 @@ from sklearn.frozen import FrozenEstimator
 from setwise._arrays import Array, Floats
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
+from setwise.scores import LAC, as_score
+from setwise.strategies import as_strategy
+from setwise.strategies.auto import uses_checks
+
+
+def covers_whole_sets(strategy: Any, conformity_score: Any, assume: Any, checked: int) -> bool:
+    """Whether prediction sets must cover whole candidate sets: `max`, `all`, or `auto` with nothing to go by."""
+    asked = as_strategy(strategy)
+    told = uses_checks(asked, checked) or not (isinstance(assume, str) and assume == "nothing")
+    return as_score(conformity_score) == LAC() and (
+        asked.name in {"max", "all"} or (asked.name == "auto" and not told)
+    )
+
+
+def default_learner(*, covers: bool) -> Any:
+    """What learns where no estimator is given: one that learns to cover whole candidate sets, or the plain one."""
+    from setwise.learn import CoveringClassifier, PartialLabelClassifier  # noqa: PLC0415 - torch is optional
+
+    return CoveringClassifier() if covers else PartialLabelClassifier()
 
 
 def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState, *, covers: bool = False) -> Any:
-    """The estimator to fit: cloned, seeded, and able to read candidate sets; frozen where it is trained already.
-
-    None is our own: one that learns to cover candidate sets where that is what counts, else the plain one.
-    """
+    """The estimator to fit: cloned, seeded, and able to read candidate sets; frozen where it is trained already."""
     if estimator is None:
-        from setwise.learn import CoveringClassifier, PartialLabelClassifier  # noqa: PLC0415 - torch is optional
-
-        estimator = CoveringClassifier() if covers else PartialLabelClassifier()
+        estimator = default_learner(covers=covers)
     if hasattr(estimator, "state_dict") and hasattr(estimator, "eval"):
         return as_trained(estimator, sets.classes)
     if isinstance(estimator, FrozenEstimator):

@@ -21,6 +21,8 @@ import numpy as np
 from setwise._arrays import Floats
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
+from setwise.calibration.pooled import PooledCalibration
+from setwise.estimators.adapters import as_trained
 from setwise.estimators.fingerprint import read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.saving import read_model, write_model
@@ -47,7 +49,7 @@ def save_model(model: Any, path: str | os.PathLike[str], notes: dict[str, Any] |
         Anything JSON can hold that should travel with the model.
     """
     target = Path(path)
-    if not hasattr(model, "folds_") and not hasattr(model, "calibration_"):
+    if not hasattr(model, "calibration_"):
         raise ValueError("save: the model is not fitted yet; call fit first.")
     check_target(target)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -96,8 +98,8 @@ def load_model(
         made: Any = kind(**head["parameters"])
     except TypeError as error:
         raise ValueError(f"{folder / _HEAD}: parameters of another class ({error}).") from error
-    made._vocabulary = Vocabulary.declare(head["classes"])
-    made.classes_ = np.array(made._vocabulary.classes)
+    made.vocabulary_ = Vocabulary.declare(head["classes"])
+    made.classes_ = np.array(made.vocabulary_.classes)
     models, calibrations = [], []
     for member, given in zip(members, brought, strict=True):
         try:
@@ -105,7 +107,6 @@ def load_model(
             models.append(_member(made, member, given, folder, trusted))
         except KeyError as error:
             raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
-    made.estimator_ = made.estimator = models[0]
     _restore(made, head, models, calibrations)
     return made  # type: ignore[no-any-return]
 
@@ -147,14 +148,13 @@ def check_target(target: Path) -> None:
 
 def _head(model: Any, stage: Path) -> dict[str, Any]:
     """Writes the parts into the stage, and says what they are."""
-    models = getattr(model, "estimators_", None) or [model.estimator_]
-    calibrations = getattr(model, "folds_", None) or [model.calibration_]
+    models, calibrations = model.fitted_models, model.calibration_.parts
     members = []
     for number, (fitted, calibration) in enumerate(zip(models, calibrations, strict=True)):
         suffix = f"-{number}" if len(models) > 1 else ""
         calibration.save(stage / f"calibration{suffix}.npz")
         member = {"calibration": f"calibration{suffix}.npz", "model": write_model(fitted, stage, f"model{suffix}")}
-        probe = getattr(model, "_probe", None)
+        probe = getattr(model, "probe_", None)
         if probe is not None and write_probe(stage / f"probe{suffix}.npz", probe, _answers(model, fitted, probe)):
             member["probe"] = f"probe{suffix}.npz"
         members.append(member)
@@ -173,7 +173,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
             "number": getattr(model, "n_features_in_", None),
             "names": None if names is None else [str(name) for name in names],
         },
-        "training": getattr(model, "_summary", {}) | {"calibrated_on": sum(c.evidence.n for c in calibrations)},
+        "training": getattr(model, "summary_", {}) | {"calibrated_on": sum(c.evidence.n for c in calibrations)},
         "parameters": _parameters(model),
         "members": members,
     }
@@ -247,7 +247,7 @@ def _check_parts(folder: Path, files: dict[str, Any]) -> None:
 def _member(made: Any, member: dict[str, Any], given: Any, folder: Path, trusted: Sequence[str] | None) -> Any:
     """One model, out of the directory or brought along, checked on the stored rows."""
     described = member["model"]
-    model = read_model(described, folder, trusted) if given is None else made._as_given(given)
+    model = read_model(described, folder, trusted) if given is None else as_trained(given, made.classes_)
     if model is None:
         raise ValueError(
             f"{folder}: holds the calibration of a {described['class']}, which cannot be kept without running code "
@@ -258,7 +258,7 @@ def _member(made: Any, member: dict[str, Any], given: Any, folder: Path, trusted
             warnings.warn(f"{folder}: no rows were kept to check the estimator with.", stacklevel=4)
         return model
     rows, expected = read_probe(folder / member["probe"])
-    made._probe = rows
+    made.probe_ = rows
     found = _answers(made, model, rows)
     apart = float(np.abs(found - expected).max()) if found.shape == expected.shape else float("inf")
     if not apart <= _TOLERANCE:
@@ -271,21 +271,23 @@ def _answers(conformal: Any, model: Any, rows: Any) -> Floats:
     """The model's probabilities on the rows it is recognised by, which may have lost their column names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        found: Floats = conformal._probabilities(model, rows)
+        found: Floats = conformal.probabilities_of(model, rows)
     return found
 
 
 def _restore(made: Any, head: dict[str, Any], models: list[Any], calibrations: list[Calibration]) -> None:
-    if len(models) > 1 or hasattr(type(made), "_fit_folds"):
-        made.estimators_, made.folds_ = models, calibrations
+    made.estimator = models[0]
+    if hasattr(made, "cv"):
+        made.estimators_, made.calibration_ = models, PooledCalibration(tuple(calibrations))
     else:
-        made.calibration_ = calibrations[0]
+        made.estimator_, made.calibration_ = models[0], calibrations[0]
     first = calibrations[0]
-    for name, value in {
+    objects = {
         "strategy": first.strategy,
         "conformity_score": first.conformity_score,
         "assume": first.setting.assume,
-    }.items():
+    }
+    for name, value in objects.items():
         if name not in head["parameters"]:
             made.set_params(**{name: value})
     features = head.get("features", {})
@@ -293,5 +295,5 @@ def _restore(made: Any, head: dict[str, Any], models: list[Any], calibrations: l
         made.n_features_in_ = features["number"]
     if features.get("names") is not None:
         made.feature_names_in_ = np.array(features["names"], dtype=object)
-    made._summary = {k: v for k, v in head.get("training", {}).items() if k != "calibrated_on"}
+    made.summary_ = {k: v for k, v in head.get("training", {}).items() if k != "calibrated_on"}
     made.notes_ = head.get("notes", {})

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from sklearn.utils import _safe_indexing, check_random_state, indexable
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _get_feature_names,
-    _num_samples,
-    check_is_fitted,
-    column_or_1d,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from setwise._arrays import Array, Floats, Ints
-from setwise.calibration.conformalize import conformalize
-from setwise.estimators.adapters import answers, as_trained, as_y, gives_inclusion, learner_for
-from setwise.estimators.fingerprint import digest, take_probe
-from setwise.estimators.model_directory import load_model, save_model
-from setwise.evidence.row_facts import categories, chances, verified_codes
-from setwise.guarantees import Guarantee
-from setwise.labels.coerce import as_candidates, read_sets
+from setwise._arrays import Array, Ints
+from setwise.calibration.conformalize import calibrate
+from setwise.errors import InputError
+from setwise.estimators.adapters import as_y, covers_whole_sets, gives_inclusion, learner_for
+from setwise.estimators.base import BaseConformalClassifier
+from setwise.estimators.fingerprint import take_probe
+from setwise.evidence.row_facts import RowFacts
+from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import label_vector, missing_labels
-from setwise.metrics import evaluate
+from setwise.probabilities import as_probabilities
 from setwise.scores import LAC, as_score
 from setwise.strategies import as_strategy
-from setwise.strategies.auto import ENOUGH
+from setwise.strategies.auto import uses_checks
 
 
-class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class ConformalClassifier(BaseConformalClassifier):
     """Learns from candidate sets, calibrates on candidate sets, and answers with prediction sets.
 
     Parameters
@@ -134,191 +122,76 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         """
         (X,) = indexable(X)
         sets = self._read(X, y)
-        n = len(sets)
-        group = None if groups is None else categories(groups, n, "groups")
-        category = by if by is None or isinstance(by, str) else categories(by, n)
-        chance = chances(verified_probability, n)
+        n, named = len(sets), by if isinstance(by, str) else "given"
+        facts = RowFacts.read(
+            n,
+            sets.vocabulary,
+            verified=verified,
+            verified_probability=verified_probability,
+            by=None if isinstance(by, str) else by,
+            groups=groups,
+        )
         rng = check_random_state(self.random_state)
-        truth = None if verified is None else label_vector(_listed(verified, n), "verified")
-        verified_codes(truth, sets.vocabulary, n)  # names the row of a label that is not known
-        checked = np.arange(0) if truth is None else np.flatnonzero(~missing_labels(truth))
-        covers = self._covers(self.strategy, self.conformity_score, self.assume, len(checked))
-        model = learner_for(self.estimator, sets, rng, covers=covers)
+        asked = (self.strategy, self.conformity_score, self.assume, len(facts.checked))
+        model = learner_for(self.estimator, sets, rng, covers=covers_whole_sets(*asked))
         if isinstance(model, FrozenEstimator):
             kept, held = np.arange(0), np.arange(n)
             self.estimator_ = model
         else:
-            first = checked if group is None and chance is None and len(checked) else None
-            named = as_strategy(self.strategy).name
-            if not (named == "rectified" or (named == "auto" and len(checked) >= ENOUGH)):
-                first = None  # whoever does not ask for checks makes no premise of how rows were chosen for them
-            kept, held = self._split(n, group, rng, first)
+            kept, held = self._split(n, facts.group, rng, self._first(facts))
             self.estimator_ = model.fit(_safe_indexing(X, kept), as_y(sets[kept], model))
         self._fitted_on(X, sets)
         self.calibration_rows_ = held
         learner = type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__
-        self._summary |= {"learned_from": len(kept), "learner": learner}
-        return self.conformalize(
+        self.summary_ |= {"learned_from": len(kept), "learner": learner}
+        return self._calibrated(
             _safe_indexing(X, held),
-            sets[held],
-            groups=None if group is None else group[held],
-            verified=None if truth is None else truth[held],
-            by=category if category is None or isinstance(category, str) else category[held],
-            verified_probability=None if chance is None else chance[held],
+            sets[held].recoded(self.vocabulary_),
+            facts.take(held),
+            by=named,
             random_state=rng.randint(2**31 - 1),
         )
 
     def conformalize(self, X: Any, y: Any, **options: Any) -> ConformalClassifier:
         """Calibrates (again) on rows the model was not trained on; options as in `setwise.conformalize`."""
         check_is_fitted(self, "estimator_")
-        sets = as_candidates(y, len(self.classes_), self._vocabulary, name="y")
-        settings = {
-            "miss_rate": self.miss_rate,
-            "assume": self.assume,
-            "random_state": self.random_state,
-            **options,
-        }
-        strategy, score = (
-            settings.pop("strategy", self.strategy),
-            settings.pop("conformity_score", self.conformity_score),
-        )
-        told = settings.get("verified")
-        checked = 0 if told is None else int((~missing_labels(label_vector(told, "verified"))).sum())
-        if gives_inclusion(self.estimator_) and self._covers(strategy, score, settings["assume"], checked):
-            matrix, score = self._inclusion(X), LAC(domain="unit")
-        else:
-            matrix = self.predict_proba(X)
-        self.calibration_ = conformalize(matrix, sets, strategy, score, **settings)
-        self._probe = take_probe(X)
-        return self
+        sets = as_candidates(y, len(self.classes_), self.vocabulary_, name="y")
+        given = {name: options.pop(name, None) for name in _FACTS}
+        by = given.pop("by")
+        named = isinstance(by, str)
+        facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **given)
+        return self._calibrated(X, sets, facts, by=by if named else "given", **options)
 
-    # ---------------------------------------------------------------- predict
-
-    def predict_proba(self, X: Any) -> Floats:
-        """The model's probabilities, one column a class of `classes_`."""
-        check_is_fitted(self, "estimator_")
-        self._check_names(X)
-        return self._probabilities(self.estimator_, X)
-
-    def _check_names(self, X: Any) -> None:
-        """Columns with names are those of the training rows, in their order."""
-        if _get_feature_names(X) is not None:
-            _check_feature_names(self, X, reset=False)
-
-    def _probabilities(self, model: Any, X: Any) -> Floats:
-        return answers(model, X, self._vocabulary)
-
-    def predict_conformed(self, X: Any) -> Floats:
-        """The (n, K) numbers that the calibration is asked with: probabilities, or inclusion probabilities."""
-        if self.calibration_.conformity_score.domain == "unit" and gives_inclusion(self.estimator_):
-            return self._inclusion(X)
-        return self.predict_proba(X)
-
-    def _inclusion(self, X: Any) -> Floats:
-        self._check_names(X)
-        return answers(self.estimator_, X, self._vocabulary, "predict_inclusion")
-
-    def predict(self, X: Any) -> Array:
-        """The most probable label of each row."""
-        check_is_fitted(self, "estimator_")
-        labels: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return labels
-
-    def predict_set(self, X: Any, confidence_level: Any = None, **options: Any) -> Any:
-        """Prediction sets as `LabelSets` (a list of them for a list of levels); options as in `Calibration`."""
-        check_is_fitted(self, "calibration_")
-        return self.calibration_.predict_set(self.predict_conformed(X), self._level(confidence_level), **options)
-
-    def predict_p(self, X: Any, **options: Any) -> Floats:
-        """The (n, K) p-values; options as in `Calibration.predict_p`."""
-        check_is_fitted(self, "calibration_")
-        return self.calibration_.predict_p(self.predict_conformed(X), **options)
-
-    def evaluate(
-        self, X: Any, y: Any = None, confidence_level: Any = None, *, by: Any = None, **options: Any
-    ) -> dict[str, Any]:
-        """What the sets of these rows achieve, against truth y or ``candidates=``; see `setwise.evaluate`."""
-        calibration = getattr(self, "calibration_", None)
-        asks = calibration is not None and calibration.categories is not None and calibration.by == "given"
-        sets = self.predict_set(X, confidence_level, **({"by": by} if asks else {}))
-        return evaluate(sets, y, by=by, **options)
-
-    def report(
-        self, path: str | os.PathLike[str], X: Any, y: Any = None, candidates: Any = None, **options: Any
-    ) -> Path:
-        """Writes an HTML report on the sets of rows X, which the model did not see; see `setwise.report`."""
-        from setwise.report import report_model  # noqa: PLC0415 - templates are loaded when a report is made
-
-        check_is_fitted(self, "estimator_")
-        return report_model(path, self, X, y, candidates, **options)
-
-    def guarantee(self, confidence_level: Any = None) -> Guarantee:
-        """What may be claimed about the sets, and why."""
-        check_is_fitted(self, "calibration_")
-        made: Guarantee = self.calibration_.guarantee(self._level(confidence_level))
-        return made
-
-    def score(self, X: Any, y: Any) -> float:
-        """How often the predicted label is a candidate: the accuracy where labels are exact."""
-        sets = as_candidates(y, len(self.classes_), self._vocabulary, name="y")
-        return float(sets.contains(self.predict(X)).mean())
-
-    # ---------------------------------------------------------------- keep
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model as a directory, without pickle; ``docs/model-directory.md`` describes it.
-
-        An earlier model there is replaced in one step. An estimator that could only come back by running code from
-        the file is left out, and `load` asks for it.
-        """
-        save_model(self, path)
-
-    @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], estimator: Any = None, trusted: Sequence[str] | None = None
-    ) -> Self:
-        """Reads what `save` wrote.
-
-        Parameters
-        ----------
-        path
-            The directory.
-        estimator
-            The trained model, where the directory could not hold it; checked on rows kept with the calibration.
-        trusted
-            Types that a scikit-learn model may be made of beyond scikit-learn's plain ones, as in `skops.io.load`.
-        """
-        return load_model(cls, path, estimator, trusted)
-
-    # ---------------------------------------------------------------- scikit-learn
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    @property
+    def fitted_models(self) -> list[Any]:
+        """The one model."""
+        return [self.estimator_]
 
     # ---------------------------------------------------------------- parts
 
-    def _read(self, X: Any, y: Any) -> LabelSets:
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None; pass candidate sets or labels.")
-        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
-        sets = read_sets(y, name="y")
-        if len(sets) != _num_samples(X):
-            raise ValueError(f"y: {len(sets)} rows for {_num_samples(X)} rows of X.")
-        if (sets.sizes == 0).any():
-            row = int(np.flatnonzero(sets.sizes == 0)[0])
-            raise ValueError(f"y: row {row} is empty; leave it out, or use LabelSets.filled() if nothing is known.")
-        if sets.n_classes < 2:
-            raise ValueError(f"y: {sets.n_classes} class; prediction sets need at least two.")
-        return sets
+    def _calibrated(self, X: Any, sets: LabelSets, facts: RowFacts, **options: Any) -> ConformalClassifier:
+        """Calibrates on rows that are read already, with the estimator's settings unless options say otherwise."""
+        names = ("strategy", "conformity_score", "miss_rate", "assume", "random_state")
+        settings = {name: getattr(self, name) for name in names} | options
+        strategy, score = settings.pop("strategy"), as_score(settings.pop("conformity_score"))
+        covers = covers_whole_sets(strategy, score, settings["assume"], len(facts.checked))
+        if covers and gives_inclusion(self.estimator_):
+            self._check_names(X)
+            matrix, score = self._inclusion(self.estimator_, X), LAC(domain="unit")
+        else:
+            matrix = self.predict_proba(X)
+        matrix = as_probabilities(matrix, score.domain, len(self.classes_))
+        if len(matrix) != len(sets):
+            raise InputError(f"y: {len(sets)} rows for {len(matrix)} rows of X")
+        self.calibration_ = calibrate(matrix, sets, facts, strategy, score, **settings)
+        self.probe_ = take_probe(X)
+        return self
 
-    def _covers(self, strategy: Any, score: Any, assume: Any, checked: int) -> bool:
-        """Whether whole candidate sets are what the sets must cover: `max`, or `auto` with nothing to go by."""
-        name = as_strategy(strategy).name
-        told = checked >= ENOUGH or not (isinstance(assume, str) and assume == "nothing")
-        return as_score(score) == LAC() and (name in {"max", "all"} or (name == "auto" and not told))
+    def _first(self, facts: RowFacts) -> Ints | None:
+        """Verified rows that are kept for calibration before others, where the strategy rests on them."""
+        rests = uses_checks(as_strategy(self.strategy), len(facts.checked))
+        # Whoever does not ask for checks makes no premise of how rows were chosen for them.
+        return facts.checked if rests and facts.group is None and facts.chance is None else None
 
     def _split(
         self, n: int, group: Array | None, rng: np.random.RandomState, first: Ints | None = None
@@ -336,29 +209,5 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             kept, held = np.split(np.concatenate([order[~ahead][::-1], order[ahead][::-1]]), [len(kept)])
         return kept, held
 
-    def _fitted_on(self, X: Any, sets: LabelSets) -> None:
-        self.classes_ = np.array(sets.classes)
-        self._vocabulary = replace(sets.vocabulary, declared=True)
-        _check_feature_names(self, X, reset=True)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
-        self._summary: dict[str, Any] = {
-            "rows": len(sets),
-            "mean_candidates": float(sets.sizes.mean()),
-            "data": {"X": digest(X), "candidates": digest(*sets.rows)},
-        }
 
-    def _as_given(self, model: Any) -> FrozenEstimator:
-        """A trained model brought along to `load`."""
-        return as_trained(model, self.classes_)
-
-    def _level(self, confidence_level: Any) -> Any:
-        return self.confidence_level if confidence_level is None else confidence_level
-
-
-def _listed(values: Any, n: int) -> Sequence[Any]:
-    listed = list(values)
-    if len(listed) != n:
-        raise ValueError(f"verified: {len(listed)} entries for {n} rows; use None where nobody checked.")
-    return listed
+_FACTS = ("verified", "verified_probability", "sample_weight", "by", "groups")

@@ -13,8 +13,8 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, blocks, take_rows
 from setwise._lazy import lazy
+from setwise.evidence.row_facts import RowFacts
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING
 from setwise.scores import Score
 
 
@@ -34,6 +34,8 @@ class Evidence:
         The model's probability of each candidate given that it is one of them, row after row; on request.
     table, named
         The (n, K) scores of all labels, and which of them are candidates; on request.
+    total
+        The sum of the row's probabilities; on request.
     truth
         The score of the verified label, NaN where nobody checked; None where nobody checked anything.
     held
@@ -54,6 +56,7 @@ class Evidence:
     share: Floats | None = None
     table: Floats | None = None
     named: Bools | None = None
+    total: Floats | None = None
     truth: Floats | None = None
     held: Bools | None = None
     chance: Floats | None = None
@@ -131,15 +134,12 @@ def gather(
     score: Score,
     probabilities: Floats,
     candidates: LabelSets,
-    *,
-    u: Floats | None = None,
+    facts: RowFacts | None = None,
     needs: Collection[str] = (),
-    verified: Ints | None = None,
 ) -> Evidence:
-    """The extremes of the candidates' scores, the columns named in `needs`, and the verified labels' scores.
-
-    `verified` holds one label position a row, `MISSING` where nobody checked.
-    """
+    """The extremes of the candidates' scores, the columns named in `needs`, and what the facts of the rows add."""
+    facts = facts or RowFacts()
+    u, verified = facts.u, facts.verified
     indptr, indices = candidates.rows
     starts = indptr[:-1]
     table = named = None
@@ -158,15 +158,27 @@ def gather(
         high = low if one else score.score(probabilities, unlikeliest, u=u)
     truth = held = None
     if verified is not None:
-        known = np.flatnonzero(verified != MISSING)
+        known = facts.checked
         truth = np.full(len(candidates), np.nan)
         some_u = None if u is None else u[known]
         truth[known] = score.score(probabilities[known], verified[known], u=some_u)
         held = np.zeros(len(candidates), dtype=bool)
         held[known] = candidates[known].contains(candidates.classes[verified[known]])
-    every = scores if "every" in needs else None
-    share = _shares(probabilities, candidates) if "share" in needs else None
-    return Evidence(low, high, candidates.sizes, every, share, table, named, truth, held)
+    return Evidence(
+        low,
+        high,
+        candidates.sizes,
+        every=scores if "every" in needs else None,
+        share=_shares(probabilities, candidates) if "share" in needs else None,
+        table=table,
+        named=named,
+        total=probabilities.sum(axis=1, dtype=np.float64) if "total" in needs else None,
+        truth=truth,
+        held=held,
+        chance=facts.chance,
+        weight=facts.weight,
+        group=facts.group,
+    )
 
 
 def _shares(probabilities: Floats, candidates: LabelSets) -> Floats:

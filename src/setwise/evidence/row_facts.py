@@ -1,14 +1,79 @@
-"""Facts given with calibration rows: missing candidates, verified labels, categories, groups, weights."""
+"""Facts given with calibration rows: verified labels, categories, groups, weights; read once, sliced once."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints, frozen
+from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector, missing_labels
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """What is known of each row beyond its probabilities and candidates; None where nothing was given.
+
+    Attributes
+    ----------
+    verified
+        The position of the verified label, `MISSING` where nobody checked.
+    chance
+        The probability with which each row was to be verified.
+    weight
+        How much likelier each row is among new examples.
+    category
+        The Mondrian category, as it was given.
+    group
+        The cluster of each row, as a number.
+    u
+        The uniform number that a randomised score uses.
+    """
+
+    verified: Ints | None = None
+    chance: Floats | None = None
+    weight: Floats | None = None
+    category: Array | None = None
+    group: Ints | None = None
+    u: Floats | None = None
+
+    @classmethod
+    def read(
+        cls,
+        n: int,
+        vocabulary: Vocabulary,
+        *,
+        verified: Any = None,
+        verified_probability: Any = None,
+        sample_weight: Any = None,
+        by: Any = None,
+        groups: Any = None,
+    ) -> RowFacts:
+        """Reads the arguments of `conformalize` for n rows; an error names the argument and the row."""
+        if groups is not None and sample_weight is not None:
+            raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
+        return cls(
+            verified=_verified_positions(verified, vocabulary, n),
+            chance=_chances(verified_probability, n),
+            weight=weights(sample_weight, n),
+            category=None if by is None else categories(by, n),
+            group=None if groups is None else _codes(categories(groups, n, "groups")),
+        )
+
+    def take(self, rows: Ints) -> RowFacts:
+        """The facts of some rows, by their positions."""
+        held = {field.name: getattr(self, field.name) for field in fields(self)}
+        return RowFacts(**{name: None if value is None else value[rows] for name, value in held.items()})
+
+    @property
+    def checked(self) -> Ints:
+        """The positions of the verified rows."""
+        if self.verified is None:
+            return np.arange(0)
+        return np.flatnonzero(self.verified != MISSING)
 
 
 def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]:
@@ -19,9 +84,10 @@ def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]
     if not empty.any():
         return sets, None
     if missing == "error":
-        raise ValueError(
-            f"candidates: row {int(np.flatnonzero(empty)[0])} is empty ({int(empty.sum())} such rows); use "
-            "missing='full' to let every label be a candidate there, or missing='drop' to leave them out."
+        raise InputError(
+            f"candidates: row {int(np.flatnonzero(empty)[0])} is empty ({int(empty.sum())} such rows)",
+            Remedy("missing", "full", "to let every label be a candidate there"),
+            Remedy("missing", "drop", "to leave them out"),
         )
     if missing == "full":
         return sets.filled(), None
@@ -31,7 +97,7 @@ def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]
     return sets[kept], kept
 
 
-def verified_codes(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None:
+def _verified_positions(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None:
     """The verified labels' positions, `MISSING` where nobody checked; None where nobody checked anything."""
     if verified is None:
         return None
@@ -45,31 +111,31 @@ def verified_codes(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None
 
 
 def categories(by: Any, n: int, name: str = "by") -> Array:
-    """One category (or group) a row, none missing."""
+    """One category (or group) per row, none missing."""
     values = label_vector(by, name)
     if len(values) != n:
-        raise ValueError(f"{name}: {len(values)} entries for {n} rows; give one a row.")
+        raise ValueError(f"{name}: {len(values)} entries for {n} rows; give one per row.")
     gone = missing_labels(values)
     if gone.any():
         raise ValueError(f"{name}: row {int(np.flatnonzero(gone)[0])} has none; give it one.")
     return values
 
 
-def codes_of(values: Array) -> Ints:
+def _codes(values: Array) -> Ints:
     """The same categories as numbers."""
     return frozen(Vocabulary.infer(values).encode(values))
 
 
 def weights(sample_weight: Any, n: int | None, name: str = "sample_weight") -> Floats | None:
-    """One positive number a row."""
+    """One positive number per row."""
     if sample_weight is None:
         return None
     try:
         values = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name}: expected one number a row: {error}.") from error
+        raise TypeError(f"{name}: expected one number per row: {error}.") from error
     if n is not None and values.shape != (n,):
-        raise ValueError(f"{name}: expected one a row, {n} in all, got shape {values.shape}.")
+        raise ValueError(f"{name}: expected one per row, {n} in all, got shape {values.shape}.")
     wrong = ~(np.isfinite(values) & (values > 0))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
@@ -77,8 +143,8 @@ def weights(sample_weight: Any, n: int | None, name: str = "sample_weight") -> F
     return values
 
 
-def chances(verified_probability: Any, n: int) -> Floats | None:
-    """One probability a row, above 0 and at most 1."""
+def _chances(verified_probability: Any, n: int) -> Floats | None:
+    """One probability per row, above 0 and at most 1."""
     values = weights(verified_probability, n, "verified_probability")
     if values is not None and (values > 1).any():
         row = int(np.flatnonzero(values > 1)[0])

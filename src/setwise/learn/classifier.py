@@ -59,8 +59,11 @@ class PartialLabelClassifier(CandidateClassifier):
     temperature
         Fit a temperature on held-out training rows (see `fit_temperature` for when it refuses; the model is
         then fitted nonetheless, with temperature 1).
-    cosine, shuffle, precision
-        Cosine annealing of the rate; shuffled batches; ``"auto"``, ``"float32"``, ``"tf32"``, ``"bfloat16"``.
+    annealing_epochs
+        Over how many epochs the learning rate falls to zero along a cosine. None: over all `epochs`. More than
+        `epochs`: training stops on the way down. 0: the rate stays constant.
+    shuffle, precision
+        Shuffled batches; ``"auto"``, ``"float32"``, ``"tf32"``, ``"bfloat16"``.
     checkpoint, checkpoint_every
         A file that holds the run so far; a fit that finds it goes on from there.
     missing
@@ -122,7 +125,7 @@ class PartialLabelClassifier(CandidateClassifier):
         temperature: bool = False,
         batch_norm: bool = True,
         dropout: float = 0.0,
-        cosine: bool = True,
+        annealing_epochs: int | None = None,
         shuffle: bool = True,
         precision: str = "auto",
         checkpoint: Any = None,
@@ -150,7 +153,7 @@ class PartialLabelClassifier(CandidateClassifier):
         self.temperature = temperature
         self.batch_norm = batch_norm
         self.dropout = dropout
-        self.cosine = cosine
+        self.annealing_epochs = annealing_epochs
         self.shuffle = shuffle
         self.precision = precision
         self.checkpoint = checkpoint
@@ -177,7 +180,7 @@ class PartialLabelClassifier(CandidateClassifier):
             return self._learn(source, sets, settings, again=True)
         if settings.open_questions:
             settings, _ = choose(settings, source, _mask(sets, self.device), 0)
-        return self._learn(source, sets, replace(settings, epochs=1, cosine=False))
+        return self._learn(source, sets, replace(settings, epochs=1, annealing_epochs=0))
 
     def fit_many(self, X: Any, y: Any, parts: Sequence[Any]) -> list[PartialLabelClassifier]:
         """Fitted clones, one for each array of row positions, trained together; see `setwise.learn.together`."""
@@ -242,8 +245,8 @@ class PartialLabelClassifier(CandidateClassifier):
         for name in ("epochs", "ensemble", "patience", "checkpoint_every"):
             if int(values[name]) < 1:
                 raise ValueError(f"{name}: {values[name]} is not a positive number.")
-        for name in ("batch_size", "learning_rate", "weight_decay"):
-            least = 0 if name == "weight_decay" else 1e-300
+        for name in ("batch_size", "learning_rate", "weight_decay", "annealing_epochs"):
+            least = 0 if name in {"weight_decay", "annealing_epochs"} else 1e-300
             if values[name] is not None and not float(values[name]) >= least:
                 raise ValueError(f"{name}: {values[name]} is {'negative' if least == 0 else 'not positive'}.")
         if not 0 <= float(values["dropout"]) < 1:

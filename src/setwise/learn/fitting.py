@@ -49,7 +49,7 @@ class Settings:
     optimizer: str | None
     learning_rate: float | None
     weight_decay: float | None
-    cosine: bool
+    annealing_epochs: int | None
     shuffle: bool
     precision: str
     ensemble: int
@@ -80,7 +80,7 @@ class Settings:
             optimizer=self.optimizer or usual["optimizer"],
             learning_rate=usual["learning_rate"] if rate is None else rate,
             weight_decay=usual["weight_decay"] if decay is None else decay,
-            cosine=self.cosine,
+            annealing_epochs=self.annealing_epochs,
             shuffle=self.shuffle,
             precision=precision,
         )
@@ -141,7 +141,7 @@ def resume(
 ) -> Trained:
     """One more pass over rows at the full rate, from networks and optimizer state of an earlier training."""
     network, scaling, moments = earlier
-    settings = replace(settings, epochs=1, cosine=False, checkpoint=None)
+    settings = replace(settings, epochs=1, annealing_epochs=0, checkpoint=None)
     trainer = _make(settings, source, candidates, seeds, [], network=network, scaling=scaling)
     states = trainer.optimizer.tensors()
     if [s.shape for s in states] == [m.shape for m in moments]:  # not after loading, or with another optimizer

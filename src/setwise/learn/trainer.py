@@ -41,11 +41,29 @@ class Plan:
     optimizer: str = "sgd"
     learning_rate: float | Sequence[float] = 0.01
     weight_decay: float | Sequence[float] = 0.0
-    cosine: bool = True
+    annealing_epochs: int | None = None
+    """The learning rate falls to zero along a cosine over so many epochs: None over all `epochs`, more than those
+    stop on the way down, and 0 keeps the rate constant."""
     shuffle: bool = True
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
     compiled: bool | None = None
     """None compiles the step of long trainings on a GPU; capturing it in a graph is done there anyway."""
+
+    def __post_init__(self) -> None:
+        if self.annealing_epochs and self.annealing_epochs < self.epochs:
+            raise ValueError(
+                f"annealing_epochs: {self.annealing_epochs} is fewer than epochs ({self.epochs}); raise it, or use "
+                "None for as many as epochs."
+            )
+
+    def rate_share(self, epoch: int) -> float:
+        """The share of the learning rate that an epoch, counted from 0, is trained with.
+
+        >>> Plan(epochs=50).rate_share(25), round(Plan(epochs=50, annealing_epochs=500).rate_share(49), 3)
+        (0.5, 0.976)
+        """
+        horizon = self.epochs if self.annealing_epochs is None else self.annealing_epochs
+        return (1 + math.cos(math.pi * epoch / horizon)) / 2 if horizon else 1.0
 
     def per_model(self, value: float | Sequence[float], n_models: int) -> list[float]:
         """One value for each model."""
@@ -145,8 +163,7 @@ class Trainer:
         self.network.train()
         if self.plan.shuffle:
             self.order.copy_(permutations(self.seeds, self.epoch, self.n_rows, self.device))
-        share = (1 + math.cos(math.pi * self.epoch / self.plan.epochs)) / 2 if self.plan.cosine else 1.0
-        self.optimizer.scale_rate(share)
+        self.optimizer.scale_rate(self.plan.rate_share(self.epoch))
         self.losses.zero_()
         with matmul_precision(self.plan.precision, self.device):
             if self.captured is not None:

@@ -17,10 +17,11 @@ from setwise.paper.summary import FAR, Entry, Value, distance, value
 
 UNEXPLAINED = "unexplained"
 _OTHERS: dict[Variant, str] = {
-    "text": "learning rate 0.1 and shuffling, as the paper's text says,",
+    "annealed": "100 epochs annealed over 100",
+    "text": "100 epochs annealed over 100 with learning rate 0.1 and shuffling, as the paper's text says,",
     "long": "500 epochs, the default of the paper's public code,",
 }
-_KINDS: dict[Variant, str] = {"text": "learning rate", "long": "epochs"}
+_KINDS: dict[Variant, str] = {"annealed": "schedule", "text": "text", "long": "epochs"}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def _longest(results: list[Result]) -> list[Result]:
 
 
 def write_outputs(record: Record, out: Path) -> list[Path]:
-    """Writes tables (Markdown, LaTeX), ``results.json``, ``results.parquet`` and the pictures."""
+    """Writes tables (Markdown, LaTeX), ``results.json``, and with their libraries at hand pictures and Parquet."""
     written = []
     for table in TABLES:
         for protocol in ("official", "resplit") if table in {2, 3, 4} else ("official",):
@@ -79,8 +80,10 @@ def write_outputs(record: Record, out: Path) -> list[Path]:
                 write_text(path, text)
                 written.append(path)
     write_text(out / "results.json", json.dumps([result.to_dict() for result in record.results]) + "\n")
-    write_parquet(record.results, out / "results.parquet")
-    written += [out / "results.json", out / "results.parquet"]
+    written.append(out / "results.json")
+    if find_spec("pyarrow") is not None:
+        write_parquet(record.results, out / "results.parquet")
+        written.append(out / "results.parquet")
     if plots.can_plot():
         images = [result for table in (2, 3, 4) for result in record.learned(table)]
         written += plots.draw(images, "images", out / "plots")

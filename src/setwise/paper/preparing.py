@@ -152,7 +152,7 @@ class Material:
             as_loss("naive", rows.shape[1], len(cells)),
             Resident(features, torch.as_tensor(rows, device=self.device)),
             nn.functional.one_hot(labels, k).bool().to(self.device),
-            plan=Plan(cells[0].supermodel_epochs, 256, "adam", 0.001, cosine=False, compiled=False),
+            plan=Plan(cells[0].supermodel_epochs, 256, "adam", 0.001, annealing_epochs=0, compiled=False),
             seeds=seeds,
         ).fit()
         whole = np.stack([np.arange(len(own.y)) + start[cell.data] for cell, own in zip(cells, data, strict=True)])

@@ -11,7 +11,7 @@ from typing import Any
 from setwise.data import available
 from setwise.paper.cells import Cell
 
-_SHARED = ("network", "loss", "hidden_sizes", "optimizer", "batch_size", "epochs", "shuffle")
+_SHARED = ("network", "loss", "hidden_sizes", "optimizer", "batch_size", "epochs", "annealing_epochs", "shuffle")
 _TOGETHER = {"cpu": 9, "cuda": 128}
 """Models of a stack: on a CPU more of them are no faster, and a killed run would lose more."""
 _STEP = 2e7  # what a step costs beside its products, in products

@@ -61,6 +61,7 @@ def train_stack(
             optimizer=first["optimizer"],
             learning_rate=[learner["learning_rate"] for learner in learners],
             weight_decay=[learner["weight_decay"] for learner in learners],
+            annealing_epochs=first.get("annealing_epochs"),
             shuffle=first["shuffle"],
             precision=precision,
             compiled=None if hidden else False,  # a graph alone serves one product

@@ -127,6 +127,6 @@ def _bracket(calibration: Calibration, level: Fraction) -> tuple[float, float] |
     by_label = any(np.ndim(rule.threshold(level)) for rule in calibration.rules)
     if calibration.evidence.shares is not None or by_label:
         return None
-    found = calibration.bracket(level, DELTA / len(calibration.rules))
-    pairs = list(found.values()) if isinstance(found, dict) else [found]
+    names = calibration.category_names
+    pairs = [calibration.bracket(level, DELTA / len(names), by=name) for name in names]
     return min(low for low, _ in pairs), max(high for _, high in pairs)

@@ -213,7 +213,7 @@ def report_model(
     if "images" not in options and getattr(X, "ndim", 1) == 2:
         shown |= {"features": X, "feature_names": None if names is None else [str(name) for name in names]}
     shown |= options
-    if not hasattr(model, "folds_"):
+    if isinstance(model.calibration_, Calibration):
         return build_report(path, model.calibration_, model.predict_conformed(X), **shown)
     sets = model.predict_set(X, shown["confidence_level"])
     return report_sets(path, sets, p_values=model.predict_p(X), guarantee=model.guarantee, **shown)

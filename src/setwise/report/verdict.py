@@ -148,10 +148,9 @@ def in_plain_words(guarantee: Guarantee) -> str:
     )
 
 
-def guarantees(made: Any) -> list[Guarantee]:
+def guarantees(made: Guarantee) -> list[Guarantee]:
     """A guarantee, or those of all categories, the weakest first."""
-    found = list(made.values()) if isinstance(made, dict) else [made]
-    return sorted(found, key=lambda each: (each.promised or 0.0, each.n))
+    return sorted(made.parts, key=lambda each: (each.promised or 0.0, each.n))
 
 
 def promise_of(made: list[Guarantee]) -> Promise:

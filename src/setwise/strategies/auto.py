@@ -8,13 +8,18 @@ from typing import ClassVar
 
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.evidence.evidence import Evidence
-from setwise.strategies.base import Rule, Setting
+from setwise.strategies.base import Rule, Setting, Strategy
 from setwise.strategies.corrected import Corrected
 from setwise.strategies.rank_based import Max
 from setwise.strategies.rectified import Rectified
 
 ENOUGH = 20
 """From this number of verified rows on `auto` uses them."""
+
+
+def uses_checks(strategy: Strategy, checked: int) -> bool:
+    """Whether a strategy rests on so many verified rows: `rectified`, or `auto` with enough of them."""
+    return checked > 0 and (strategy.name == "rectified" or (strategy.name == "auto" and checked >= ENOUGH))
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,10 @@ class Auto:
         if setting.checked >= ENOUGH:
             return Rectified().needs(setting)
         return () if setting.assume.kind == "nothing" else Corrected().needs(setting)
+
+    def pooled(self) -> Max:
+        """Over folds nothing can be verified or declared, which leaves `max`."""
+        return Max()
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule of the strategy that is chosen, which also states the claim."""

@@ -10,15 +10,16 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from setwise._arrays import Floats
+from setwise._arrays import Floats, Ints
 from setwise._lazy import lazy
 from setwise.contamination.assumption import NOTHING, Assumption
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.probabilities import Domain
 from setwise.ranks import beta_interval, clopper_pearson, instances_needed, order_statistic, rank, upper_bound
 
 DELTA = 0.05
@@ -40,20 +41,19 @@ RANDOM_CHECKS = Premise("the verified rows were chosen at random", "declared by 
 class Setting:
     """What a strategy is told beyond the evidence: the score, and what the user declared.
 
-    `largest_sum` is the largest sum of a row of probabilities under the score LAC on the simplex, None
-    elsewhere; `single` says that rows have one label by design; `checked` is how many rows are verified;
-    `seed` is for strategies that draw.
+    `domain` is that of the score's probabilities; `single` says that rows have one label by design; `checked` is
+    how many rows are verified; `seed` is for strategies that draw.
     """
 
     conformity_score: str
     n_classes: int
     miss_rate: Fraction = Fraction(0)
     dropped: int = 0
-    largest_sum: float | None = None
     single: bool = False
     assume: Assumption = NOTHING
     checked: int = 0
     seed: int = 0
+    domain: Domain = "simplex"
 
 
 class Strategy(Protocol):
@@ -69,8 +69,27 @@ class Strategy(Protocol):
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule that this evidence supports."""
 
+    def pooled(self) -> Strategy | None:
+        """What it is in cross-conformal prediction: a strategy with one score per row, or None."""
 
-class OnExtremes:
+
+class RankBased:
+    """For strategies with one score per row, whose ranks may be pooled over folds."""
+
+    def pooled(self) -> Any:
+        """Itself."""
+        return self
+
+
+class NotPooled:
+    """For strategies without a cross-conformal form."""
+
+    def pooled(self) -> None:
+        """None."""
+        return
+
+
+class OnExtremes(RankBased):
     """For strategies that look at the extreme candidates alone."""
 
     def needs(self, setting: Setting) -> Collection[str]:  # noqa: ARG002 - whatever the setting
@@ -78,7 +97,7 @@ class OnExtremes:
         return ()
 
 
-class OnCandidates:
+class OnCandidates(RankBased):
     """For strategies that look at every candidate's score."""
 
     def needs(self, setting: Setting) -> Collection[str]:  # noqa: ARG002 - whatever the setting
@@ -166,7 +185,7 @@ class RankRule:
         weighted rows, up to the rounding of sums of weights).
         """
         ordered, below = self._ascending
-        first = np.searchsorted(ordered, scores, side="left")
+        first = self.count_below(scores)
         total, part = len(ordered) + 1, self.slack.denominator
         if self.counts_alike and total * part < 2**53:
             counts = (total - first) * part
@@ -179,6 +198,10 @@ class RankRule:
         if self.counts_alike and len(ordered) != self.n:  # `all`: too few instances leave every label in the set
             np.maximum(values, 1 / (self.n + 1), out=values)
         return np.minimum(values, 1.0)
+
+    def count_below(self, scores: Floats) -> Ints:
+        """For each score how many calibration scores lie strictly below it."""
+        return np.searchsorted(self._ascending[0], scores, side="left")
 
     def claim(self, level: Fraction) -> Guarantee:
         """What may be said about the sets at this level, and what it rests on."""

@@ -23,13 +23,21 @@ from setwise._arrays import Bools, Floats, Ints
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
-from setwise.strategies.base import DELTA, SAME_WITH_CANDIDATES, Rule, Setting, held_premise, shared_premises
+from setwise.strategies.base import (
+    DELTA,
+    SAME_WITH_CANDIDATES,
+    NotPooled,
+    Rule,
+    Setting,
+    held_premise,
+    shared_premises,
+)
 from setwise.strategies.corrected import contamination_premises, gate, label_weights, settings_between
 from setwise.strategies.curves import Curve, Margin, Steps, check_margin, margin_note, margin_premise, unweighted
 
 
 @dataclass(frozen=True)
-class Classwise:
+class Classwise(NotPooled):
     """Promises the level for each true class by itself, in a share 1−`delta` of calibration samples per class.
 
     Parameters

@@ -28,7 +28,7 @@ from setwise._arrays import Array, Floats
 from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, examine
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Premise
-from setwise.strategies.base import DELTA, Setting, held_premise
+from setwise.strategies.base import DELTA, NotPooled, Setting, held_premise
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
 
 ESTIMATED = Premise("the inclusion probabilities estimated from these rows are right", "not knowable here")
@@ -40,7 +40,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Corrected:
+class Corrected(NotPooled):
     """Estimates the coverage through a contamination that you declare (``assume=``) and the data do not refute.
 
     Parameters

@@ -16,7 +16,7 @@ import numpy as np
 from setwise._arrays import Floats
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
-from setwise.strategies.base import DELTA, RankRule, Rule, Setting, held_premise
+from setwise.strategies.base import DELTA, NotPooled, RankRule, Rule, Setting, held_premise
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
 
 CALIBRATED = Premise(
@@ -25,7 +25,7 @@ CALIBRATED = Premise(
 
 
 @dataclass(frozen=True)
-class Posterior:
+class Posterior(NotPooled):
     """Candidates weighted by the model's probabilities: valid as far as these are right.
 
     Parameters

@@ -32,6 +32,7 @@ from setwise.strategies.base import (
     SAME_CANDIDATES,
     SAME_SOURCE,
     SAME_WITH_CANDIDATES,
+    NotPooled,
     OnCandidates,
     OnExtremes,
     RankRule,
@@ -148,6 +149,10 @@ class Mixture(OnExtremes):
         """With its μ, so that two mixtures can be told apart."""
         return f"mixture(μ={self.mu if self.mu == 'verified' else format(float(self.mu), 'g')})"
 
+    def pooled(self) -> Mixture | None:
+        """Itself, unless verified rows choose μ, which folds do not have."""
+        return None if self.mu == "verified" else self
+
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score per row, between the extremes."""
         if self.mu == "verified":
@@ -212,10 +217,15 @@ class _Tuned:
 
 
 @dataclass(frozen=True)
-class All(OnCandidates):
+class All(NotPooled):
     """Every candidate's score counts: Theorem 2, for the score LAC alone."""
 
     name: ClassVar[str] = "all"
+
+    def needs(self, setting: Setting) -> tuple[str, ...]:
+        """Every candidate's score; for Theorem 2 the rows' sums too, which are one up to rounding."""
+        speaks = setting.conformity_score == "lac" and setting.domain == "simplex"
+        return ("every", "total") if speaks else ("every",)
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """All candidates' scores in one pool; the rank rule still counts rows."""
@@ -235,7 +245,7 @@ class All(OnCandidates):
             text = "you would use max instead wherever its sets are larger, which they are not here"
             premises = (rule.held_premise(), Premise(text, "not knowable here"))
             claims.append(Claim("truth", float(level), "Theorem 1", premises))
-        if setting.largest_sum is not None and setting.miss_rate == 0:
+        if "total" in self.needs(setting) and evidence.total is not None and setting.miss_rate == 0:
             quantile = _true_quantile(rule, level)
             checks = (RANDOM_CHECKS,) if "verified" in quantile.detail else ()
             premises = (rule.held_premise(), size_certificate(rule, level), quantile, *checks)
@@ -271,7 +281,8 @@ def size_certificate(rule: RankRule, level: Fraction) -> Premise:
 
 def _true_quantile(rule: RankRule, level: Fraction) -> Premise:
     """q(E₁) ≤ 1 − s/2 with s the largest sum of a row (one, up to rounding): f_y ≥ s/2 in at least t rows."""
-    half = (rule.setting.largest_sum or 1.0) / 2
+    total = rule.evidence.total
+    half = (1.0 if total is None else float(total.max())) / 2
     text = f"at least {float(level):g} of these rows give their true label a probability of {half:.4g} or more"
     checked, truth = rule.evidence.verified, rule.evidence.truth
     if truth is None or not checked.any():

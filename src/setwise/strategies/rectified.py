@@ -28,7 +28,7 @@ import numpy as np
 from setwise._arrays import Floats
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
-from setwise.strategies.base import DELTA, RANDOM_CHECKS, RankRule, Rule, Setting
+from setwise.strategies.base import DELTA, RANDOM_CHECKS, NotPooled, RankRule, Rule, Setting
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
 from setwise.strategies.posterior import padded
 from setwise.strategies.rank_based import Max
@@ -37,7 +37,7 @@ KNOWN_CHANCES = Premise("rows were verified with the probabilities given", "decl
 
 
 @dataclass(frozen=True)
-class Rectified:
+class Rectified(NotPooled):
     """A few verified labels (``verified=``) make any contamination tractable.
 
     Where at least half of the rows are verified these alone are used: split conformal prediction, which is exact.

@@ -1,0 +1,180 @@
+"""`PooledCalibration`: the folds of a cross-conformal classifier, which answer as one calibration.
+
+Row i is scored by the model of the fold it was left out of. A label y of a new row x gets
+
+    p(y) = (1 + Σ_k #{i in fold k: e_i ≥ s_k(x, y)}) / (n + 1)
+
+where s_k is the score under the model of fold k, and is in the set where p(y) > ε. With e_i the largest score
+over a row's candidates (`max`) the set contains the one that true labels would give, so that it covers with
+probability at least 1 − 2ε less the term of Barber, Candès, Ramdas and Tibshirani (2021, Theorem 4):
+min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)}.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NoReturn, overload
+
+import numpy as np
+
+from setwise._arrays import Array, Floats, Ints
+from setwise.calibration.calibration import Calibration, SmallCalibrationWarning, finished_sets, own_candidates
+from setwise.guarantees import Claim, Guarantee
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Vocabulary
+from setwise.probabilities import as_probabilities
+from setwise.ranks import Level, Levels, each_level, rank
+from setwise.row_noise import uniforms
+from setwise.strategies import RankRule, Strategy, as_strategy
+from setwise.strategies.base import SAME_WITH_CANDIDATES
+
+
+def poolable(strategy: str | Strategy, assume: Any = "nothing") -> Strategy:
+    """What a strategy is over folds, whose ranks of one score per row are pooled; refused where it is nothing."""
+    asked = as_strategy(strategy)
+    found = asked.pooled()
+    if found is None:
+        raise ValueError(
+            f"strategy: {asked.name!r} has no cross-conformal form, which needs one score per row; use 'max', "
+            "'mean' or 'min', or ConformalClassifier."
+        )
+    if not (isinstance(assume, str) and assume == "nothing"):
+        raise ValueError("assume: no cross-conformal method uses it; leave it out, or use ConformalClassifier.")
+    return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledCalibration:
+    """Calibrations of folds, asked together: `probabilities` are one matrix per fold, from the fold's model."""
+
+    parts: tuple[Calibration, ...]
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The labels, and that their order is declared."""
+        return self.parts[0].vocabulary
+
+    @property
+    def classes(self) -> Array:
+        """The labels, in the order of the probability columns."""
+        return self.vocabulary.classes
+
+    @property
+    def n(self) -> int:
+        """How many calibration rows there are, over all folds."""
+        return sum(part.evidence.n for part in self.parts)
+
+    def predict_p(self, probabilities: Sequence[Any], *, row_ids: Any = None) -> Floats:
+        """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
+        below, _ = self._below(probabilities, row_ids)
+        values: Floats = (self.n + 1 - below) / (self.n + 1) + float(self._rule.slack)
+        return np.minimum(values, 1.0)
+
+    @overload
+    def predict_set(
+        self,
+        probabilities: Sequence[Any],
+        confidence_level: Level = 0.9,
+        *,
+        candidates: Any = None,
+        row_ids: Any = None,
+        allow_empty: bool = True,
+    ) -> LabelSets: ...
+    @overload
+    def predict_set(
+        self,
+        probabilities: Sequence[Any],
+        confidence_level: Levels,
+        *,
+        candidates: Any = None,
+        row_ids: Any = None,
+        allow_empty: bool = True,
+    ) -> list[LabelSets]: ...
+    def predict_set(
+        self,
+        probabilities: Sequence[Any],
+        confidence_level: Any = 0.9,
+        *,
+        candidates: Any = None,
+        row_ids: Any = None,
+        allow_empty: bool = True,
+    ) -> Any:
+        """The prediction sets of new rows; options as in `Calibration.predict_set`."""
+        own = own_candidates(candidates, self.vocabulary)
+        below, mean = self._below(probabilities, row_ids)
+        if own is not None and len(own) != len(mean):
+            raise ValueError(f"candidates: {len(own)} rows for {len(mean)} rows of probabilities.")
+
+        def answer(level: Fraction) -> LabelSets:
+            position = rank(self.n, level + self._rule.slack)
+            if position > self.n:
+                text = f"every label is in the set: {self.n} rows are too few for confidence {float(level):g}."
+                warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
+            return finished_sets(below < position, mean, self.vocabulary, own, allow_empty=allow_empty)
+
+        return each_level(confidence_level, answer)
+
+    @overload
+    def guarantee(self, confidence_level: Level = 0.9) -> Guarantee: ...
+    @overload
+    def guarantee(self, confidence_level: Levels) -> list[Guarantee]: ...
+    def guarantee(self, confidence_level: Any = 0.9) -> Any:
+        """What may be claimed, and why: 1 − 2ε less a small term, for `max`."""
+        rule, n, k = self._rule, self.n, len(self.parts)
+
+        def answer(level: Fraction) -> Guarantee:
+            term = min(2 * (1 - 1 / k) / (n / k + 1), (1 - k / n) / (k + 1))
+            claim = Claim("truth", None, "cross-conformal", note="only max has a cross-conformal guarantee")
+            if rule.claimant.name == "max":
+                promised = max(0.0, float(1 - 2 * (1 - level)) - term)
+                note = f"1 − 2ε less {term:.4f}, and in practice near 1 − ε"
+                claim = Claim("truth", promised, "cross-conformal prediction", (rule.held_premise(),), note)
+            name, score = f"{rule.claimant.name} over {k} folds", rule.setting.conformity_score
+            return Guarantee(name, score, n, float(level), (claim,), (SAME_WITH_CANDIDATES,))
+
+        return each_level(confidence_level, answer)
+
+    def threshold(self, *_: Any, **__: Any) -> NoReturn:
+        """Not defined: every fold scores a new row with a model of its own."""
+        raise ValueError("threshold: folds score a row with models of their own, so there is none; use predict_p.")
+
+    def bracket(self, *_: Any, **__: Any) -> NoReturn:
+        """Not available: rows scored by models that share training rows are not independent."""
+        raise ValueError("bracket: not available for cross-conformal sets, whose rows are not independent.")
+
+    def __repr__(self) -> str:
+        strategy, score = self.parts[0].strategy.name, self.parts[0].conformity_score.name
+        return (
+            f"PooledCalibration(strategy={strategy!r}, conformity_score={score!r}, "
+            f"{self.n:,} examples in {len(self.parts)} folds, {len(self.vocabulary):,} classes)"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.guarantee()._repr_html_()
+
+    @property
+    def _rule(self) -> RankRule:
+        return _rank_rule(self.parts[0])
+
+    def _below(self, probabilities: Sequence[Any], row_ids: Any) -> tuple[Ints, Floats]:
+        """For each label the calibration scores strictly below its own, over all folds; and the mean matrix."""
+        if len(probabilities) != len(self.parts):
+            raise ValueError(f"probabilities: {len(probabilities)} matrices for {len(self.parts)} folds.")
+        below: Any = 0
+        mean: Any = 0.0
+        for part, given in zip(self.parts, probabilities, strict=True):
+            score = part.conformity_score
+            matrix = as_probabilities(given, score.domain, len(self.vocabulary), classes=self.classes)
+            u = uniforms(matrix, part.seed, row_ids) if score.randomized or row_ids is not None else None
+            below = below + _rank_rule(part).count_below(score.score(matrix, u=u))
+            mean = mean + matrix / len(self.parts)
+        return below, mean
+
+
+def _rank_rule(part: Calibration) -> RankRule:
+    (rule,) = part.rules
+    assert isinstance(rule, RankRule)  # noqa: S101 - poolable() refused the others before training
+    return rule

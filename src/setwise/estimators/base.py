@@ -1,0 +1,198 @@
+"""What split and cross-conformal classifiers share: everything but how they learn and calibrate."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _get_feature_names,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+)
+
+from setwise._arrays import Array, Floats
+from setwise.calibration.calibration import Calibration
+from setwise.calibration.pooled import PooledCalibration
+from setwise.estimators.adapters import answers, gives_inclusion
+from setwise.estimators.fingerprint import digest
+from setwise.estimators.model_directory import load_model, save_model
+from setwise.guarantees import Guarantee
+from setwise.labels.coerce import as_candidates, read_sets
+from setwise.labels.label_sets import LabelSets
+from setwise.metrics import evaluate
+
+
+class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Prediction sets from a calibration, asked with the probabilities of one model or of several.
+
+    A subclass learns in `fit` and leaves `calibration_`, `classes_` and what `fitted_models` returns.
+    """
+
+    confidence_level: float
+    classes_: Array
+    calibration_: Calibration | PooledCalibration
+
+    @property
+    @abstractmethod
+    def fitted_models(self) -> list[Any]:
+        """The models that learned, one per part of `calibration_`."""
+
+    # ---------------------------------------------------------------- predict
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The model's probabilities, one column per class of `classes_`; of several models the average."""
+        check_is_fitted(self, "classes_")
+        self._check_names(X)
+        models = self.fitted_models
+        if len(models) == 1:
+            return self.probabilities_of(models[0], X)
+        average: Floats = np.mean([self.probabilities_of(model, X) for model in models], axis=0)
+        return average
+
+    def predict(self, X: Any) -> Array:
+        """The most probable label of each row."""
+        check_is_fitted(self, "classes_")
+        labels: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
+
+    def predict_set(self, X: Any, confidence_level: Any = None, **options: Any) -> Any:
+        """Prediction sets as `LabelSets` (a list of them for a list of levels); options as in `Calibration`."""
+        check_is_fitted(self, "calibration_")
+        return self.calibration_.predict_set(self.predict_conformed(X), self._level(confidence_level), **options)
+
+    def predict_p(self, X: Any, **options: Any) -> Floats:
+        """The (n, K) p-values; options as in `Calibration.predict_p`."""
+        check_is_fitted(self, "calibration_")
+        return self.calibration_.predict_p(self.predict_conformed(X), **options)
+
+    def predict_conformed(self, X: Any) -> Any:
+        """What `calibration_` is asked with: (n, K) probabilities, or one such matrix per fold."""
+        check_is_fitted(self, "calibration_")
+        self._check_names(X)
+        pairs = zip(self.fitted_models, self.calibration_.parts, strict=True)
+        asked = [
+            self._inclusion(model, X)
+            if part.conformity_score.domain == "unit" and gives_inclusion(model)
+            else self.probabilities_of(model, X)
+            for model, part in pairs
+        ]
+        return asked[0] if isinstance(self.calibration_, Calibration) else asked
+
+    def evaluate(
+        self, X: Any, y: Any = None, confidence_level: Any = None, *, by: Any = None, **options: Any
+    ) -> dict[str, Any]:
+        """What the sets of these rows achieve, against truth y or ``candidates=``; see `setwise.evaluate`."""
+        check_is_fitted(self, "calibration_")
+        first = self.calibration_.parts[0]
+        asks = first.categories is not None and first.by == "given"
+        sets = self.predict_set(X, confidence_level, **({"by": by} if asks else {}))
+        return evaluate(sets, y, by=by, **options)
+
+    def report(
+        self, path: str | os.PathLike[str], X: Any, y: Any = None, candidates: Any = None, **options: Any
+    ) -> Path:
+        """Writes an HTML report on the sets of rows X, which the model did not see; see `setwise.report`."""
+        from setwise.report import report_model  # noqa: PLC0415 - templates are loaded when a report is made
+
+        check_is_fitted(self, "calibration_")
+        return report_model(path, self, X, y, candidates, **options)
+
+    def guarantee(self, confidence_level: Any = None) -> Guarantee:
+        """What may be claimed about the sets, and why."""
+        check_is_fitted(self, "calibration_")
+        made: Guarantee = self.calibration_.guarantee(self._level(confidence_level))
+        return made
+
+    def score(self, X: Any, y: Any) -> float:
+        """How often the predicted label is a candidate: the accuracy where labels are exact."""
+        sets = as_candidates(y, len(self.classes_), self.vocabulary_, name="y")
+        return float(sets.contains(self.predict(X)).mean())
+
+    # ---------------------------------------------------------------- keep
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model as a directory, without pickle; ``docs/model-directory.md`` describes it.
+
+        An earlier model there is replaced in one step. An estimator that could only come back by running code from
+        the file is left out, and `load` asks for it.
+        """
+        save_model(self, path)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], estimator: Any = None, trusted: Sequence[str] | None = None
+    ) -> Self:
+        """Reads what `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The directory.
+        estimator
+            The trained model, where the directory could not hold it; checked on rows kept with the calibration.
+        trusted
+            Types that a scikit-learn model may be made of beyond scikit-learn's plain ones, as in `skops.io.load`.
+        """
+        return load_model(cls, path, estimator, trusted)
+
+    # ---------------------------------------------------------------- scikit-learn
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ---------------------------------------------------------------- parts
+
+    def probabilities_of(self, model: Any, X: Any) -> Floats:
+        """The probabilities of one of the models, its columns in the order of the classes."""
+        return answers(model, X, self.vocabulary_)
+
+    def _inclusion(self, model: Any, X: Any) -> Floats:
+        return answers(model, X, self.vocabulary_, "predict_inclusion")
+
+    def _check_names(self, X: Any) -> None:
+        """Columns with names are those of the training rows, in their order."""
+        if _get_feature_names(X) is not None:
+            _check_feature_names(self, X, reset=False)
+
+    def _read(self, X: Any, y: Any) -> LabelSets:
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None; pass candidate sets or labels.")
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        sets = read_sets(y, name="y")
+        if len(sets) != _num_samples(X):
+            raise ValueError(f"y: {len(sets)} rows for {_num_samples(X)} rows of X.")
+        if (sets.sizes == 0).any():
+            row = int(np.flatnonzero(sets.sizes == 0)[0])
+            raise ValueError(f"y: row {row} is empty; leave it out, or use LabelSets.filled() if nothing is known.")
+        if sets.n_classes < 2:
+            raise ValueError(f"y: {sets.n_classes} class; prediction sets need at least two.")
+        return sets
+
+    def _fitted_on(self, X: Any, sets: LabelSets) -> None:
+        self.classes_ = np.array(sets.classes)
+        self.vocabulary_ = replace(sets.vocabulary, declared=True)
+        _check_feature_names(self, X, reset=True)
+        first = self.fitted_models[0]
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(first, name):
+                setattr(self, name, getattr(first, name))
+        self.summary_: dict[str, Any] = {
+            "rows": len(sets),
+            "mean_candidates": float(sets.sizes.mean()),
+            "data": {"X": digest(X), "candidates": digest(*sets.rows)},
+        }
+
+    def _level(self, confidence_level: Any) -> Any:
+        return self.confidence_level if confidence_level is None else confidence_level
