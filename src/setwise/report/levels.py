@@ -11,17 +11,20 @@ import numpy as np
 
 from setwise._arrays import Floats, Ints
 from setwise.calibration.calibration import Calibration
+from setwise.guarantees import Guarantee
 from setwise.ranks import clopper_pearson
 from setwise.report.entry_levels import Sweep
 from setwise.report.verdict import DELTA, guarantees, independent_examples, judge, promise_of
 
-Claim = Callable[[Any], Any]
-"""A level in, a guarantee out, or one per category."""
+GuaranteeAt = Callable[[Any], Guarantee]
+"""A level in, its guarantee out."""
 
 _SINGLE_BINS = 30  # up to so many classes every size has its own bar
 
 
-def level_facts(sweep: Sweep, calibration: Calibration | None, claim: Claim | None) -> list[dict[str, Any]]:
+def level_facts(
+    sweep: Sweep, calibration: Calibration | None, guarantee_at: GuaranteeAt | None
+) -> list[dict[str, Any]]:
     """One dictionary per level: texts as they are shown, and numbers for the charts."""
     hits, known = sweep.hits()
     starts, _ = size_bins(sweep.n_classes)
@@ -29,7 +32,7 @@ def level_facts(sweep: Sweep, calibration: Calibration | None, claim: Claim | No
     for i, level in enumerate(sweep.levels):
         sizes = sweep.sizes[:, i]
         bracket = None if calibration is None else _bracket(calibration, level)
-        promise = promise_of([] if claim is None else guarantees(claim(level)))
+        promise = promise_of([] if guarantee_at is None else guarantees(guarantee_at(level)))
         examples = None if calibration is None else independent_examples(calibration)
         verdict = judge(promise, int(hits[i]), known, calibrated_on=examples, bracket=bracket)
         fact = {

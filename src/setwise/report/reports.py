@@ -25,9 +25,9 @@ from setwise.report.ambiguity import candidate_facts
 from setwise.report.entry_levels import Given, Scored, Source, Sweep, Valued, grid, sweep
 from setwise.report.examples import example_facts
 from setwise.report.html_pages import report_as_html
-from setwise.report.levels import Claim, level_facts, size_bins
+from setwise.report.levels import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
-from setwise.report.strategy_comparison import Rival, advice, line_up, rival_facts
+from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
 from setwise.report.subgroups import subgroup_facts
 from setwise.report.verdict import (
     guarantees,
@@ -71,7 +71,7 @@ def build_report(
     probabilities
         The model's probabilities for rows that were used neither for learning nor for calibration.
     y
-        True labels, None or NaN where nobody knows. Without any the report shows what candidates alone prove.
+        True labels, None or NaN where unknown. Without any the report shows what candidates alone prove.
     candidates
         Candidate sets of these rows, to describe them. They do not narrow the prediction sets.
     features, feature_names, images
@@ -83,8 +83,8 @@ def build_report(
     confidence_level
         Where the slider starts, and what the verdict is about.
     others
-        Other calibrations for the same rows, to stand beside this one. Strategies that the evidence of
-        `calibration` supports come by themselves.
+        Other calibrations for the same rows, to compare with this one. Strategies that the evidence of
+        `calibration` supports are added automatically.
     title, settings
         The headline, and what to list under settings beside what is known here.
 
@@ -124,8 +124,8 @@ def build_report(
     category, codes = _categories(calibration, matrix, rows)
     source = Scored(calibration, matrix, grid(confidence_level), category, codes, rows.weight, rows.row_ids)
     chosen = sweep(source, rows.codes)
-    rivals, absent = line_up(calibration, others, level)
-    sweeps = [chosen, *(sweep(_same_rows(source, rival, rows), rows.codes) for rival in rivals[1:])]
+    compared, absent = alternatives(calibration, others, level)
+    sweeps = [chosen, *(sweep(_same_rows(source, other, rows), rows.codes) for other in compared[1:])]
     return _write(
         path,
         title,
@@ -133,10 +133,10 @@ def build_report(
         chosen,
         rows if rows.by is not None else replace(rows, by=category),
         level,
-        claim=calibration.guarantee,
+        guarantee_at=calibration.guarantee,
         calibration=calibration,
         matrix=matrix if calibration.conformity_score.domain == "simplex" else None,
-        strategies={"rows": rival_facts(rivals, sweeps, level), "absent": absent},
+        strategies={"rows": comparison_facts(compared, sweeps, level), "absent": absent},
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
     )
@@ -153,12 +153,12 @@ def report_sets(
     features: Any = None,
     feature_names: Iterable[str] | None = None,
     images: Any = None,
-    guarantee: Claim | None = None,
+    guarantee: GuaranteeAt | None = None,
     confidence_level: float | None = None,
     title: str = "Can these prediction sets be trusted?",
     settings: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Writes a report on sets that are there already, whoever made them.
+    """Writes a report on given prediction sets, whatever made them.
 
     There is no calibration here, so a promise must come with them: `guarantee` takes a level and returns one. With
     `p_values`, one column per class, the slider works, and starts at 0.9. Other parameters as in `build_report`;
@@ -194,7 +194,7 @@ def report_sets(
         sweep(source, rows.codes),
         rows,
         level,
-        claim=guarantee,
+        guarantee_at=guarantee,
         stated=stated,
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
@@ -219,10 +219,10 @@ def report_model(
     return report_sets(path, sets, p_values=model.predict_p(X), guarantee=model.guarantee, **shown)
 
 
-def _same_rows(source: Scored, rival: Rival, rows: Rows) -> Scored:
-    """The rival's sets of the same rows."""
-    category, codes = _categories(rival.calibration, source.matrix, rows)
-    return replace(source, calibration=rival.calibration, by=category, codes=codes)
+def _same_rows(source: Scored, other: Alternative, rows: Rows) -> Scored:
+    """The sets that another strategy gives the same rows."""
+    category, codes = _categories(other.calibration, source.matrix, rows)
+    return replace(source, calibration=other.calibration, by=category, codes=codes)
 
 
 def _categories(calibration: Calibration, matrix: Floats, rows: Rows) -> tuple[Array | None, Ints | None]:
@@ -249,7 +249,7 @@ def _write(
     level: Fraction,
     *,
     settings: Mapping[str, Any],
-    claim: Claim | None = None,
+    guarantee_at: GuaranteeAt | None = None,
     stated: bool = True,
     calibration: Calibration | None = None,
     matrix: Floats | None = None,
@@ -258,8 +258,8 @@ def _write(
 ) -> Path:
     """Puts the parts of the page together and writes the file, which appears whole or not at all."""
     classes, at = rows.vocabulary.classes, swept.levels.index(level)
-    made = [] if claim is None else guarantees(claim(level))
-    facts = level_facts(swept, calibration, claim)
+    made = [] if guarantee_at is None else guarantees(guarantee_at(level))
+    facts = level_facts(swept, calibration, guarantee_at)
     hits, known = swept.hits()
     verdict = judge(
         promise_of(made),
