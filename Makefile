@@ -26,15 +26,16 @@ test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tes
 test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 	$(BIN)/python -m pytest -n 2 -m long
 
-browser:                ## what the report is tested in; says so where it cannot be had
+browser:                ## what the report is tested in; a note where it cannot be installed
 	@command -v chromium >/dev/null || (apt-get update && apt-get install -y chromium) >/dev/null 2>&1 || \
 	  echo "NOTE: no chromium, and it could not be installed: the report is not tested in a browser."
 
-lint: $(READY)          ## style, types, and the direction of imports
+lint: $(READY)          ## style, types, the direction of imports, cycles and repeated names of modules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python scripts/check_tree.py
 
 bench: $(BENCH_READY) $(READY)   ## ratios against peers in an environment of their own; training; data
 	$(BENCH)/python benchmarks/peers.py

@@ -63,7 +63,7 @@ def gate():
     if result is None:
         return []
     return [
-        "## How often the gate speaks",
+        "## How often `diagnose` refutes",
         "",
         f"`python benchmarks/gate.py`; level {result['level']}, {result['date']}, {result['machine']}.",
         "",
@@ -91,7 +91,7 @@ def main():
             "Real candidate sets, 50 of the calibration rows verified",
             "real",
             "python benchmarks/efficiency.py --part real",
-            "Nobody knows how these candidates arose, and the gate refutes uniform contamination on all of them.",
+            "How these candidates arose is not known; `diagnose` refutes uniform contamination on all of them.",
         ),
         *efficiency(
             "Nothing declared, nothing verified",

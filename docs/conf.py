@@ -62,7 +62,7 @@ sphinx_gallery_conf = {
             "plot_reading_the_guarantee.py",
             "plot_strategies.py",
             "plot_weak_model.py",
-            "plot_the_gate.py",
+            "plot_diagnose.py",
             "plot_verified_labels.py",
             "plot_annotators.py",
             "plot_each_class.py",

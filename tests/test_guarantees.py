@@ -37,7 +37,7 @@ def test_a_guarantee_is_plain_data_too(strategy, rng):
     assert plain["text"].startswith("Strategy")
 
 
-def test_only_claims_without_an_if_count_as_promised():
+def test_only_unconditional_claims_count_as_promised():
     unknown, refuted = (
         Premise("it rains", "not knowable here"),
         Premise("it snows", "refuted by the data", "look"),
@@ -51,10 +51,10 @@ def test_only_claims_without_an_if_count_as_promised():
     guarantee = Guarantee("s", "lac", 10, 0.9, claims)
     assert guarantee.promised == 0.8
     text = str(guarantee)
-    assert "Void: A, because this is not so: it snows (refuted by the data: look)." in text
+    assert "Void: A, because a premise fails: it snows (refuted by the data: look)." in text
     assert "If it rains (not knowable here): the set" in text
     assert Guarantee("s", "lac", 10, 0.9, claims[:2]).promised is None
-    assert "nothing without an if" in str(Guarantee("s", "lac", 10, 0.9, claims[:2]))
+    assert "No unconditional guarantee." in str(Guarantee("s", "lac", 10, 0.9, claims[:2]))
 
 
 def test_html_is_escaped():

@@ -81,6 +81,18 @@ def test_inclusion_is_that_of_the_diagnosis(rows):
     assert ax.get_lines()[-1].get_ydata() == pytest.approx(found.floor[:3])
 
 
+def test_inclusion_shows_intervals_and_the_floor_of_what_is_assumed(rows):
+    P, _, S = rows
+    M = np.where(np.eye(4), 1.0, [[0.0, 0.1, 0.2, 0.3]] * 4)
+    found = setwise.diagnose(P, S, M)
+    ax = setwise.plot_inclusion(P, S, M)
+    (bars,) = ax.containers[0].lines[2]
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+    assert ends == pytest.approx(np.transpose([found.lower, found.upper]))
+    assert ax.get_lines()[-1].get_ydata() == pytest.approx(found.floor)
+    assert found.floor != setwise.diagnose(P, S).floor
+
+
 def test_sets_show_labels_candidates_and_truth():
     sets = setwise.LabelSets.from_lists([["cat"], [], ["cat", "dog"]], classes=["cat", "dog", "owl"])
     ax = setwise.plot_sets(sets, ["cat", None, "owl"], candidates=sets.filled(), rows=[2, 0])
@@ -97,6 +109,12 @@ def test_nothing_to_draw_is_an_error():
         setwise.plot_sizes(empty)
     with pytest.raises(ValueError, match="none to draw"):
         setwise.plot_sets(empty)
+
+
+def test_without_matplotlib_the_error_names_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match="setwise\\[report\\]"):
+        setwise.plot_sizes(np.eye(3, dtype=bool))
 
 
 def test_matplotlib_is_loaded_when_something_is_drawn():

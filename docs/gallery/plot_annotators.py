@@ -27,7 +27,7 @@ wrong = rng.random((1500, 5)) < np.where(large, 0.65, 0.05)[:, None]
 said = np.where(wrong, np.where(y == 0, 0, 3 - y)[:, None], y[:, None])
 
 # %%
-# One line an answer is how such data usually come.
+# Such data usually come with one answer per line.
 imported = from_annotators_long(
     {
         "task": np.repeat(np.arange(1500), 5),
@@ -40,7 +40,7 @@ votes = names[np.array([np.bincount(row, minlength=3).argmax() for row in said])
 truth = names[y]
 print(candidates)
 print(f"the majority is wrong in {np.mean(votes != truth):.1%} of cases")
-print(f"nobody is right in {1 - candidates.contains(truth).mean():.1%} of cases")
+print(f"no annotator is right in {1 - candidates.contains(truth).mean():.1%} of cases")
 
 # %%
 # The same learner twice: on votes, and on candidate sets. For these we declare that the truth may be missing from
@@ -62,7 +62,7 @@ for name, model in models.items():
         model.calibration_, P, truth[new], label=name, levels=np.arange(0.5, 0.96, 0.05), ax=right
     )
     result = model.evaluate(X[new], truth[new])
-    print(f"{name}: coverage {result['coverage']:.3f} at 0.9, {result['mean_size']:.2f} species a set")
+    print(f"{name}: coverage {result['coverage']:.3f} at 0.9, {result['mean_size']:.2f} species per set")
     print("   by species", {k: round(float(part["coverage"]), 2) for k, part in result["by_class"].items()})
 fig.tight_layout()
 

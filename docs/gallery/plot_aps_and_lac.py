@@ -7,7 +7,7 @@ so that coverage is more even among rows of different difficulty.
 """
 
 # %%
-# Precise labels here: they are the special case of one candidate a row.
+# Precise labels here: they are the special case of one candidate per row.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
@@ -30,7 +30,7 @@ for name, score in scores.items():
     sets = calibration.predict_set(Q, 0.9)
     result = setwise.evaluate(sets, y[new], by=hard)
     quarters = [result["by_category"][quarter]["coverage"] for quarter in range(4)]
-    left.plot(range(1, 5), quarters, "o-", label=f"{name}: {result['mean_size']:.2f} digits a set")
+    left.plot(range(1, 5), quarters, "o-", label=f"{name}: {result['mean_size']:.2f} digits per set")
     right.plot(range(1, 5), [sets.sizes[hard == quarter].mean() for quarter in range(4)], "o-", label=name)
     print(f"{name:5s} coverage {result['coverage']:.3f}, worst quarter {min(quarters):.3f}")
 left.axhline(0.9, ls="--", color="grey")
@@ -41,7 +41,7 @@ right.legend()
 fig.tight_layout()
 
 # %%
-# The noise of randomised scores belongs to the row. So a set depends neither on the batch nor on the order of
+# The noise of randomised scores is a function of the row. So a set depends neither on the batch nor on the order of
 # rows:
 calibration = setwise.conformalize(P, y[rest], conformity_score="aps", random_state=0)
 together = calibration.predict_set(Q, 0.9)

@@ -1,9 +1,9 @@
 """
-A promise for each class
-========================
+A guarantee for each class
+==========================
 
 Nine out of ten over all patients may be ten out of ten for the common illness and six out of ten for the rare
-one. `classwise` promises the level for each true class by itself; `by=` does so for any category you can see.
+one. `classwise` guarantees the level for each true class; `by=` does so for any category you can see.
 """
 
 # %%
@@ -27,7 +27,7 @@ candidates = contaminate(y[rest], Random(p=0.15), n_classes=4, random_state=0)
 names = ["common", "frequent", "seldom", "rare"]
 
 # %%
-# All are told that wrong labels enter by chance. `corrected` promises the average, `classwise` each class: on
+# For all, uniform contamination is declared. `corrected` guarantees the average, `classwise` each class: on
 # average over calibration samples without a margin, in 95 of 100 of them with one.
 strategies = {
     "corrected": "corrected",
@@ -41,12 +41,14 @@ for shift, (name, strategy) in enumerate(strategies.items()):
     coverage = [result["by_class"][k]["coverage"] for k in range(4)]
     ax.bar(np.arange(4) + 0.27 * (shift - 1), coverage, width=0.27, label=name)
     size = result["mean_size"]
-    print(f"{name:21s} coverage {result['coverage']:.3f}, worst class {min(coverage):.3f}, {size:.2f} labels a set")
+    print(
+        f"{name:21s} coverage {result['coverage']:.3f}, worst class {min(coverage):.3f}, {size:.2f} labels per set"
+    )
 ax.axhline(0.9, ls="--", color="grey")
 ax.set(ylabel="coverage at confidence 0.9", xticks=range(4), xticklabels=names, ylim=(0.4, 1.01))
 ax.legend(loc="lower left")
 fig.tight_layout()
 
 # %%
-# The promise for each class costs size, and the more so the fewer rows a class has. What the last one claims:
+# The guarantee for each class costs size, and the more so the fewer rows a class has. What the last one claims:
 print(calibration.guarantee(0.9))

@@ -1,9 +1,9 @@
 """
-Pictures of your own
-====================
+Plots of sets and coverage
+==========================
 
-Four functions draw on matplotlib axes that you give them and return these axes, so that pictures can be put side
-by side, on top of each other, and styled as you like.
+Four functions draw on matplotlib axes that you give them and return these axes, so that plots can be combined
+and styled.
 """
 
 # %%
@@ -39,8 +39,7 @@ setwise.plot_sets(
 fig.tight_layout()
 
 # %%
-# Without the truth `plot_coverage` draws the bracket that candidates alone can prove, and it goes on top of what
-# is there.
+# Without the truth `plot_coverage` draws the interval that candidates alone prove, here on the same axes.
 fig, ax = plt.subplots(figsize=(6, 4))
 setwise.plot_coverage(calibration, Q, ax=ax)
 setwise.plot_coverage(calibration, Q, names[y[new]], label="with the truth", ax=ax)

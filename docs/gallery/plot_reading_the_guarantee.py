@@ -2,8 +2,8 @@
 Reading the guarantee
 =====================
 
-Every calibration says what may be claimed, on which premises, and how each is known. Here is what the numbers in
-it mean.
+Every calibration states what is guaranteed, on which premises, and the status of each premise. Here is what its
+numbers mean.
 """
 
 # %%
@@ -17,7 +17,7 @@ rng = np.random.default_rng(0)
 
 
 def rows(n):
-    """A model whose probabilities are right, and candidates that hold the truth."""
+    """A model whose probabilities are right, and candidates that contain the truth."""
     P = rng.dirichlet([0.3] * 5, size=n)
     y = (P.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
     return P, y, (np.arange(5) == y[:, None]) | (rng.random((n, 5)) < 0.02)
@@ -29,8 +29,8 @@ print(calibration.guarantee(0.9))
 
 # %%
 # *Promise.* The first line is about the true label and rests on little: new examples from the same source, the
-# truth among the candidates. The second is about all candidates, and comes with an "if", because nobody can know
-# how candidates will arise.
+# truth among the candidates. The second is about all candidates, and is conditional, because it cannot be
+# known how candidates will arise for new examples.
 #
 # *Given this calibration set.* The promise is an average over calibration sets. With these 300 rows you have one
 # of them, and the chance of containing all candidates is a number near 0.9 that follows a Beta law. Draw a

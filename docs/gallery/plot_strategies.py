@@ -1,9 +1,9 @@
 """
-What a declaration buys
-=======================
+What a declaration gains
+========================
 
-The same model, the same rows, the same confidence. Only what is known about the candidates differs. Wrong labels
-enter by chance here; nobody but us knows that, so each strategy may only use what it is told.
+The same model, the same rows, the same confidence. Only what is known about the candidates differs. Here false
+labels enter at random, but each strategy uses only what is declared to it.
 """
 
 # %%
@@ -24,7 +24,7 @@ candidates = contaminate(y, Random(p=0.2), n_classes=10, random_state=0)
 P, Q = model.predict_proba(X[rest]), model.predict_proba(X[new])
 
 # %%
-# Fifty rows are checked by somebody, at random. The oracle knows every true label: nobody can do better than it.
+# Fifty rows, drawn at random, are verified. The oracle knows every true label.
 verified = np.full(len(rest), None, dtype=object)
 verified[:50] = y[rest][:50]
 told = {
@@ -39,20 +39,20 @@ calibrations = {name: setwise.conformalize(P, candidates[rest], **options) for n
 calibrations["oracle (told everything)"] = setwise.conformalize(P, y[rest])
 
 # %%
-# Small sets that keep the promise lie low and to the right of the line.
+# Small and valid sets lie low and to the right of the line.
 fig, ax = plt.subplots(figsize=(7, 4.5))
 for name, calibration in calibrations.items():
     result = setwise.evaluate(calibration.predict_set(Q, 0.9), y[new])
     low, high = result["coverage_interval"]
     point = result["coverage"]
     ax.errorbar(point, result["mean_size"], xerr=[[point - low], [high - point]], fmt="o", capsize=3, label=name)
-    print(f"{name:28s} coverage {point:.3f}   {result['mean_size']:.2f} digits a set")
+    print(f"{name:28s} coverage {point:.3f}   {result['mean_size']:.2f} digits per set")
 ax.axvline(0.9, ls="--", color="grey")
 ax.set(xlabel="coverage at confidence 0.9, with its 95 % interval", ylabel="mean size of the sets", yscale="log")
 ax.legend(fontsize=8)
 fig.tight_layout()
 
 # %%
-# `max` keeps its promise without knowing anything, and pays for it. Told how wrong labels arise, or given a few
-# checked labels, the sets are about as small as the oracle's. `min` looks as good here and promises nothing about
+# `max` is valid without any assumption, at the price of large sets. With a declaration, or with a few verified
+# labels, the sets are about as small as the oracle's. `min` looks as good here but guarantees nothing about
 # the truth: on real candidate sets, whose wrong labels are those that look right, it covers too little.

@@ -2,7 +2,7 @@
 A training loop of your own
 ===========================
 
-`ProdenLoss` stands where the cross-entropy stood. It learns which of the candidates is the truth while the
+`ProdenLoss` replaces the cross-entropy. It learns which of the candidates is the truth while the
 network learns.
 """
 
@@ -24,12 +24,12 @@ train, rest, new = order[:900], order[900:1400], order[1400:]
 images = torch.tensor(X / 16, dtype=torch.float32)
 candidates = contaminate(y, Random(p=0.3), n_classes=10, random_state=0)
 mask = torch.tensor(candidates.to_mask())
-print(f"{candidates.sizes.mean():.2f} candidates a digit")
+print(f"{candidates.sizes.mean():.2f} candidates per digit")
 
 
 # %%
-# The loop is an ordinary one. The loss also takes the positions of the batch, because it remembers what it
-# thought of each example.
+# The loop is an ordinary one. The loss also takes the positions of the batch, because it keeps the last
+# probabilities of each example.
 def learn(loss, epochs=25):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
@@ -60,5 +60,5 @@ fig.tight_layout()
 # A trained module is only calibrated, on rows that it did not see.
 conformal = setwise.ConformalClassifier(best, assume="uniform", random_state=0).fit(images[rest], candidates[rest])
 result = conformal.evaluate(images[new], y[new])
-print(f"coverage {result['coverage']:.3f}, {result['mean_size']:.2f} digits a set")
+print(f"coverage {result['coverage']:.3f}, {result['mean_size']:.2f} digits per set")
 print(conformal.guarantee())

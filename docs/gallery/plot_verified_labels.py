@@ -2,8 +2,8 @@
 A few verified labels
 =====================
 
-Nobody knows how the candidates arose, and no declaration could be vouched for. Then have some rows checked, drawn
-at random. How many are worth the money?
+How the candidates arose is not known, and nothing can be declared. Then have some rows verified, drawn at random.
+How many are worth their cost?
 """
 
 # %%
@@ -21,7 +21,7 @@ model = LogisticRegression(C=0.003, max_iter=500).fit(X[train], y[train])
 P, Q = model.predict_proba(X[rest]), model.predict_proba(X[new])
 
 # %%
-# Annotators kept whatever looked likely, and in 3 of 100 rows forgot the truth.
+# Annotators kept whatever looked likely, and in 3 of 100 rows omitted the truth.
 rng = np.random.default_rng(0)
 candidates = (np.arange(10) == y[rest][:, None]) | (P > 0.1)
 forgot = rng.random(len(rest)) < 0.03
@@ -29,12 +29,12 @@ candidates[forgot, y[rest][forgot]] = False
 candidates[~candidates.any(axis=1)] = True
 
 # %%
-# `suggest_verification` draws the rows and says what to expect.
+# `suggest_verification` draws the rows and estimates the gain.
 suggestion = setwise.suggest_verification(model, X[rest], candidates, budget=50, random_state=0)
 print(suggestion)
 
 # %%
-# The answer for 20 to 400 checked rows, each drawn twenty times.
+# The result for 20 to 400 verified rows, each drawn twenty times.
 budgets = [20, 50, 100, 200, 400]
 coverage, size = np.zeros((2, len(budgets), 20))
 for b, budget in enumerate(budgets):
@@ -59,8 +59,8 @@ right.set(xlabel="verified rows of 800", ylabel="mean size of the sets")
 right.legend()
 fig.tight_layout()
 for budget, c, s in zip(budgets, coverage.mean(axis=1), size.mean(axis=1), strict=True):
-    print(f"{budget:4d} verified rows: coverage {c:.3f}, {s:.2f} digits a set")
-print(f"   max, rate declared: {unaware.sizes.mean():.2f} digits a set")
+    print(f"{budget:4d} verified rows: coverage {c:.3f}, {s:.2f} digits per set")
+print(f"   max, rate declared: {unaware.sizes.mean():.2f} digits per set")
 
 # %%
 # Coverage is right on average from the first rows on; more of them make it steadier.

@@ -2,7 +2,7 @@
 A weak model gives large sets, not wrong ones
 =============================================
 
-The promise does not depend on the quality of the model. What depends on it is the size of the sets.
+The guarantee does not depend on the quality of the model; the size of the sets does.
 """
 
 # %%
@@ -30,10 +30,10 @@ for rows in (30, 80, 500):
     sets = calibration.predict_set(Q, 0.9)
     setwise.plot_sizes(sets, label=name, ax=right)
     result = setwise.evaluate(sets, y[new])
-    print(f"{name}: coverage {result['coverage']:.3f}, {result['mean_size']:.2f} digits a set")
+    print(f"{name}: coverage {result['coverage']:.3f}, {result['mean_size']:.2f} digits per set")
 right.set_title("sizes at 0.9")
 fig.tight_layout()
 
 # %%
-# All three lie on the line; the sets of the weak model are wider. If you want smaller sets, learn a better model.
-# If you want sets that keep their promise, any model will do.
+# All three lie on the line; the sets of the weak model are larger. Smaller sets need a better model; valid sets do
+# not.

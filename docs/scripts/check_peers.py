@@ -1,6 +1,6 @@
-"""Asks MAPIE, TorchCP, crepes and puncc, as installed by `make bench`, what the README's comparison says of them.
+"""Asks MAPIE, TorchCP, crepes and puncc, as installed by `make bench`, what docs/comparison.md says of them.
 
-Run it in their environment: `.venv-bench/bin/python docs/scripts/check_peers.py`. It prints one line a fact.
+Run it in their environment: `.venv-bench/bin/python docs/scripts/check_peers.py`. It prints one line per fact.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Set-valued labels in, set-valued predictions out, with a statement of what may be claimed about them."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from setwise import strategies
 from setwise._version import __version__
@@ -13,20 +13,24 @@ from setwise.labels.label_sets import LabelSets
 from setwise.metrics import SetSizeScorer, evaluate
 from setwise.scores import APS, LAC, RAPS, SAPS, Margin
 
-_LAZY = {
-    "ConformalClassifier": "setwise.estimators.split",
-    "CoveringClassifier": "setwise.learn",
-    "CrossConformalClassifier": "setwise.estimators.cross",
-    "EMClassifier": "setwise.learn",
-    "PartialLabelClassifier": "setwise.learn",
-    "estimate_inclusion": "setwise.contamination.inclusion",
-    "plot_coverage": "setwise.plots",
-    "plot_inclusion": "setwise.plots",
-    "plot_sets": "setwise.plots",
-    "plot_sizes": "setwise.plots",
-    "suggest_verification": "setwise.decisions.verification",
+if TYPE_CHECKING:
+    from setwise.contamination.inclusion import estimate_inclusion
+    from setwise.decisions.verification import suggest_verification
+    from setwise.estimators.cross import CrossConformalClassifier
+    from setwise.estimators.split import ConformalClassifier
+    from setwise.learn import CoveringClassifier, EMClassifier, PartialLabelClassifier
+    from setwise.plots import plot_coverage, plot_inclusion, plot_sets, plot_sizes
+
+_HOMES = {
+    "contamination.inclusion": ("estimate_inclusion",),
+    "decisions.verification": ("suggest_verification",),
+    "estimators.cross": ("CrossConformalClassifier",),
+    "estimators.split": ("ConformalClassifier",),
+    "learn": ("CoveringClassifier", "EMClassifier", "PartialLabelClassifier"),
+    "plots": ("plot_coverage", "plot_inclusion", "plot_sets", "plot_sizes"),
 }
-"""Names whose modules are heavier, and load on first use."""
+"""The names imported above for type checkers only: their modules are heavier, and load on first use."""
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "APS",
@@ -63,9 +67,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'setwise' has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+    return getattr(import_module(f"setwise.{_HOME_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -33,7 +33,7 @@ def write_container(path: str | os.PathLike[str], header: Mapping[str, Any], arr
 def read_container(
     path: str | os.PathLike[str], kind: str, version: int
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays; anything that is not a file of this kind, or is too new, is refused by name."""
+    """Header and arrays; anything that is not a file of this kind, or is too new, is refused with a reason."""
     try:
         with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {name: frozen(file[name]) for name in file.files}

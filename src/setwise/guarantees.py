@@ -1,6 +1,6 @@
-"""The words of a claim: what is promised, on which premises, and how each premise is known.
+"""Guarantees: what is claimed, on which premises, and how each premise is known.
 
-Types and their printing only; the mathematics lies with the strategies.
+Types and their printing only; the mathematics is in the strategies.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Claim:
 
     @property
     def conditions(self) -> tuple[Premise, ...]:
-        """The premises of this claim that nobody here can know."""
+        """The premises of this claim that cannot be known here."""
         return tuple(premise for premise in self.premises if premise.status == "not knowable here")
 
     @property
@@ -58,7 +58,7 @@ class Claim:
 
     @property
     def promised(self) -> bool:
-        """Whether the claim can be made without an "if"."""
+        """Whether the claim is unconditional: no premise of its own is unknowable or refuted."""
         return self.probability is not None and not self.conditions and not self.refuted
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class Guarantee:
 
     @property
     def promised(self) -> float | None:
-        """The largest probability promised for the true label without an "if", None where there is none."""
+        """The largest unconditional probability for the true label, None where there is none."""
         if self.by_category:
             found = [part.promised for part in self.by_category.values()]
             return None if None in found else min(p for p in found if p is not None)
@@ -130,10 +130,10 @@ class Guarantee:
         basis = f"{self.n:,} calibration {self.unit}{where}"
         lines = [f"Strategy {self.strategy} with score {self.conformity_score.upper()}, {basis}."]
         promised = [claim for claim in self.claims if claim.promised or claim.probability is None]
-        lines.append("Promise: " + ("; ".join(map(str, promised)) or "nothing without an if") + ".")
+        lines.append(f"Promise: {'; '.join(map(str, promised))}." if promised else "No unconditional guarantee.")
         for claim in self.claims:
             if claim.refuted:
-                lines.append(f"Void: {claim.source}, because this is not so: {_join(claim.refuted)}.")
+                lines.append(f"Void: {claim.source}, because a premise fails: {_join(claim.refuted)}.")
             elif claim.conditions and claim.probability is not None:
                 lines.append(f"If {_join(claim.conditions)}: {claim}.")
         known = [
@@ -162,6 +162,6 @@ def _join(premises: Iterable[Premise]) -> str:
 
 
 def _decimal(probability: float) -> str:
-    """A bound may be printed too small but never too large: 0.8999 is 0.899, and 0.9 is 0.90."""
+    """A lower bound, rounded down to four decimals: 0.89999 is 0.8999, and 0.9 is 0.90."""
     down = int(probability * 10**4 + 1e-9) / 10**4
     return f"{down:.2f}" if abs(down * 100 - round(down * 100)) < 1e-9 else f"{down:.4f}".rstrip("0")

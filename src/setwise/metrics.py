@@ -1,4 +1,4 @@
-"""`evaluate`: what prediction sets achieved, against truth or candidates; `SetSizeScorer`: which model is best."""
+"""`evaluate`: coverage and size of prediction sets; `SetSizeScorer`: model selection by set size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def evaluate(
     by: Any = None,
     delta: float = 0.05,
 ) -> dict[str, Any]:
-    """Coverage, size and their finer kin, as a plain dictionary.
+    """Coverage and size of prediction sets, in all and by size, class and category, as a plain dictionary.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def evaluate(
         outside the vocabulary counts as missed and is reported under ``unknown_labels``.
     candidates
         Candidate sets of the same rows: how often the prediction set holds all of them and at least one of
-        them, and the bracket in which coverage must then lie if the truth is a candidate.
+        them, and the interval in which coverage then lies if the truth is a candidate.
     by
         A category per row, for coverage and size by category.
     delta
@@ -76,24 +76,25 @@ def evaluate(
 
 @dataclass(frozen=True)
 class SetSizeScorer:
-    """For scikit-learn's `GridSearchCV`: small sets are better, but sets that do not cover lose to any that do.
+    """A scorer for scikit-learn's `GridSearchCV`: the smallest sets among the settings that cover.
 
     The value on held-out rows is minus the mean set size. Where coverage fails it is −1000·K·(1 + what coverage
     lacks) with K labels: below any setting that covers, and so is the mean over splits if one of them fails.
 
-    Where y is exact (a label vector, sets of one label) coverage is how often the set holds the label. Where y is
-    candidate sets nobody knows. A setting whose `guarantee` promises the level, without an if, is then believed
-    unless candidates refute it: too few sets hold any of them. Others must show it: enough sets hold all of them.
+    Where y is exact (a label vector, sets of one label) a row is covered if its set holds the label. Where y is
+    candidate sets, coverage is not observable. A setting whose `guarantee` is unconditional at this level then
+    fails only if too few of its sets hold any candidate; any other must have enough sets that hold all candidates.
 
-    To fail is to cover so few of m rows that a split conformal predictor of this level, calibrated on n examples,
-    covers no more with a probability below `delta`. Its count is Beta-binomial, m rows with Beta(r, n + 1 − r) and
-    r = ⌈(n + 1)(level − slack)⌉, since calibration rows are drawn by chance too. (A cross-conformal model has no
-    exact law; n is then all its rows.) Held-out rows are taken as exchangeable: for groups allow some slack.
+    A setting fails if it covers so few of m rows that a split conformal predictor of this level, calibrated on n
+    examples, covers no more with a probability below `delta`. The number covered is Beta-binomial, m rows with
+    Beta(r, n + 1 − r) and r = ⌈(n + 1)(level − slack)⌉, since calibration rows are random too. (A cross-conformal
+    model has no exact law; n is then all its rows.) Held-out rows are taken as exchangeable: for groups allow some
+    slack.
 
     Parameters
     ----------
     confidence_level
-        What every setting is asked for; None is each model's own, and then sizes compare only if that is the same.
+        The level of every setting; None is each model's own, and then sizes compare only if these are the same.
     slack
         How far coverage may lie below the level.
     delta
@@ -161,7 +162,7 @@ def _chance_of_so_few(covered: int, m: int, n: int, level: Fraction) -> float:
 def _against_truth(sets: LabelSets, y: Any, group: Array | None, delta: float) -> dict[str, Any]:
     truth = label_vector(y, "y")
     if len(truth) != len(sets):
-        raise ValueError(f"y: {len(truth)} labels for {len(sets)} sets; give one a row.")
+        raise ValueError(f"y: {len(truth)} labels for {len(sets)} sets; give one per row.")
     known = np.flatnonzero(~missing_labels(truth))
     if len(known) == 0:
         raise ValueError("y: no row has a true label; pass candidates instead.")

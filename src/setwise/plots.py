@@ -1,6 +1,6 @@
-"""Pictures on matplotlib axes: coverage over levels, set sizes, inclusion by rank, the sets themselves.
+"""Plots on matplotlib axes: coverage over levels, set sizes, inclusion by rank, the sets themselves.
 
-Each takes ``ax=`` and returns the axes, so that pictures can be put side by side or on top of each other.
+Each takes ``ax=`` and returns the axes, so that plots can share a figure or axes.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def plot_coverage(
     calibration, probabilities
         What makes the sets, and the probabilities of new rows.
     y
-        True labels. Without them the bracket is drawn in which coverage lies by candidates alone (see
-        `Calibration.bracket`); for a calibration by category that is one bracket a category.
+        True labels. Without them the interval is drawn that candidates alone prove for the coverage (see
+        `Calibration.bracket`); for a calibration by category, one per category.
     levels
         Confidence levels.
     label
@@ -75,16 +75,13 @@ def plot_coverage(
         low, high = np.transpose([each["coverage_interval"] for each in found])
         (line,) = ax.plot(wanted, coverage, marker="o", label=name)
         ax.fill_between(wanted, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
-    ax.set_xlabel("confidence level")
-    ax.set_ylabel("coverage")
-    ax.legend()
-    return ax
+    return _labelled(ax, "confidence level", "coverage")
 
 
 def plot_sizes(sets: Any, *, label: str | None = None, ax: Any = None) -> Any:
-    """How many sets have how many labels, as shares; of candidate sets or of prediction sets.
+    """The share of sets of each size, of candidate sets or of prediction sets.
 
-    Several calls on the same axes shine through each other.
+    Bars are translucent, so that several calls can share axes.
 
     Parameters
     ----------
@@ -109,26 +106,30 @@ def plot_sizes(sets: Any, *, label: str | None = None, ax: Any = None) -> Any:
         raise ValueError("sets: no rows to draw.")
     shares = np.bincount(sizes) / len(sizes)
     ax.stairs(shares, np.arange(len(shares) + 1) - 0.5, fill=True, alpha=0.5, label=label)
-    ax.set_xlabel("labels in the set")
-    ax.set_ylabel("share of rows")
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    if label is not None:
-        ax.legend()
-    return ax
+    return _labelled(ax, "labels in the set", "share of rows", counts=True, legend=label is not None)
 
 
 def plot_inclusion(
-    probabilities: Any, candidates: Any, *, ranks: int = 20, label: str | None = None, ax: Any = None
+    probabilities: Any,
+    candidates: Any,
+    assume: Any = "uniform",
+    *,
+    ranks: int = 20,
+    label: str | None = None,
+    ax: Any = None,
+    **options: Any,
 ) -> Any:
     """How often the label that a model ranks first, second, … is a candidate, with exact 95 % intervals.
 
-    The dashed line is the floor under uniform contamination: a rate below it refutes that wrong labels become
-    candidates alike, whatever the example. `diagnose` tests it.
+    The dashed line is the floor under the assumed contamination: a rate below it speaks against the assumption.
+    `diagnose` tests it.
 
     Parameters
     ----------
     probabilities, candidates
         A model's probabilities for rows it was not trained on, and their candidate sets.
+    assume, **options
+        As in `diagnose`: what is assumed about the contamination; `classes`, `miss_rate`.
     ranks
         How many ranks to show.
     label
@@ -145,18 +146,14 @@ def plot_inclusion(
     'rank of the label by the model'
     """
     ax = _axes(ax)
-    found = diagnose(probabilities, candidates)
+    found = diagnose(probabilities, candidates, assume, **options)
     at = np.arange(1, min(ranks, found.n_classes) + 1)
     rate, low, high = (np.array(part[: len(at)]) for part in (found.rate, found.lower, found.upper))
     line = ax.errorbar(at, rate, yerr=[rate - low, high - rate], marker="o", capsize=2, label=label)
     ax.plot(at, found.floor[: len(at)], ls="--", color=line.lines[0].get_color(), alpha=0.7)
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel("rank of the label by the model")
-    ax.set_ylabel("share of rows in which it is a candidate")
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    if label is not None:
-        ax.legend()
-    return ax
+    y_label = "share of rows in which it is a candidate"
+    return _labelled(ax, "rank of the label by the model", y_label, counts=True, legend=label is not None)
 
 
 def plot_sets(
@@ -174,7 +171,7 @@ def plot_sets(
     sets
         `LabelSets`, or what they can be read from.
     y
-        True labels; None or NaN where nobody knows.
+        True labels; None or NaN where unknown.
     candidates
         Candidate sets of the same rows.
     rows
@@ -209,11 +206,9 @@ def plot_sets(
     ax.set_yticks(np.arange(len(chosen)), [str(row) for row in chosen.tolist()])
     if given.n_classes > 8:
         ax.tick_params(axis="x", labelrotation=90)
-    ax.set_xlabel("label")
-    ax.set_ylabel("row")
     if candidates is not None or y is not None:
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
-    return ax
+    return _labelled(ax, "label", "row", legend=False)
 
 
 def _brackets(ax: Any, calibration: Calibration, levels: Any, name: str) -> None:
@@ -221,6 +216,17 @@ def _brackets(ax: Any, calibration: Calibration, levels: Any, name: str) -> None
         low, high = np.transpose(calibration.bracket(levels.tolist(), by=category))
         label = name if category is None else f"{name}, {category}"
         ax.fill_between(levels, low, high, alpha=0.25, label=f"{label}: bracket")
+
+
+def _labelled(ax: Any, x: str, y: str, *, counts: bool = False, legend: bool = True) -> Any:
+    """The axes with their titles, a legend if wanted, and whole numbers below them where those are counts."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    if counts:
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    if legend:
+        ax.legend()
+    return ax
 
 
 def _axes(ax: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A model's output at the border: read once, checked once, never changed."""
+"""A model's probabilities: read and checked once, never changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def as_probabilities(
     """An (n, K) float array whose entries lie in [0, 1] and, on the simplex, whose rows sum to one.
 
     float32 and float64 pass without a copy; anything else that is numeric becomes one of them. A frame whose
-    columns bear the names of `classes` is brought into their order.
+    columns are named for `classes` is brought into their order.
     """
     array = _as_matrix(_by_name(values, classes, name), name)
     if array.shape[1] < 2:
@@ -62,7 +62,7 @@ def _by_name(values: Any, classes: Array | None, name: str) -> Any:
     if sorted(names) != sorted(wanted):
         odd = next((column for column in names if column not in wanted), "one twice")
         raise ValueError(
-            f"{name}: the columns do not bear the names of the classes ({odd!r} is none); rename them, or pass "
+            f"{name}: the columns are not named for the classes ({odd!r} is not one); rename them, or pass "
             "an array to go by position."
         )
     return values[wanted]

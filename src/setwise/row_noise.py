@@ -56,7 +56,7 @@ def _as_ids(row_ids: Any, n: int) -> Array:
     """The ids as (n, 1) integers, or as text of any length."""
     ids = np.asarray(row_ids.to_numpy() if hasattr(row_ids, "to_numpy") else row_ids)
     if ids.shape != (n,):
-        raise ValueError(f"row_ids: expected one id a row, {n} in all, got shape {ids.shape}.")
+        raise ValueError(f"row_ids: expected one id per row, {n} in all, got shape {ids.shape}.")
     if ids.dtype.kind in "iu":
         return ids.astype(np.int64)[:, None]
     if ids.dtype.kind in "UO" and all(isinstance(label, str) for label in ids.tolist()):
@@ -66,7 +66,7 @@ def _as_ids(row_ids: Any, n: int) -> Array:
 
 
 def _words(rows: Array) -> _Words:
-    """The bits of a contiguous (n, w) array, one word an entry.
+    """The bits of a contiguous (n, w) array, one word per entry.
 
     The upper half of 64-bit entries is folded onto the lower, because multiplication carries upwards only.
     """
@@ -77,7 +77,7 @@ def _words(rows: Array) -> _Words:
 
 
 def _multipliers(n: int, seed: int) -> _Words:
-    """One odd number a word, then the start of the sum, all from the seed."""
+    """One odd number per word, then the start of the sum, all from the seed."""
     start = _mix(np.array([seed], dtype=np.uint64))
     return np.append(_mix(start + _STREAM * np.arange(1, n + 1, dtype=np.uint64)) | np.uint64(1), start)
 

@@ -1,7 +1,7 @@
-"""Nonconformity scores: how strange is a label for an example, given a model's probabilities f.
+"""Nonconformity scores: how atypical is a label for an example, given a model's probabilities f.
 
-A larger score is stranger. Scores are *stored* as the published score minus one (LAC: −f), so that
-f = 1e-30 and f = 1e-20 stay apart; `offset` is what reading adds back. Each score is a frozen dataclass;
+A larger score is more atypical ("stranger"). Scores are *stored* as the published score minus one (LAC: −f), so
+that f = 1e-30 and f = 1e-20 stay apart; `offset` is what reading adds back. Each score is a frozen dataclass;
 anything with the attributes and methods of `Score` serves as well.
 
 ========  =======================================================  ==========================================
@@ -15,7 +15,7 @@ margin    max_{j≠y} f_j − f_y                                      Johansson
 ========  =======================================================  ==========================================
 
 o_y = 1 + #{j: f_j > f_y} is the rank of the label: equal probabilities share rank and score. u is one
-uniform number per row (`noise`); the deterministic form, u = 1, is conservative. Sums run over
+uniform number per row (`row_noise`); the deterministic form, u = 1, is conservative. Sums run over
 probabilities rounded to multiples of 2⁻⁵⁰: then every sum is exact in any order, and the score of one
 label, of all labels, and the comparison with a threshold agree to the last bit.
 """
@@ -58,7 +58,7 @@ class Score(Protocol):
         """The (n, K) stored scores, or the (n,) scores of one label position per row."""
 
     def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:
-        """The (n, K) mask of labels whose stored score is at most the threshold (a number, or one a row)."""
+        """The (n, K) mask of labels whose stored score is at most the threshold (a number, or one per row)."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class _Ranked:
         raise AttributeError(f"{type(self).__name__} must define _formula.")
 
     def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:
-        """The stored scores, of all labels or of one label a row."""
+        """The stored scores, of all labels or of one label per row."""
         noise = self._noise(probabilities, u)
         scores = np.empty(probabilities.shape if labels is None else len(probabilities))
 

@@ -430,7 +430,7 @@ def test_frames_go_by_the_names_of_their_columns(rows):
         assert calibration.predict_set(new) == expected
         assert calibration.predict_set(q if calibration.classes.tolist() == names else new) == expected
     assert conformalize(frame[["a", "b", "c", "d"]], sets).predict_set(pl.DataFrame(new)) == expected
-    with pytest.raises(ValueError, match="'z' is none"):
+    with pytest.raises(ValueError, match="'z' is not one"):
         conformalize(frame, sets).predict_set(new.rename(columns={"a": "z"}))
     assert conformalize(frame, mask).predict_set(q).to_mask().tolist() == expected.to_mask().tolist()
 

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import sys
 
 import numpy as np
 import pytest
@@ -308,35 +307,6 @@ def test_it_prints_and_travels(plausible):
     page = diagnosis._repr_html_()
     assert page.count("<tr>") == 7
     assert "p &lt; 0.001" in page
-
-
-class Axes:
-    """Writes down what is drawn."""
-
-    def __init__(self):
-        self.drawn = {}
-
-    def __getattr__(self, name):
-        return lambda *arguments, **options: self.drawn.update({name: (arguments, options)})
-
-
-def test_the_picture_shows_rates_intervals_and_the_floor(plausible):
-    diagnosis, axes = diagnose(*plausible), Axes()
-    assert diagnosis.plot(axes) is axes
-    (ranks, rates), options = axes.drawn["errorbar"]
-    assert ranks.tolist() == [1, 2, 3, 4, 5, 6]
-    assert tuple(rates) == diagnosis.rate
-    below, above = options["yerr"]
-    assert rates - below == pytest.approx(diagnosis.lower)
-    assert rates + above == pytest.approx(diagnosis.upper)
-    assert axes.drawn["plot"][0][1] == diagnosis.floor
-    assert axes.drawn["set_title"][0] == ("refuted",)
-
-
-def test_without_matplotlib_the_picture_says_what_to_install(monkeypatch, uniform):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ModuleNotFoundError, match="setwise\\[report\\]"):
-        diagnose(*uniform).plot()
 
 
 def test_the_exception_carries_the_diagnosis_and_a_remedy(plausible):

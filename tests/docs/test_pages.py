@@ -117,5 +117,5 @@ def test_the_readme_shows_nothing_from_a_network():
 
 
 def test_versions_agree():
-    for file in ("README.md", "CITATION.cff", "docs/citation.md", "CHANGELOG.md"):
+    for file in ("docs/comparison.md", "CITATION.cff", "docs/citation.md", "CHANGELOG.md"):
         assert setwise.__version__ in (ROOT / file).read_text(encoding="utf-8"), file

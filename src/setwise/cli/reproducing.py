@@ -102,7 +102,7 @@ def _write(screen: Screen, kept: Any, out: Path, docs: Path | None, table: list[
     from setwise.paper.result_tables import CAPTIONS, shown_rows  # noqa: PLC0415
     from setwise.paper.results import write_text  # noqa: PLC0415
     from setwise.paper.runner import runs  # noqa: PLC0415
-    from setwise.report.pages import page_as_html  # noqa: PLC0415
+    from setwise.report.html_pages import page_as_html  # noqa: PLC0415
 
     write_outputs(kept, out)
     if not can_plot():

@@ -132,25 +132,6 @@ class Diagnosis:
         """The diagnosis as plain data, ready for JSON."""
         return asdict(self) | {"refuted": self.refuted, "sentence": self.sentence}
 
-    def plot(self, ax: Any = None) -> Any:
-        """Inclusion by predicted rank with its intervals, above or below the floor; returns the axes."""
-        if ax is None:
-            try:
-                from matplotlib import pyplot as plt  # noqa: PLC0415 - optional, and heavy
-            except ModuleNotFoundError as error:
-                raise ModuleNotFoundError(
-                    "plot needs matplotlib: pip install 'setwise[report]'.", name="matplotlib"
-                ) from error
-            ax = plt.figure().add_subplot()
-        ranks, rate = np.arange(1, self.n_classes + 1), np.array(self.rate)
-        ax.errorbar(ranks, rate, yerr=[rate - self.lower, self.upper - rate], fmt="o", label="inclusion rate, 95 %")
-        ax.plot(ranks, self.floor, linestyle="--", label="floor")
-        ax.set_xlabel("predicted rank of the label")
-        ax.set_ylabel("share of rows in which it is a candidate")
-        ax.set_title("refuted" if self.refuted else "not refuted")
-        ax.legend()
-        return ax
-
 
 class AssumptionRefuted(ValueError):  # noqa: N818 - a verdict, and a public name
     """The data speak against the contamination that was declared; `diagnosis` says how.

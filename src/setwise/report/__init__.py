@@ -1,8 +1,8 @@
-"""The report: one HTML file, made for the person who must decide whether to trust the sets.
+"""The report: one HTML file for whoever must decide whether to trust the sets.
 
-Everything in it is computed here; the page only shows it. It opens without a network, and nothing in it leaves it.
+All figures are computed here; the page only shows them. It opens offline and sends nothing.
 """
 
-from setwise.report.building import build_report, report_model, report_sets
+from setwise.report.reports import build_report, report_model, report_sets
 
 __all__ = ["build_report", "report_model", "report_sets"]

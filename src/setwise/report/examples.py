@@ -1,4 +1,4 @@
-"""Examples to look at: some of the largest sets, of the empty ones, of those that miss the truth, and of all."""
+"""Rows shown as examples: some of the largest sets, of the empty ones, of those that miss the truth, and of all."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Ints
-from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN
-from setwise.report.sweep import Source, Sweep
+from setwise.report.entry_levels import Source, Sweep
+from setwise.report.reported_rows import Rows
 
 _EACH = 12  # examples of each kind
 _LABELS = 40  # labels of an example that are listed
@@ -22,35 +22,25 @@ _SIDE = 96  # pixels; larger images are made smaller
 
 
 def example_facts(
-    source: Source,
-    sweep: Sweep,
-    classes: Array,
-    level: Fraction,
-    *,
-    numbers: Ints,
-    codes: Ints | None = None,
-    y: Array | None = None,
-    candidates: LabelSets | None = None,
-    features: Array | None = None,
-    feature_names: list[str] | None = None,
-    images: Array | None = None,
+    source: Source, sweep: Sweep, rows: Rows, level: Fraction, feature_names: list[str] | None = None
 ) -> list[dict[str, Any]]:
-    """One dictionary an example; `numbers` are the rows' numbers as the user counts them."""
-    rows = _chosen(sweep, sweep.levels.index(level))
-    entries, p_values = source.entries(rows), source.p_values(rows)
-    names = [str(label) for label in classes.tolist()]
+    """One dictionary per example."""
+    shown = _chosen(sweep, sweep.levels.index(level))
+    entries, p_values = source.entries(shown), source.p_values(shown)
+    names = [str(label) for label in rows.vocabulary.classes.tolist()]
     facts = []
-    for i, row in enumerate(rows.tolist()):
+    for i, row in enumerate(shown.tolist()):
         values = None if p_values is None else p_values[i]
         strangeness = entries[i] if values is None else -values
         order = np.lexsort((np.arange(len(names)), strangeness, entries[i]))[:_LABELS]
-        own = () if candidates is None else np.flatnonzero(candidates[[row]].to_mask()[0]).tolist()
-        code = UNKNOWN if codes is None else int(codes[row])
+        own = () if rows.candidates is None else np.flatnonzero(rows.candidates[[row]].to_mask()[0]).tolist()
+        code = UNKNOWN if rows.codes is None else int(rows.codes[row])
+        enters = None if sweep.truth is None or sweep.truth[row] < 0 else int(sweep.truth[row])
         fact: dict[str, Any] = {
-            "number": int(numbers[row]),
+            "number": int(rows.numbers[row]),
             "sizes": sweep.sizes[row].tolist(),
-            "enters": None if sweep.truth is None or sweep.truth[row] < 0 else int(sweep.truth[row]),
-            "truth": None if y is None or sweep.truth is None or sweep.truth[row] < 0 else str(y[row]),
+            "enters": enters,
+            "truth": None if rows.y is None or enters is None else str(rows.y[row]),
             "labels": [
                 {
                     "name": names[k],
@@ -61,7 +51,7 @@ def example_facts(
                 }
                 for k in order.tolist()
             ],
-            "candidates": None if candidates is None else [names[k] for k in own[:_LABELS]],
+            "candidates": None if rows.candidates is None else [names[k] for k in own[:_LABELS]],
             "more_candidates": max(len(own) - _LABELS, 0),
         }
         if values is not None:
@@ -69,11 +59,11 @@ def example_facts(
             fact["bars"] = [
                 {"name": names[k], "p": p_text(values[k]), "width": round(100 * float(values[k]), 1)} for k in best
             ]
-        if images is not None:
-            fact["image"] = png(images[row])
-        elif features is not None:
-            fact["features"] = _features(features[row], feature_names)
-            fact["more_features"] = max(int(np.prod(features.shape[1:])) - _FEATURES, 0)
+        if rows.images is not None:
+            fact["image"] = png(rows.images[row])
+        elif rows.features is not None:
+            fact["features"] = _features(rows.features[row], feature_names)
+            fact["more_features"] = max(int(np.prod(rows.features.shape[1:])) - _FEATURES, 0)
         facts.append(fact)
     return facts
 

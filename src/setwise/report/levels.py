@@ -1,4 +1,4 @@
-"""What holds at each level of the slider, computed here and only shown in the page."""
+"""What holds at each confidence level of the slider: sizes, coverage, the promise, the verdict."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ import numpy as np
 
 from setwise._arrays import Floats, Ints
 from setwise.calibration.calibration import Calibration
+from setwise.guarantees import Guarantee
 from setwise.ranks import clopper_pearson
-from setwise.report.judging import DELTA, guarantees, independent_examples, judge, promise_of
-from setwise.report.sweep import Sweep
+from setwise.report.entry_levels import Sweep
+from setwise.report.verdict import DELTA, guarantees, independent_examples, judge, promise_of
 
-Claim = Callable[[Any], Any]
-"""A level in, a guarantee out, or one a category."""
+GuaranteeAt = Callable[[Any], Guarantee]
+"""A level in, its guarantee out."""
 
 _SINGLE_BINS = 30  # up to so many classes every size has its own bar
 
 
-def level_facts(sweep: Sweep, calibration: Calibration | None, claim: Claim | None) -> list[dict[str, Any]]:
-    """One dictionary a level: texts as they are shown, and numbers for the charts."""
+def level_facts(
+    sweep: Sweep, calibration: Calibration | None, guarantee_at: GuaranteeAt | None
+) -> list[dict[str, Any]]:
+    """One dictionary per level: texts as they are shown, and numbers for the charts."""
     hits, known = sweep.hits()
     starts, _ = size_bins(sweep.n_classes)
     facts = []
     for i, level in enumerate(sweep.levels):
         sizes = sweep.sizes[:, i]
         bracket = None if calibration is None else _bracket(calibration, level)
-        promise = promise_of([] if claim is None else guarantees(claim(level)))
+        promise = promise_of([] if guarantee_at is None else guarantees(guarantee_at(level)))
         examples = None if calibration is None else independent_examples(calibration)
         verdict = judge(promise, int(hits[i]), known, calibrated_on=examples, bracket=bracket)
         fact = {
@@ -41,13 +44,11 @@ def level_facts(sweep: Sweep, calibration: Calibration | None, claim: Claim | No
             "single": f"{(sizes == 1).mean():.1%}",
             "empty": f"{(sizes == 0).mean():.1%}",
             "promise": promise.text,
-            "bound": promise.text.removesuffix(" with an if"),
+            "bound": promise.bound,
             "promised": promise.probability,
             "status": verdict.status,
             "headline": verdict.headline,
-            "histogram": np.bincount(
-                np.searchsorted(starts, sizes, side="right") - 1, minlength=len(starts)
-            ).tolist(),
+            "histogram": histogram(sizes, starts),
         }
         if known:
             low, high = clopper_pearson(int(hits[i]), known, DELTA)

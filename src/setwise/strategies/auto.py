@@ -14,7 +14,7 @@ from setwise.strategies.rank_based import Max
 from setwise.strategies.rectified import Rectified
 
 ENOUGH = 20
-"""So many verified rows make `auto` use them."""
+"""From this number of verified rows on `auto` uses them."""
 
 
 def uses_checks(strategy: Strategy, checked: int) -> bool:

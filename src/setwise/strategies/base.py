@@ -138,7 +138,7 @@ class Rule(Protocol):
 
 
 class Claimant(Protocol):
-    """Who speaks for a rank rule: the strategy itself, or the one that it chose."""
+    """What states the claims of a rank rule: the strategy itself, or the one that it chose."""
 
     @property
     def name(self) -> str:
@@ -179,7 +179,7 @@ class RankRule:
         return order_statistic(self.scores, rank(len(self.scores), run))
 
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:
-        """The (n, K) p-values: a label is in the set at level 1−ε exactly where its p-value exceeds ε.
+        """The (n, K) p-values: a label is in the set at level 1−ε if and only if its p-value exceeds ε.
 
         Whole numbers are divided once, so that the p-value is the nearest double to the exact fraction (for
         weighted rows, up to the rounding of sums of weights).
@@ -220,7 +220,7 @@ class RankRule:
     # ------------------------------------------------------------ building blocks of claims
 
     def plain_claim(self, level: Fraction) -> Claim:
-        """With one candidate a row every strategy is split conformal prediction: ρ is the miss rate.
+        """With one candidate per row every strategy is split conformal prediction: ρ is the miss rate.
 
         That rows have one candidate each must be so by design: that it is so in this sample proves nothing.
         """

@@ -38,7 +38,7 @@ from setwise.strategies.curves import Curve, Margin, Steps, check_margin, margin
 
 @dataclass(frozen=True)
 class Classwise(NotPooled):
-    """Promises the level for each true class by itself, in a share 1−`delta` of calibration samples a class.
+    """Promises the level for each true class by itself, in a share 1−`delta` of calibration samples per class.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class _ByClass(ABC):
 
     def _guarantee(self, level: Fraction, basis: str, premises: tuple[Premise, ...], note: str) -> Guarantee:
         without = int(np.isinf(self._limits(level)).sum())
-        remark = f"In every set, for want of rows: {without} of {self.setting.n_classes} classes."
+        remark = f"In every set, because there are too few rows: {without} of {self.setting.n_classes} classes."
         claim = Claim("truth", float(level), basis, premises, f"for the examples of each true class, {note}")
         return Guarantee(
             self.strategy.name,
@@ -170,7 +170,7 @@ class _Singletons(_ByClass):
         return lower - self._rate
 
     def _allowed(self, epsilon: float) -> Ints:
-        """How many rows may name a class above its threshold; −1 where not even none would do."""
+        """How many rows may name a class above its threshold; −1 where not even zero passes."""
         counts = np.arange(self.n + 1)
         bounds = _upper(counts, self.n, self._share) + self._rate
         return np.searchsorted(bounds, epsilon * self._floor, side="right") - 1

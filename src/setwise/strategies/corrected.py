@@ -51,7 +51,7 @@ class Corrected(NotPooled):
     delta
         How often a margin may fail.
     if_refuted
-        ``"raise"`` stops with `AssumptionRefuted` where the data speak against the assumption; ``"continue"``
+        ``"raise"`` stops with `AssumptionRefuted` where the data refute the assumption; ``"continue"``
         goes on, with a void claim.
     """
 
@@ -124,7 +124,7 @@ def _labels(evidence: Evidence) -> tuple[Floats, Array]:
 
 
 def corrected_steps(evidence: Evidence, setting: Setting) -> Steps:
-    """Σ_{l: s_il ≤ t} weight_il a row, whose mean over that of d is the coverage at t."""
+    """Σ_{l: s_il ≤ t} weight_il per row, whose mean over that of d is the coverage at t."""
     table, _ = _labels(evidence)
     weights, d, spread, new = label_weights(evidence, setting)
     return steps(table, weights, d, spread, new)

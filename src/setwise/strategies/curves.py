@@ -181,7 +181,7 @@ def _factors(steps: Steps, margin: Margin, delta: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class CurveRule:
-    """A calibrated curve, with the words of its claim.
+    """A calibrated curve, and what its claim states.
 
     `fewest` counts the rows that the rank rule would count (all of them, or the verified ones), `unit` names them.
     A level must be certified by `also` too, where there is one.

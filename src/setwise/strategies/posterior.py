@@ -1,4 +1,4 @@
-"""`posterior`: candidates count by the model's probabilities, which must then be right.
+"""`posterior`: candidates are weighted by the model's probabilities, which must be right.
 
 With weights w_y ∝ f_y(x) over the candidates, Σ_{y∈S} w_y·1{s(x, y) ≤ t} has mean P(s(x, y) ≤ t) if the truth is
 distributed over the candidates as the model says. `draws` samples labels from the weights instead (Monte Carlo
@@ -26,14 +26,14 @@ CALIBRATED = Premise(
 
 @dataclass(frozen=True)
 class Posterior(NotPooled):
-    """Candidates weighted by the model's probabilities: as good as these are, and no better.
+    """Candidates weighted by the model's probabilities: valid as far as these are right.
 
     Parameters
     ----------
     margin, delta
         As for `Corrected`.
     draws
-        None uses the weights themselves; a number draws so many labels a row from them.
+        None uses the weights themselves; a number draws so many labels per row from them.
     """
 
     margin: Margin = "none"
@@ -66,7 +66,7 @@ class Posterior(NotPooled):
         return CurveRule(self.name, evidence, setting, curve, basis, premises, fewest=evidence.n)
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
-        """Of drawn labels: 1 − ε for one draw a row, 1 − 2ε for several."""
+        """Of drawn labels: 1 − ε for one draw per row, 1 − 2ε for several."""
         promised = level if self.draws == 1 else max(2 * level - 1, Fraction(0))
         note = "" if self.draws == 1 else "1 − 2ε, and in practice near 1 − ε"
         premises = (CALIBRATED, rule.held_premise())
@@ -74,7 +74,7 @@ class Posterior(NotPooled):
 
 
 def posterior_steps(evidence: Evidence) -> Steps:
-    """Σ_{y∈S, s_iy ≤ t} w_iy a row."""
+    """Σ_{y∈S, s_iy ≤ t} w_iy per row."""
     scores, weights = padded(evidence)
     return steps(scores, weights, np.ones(evidence.n), spread=1.0)
 
@@ -91,7 +91,7 @@ def padded(evidence: Evidence) -> tuple[Floats, Floats]:
 
 
 def _drawn(evidence: Evidence, draws: int, seed: int) -> Floats:
-    """Scores of `draws` labels a row, drawn from the row's weights."""
+    """Scores of `draws` labels per row, drawn from the row's weights."""
     scores, weights = padded(evidence)
     edges = np.cumsum(weights, axis=1)[:, None, :]
     u = np.random.default_rng(seed).random((evidence.n, draws, 1))

@@ -42,7 +42,7 @@ from setwise.strategies.base import (
 
 @dataclass(frozen=True)
 class Max(OnExtremes):
-    """The strangest candidate counts: valid whoever made the candidate sets (Theorem 1).
+    """The largest candidate score counts: valid however the candidate sets were made (Theorem 1).
 
     With a miss rate η it runs at ε − η, and so promises 1 − ε.
     """
@@ -50,7 +50,7 @@ class Max(OnExtremes):
     name: ClassVar[str] = "max"
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
-        """One score a row: the largest over its candidates."""
+        """One score per row: the largest over its candidates."""
         # With misses the argument goes through the new row's own candidates, so these must be alike too.
         source = SAME_WITH_CANDIDATES if setting.miss_rate else SAME_SOURCE
         rule = RankRule(self, evidence, setting, evidence.high, evidence.instances, setting.miss_rate, source)
@@ -80,7 +80,7 @@ class Max(OnExtremes):
 
 @dataclass(frozen=True)
 class Min(OnExtremes):
-    """The least strange candidate counts: promises that T and S overlap, and nothing more about the truth.
+    """The smallest candidate score counts: promises that T and S overlap, and nothing more about the truth.
 
     This is the weak coverage of Cauchois, Gupta, Ali and Duchi (JMLR 2024).
     """
@@ -88,7 +88,7 @@ class Min(OnExtremes):
     name: ClassVar[str] = "min"
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
-        """One score a row: the smallest over its candidates."""
+        """One score per row: the smallest over its candidates."""
         return _one_score(self, evidence, setting, evidence.low, "at least one candidate")
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
@@ -101,12 +101,12 @@ class Min(OnExtremes):
 
 @dataclass(frozen=True)
 class Mean(OnCandidates):
-    """The average candidate counts: Theorem 3 if the truth always beats it, otherwise the ρ line."""
+    """The mean candidate score counts: Theorem 3 if the truth never exceeds it, otherwise the ρ line."""
 
     name: ClassVar[str] = "mean"
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
-        """One score a row: the average over its candidates."""
+        """One score per row: the average over its candidates."""
         return _one_score(self, evidence, setting, evidence.mean)
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
@@ -129,7 +129,7 @@ class Mixture(OnExtremes):
 
     ``mu="verified"`` chooses μ from verified rows: on them, for each μ of a fixed grid, ρ is bounded with
     an exact binomial bound at `delta` divided by the size of the grid, the μ with the smallest threshold at
-    `tune_for` + bound is taken, and the threshold comes from the rows nobody verified, which took no part
+    `tune_for` + bound is taken, and the threshold comes from the unverified rows, which took no part
     in the choice. The level is then promised with confidence 1 − `delta` over the verified rows.
     """
 
@@ -200,7 +200,7 @@ class Mixture(OnExtremes):
 
 @dataclass(frozen=True)
 class _Tuned:
-    """Speaks for a mixture whose μ and slack were chosen on verified rows that the rule no longer uses."""
+    """The claimant of a mixture whose μ and slack were chosen on verified rows that the rule no longer uses."""
 
     mu: float
     m: int
@@ -236,7 +236,7 @@ class All(NotPooled):
         return RankRule(self, evidence, setting, evidence.every, evidence.n, source=SAME_SOURCE)
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
-        """Theorem 2 where it can apply; Theorem 1 for whoever would use `max` where its sets are larger."""
+        """Theorem 2 where it can apply; Theorem 1 if `max` would be used wherever its sets are larger."""
         evidence, setting = rule.evidence, rule.setting
         if evidence.precise:
             return (rule.plain_claim(level),)
@@ -251,7 +251,7 @@ class All(NotPooled):
             premises = (rule.held_premise(), size_certificate(rule, level), quantile, *checks)
             claims.append(Claim("truth", float(level), "Theorem 2", premises))
         if not claims:
-            note = "Theorem 2 speaks of the score LAC without misses, and on these rows the sets of max are larger"
+            note = "Theorem 2 is about the score LAC without misses, and on these rows the sets of max are larger"
             claims.append(Claim("truth", None, "Theorem 2", note=note))
         return tuple(claims)
 

@@ -12,7 +12,7 @@ verified rows for the other half, so that the mean stays exact. As in the rank r
 verified row that is missed: by the step 1 − λ·w_y that its truth would have made, on average over the strangest
 fifth of the verified rows, among which the threshold falls.
 
-With the finite margin λ is 1, and the rows nobody verified and the verified ones are two independent samples, of
+With the finite margin λ is 1, and the unverified rows and the verified ones are two independent samples, of
 m_i and of 1{s(x_i, y_i) ≤ t} − m_i: their means add up to the coverage, and each is bounded at δ/2.
 """
 
@@ -66,7 +66,7 @@ class Rectified(NotPooled):
         m = int(evidence.verified.sum())
         if m == 0:
             raise ValueError(
-                "strategy 'rectified' needs verified labels: pass verified=…, None where nobody checked."
+                "strategy 'rectified' needs verified labels: pass verified=…, None where not verified."
             )
         plenty = m == evidence.n or (2 * m >= evidence.n and self.margin == "none")
         if plenty and evidence.chance is None:
@@ -105,7 +105,7 @@ def rectified_steps(evidence: Evidence) -> Steps:
 
 
 def _two_samples(evidence: Evidence) -> tuple[Steps, Steps]:
-    """m_i on the rows nobody verified, and what it lacks on the verified ones."""
+    """m_i on the unverified rows, and what it lacks on the verified ones."""
     scores, weights = padded(evidence)
     rest, checked = np.flatnonzero(~evidence.verified), np.flatnonzero(evidence.verified)
     assert evidence.truth is not None  # noqa: S101 - rows are verified
@@ -116,7 +116,7 @@ def _two_samples(evidence: Evidence) -> tuple[Steps, Steps]:
 
 
 def _leans(evidence: Evidence, scores: Floats, weights: Floats) -> tuple[float, Floats]:
-    """How far to trust the posterior: λ on average, and for each verified row that of the other half."""
+    """The weight of the posterior: λ on average, and for each verified row that of the other half."""
     checked = np.flatnonzero(evidence.verified)
     assert evidence.truth is not None  # noqa: S101 - rows are verified
     own = np.zeros(evidence.n)
@@ -155,7 +155,7 @@ def _verified_alone(evidence: Evidence, setting: Setting) -> Rule:
 
 @dataclass(frozen=True)
 class _Alone:
-    """Speaks for the verified rows alone."""
+    """The claimant of the verified rows alone."""
 
     name: ClassVar[str] = "rectified"
 

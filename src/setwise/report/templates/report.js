@@ -92,7 +92,7 @@
     const candidates = data.candidates;
     if (candidates) {
       bars("chart-candidates", candidates.names, candidates.counts, "candidates", "--c2", (_, canvas) =>
-        canvas.setAttribute("aria-label", `Histogram of candidates a row: ${candidates.mean} on average, ${candidates.single} of rows have one.`));
+        canvas.setAttribute("aria-label", `Histogram of candidates per row: ${candidates.mean} on average, ${candidates.single} of rows have one.`));
       if (candidates.gate) drawGate(candidates.gate);
     }
   }
@@ -313,7 +313,7 @@
     speaking = setTimeout(() => {
       const fact = data.facts[at];
       const seen = fact.coverage ? `, coverage ${fact.coverage}` : fact.bracket ? `, coverage between ${fact.bracket}` : "";
-      one("spoken").textContent = `Confidence ${fact.text}: ${fact.mean_size} labels a set${seen}.`;
+      one("spoken").textContent = `Confidence ${fact.text}: ${fact.mean_size} labels per set${seen}.`;
     }, 400);
   }
 

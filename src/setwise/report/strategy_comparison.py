@@ -9,16 +9,16 @@ from typing import Any
 
 from setwise.calibration.calibration import Calibration
 from setwise.guarantees import Guarantee
-from setwise.report.judging import guarantees, promise_of
+from setwise.report.entry_levels import Sweep
 from setwise.report.levels import tidied
-from setwise.report.sweep import Sweep
+from setwise.report.verdict import guarantees, promise_of
 from setwise.strategies import STRATEGIES, as_strategy
 
-_WORTH = 0.95  # smaller sets than that are worth a word
+_WORTH = 0.95  # sets smaller than this share of the chosen ones are worth mentioning
 
 
 @dataclass(frozen=True, eq=False)
-class Rival:
+class Alternative:
     """A strategy by the name that its guarantee gives it."""
 
     name: str
@@ -26,16 +26,16 @@ class Rival:
     chosen: bool = False
 
 
-def line_up(
+def alternatives(
     calibration: Calibration, others: Iterable[Calibration], level: Fraction
-) -> tuple[list[Rival], list[dict[str, str]]]:
+) -> tuple[list[Alternative], list[dict[str, str]]]:
     """The chosen strategy, the others given, those that its evidence supports; and why the rest are not there."""
-    rivals = [Rival(_name(calibration, level), calibration, chosen=True)]
+    compared = [Alternative(_name(calibration, level), calibration, chosen=True)]
     absent: dict[str, list[str]] = {}
     for other in others:
-        _add(rivals, other, level)
+        _add(compared, other, level)
     for name in STRATEGIES:
-        if name == "auto" or any(rival.name.split("(")[0] == name for rival in rivals):
+        if name == "auto" or any(one.name.split("(")[0] == name for one in compared):
             continue
         strategy = as_strategy(name)
         if not set(strategy.needs(calibration.setting)) <= set(calibration.evidence.to_arrays()):
@@ -43,32 +43,33 @@ def line_up(
             absent.setdefault(reason, []).append(name)
             continue
         try:
-            _add(rivals, replace(calibration, strategy=strategy), level)
+            _add(compared, replace(calibration, strategy=strategy), level)
         except (ValueError, TypeError) as error:
             absent.setdefault(str(error).removesuffix("."), []).append(name)
-    return rivals, [{"names": ", ".join(names), "reason": reason} for reason, names in absent.items()]
+    return compared, [{"names": ", ".join(names), "reason": reason} for reason, names in absent.items()]
 
 
-def rival_facts(rivals: list[Rival], sweeps: list[Sweep], level: Fraction) -> list[dict[str, Any]]:
-    """One dictionary a strategy: curves over the levels for the chart, and its rung of the ladder."""
+def comparison_facts(compared: list[Alternative], sweeps: list[Sweep], level: Fraction) -> list[dict[str, Any]]:
+    """One dictionary per strategy: curves over the levels for the chart, and its rung of the ladder of claims."""
     facts = []
-    for rival, swept in zip(rivals, sweeps, strict=True):
+    for one, swept in zip(compared, sweeps, strict=True):
         hits, known = swept.hits()
         at = swept.levels.index(level)
-        promises = [promise_of(guarantees(rival.calibration.guarantee(each))) for each in swept.levels]
+        promises = [promise_of(guarantees(one.calibration.guarantee(each))) for each in swept.levels]
         means = swept.mean_sizes
         facts.append(
             {
-                "name": rival.name,
-                "chosen": rival.chosen,
+                "name": one.name,
+                "chosen": one.chosen,
                 "means": tidied(means),
                 "coverages": tidied(hits / known) if known else None,
                 "mean_sizes": [f"{mean:.2f}" for mean in means],
                 "coverage_texts": [f"{hit / known:.1%}" for hit in hits] if known else None,
                 "promises": [promise.text for promise in promises],
                 "promised": str(promises[at]),
+                "bound": promises[at].bound,
                 "at": at,
-                "rung": rung(guarantees(rival.calibration.guarantee(level))[0]),
+                "rung": rung(guarantees(one.calibration.guarantee(level))[0]),
             }
         )
     return facts
@@ -98,9 +99,9 @@ def advice(guarantee: Guarantee, strategies: list[dict[str, Any]], *, known: int
     lines = []
     for other in strategies[1:]:
         chosen, at = strategies[0], other["at"]
-        bound = chosen["promises"][at].removesuffix(" with an if")
+        bound = chosen["bound"]
         if other["promises"][at] == bound != "nothing" and other["means"][at] < _WORTH * chosen["means"][at]:
-            sizes = f"{other['mean_sizes'][at]} labels a set instead of {chosen['mean_sizes'][at]}"
+            sizes = f"{other['mean_sizes'][at]} labels per set instead of {chosen['mean_sizes'][at]}"
             lines.append(f"The strategy {other['name']} promises as much with {sizes}; see what it rests on above.")
     lines += guarantee.remarks
     if guarantee.given_calibration:
@@ -118,10 +119,10 @@ def _premise(premise: Any) -> dict[str, str]:
     return {"text": premise.text, "status": premise.status, "detail": premise.detail, "kind": kind}
 
 
-def _add(rivals: list[Rival], calibration: Calibration, level: Fraction) -> None:
+def _add(compared: list[Alternative], calibration: Calibration, level: Fraction) -> None:
     name = _name(calibration, level)
-    if all(rival.name != name for rival in rivals):
-        rivals.append(Rival(name, calibration))
+    if all(one.name != name for one in compared):
+        compared.append(Alternative(name, calibration))
 
 
 def _name(calibration: Calibration, level: Fraction) -> str:

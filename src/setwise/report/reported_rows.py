@@ -1,19 +1,13 @@
-"""The rows that a report is about, with all that is known of them, and the settings it was made with."""
+"""The rows that a report is about, with all that is known of them."""
 
 from __future__ import annotations
 
-import datetime as dt
-import platform
 from dataclasses import dataclass
-from fractions import Fraction
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
-from setwise._version import __version__
-from setwise.calibration.calibration import Calibration
 from setwise.evidence.row_facts import categories
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
@@ -73,29 +67,6 @@ class Rows:
         held: dict[str, Any] = {name: getattr(self, name) for name in parts}
         kept = {name: None if value is None else value[taken] for name, value in held.items()}
         return Rows(self.total, taken, self.vocabulary, **kept)
-
-
-def settings_of(calibration: Calibration | None, rows: Rows, level: Fraction | None) -> dict[str, str]:
-    """What was asked for and with what it was made."""
-    known = {"confidence level": "not stated" if level is None else f"{float(level):g}"}
-    if calibration is not None:
-        known |= {
-            "strategy": calibration.strategy.name,
-            "conformity_score": repr(calibration.conformity_score),
-            "calibration rows": f"{calibration.evidence.n:,}",
-            "miss rate": f"{float(calibration.setting.miss_rate):g}",
-            "random state": str(calibration.seed),
-        }
-    known |= {"classes": f"{len(rows.vocabulary):,}", "rows reported on": f"{len(rows.numbers):,}"}
-    if rows.is_sample:
-        known["sample"] = f"{len(rows.numbers):,} of {rows.total:,} rows, drawn with numpy's default_rng(0)"
-    known |= {"made on": dt.datetime.now(tz=dt.UTC).date().isoformat(), "setwise": __version__}
-    for package in ("numpy", "scipy", "scikit-learn", "torch"):
-        try:
-            known[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return known | {"Python": platform.python_version()}
 
 
 def _array(values: Any) -> Any:

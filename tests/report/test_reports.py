@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.naive_bayes import GaussianNB
 
 import setwise
-from setwise.report import build_report, building, report_model, report_sets
+from setwise.report import build_report, report_model, report_sets, reports
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.report.conftest import HOSTILE
 
@@ -96,7 +96,7 @@ def test_without_truth_it_shows_the_bracket_and_no_coverage(small, tmp_path):
 
 def test_many_rows_are_sampled_and_it_says_so(small, tmp_path, monkeypatch):
     calibration, P, y, S = small
-    monkeypatch.setattr(building, "_MOST", 500)
+    monkeypatch.setattr(reports, "MOST_LABELS", 500)
     made = build_report(tmp_path / "r.html", calibration, P, y=y, candidates=S, features=P, by=y.astype(str))
     text = made.read_text(encoding="utf-8")
     assert "figures come from 100 rows drawn at random of 150" in text

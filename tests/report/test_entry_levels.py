@@ -7,7 +7,7 @@ import pytest
 
 import setwise
 from setwise.ranks import as_level
-from setwise.report.sweep import Given, Scored, Valued, grid, sweep
+from setwise.report.entry_levels import Given, Scored, Valued, grid, sweep
 from setwise.strategies import STRATEGIES
 from tests.conftest import candidates_from, labels_from, simplex
 

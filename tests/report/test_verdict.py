@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import setwise
-from setwise.report.judging import Promise, guarantees, in_plain_words, judge, promise_of
+from setwise.report.verdict import Promise, guarantees, in_plain_words, judge, promise_of
 from tests.conftest import candidates_from, labels_from, simplex
 
 
@@ -42,7 +42,7 @@ def test_what_was_measured_is_not_called_promised():
 
 def test_a_promise_with_an_if_is_never_told_without_it():
     promise = Promise(0.9, ("the sample is large",))
-    assert promise.text == "≥ 90% with an if"
+    assert promise.text == "≥ 90% (conditional)"
     for hits in (970, 905, 870):
         verdict = judge(promise, hits, 1000)
         assert "conditional promise" in verdict.headline

@@ -1,4 +1,4 @@
-"""The verdict: what was measured against what was promised, in one sentence, neither said louder than it is."""
+"""The verdict: measured coverage against the promise, in one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from setwise.strategies.base import RankRule
 DELTA = 0.05
 """Intervals miss with at most this probability."""
 
-_RARE = 0.01  # less likely than this, and "by chance" is no longer said
+_RARE = 0.01  # a probability below which chance is no longer named as a cause
 
 Status = Literal["kept", "open", "short", "broken", "unpromised", "unseen", "nothing"]
 
@@ -30,17 +30,20 @@ _HEADLINES: dict[Status, str] = {
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised for the true label, None for nothing; conditions are the premises nobody can know here."""
+    """What is promised for the true label, None for nothing, and the conditions that cannot be known here."""
 
     probability: float | None = None
     conditions: tuple[str, ...] = ()
 
     @property
+    def bound(self) -> str:
+        """The bound alone: "≥ 90%"."""
+        return "nothing" if self.probability is None else f"≥ {percent(self.probability)}"
+
+    @property
     def text(self) -> str:
-        """In short: "≥ 90%", with an "if" where there are conditions."""
-        if self.probability is None:
-            return "nothing"
-        return f"≥ {percent(self.probability)}" + (" with an if" if self.conditions else "")
+        """The bound, and whether it is conditional: "≥ 90% (conditional)"."""
+        return self.bound + (" (conditional)" if self.conditions else "")
 
     def __str__(self) -> str:
         if self.probability is None:
@@ -121,7 +124,7 @@ def _unmeasured(promise: Promise, bracket: tuple[float, float] | None) -> Verdic
 
 
 def usefulness(mean_size: float, n_classes: int, singles: float) -> tuple[bool, str]:
-    """Whether the sets say much, which coverage alone does not tell, and a sentence about it.
+    """Whether the sets are small enough to be informative, and a sentence about it.
 
     >>> usefulness(9.5, 10, 0.0)
     (False, 'They say little: 9.50 of 10 labels on average.')
@@ -133,7 +136,7 @@ def usefulness(mean_size: float, n_classes: int, singles: float) -> tuple[bool, 
 
 
 def in_plain_words(guarantee: Guarantee) -> str:
-    """The promise as somebody would say it, with all that it rests on; empty without one."""
+    """The promise in everyday words, with all that it rests on; empty without one."""
     claim, promise = _best(guarantee)
     if claim is None or promise.probability is None:
         return ""
@@ -174,7 +177,7 @@ def percent(probability: float) -> str:
 
 
 def _best(guarantee: Guarantee) -> tuple[Any, Promise]:
-    """The strongest claim about the truth: one without an "if" if there is any, else the largest with one."""
+    """The strongest claim about the truth: the largest unconditional one if there is any, else the largest."""
     claims = [each for each in guarantee.claims if each.event == "truth" and each.probability and not each.refuted]
     if not claims:
         return None, Promise()

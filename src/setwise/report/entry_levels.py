@@ -1,6 +1,6 @@
-"""Where each label enters: the first level of a grid at which it is in the set, and the set sizes that follow.
+"""The entry level of each label, the first level of a grid at which it is in the set; and the set sizes.
 
-Sets grow with the level, so one number a label says all: it is in the set of level l exactly where its entry ≤ l.
+Sets grow with the level, so one number per label is enough: it is in the set at level l if and only if entry ≤ l.
 Entries come from scores and thresholds, from p-values, or from sets that are there already (a grid of one level).
 """
 
@@ -20,7 +20,7 @@ from setwise.row_noise import uniforms
 
 
 class Source(Protocol):
-    """What knows the entries of labels; rows are positions."""
+    """What gives the entries of labels; rows are positions."""
 
     @property
     def levels(self) -> list[Fraction]:
@@ -89,7 +89,7 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class Valued:
-    """P-values, however they came about: a label is in the set at level 1−ε exactly where its own exceeds ε."""
+    """P-values, wherever they come from: a label is in the set at level 1−ε if and only if its own exceeds ε."""
 
     values: Floats
     levels: list[Fraction]
@@ -183,7 +183,7 @@ def sweep(source: Source, codes: Ints | None) -> Sweep:
 
 
 def _entries(scores: Floats, limits: list[Any]) -> Ints:
-    """How many limits lie below each score; a limit is one number, one a row, or a (1, K) row of one a label."""
+    """How many limits lie below each score; a limit is one number, one per row, or (1, K), one per label."""
     if all(np.ndim(limit) == 0 for limit in limits):
         return np.searchsorted(np.asarray(limits), scores, side="left")
     found = np.zeros(scores.shape, dtype=np.intp)

@@ -1,0 +1,345 @@
+"""`build_report`, `report_sets`, `report_model`: one HTML file on how far prediction sets can be trusted."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from setwise._arrays import Array, Floats, Ints
+from setwise._version import __version__
+from setwise.calibration.calibration import Calibration, automatic_categories
+from setwise.evidence.row_facts import weights
+from setwise.guarantees import Guarantee
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Vocabulary
+from setwise.probabilities import as_probabilities
+from setwise.ranks import as_level
+from setwise.report.ambiguity import candidate_facts
+from setwise.report.entry_levels import Given, Scored, Source, Sweep, Valued, grid, sweep
+from setwise.report.examples import example_facts
+from setwise.report.html_pages import report_as_html
+from setwise.report.levels import GuaranteeAt, level_facts, size_bins
+from setwise.report.reported_rows import Rows
+from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
+from setwise.report.subgroups import subgroup_facts
+from setwise.report.verdict import (
+    guarantees,
+    in_plain_words,
+    independent_examples,
+    judge,
+    promise_of,
+    usefulness,
+)
+
+MOST_LABELS = 20_000_000
+"""Rows times classes that a report looks at; of more rows a sample is drawn."""
+
+
+def build_report(
+    path: str | os.PathLike[str],
+    calibration: Calibration,
+    probabilities: Any,
+    *,
+    y: Any = None,
+    candidates: Any = None,
+    features: Any = None,
+    feature_names: Iterable[str] | None = None,
+    images: Any = None,
+    by: Any = None,
+    sample_weight: Any = None,
+    row_ids: Any = None,
+    confidence_level: float = 0.9,
+    others: Iterable[Calibration] = (),
+    title: str = "Can these prediction sets be trusted?",
+    settings: Mapping[str, Any] | None = None,
+) -> Path:
+    """Writes a report on the prediction sets of new rows: one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    calibration
+        What makes the sets.
+    probabilities
+        The model's probabilities for rows that were used neither for learning nor for calibration.
+    y
+        True labels, None or NaN where unknown. Without any the report shows what candidates alone prove.
+    candidates
+        Candidate sets of these rows, to describe them. They do not narrow the prediction sets.
+    features, feature_names, images
+        What to show of an example: its first features, or its image, (rows, height, width) or (…, 3).
+    by
+        A category per row: coverage is shown by category. Needed where the calibration is by category.
+    sample_weight, row_ids
+        As in `Calibration.predict_set`.
+    confidence_level
+        Where the slider starts, and what the verdict is about.
+    others
+        Other calibrations for the same rows, to compare with this one. Strategies that the evidence of
+        `calibration` supports are added automatically.
+    title, settings
+        The headline, and what to list under settings beside what is known here.
+
+    Examples
+    --------
+    >>> import numpy as np, setwise, tempfile
+    >>> from setwise.report import build_report
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([0.3, 0.3, 0.3], size=400)
+    >>> y = (P.cumsum(axis=1) > rng.random((400, 1))).argmax(axis=1)
+    >>> cal = setwise.conformalize(P[:200], y[:200])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = build_report(f"{folder}/report.html", cal, P[200:], y=y[200:])
+    ...     "Can these prediction sets be trusted?" in made.read_text(encoding="utf-8")
+    True
+    """
+    level = as_level(confidence_level)
+    matrix = as_probabilities(
+        probabilities, calibration.conformity_score.domain, len(calibration.vocabulary), classes=calibration.classes
+    )
+    if (sample_weight is None) != (calibration.evidence.weight is None):
+        needs = "with" if sample_weight is None else "without"
+        raise ValueError(f"sample_weight: calibrated {needs} weights, so the rows of the report are too.")
+    rows = Rows.read(
+        len(matrix),
+        calibration.vocabulary,
+        y=y,
+        candidates=candidates,
+        features=features,
+        images=images,
+        by=by,
+        weight=weights(sample_weight, len(matrix)),
+        row_ids=row_ids,
+    )
+    rows = rows.sampled(MOST_LABELS // matrix.shape[1])
+    matrix = matrix[rows.numbers] if rows.is_sample else matrix
+    category, codes = _categories(calibration, matrix, rows)
+    source = Scored(calibration, matrix, grid(confidence_level), category, codes, rows.weight, rows.row_ids)
+    chosen = sweep(source, rows.codes)
+    compared, absent = alternatives(calibration, others, level)
+    sweeps = [chosen, *(sweep(_same_rows(source, other, rows), rows.codes) for other in compared[1:])]
+    return _write(
+        path,
+        title,
+        source,
+        chosen,
+        rows if rows.by is not None else replace(rows, by=category),
+        level,
+        guarantee_at=calibration.guarantee,
+        calibration=calibration,
+        matrix=matrix if calibration.conformity_score.domain == "simplex" else None,
+        strategies={"rows": comparison_facts(compared, sweeps, level), "absent": absent},
+        feature_names=None if feature_names is None else list(feature_names),
+        settings=settings or {},
+    )
+
+
+def report_sets(
+    path: str | os.PathLike[str],
+    sets: LabelSets,
+    *,
+    y: Any = None,
+    candidates: Any = None,
+    by: Any = None,
+    p_values: Any = None,
+    features: Any = None,
+    feature_names: Iterable[str] | None = None,
+    images: Any = None,
+    guarantee: GuaranteeAt | None = None,
+    confidence_level: float | None = None,
+    title: str = "Can these prediction sets be trusted?",
+    settings: Mapping[str, Any] | None = None,
+) -> Path:
+    """Writes a report on given prediction sets, whatever made them.
+
+    There is no calibration here, so a promise must come with them: `guarantee` takes a level and returns one. With
+    `p_values`, one column per class, the slider works, and starts at 0.9. Other parameters as in `build_report`;
+    `confidence_level` is what the sets were made for, where that is known.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from setwise import LabelSets
+    >>> from setwise.report import report_sets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = report_sets(f"{folder}/r.html", LabelSets.from_lists([["a"], ["a", "b"]]), y=["a", "b"])
+    ...     "measured, not promised" in made.read_text(encoding="utf-8")
+    True
+    """
+    stated = confidence_level is not None or p_values is not None
+    level = as_level(0.9 if confidence_level is None else confidence_level)
+    rows = Rows.read(
+        len(sets), sets.vocabulary, y=y, candidates=candidates, by=by, features=features, images=images
+    )
+    rows = rows.sampled(MOST_LABELS // max(sets.n_classes, 1))
+    if p_values is None:
+        source: Source = Given(sets[rows.numbers].to_mask(), [level])
+    else:
+        values = as_probabilities(p_values, "unit", sets.n_classes, name="p_values")
+        if len(values) != len(sets):
+            raise ValueError(f"p_values: {len(values)} rows for {len(sets)} sets.")
+        source = Valued(values[rows.numbers], grid(float(level)))
+    return _write(
+        path,
+        title,
+        source,
+        sweep(source, rows.codes),
+        rows,
+        level,
+        guarantee_at=guarantee,
+        stated=stated,
+        feature_names=None if feature_names is None else list(feature_names),
+        settings=settings or {},
+    )
+
+
+def report_model(
+    path: str | os.PathLike[str], model: Any, X: Any, y: Any = None, candidates: Any = None, **options: Any
+) -> Path:
+    """Writes a report on the sets that a fitted `ConformalClassifier` or `CrossConformalClassifier` gives rows X.
+
+    Options as in `build_report`; the confidence level is the model's unless given, and features are those of X.
+    """
+    names = getattr(X, "columns", getattr(model, "feature_names_in_", None))
+    shown: dict[str, Any] = {"confidence_level": model.confidence_level, "y": y, "candidates": candidates}
+    if "images" not in options and getattr(X, "ndim", 1) == 2:
+        shown |= {"features": X, "feature_names": None if names is None else [str(name) for name in names]}
+    shown |= options
+    if isinstance(model.calibration_, Calibration):
+        return build_report(path, model.calibration_, model.predict_conformed(X), **shown)
+    sets = model.predict_set(X, shown["confidence_level"])
+    return report_sets(path, sets, p_values=model.predict_p(X), guarantee=model.guarantee, **shown)
+
+
+def _same_rows(source: Scored, other: Alternative, rows: Rows) -> Scored:
+    """The sets that another strategy gives the same rows."""
+    category, codes = _categories(other.calibration, source.matrix, rows)
+    return replace(source, calibration=other.calibration, by=category, codes=codes)
+
+
+def _categories(calibration: Calibration, matrix: Floats, rows: Rows) -> tuple[Array | None, Ints | None]:
+    """The category of each row and its position among those that were calibrated; None without categories."""
+    if calibration.categories is None:
+        return None, None
+    needed = {"given": "by", "size": "candidates"}.get(calibration.by)
+    if needed is not None and getattr(rows, needed) is None:
+        raise ValueError(
+            f"{needed}: calibrated by category, so the rows of the report need theirs; pass {needed}=…"
+        )
+    found = rows.by
+    if found is None or calibration.by != "given":
+        found = automatic_categories(calibration.by, matrix, calibration.classes, rows.candidates)
+    return found, calibration.categories.encode(found)
+
+
+def _write(
+    path: str | os.PathLike[str],
+    title: str,
+    source: Source,
+    swept: Sweep,
+    rows: Rows,
+    level: Fraction,
+    *,
+    settings: Mapping[str, Any],
+    guarantee_at: GuaranteeAt | None = None,
+    stated: bool = True,
+    calibration: Calibration | None = None,
+    matrix: Floats | None = None,
+    strategies: dict[str, Any] | None = None,
+    feature_names: list[str] | None = None,
+) -> Path:
+    """Puts the parts of the page together and writes the file, which appears whole or not at all."""
+    classes, at = rows.vocabulary.classes, swept.levels.index(level)
+    made = [] if guarantee_at is None else guarantees(guarantee_at(level))
+    facts = level_facts(swept, calibration, guarantee_at)
+    hits, known = swept.hits()
+    verdict = judge(
+        promise_of(made),
+        int(hits[at]),
+        known,
+        calibrated_on=None if calibration is None else independent_examples(calibration),
+        bracket=facts[at].get("proved"),
+    )
+    by_class = None if rows.codes is None else subgroup_facts(swept, rows.codes, classes, level)
+    by_category = None
+    if rows.by is not None:
+        groups = Vocabulary.infer(rows.by)
+        by_category = subgroup_facts(swept, groups.encode(rows.by), groups.classes, level)
+    ambiguity = candidate_facts(calibration, rows.candidates, matrix, rows.y)
+    contents = {
+        "title": title,
+        "verdict": verdict,
+        "headline": verdict.headline if made else "What was promised for these sets is not known here.",
+        "useful": usefulness(facts[at]["mean"], len(classes), float((swept.sizes[:, at] == 1).mean())),
+        "plainly": in_plain_words(made[0]) if made else "",
+        "guarantee": _paragraphs(made),
+        "facts": facts,
+        "at": at,
+        "where": f" at confidence {facts[at]['text']}" if stated else "",
+        "n": len(rows.numbers),
+        "total": rows.total,
+        "known": known,
+        "n_classes": len(classes),
+        "bins": size_bins(len(classes))[1],
+        "strategies": strategies,
+        "by_class": by_class,
+        "by_category": by_category,
+        "promised_by_category": calibration is not None and calibration.categories is not None,
+        "ambiguity": ambiguity,
+        "examples": example_facts(source, swept, rows, level, feature_names),
+        "advice": advice(made[0], strategies["rows"] if strategies else [], known=known) if made else [],
+        "settings": _settings(calibration, rows, level if stated else None)
+        | {str(k): str(v) for k, v in settings.items()},
+    }
+    data = {
+        "at": at,
+        "facts": facts,
+        "bins": contents["bins"],
+        "strategies": None
+        if strategies is None
+        else [{name: value for name, value in each.items() if name != "rung"} for each in strategies["rows"]],
+        "parts": {"class": by_class, "category": by_category},
+        "candidates": ambiguity,
+    }
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.tmp")
+    beside.write_text(report_as_html(contents, data), encoding="utf-8")
+    beside.replace(target)
+    return target
+
+
+def _paragraphs(made: list[Guarantee]) -> list[str]:
+    """The guarantee line by line; of many categories those that promise least."""
+    shown = [line for guarantee in made[:3] for line in str(guarantee).split("\n")]
+    return shown if len(made) <= 3 else [*shown, f"… and {len(made) - 3:,} more categories."]
+
+
+def _settings(calibration: Calibration | None, rows: Rows, level: Fraction | None) -> dict[str, str]:
+    """What the report was made from, and with which versions."""
+    known = {"confidence level": "not stated" if level is None else f"{float(level):g}"}
+    if calibration is not None:
+        known |= {
+            "strategy": calibration.strategy.name,
+            "conformity_score": repr(calibration.conformity_score),
+            "calibration rows": f"{calibration.evidence.n:,}",
+            "miss rate": f"{float(calibration.setting.miss_rate):g}",
+            "random state": str(calibration.seed),
+        }
+    known |= {"classes": f"{len(rows.vocabulary):,}", "rows reported on": f"{len(rows.numbers):,}"}
+    if rows.is_sample:
+        known["sample"] = f"{len(rows.numbers):,} of {rows.total:,} rows, drawn with numpy's default_rng(0)"
+    known |= {"made on": dt.datetime.now(tz=dt.UTC).date().isoformat(), "setwise": __version__}
+    for package in ("numpy", "scipy", "scikit-learn", "torch"):
+        try:
+            known[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return known | {"Python": platform.python_version()}

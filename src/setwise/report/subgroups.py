@@ -1,0 +1,59 @@
+"""Coverage within subgroups (true classes, categories) at every level; those with the lowest coverage first."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from setwise._arrays import Array, Ints
+from setwise.ranks import clopper_pearson
+from setwise.report.entry_levels import Sweep
+from setwise.report.levels import tidy
+from setwise.report.verdict import DELTA
+
+_SHOWN = 24
+
+
+def subgroup_facts(sweep: Sweep, codes: Ints, names: Array, level: Fraction) -> dict[str, Any] | None:
+    """Coverage and mean size of each subgroup over the levels; `codes` say which one a row is in, −1 for none.
+
+    Of many subgroups those with the lowest coverage at `level` are kept. None where no row has a subgroup and a
+    known truth.
+    """
+    if sweep.truth is None:
+        return None
+    rows = np.flatnonzero((codes >= 0) & (sweep.truth >= 0))
+    if len(rows) == 0:
+        return None
+    n_groups, n_levels = len(names), len(sweep.levels)
+    entered = np.bincount(codes[rows] * (n_levels + 1) + sweep.truth[rows], minlength=n_groups * (n_levels + 1))
+    hits = np.cumsum(entered.reshape(n_groups, n_levels + 1), axis=1)[:, :-1]
+    counts = np.bincount(codes[rows], minlength=n_groups)
+    member = csr_array((np.ones(len(rows)), (codes[rows], np.arange(len(rows)))), shape=(n_groups, len(rows)))
+    totals = member @ sweep.sizes[rows]
+    there = np.flatnonzero(counts)
+    share = hits[there, sweep.levels.index(level)] / counts[there]
+    kept = there[np.lexsort((-counts[there], share))][:_SHOWN]
+    return {
+        "total": len(there),
+        "rows": [
+            {
+                "name": str(names[group]),
+                "n": int(counts[group]),
+                "cells": [
+                    _cell(int(hits[group, i]), int(counts[group]), totals[group, i]) for i in range(n_levels)
+                ],
+            }
+            for group in kept.tolist()
+        ],
+    }
+
+
+def _cell(hits: int, n: int, total: float) -> list[Any]:
+    """Coverage and the ends of its interval as numbers; coverage, interval and mean size as they are shown."""
+    low, high = clopper_pearson(hits, n, DELTA)
+    numbers = [tidy(round(value, 5)) for value in (hits / n, low, high)]
+    return [*numbers, f"{hits / n:.1%}", f"{low:.1%} to {high:.1%}", f"{total / n:.2f}"]
