@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Remedy:
     """An argument to pass, the value to give it (None: the user's own), and what that does."""
 
     argument: str
-    value: str | None = None
+    value: Any = None
     effect: str = ""
 
     def in_python(self) -> str:
@@ -42,7 +43,8 @@ class InputError(ValueError):
             for remedy in self.remedies
         ]
         ways = ", or ".join(way for way in said if way)
-        return f"{self.problem}; {ways}." if ways else f"{self.problem}."
+        problem = self.problem.removesuffix(".")
+        return f"{problem}; {ways}." if ways else f"{problem}."
 
     def __str__(self) -> str:
         return self.worded(Remedy.in_python)

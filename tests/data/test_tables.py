@@ -69,7 +69,7 @@ def test_candidates_may_lie_in_a_file_of_their_own_by_row_or_by_key(tmp_path):
     by_key = written(tmp_path / "s.csv", "id,answers\nr3,c\nr2,b\nr1,a|b\n")
     table = read_table(features, features=["x"], candidates="answers", candidates_file=by_key, key="id")
     assert table.candidates.to_lists() == [["a", "b"], ["b"]]
-    with pytest.raises(DataError, match=r"3 sets for 2 rows; match them with key"):
+    with pytest.raises(DataError, match=r"3 sets for 2 rows; use key=… to match them"):
         read_table(features, features=["x"], candidates="answers", candidates_file=by_key)
     short = written(tmp_path / "t.csv", "id,answers\nr1,a\n")
     with pytest.raises(DataError, match="no row with id = 'r2', which is row 1"):
@@ -108,7 +108,7 @@ def test_mat_files_are_tables_too(tmp_path):
 
 def test_missing_features_are_an_error_that_names_column_and_row_unless_filled():
     frame = {"x": [1.0, None, 3.0, 8.0], "s": ["a"] * 4}
-    with pytest.raises(DataError, match=r"column 'x': row 1 is missing \(1 such rows\); pass impute"):
+    with pytest.raises(DataError, match=r"column 'x': row 1 is missing \(1 such rows\); use impute"):
         read_table(frame, candidates="s")
     assert read_table(frame, candidates="s", impute="median").X[1, 0] == 3
     assert read_table(frame, candidates="s", impute="mean").imputed == {"x": 4.0}
@@ -119,7 +119,7 @@ def test_missing_features_are_an_error_that_names_column_and_row_unless_filled()
 
 def test_text_among_the_features_is_an_error_that_names_the_value_unless_encoded():
     frame = {"x": [1.0, 2.0, 3.0], "colour": ["red", "blue", None]}
-    with pytest.raises(DataError, match=r"column 'colour': row 0 is 'red', not a number; pass categories='onehot'"):
+    with pytest.raises(DataError, match=r"column 'colour': row 0 is 'red', not a number; use categories='onehot'"):
         read_table(frame)
     table = read_table(frame, categories="onehot")
     assert table.feature_names == ("x", "colour=blue", "colour=red")

@@ -9,6 +9,7 @@ import numpy as np
 
 from setwise._arrays import Bools, Ints
 from setwise.data.errors import DataError
+from setwise.errors import Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, Vocabulary
 
@@ -49,9 +50,11 @@ def sets_from_encoded(
             label = labels[int(codes[wrong[0]])]
             _refuse(label, f"{where}: row {row}", positions[codes[wrong[0]]] == MISSING, len(vocabulary))
     if missing == "error" and absent.any():
+        row = first_row + int(np.flatnonzero(absent)[0])
         raise DataError(
-            f"{where}: row {first_row + int(np.flatnonzero(absent)[0])} has no labels ({int(absent.sum())} such "
-            "rows); use missing='full' to let every label be a candidate there, or leave those rows out."
+            f"{where}: row {row} has no labels ({int(absent.sum())} such rows)",
+            Remedy("missing", "full", "to let every label be a candidate there"),
+            "leave those rows out",
         )
     keys = np.repeat(np.arange(len(sizes)), sizes) * len(vocabulary) + positions[codes]
     if missing == "full" and absent.any():
@@ -71,5 +74,7 @@ def _refuse(label: Any, place: str, missing: bool, n_classes: int) -> None:
     if missing:
         raise DataError(f"{place} has a label that is null or NaN; remove it from the set.")
     raise DataError(
-        f"{place}: {label!r} is not among the {n_classes} classes; add it to classes, or correct the label."
+        f"{place}: {label!r} is not among the {n_classes} classes",
+        Remedy("classes", None, "to declare all labels there are"),
+        "correct the label",
     )

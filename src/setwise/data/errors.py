@@ -1,7 +1,9 @@
-"""The one error of this room: a file or table that cannot be read as asked."""
+"""A file or table that cannot be read as asked."""
 
 from __future__ import annotations
 
+from setwise.errors import InputError
 
-class DataError(ValueError):
-    """Something is wrong with a file or a table; the message names it, the place, and the remedy."""
+
+class DataError(InputError):
+    """Something is wrong with a file or a table: what and where, and the ways out of it."""

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from setwise._arrays import Array, Bools, Floats
 from setwise.data.columns import is_list, is_text
 from setwise.data.errors import DataError
+from setwise.errors import Remedy
 
 Impute = Literal["nan", "mean", "median"] | float | Mapping[str, float] | None
 Categories = Literal["onehot"] | Mapping[str, Sequence[str]] | None
@@ -61,8 +62,9 @@ def feature_matrix(
         _learn_filling(values, gaps, name, impute, imputed)
         if name not in imputed and impute != "nan" and gaps.any():
             raise DataError(
-                f"{place}: row {first_row + int(np.flatnonzero(gaps)[0])} is missing ({int(gaps.sum())} such "
-                "rows); pass impute='median', or impute='nan' to fill gaps in a pipeline of your own."
+                f"{place}: row {first_row + int(np.flatnonzero(gaps)[0])} is missing ({int(gaps.sum())} such rows)",
+                Remedy("impute", "median", "to fill such gaps"),
+                "fill them yourself",
             )
         parts.append(np.where(gaps, imputed[name], values) if name in imputed else values)
         names.append(name)
@@ -78,7 +80,9 @@ def _numbers(column: Any, place: str, first_row: int) -> Floats:
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if not (numeric or pa.types.is_boolean(kind) or pa.types.is_null(kind)):
         raise DataError(
-            f"{place}: holds {kind}, not numbers; name the features, or carry the column along with carry=[…]."
+            f"{place}: holds {kind}, not numbers",
+            Remedy("features", None, "to name the features"),
+            Remedy("carry", None, "for a column that is no feature"),
         )
     plain = pc.cast(column, pa.uint8()) if pa.types.is_boolean(kind) else column
     values: Floats = np.array(pc.cast(plain, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
@@ -150,6 +154,8 @@ def _refuse_text(column: Any, place: str, first_row: int) -> None:
     row = int(wrong[0]) if len(wrong) else 0
     shown = column[row].as_py() if len(column) else ""
     raise DataError(
-        f"{place}: row {first_row + row} is {shown!r}, not a number; pass categories='onehot', or carry the column "
-        "along with carry=[…], or name the features."
+        f"{place}: row {first_row + row} is {shown!r}, not a number",
+        Remedy("categories", "onehot", "to turn text into indicators"),
+        Remedy("carry", None, "for a column that is no feature"),
+        Remedy("features", None, "to name the features"),
     )

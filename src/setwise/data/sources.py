@@ -17,6 +17,7 @@ import pyarrow.json
 
 from setwise.data.delimited import encode_each
 from setwise.data.errors import DataError
+from setwise.errors import Remedy
 
 _SUFFIXES = {
     ".csv": "csv",
@@ -49,7 +50,9 @@ def format_of(path: Path, given: str | None = None) -> str:
     suffix = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else "".join(suffixes[-1:])
     if suffix not in _SUFFIXES:
         raise DataError(
-            f"{path}: {suffix or 'no suffix'} says nothing about the format; pass format='csv' or another."
+            f"{path}: {suffix or 'no suffix'} says nothing about the format",
+            Remedy("format", "csv", "or another"),
+            "rename the file to .csv, .parquet or another known format",
         )
     return _SUFFIXES[suffix]
 

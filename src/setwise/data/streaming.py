@@ -78,7 +78,7 @@ def arrow_batches(source: Any, layout: Layout, batch_rows: int, only: str | None
     form = format_of(path, layout.format)
     readers = {"csv": _csv, "tsv": _csv, "jsonl": _json_lines, "parquet": _parquet, "arrow": _arrow}
     if form not in readers:
-        raise DataError(f"{path}: {form} files are not read in batches; use read_table.")
+        raise DataError(f"{path}: {form} files are not read in batches; convert it to .parquet first.")
     return readers[form](path, form, layout, batch_rows, only)
 
 

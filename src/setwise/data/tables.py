@@ -18,6 +18,7 @@ from setwise.data.delimited import check_separator, decode_labels
 from setwise.data.errors import DataError
 from setwise.data.features import Categories, Impute, feature_matrix
 from setwise.data.sources import ENCODED, arrow_table, format_of, is_path
+from setwise.errors import Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 
@@ -220,7 +221,8 @@ def stored_vocabulary(notes: Mapping[bytes, bytes], where: str) -> Vocabulary | 
         vocabulary = Vocabulary.declare(stored["classes"])
         return Vocabulary(vocabulary.classes, declared=bool(stored["declared"]))
     except (ValueError, TypeError, KeyError) as error:
-        raise DataError(f"{where}: the stored vocabulary cannot be read ({error}); pass classes.") from None
+        problem = f"{where}: the stored vocabulary cannot be read ({error})"
+        raise DataError(problem, Remedy("classes", None, "to declare it")) from None
 
 
 def _flag_columns(table: Any, layout: Layout, where: str) -> list[str]:
@@ -262,7 +264,8 @@ def _joined(main: Table, other: Any, column: Columns, key: str | None, options: 
     if key is None:
         if len(found) != len(main) and len(found.candidates) != len(main):
             raise DataError(
-                f"{found.source}: {len(found.candidates)} sets for {len(main)} rows; match them with key=…."
+                f"{found.source}: {len(found.candidates)} sets for {len(main)} rows",
+                Remedy("key", None, "to match them by a column"),
             )
         sets = found.candidates
     else:

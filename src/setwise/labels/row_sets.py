@@ -9,6 +9,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Ints, compress, count_true, frozen, take_rows
 from setwise._lazy import lazy
+from setwise.errors import InputError, Remedy
 from setwise.labels.vocabulary import Classes, Vocabulary
 
 Missing = Literal["error", "full", "empty"]
@@ -166,9 +167,10 @@ class RowSets:
         if missing not in {"error", "full", "empty"}:
             raise ValueError(f"missing: {missing!r} is not known; use 'error', 'full' or 'empty'.")
         if missing == "error" and absent.any():
-            raise ValueError(
-                f"row {int(np.flatnonzero(absent)[0])} has no labels ({int(absent.sum())} such rows); "
-                "use missing='full' to let every label be a candidate there, or leave those rows out."
+            raise InputError(
+                f"row {int(np.flatnonzero(absent)[0])} has no labels ({int(absent.sum())} such rows)",
+                Remedy("missing", "full", "to let every label be a candidate there"),
+                "leave those rows out",
             )
         rows = np.repeat(np.arange(len(sizes)), sizes)
         keys = rows * len(vocabulary) + codes
@@ -226,9 +228,10 @@ class RowSets:
         if self.vocabulary.same_order(vocabulary):
             return self.named(vocabulary)
         if self.relative and len(vocabulary) > self.n_classes:
-            raise ValueError(
+            raise InputError(
                 f"sets that mean 'every label' were made over the {self.n_classes} labels seen, and there are "
-                f"{len(vocabulary)}; pass classes=[…], all that there are, when you make them."
+                f"{len(vocabulary)}",
+                Remedy("classes", None, "to declare all labels there are when you make them"),
             )
         positions = vocabulary.encode(self.classes)
         codes = positions[self.rows[1]]
