@@ -14,7 +14,8 @@ import pytest
 import setwise as library
 from setwise import ConformalClassifier, CrossConformalClassifier
 from setwise.cli.app import run
-from setwise.cli.declaring import assume_of, categories_of
+from setwise.cli.options import assume_of
+from setwise.cli.table_columns import categories_of
 from setwise.data import read_sets, read_table
 
 from .conftest import NAMES, rows, write
@@ -80,7 +81,7 @@ def test_the_predicted_label_may_be_the_category(here, capsys):
     P = np.exp(X) / np.exp(X).sum(axis=1, keepdims=True)
     write(here / "scores.csv", dict(zip(NAMES, P.T, strict=True)))
     write(here / "answers.csv", {"candidates": lists})
-    files = ("--probabilities", "scores.csv", "--candidates", "answers.csv")
+    files = ("--probabilities", "scores.csv", "--labels", "answers.csv")
     result = said(capsys, "conformalize", *files, "--by", "predicted", "--out", "model.cal")
     assert set(result["guarantee"]) == set(NAMES)
     assert run(["predict", "model.cal", "--probabilities", "scores.csv", "--out", "own.csv", "-q"]) == 0
@@ -124,7 +125,7 @@ def test_probabilities_from_outside_may_have_categories_too(here, capsys, place)
     files[place]["ward"] = ward if place == "scores" else ward[order]
     for name, columns in files.items():
         write(here / f"{name}.csv", columns)
-    common = ["--probabilities", "scores.csv", "--candidates", "answers.csv", "--key", "key", "--by", "ward"]
+    common = ["--probabilities", "scores.csv", "--labels", "answers.csv", "--key", "key", "--by", "ward"]
     assert set(said(capsys, "conformalize", *common, "--out", "model.cal")["guarantee"]) == {"a", "b"}
     write(here / "fresh.csv", {"ward": ward[:50], **dict(zip(NAMES, P[:50].T, strict=True))})
     predict = ("predict", "model.cal", "--probabilities", "fresh.csv", "--out", "sets.csv")

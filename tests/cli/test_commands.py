@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from setwise import ConformalClassifier, LabelSets
-from setwise.cli import looking
+from setwise.cli import inspect
 from setwise.cli.app import run
 from setwise.data import read_sets, read_table
 
@@ -72,7 +72,7 @@ def test_a_mistake_is_one_line_and_status_2(here, capsys, mistake):
 
 
 def test_our_own_fault_is_status_1_with_a_hint(here, capsys, monkeypatch):
-    monkeypatch.setattr(looking, "Screen", lambda *_: {}["bug"])
+    monkeypatch.setattr(inspect, "Screen", lambda *_: {}["bug"])
     arguments = ("inspect", "votes.csv", "--candidates", "answers")
     assert "please report it" in failure(capsys, *arguments, status=1)
     assert run([*arguments, "--traceback"]) == 1
@@ -252,7 +252,7 @@ def test_columns_between_other_marks_are_recognised_and_read_on_request(german, 
 
 def test_labels_that_were_read_as_one_raise_a_doubt(german, capsys):
     arguments = ["visits.csv", "--candidates", "opinions", "--delimiter", ";"]
-    doubt = "if '/' stands between labels, say so with --separator '/'"
+    doubt = "if '/' stands between labels, use --separator '/'"
     assert run(["inspect", *arguments]) == 0
     assert doubt in capsys.readouterr().err
     fit = ["fit", *arguments, "--ignore", "id", "--ignore", "final", "--learner", "em", "--out", "model", "-q"]

@@ -11,6 +11,9 @@ from sklearn.frozen import FrozenEstimator
 from setwise._arrays import Array, Floats
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
+from setwise.scores import LAC, as_score
+from setwise.strategies import as_strategy
+from setwise.strategies.auto import ENOUGH
 
 
 def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState, *, covers: bool = False) -> Any:
@@ -34,6 +37,19 @@ def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState, *, 
 
         return EMClassifier(model, random_state=rng.randint(2**31 - 1))
     return model
+
+
+def default_learner(strategy: Any, conformity_score: Any, assume: Any, verified: int) -> Any:
+    """What learns where no estimator is given, with so many verified rows.
+
+    One that learns to cover candidate sets where whole sets are what must be covered, else the plain one.
+    """
+    from setwise.learn import CoveringClassifier, PartialLabelClassifier  # noqa: PLC0415 - torch is optional
+
+    name = as_strategy(strategy).name
+    told = verified >= ENOUGH or not (isinstance(assume, str) and assume == "nothing")
+    covers = as_score(conformity_score) == LAC() and (name in {"max", "all"} or (name == "auto" and not told))
+    return CoveringClassifier() if covers else PartialLabelClassifier()
 
 
 def gives_inclusion(model: Any) -> bool:

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._arrays import Floats, Ints, frozen
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning, each_level
 from setwise.calibration.conformalize import conformalize
+from setwise.errors import InputError, Omission
 from setwise.estimators.adapters import as_y, learner_for
 from setwise.estimators.fingerprint import take_probe
 from setwise.estimators.split import ConformalClassifier
@@ -93,7 +94,8 @@ class CrossConformalClassifier(ConformalClassifier):
         given = {"groups": groups, "verified": verified, "by": by, "verified_probability": verified_probability}
         for name, value in given.items():
             if value is not None:
-                raise ValueError(f"{name}: no cross-conformal guarantee is known; use ConformalClassifier.")
+                problem = f"{name}: no cross-conformal guarantee is known"
+                raise InputError(problem, Omission("cv", "ConformalClassifier"))
         (X,) = indexable(X)
         sets = self._read(X, y)
         rng = check_random_state(self.random_state)

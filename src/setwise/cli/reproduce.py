@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from setwise.paper.runner import Todo
     from setwise.paper.stacks import Stack
 
+EXAMPLES = ("setwise reproduce --table 5 --seeds 5 --out results/",)
 _SECONDS_BETWEEN_LINES = 10.0
 
 
