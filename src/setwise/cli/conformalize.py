@@ -8,29 +8,12 @@ from typing import Annotated, Any
 import typer
 
 import setwise
+from setwise import data
+from setwise.cli import options as opt
 from setwise.cli.claims import claims, show_claims
-from setwise.cli.options import (
-    Assume,
-    By,
-    Candidates,
-    Confidence,
-    ConformityScore,
-    Force,
-    Ignore,
-    Json,
-    Key,
-    Missing,
-    MissRate,
-    Probabilities,
-    Quiet,
-    Seed,
-    Separator,
-    Strategy,
-    Verified,
-    assume_of,
-    strategy_of,
-)
+from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Screen
+from setwise.data import delimited
 
 EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
@@ -40,25 +23,25 @@ EXAMPLES = (
 
 
 def conformalize(
-    probabilities: Probabilities,
+    probabilities: opt.Probabilities,
     labels: Annotated[Path, typer.Option("--labels", help="A table with the candidates of the same rows.")],
     out: Annotated[Path, typer.Option("--out", help="The calibration file to write.")],
-    candidates: Candidates = "candidates",
-    key: Key = None,
-    carry: Ignore = None,
-    verified: Verified = None,
-    by: By = None,
-    confidence_level: Confidence = 0.9,
-    strategy: Strategy = "auto",
-    conformity_score: ConformityScore = "lac",
-    miss_rate: MissRate = 0.0,
-    assume: Assume = "nothing",
-    missing: Missing = "error",
-    separator: Separator = "|",
-    random_state: Seed = 0,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    candidates: opt.Candidates = "candidates",
+    key: opt.Key = None,
+    carry: opt.Ignore = None,
+    verified: opt.Verified = None,
+    by: opt.By = None,
+    confidence_level: opt.Confidence = 0.9,
+    strategy: opt.Strategy = "auto",
+    conformity_score: opt.ConformityScore = "lac",
+    miss_rate: opt.MissRate = 0.0,
+    assume: opt.Assume = "nothing",
+    missing: opt.Missing = "error",
+    separator: opt.Separator = "|",
+    random_state: opt.Seed = 0,
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Calibrates the probabilities of a model of your own on candidate sets; writes a calibration file."""
     from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
@@ -99,15 +82,14 @@ def _read(
     """Probabilities, the classes of their columns, and for each row its candidates, verified label and category."""
     from setwise.cli.files import column_names  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.cli.table_columns import categories_of, sets_in  # noqa: PLC0415
-    from setwise.data import read_table  # noqa: PLC0415
 
     names, keys = column_names(probabilities), [key] if key else []
     beside = [by] if by in names else []  # categories may stand with the probabilities, or with the candidates
     columns = _class_columns(names, ignored | {*keys, *beside}, probabilities)
     classes = _classes_of(columns)
-    table = read_table(probabilities, features=columns, carry=[*keys, *beside])
+    table = data.read_table(probabilities, features=columns, carry=[*keys, *beside])
     with_answers = [by] if by and not beside else []
-    answers = read_table(labels, features=[], carry=[*keys, *with_answers], classes=classes, **options)
+    answers = data.read_table(labels, features=[], carry=[*keys, *with_answers], classes=classes, **options)
     sets, truth = sets_in(answers), answers.truth
     if not key and len(answers) != len(table):
         raise ValueError(
@@ -137,10 +119,9 @@ def _class_columns(names: list[str], others: set[str], file: Path) -> list[str]:
 
 
 def _classes_of(columns: list[str]) -> list[Any]:
-    from setwise.data.delimited import decode_labels  # noqa: PLC0415 - Arrow is loaded when a file is read
 
     marked = all(name.startswith("p:") for name in columns)
-    return decode_labels([name[2:] if marked else name for name in columns], "|", escapes=marked)
+    return delimited.decode_labels([name[2:] if marked else name for name in columns], "|", escapes=marked)
 
 
 def _matched(ours: list[Any], theirs: list[Any], key: str, file: Path) -> list[int]:

@@ -8,37 +8,26 @@ import numpy as np
 import typer
 
 from setwise import data
-from setwise.cli.options import (
-    CandidatesColumn,
-    File,
-    Force,
-    Json,
-    MissRate,
-    OptionalProbabilities,
-    OutFile,
-    Quiet,
-    Seed,
-    Separator,
-    Truth,
-)
+from setwise.cli import options as opt
 from setwise.cli.screen import Screen
+from setwise.labels.vocabulary import Vocabulary, missing_labels
 
 EXAMPLES = ("setwise contaminate labelled.csv --truth label --p 0.1 --out votes.csv",)
 
 
 def contaminate(
-    file: File,
-    truth: Truth,
-    out: OutFile,
+    file: opt.File,
+    truth: opt.Truth,
+    out: opt.OutFile,
     p: Annotated[float, typer.Option("--p", help="The probability with which a wrong label enters.")] = 0.1,
-    probabilities: OptionalProbabilities = None,
-    miss_rate: MissRate = 0.0,
-    column: CandidatesColumn = "candidates",
-    separator: Separator = "|",
-    random_state: Seed = 0,
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    probabilities: opt.OptionalProbabilities = None,
+    miss_rate: opt.MissRate = 0.0,
+    column: opt.CandidatesColumn = "candidates",
+    separator: opt.Separator = "|",
+    random_state: opt.Seed = 0,
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Turns precise labels into candidate sets, to study what contamination does.
 
@@ -48,7 +37,6 @@ def contaminate(
     from setwise.cli.files import refuse_existing  # noqa: PLC0415
     from setwise.cli.saved_models import probability_batches  # noqa: PLC0415
     from setwise.data.columns import truth_from_column  # noqa: PLC0415
-    from setwise.labels.vocabulary import Vocabulary, missing_labels  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
     refuse_existing(out, force=force)

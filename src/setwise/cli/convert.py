@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setwise import data
-from setwise.cli.options import Candidates, CandidatesColumn, Force, Json, OutFile, Quiet, Separator
+from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -19,25 +19,25 @@ EXAMPLES = ("setwise convert votes.csv --from votes --out candidates.parquet",)
 
 def convert(
     file: Annotated[Path, typer.Argument(help="A table with candidates, votes, or a Label Studio export.")],
-    out: OutFile,
+    out: opt.OutFile,
     source: Annotated[
         str,
         typer.Option(
             "--from", help="table (with a column of candidates), votes (task, worker, label), label-studio."
         ),
     ] = "table",
-    candidates: Candidates = "candidates",
+    candidates: opt.Candidates = "candidates",
     rule: Annotated[
         str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, largest.")
     ] = "union",
     task: Annotated[str, typer.Option("--task", help="Of votes: the column of tasks.")] = "task",
     worker: Annotated[str | None, typer.Option("--worker", help="Of votes: the column of annotators.")] = None,
     label: Annotated[str, typer.Option("--label", help="Of votes: the column of answers.")] = "label",
-    column: CandidatesColumn = "candidates",
-    separator: Separator = "|",
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    column: opt.CandidatesColumn = "candidates",
+    separator: opt.Separator = "|",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Writes candidate sets in another format, or makes them out of annotators' answers."""
     from setwise.cli.candidate_tables import write_candidates  # noqa: PLC0415 - Arrow is loaded for files

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from setwise import data
-from setwise.cli.options import Json, Quiet
+from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 
 EXAMPLES = {"list": ("setwise data list",), "fetch": ("setwise data fetch lost",)}
 
 
-def list_sets(as_json: Json = False) -> None:
+def list_sets(as_json: opt.Json = False) -> None:
     """Lists the benchmark sets and says which of them are on this machine."""
     screen, entries = Screen(as_json=as_json), data.available()
     rows = [
@@ -35,8 +35,8 @@ def list_sets(as_json: Json = False) -> None:
 
 def fetch_set(
     name: Annotated[str, typer.Argument(help="As `setwise data list` calls it.", metavar="NAME")],
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Brings a benchmark set to this machine and verifies it."""
     screen = Screen(quiet, as_json)

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from setwise import data, learn
-from setwise.cli.options import Confidence, Json, Quiet, Seed
+from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 from setwise.cli.threads import use_one_thread
 from setwise.strategies import Mixture
@@ -24,10 +24,10 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Where to write; an earlier demo there is replaced.")] = Path(
         "demo"
     ),
-    level: Confidence = 0.9,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    level: opt.Confidence = 0.9,
+    seed: opt.Seed = 0,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Learns from contaminated labels of scikit-learn's digits and compares all strategies on them."""
     from sklearn.frozen import FrozenEstimator  # noqa: PLC0415 - loaded when the demo runs

@@ -8,17 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from setwise import metrics
-from setwise.cli.options import (
-    By,
-    Json,
-    OptionalCandidates,
-    OptionalTruth,
-    Quiet,
-    ReportTo,
-    Separator,
-    SetsColumn,
-)
+from setwise.cli import options as opt
 from setwise.cli.screen import Screen
+from setwise.report import report_sets
 
 EXAMPLES = (
     "setwise evaluate sets.csv --truth checked --json",
@@ -28,14 +20,14 @@ EXAMPLES = (
 
 def evaluate(
     sets: Annotated[Path, typer.Argument(help="A table that `setwise predict` wrote.", metavar="SETS")],
-    truth: OptionalTruth = None,
-    candidates: OptionalCandidates = None,
-    by: By = None,
-    column: SetsColumn = "labels",
-    report_to: ReportTo = None,
-    separator: Separator = "|",
-    quiet: Quiet = False,
-    as_json: Json = False,
+    truth: opt.OptionalTruth = None,
+    candidates: opt.OptionalCandidates = None,
+    by: opt.By = None,
+    column: opt.SetsColumn = "labels",
+    report_to: opt.ReportTo = None,
+    separator: opt.Separator = "|",
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Coverage and size of prediction sets, against the truth or against candidate sets."""
     from setwise.cli.table_columns import read_answers, read_predicted  # noqa: PLC0415 - Arrow is loaded for files
@@ -52,8 +44,6 @@ def evaluate(
         result = metrics.evaluate(predicted, **known)
     _show(screen, result)
     if report_to is not None:
-        from setwise.report import report_sets  # noqa: PLC0415 - templates are loaded when a report is made
-
         report_sets(report_to, predicted, settings={"sets": sets.name}, **known)
         screen.say(f"wrote {report_to}")
     screen.emit(result)

@@ -9,43 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setwise import learn
+from setwise.cli import options as opt
 from setwise.cli.claims import claims, show_claims
-from setwise.cli.options import (
-    Assume,
-    By,
-    CalibrationSize,
-    Candidates,
-    Confidence,
-    ConformityScore,
-    Cross,
-    Delimiter,
-    Device,
-    Epochs,
-    Features,
-    File,
-    Force,
-    Groups,
-    Ignore,
-    Impute,
-    Json,
-    Learner,
-    Loss,
-    Missing,
-    MissRate,
-    Network,
-    OneHot,
-    Preset,
-    Quiet,
-    ReportTo,
-    Seed,
-    Separator,
-    Strategy,
-    Verified,
-    assume_of,
-    strategy_of,
-)
+from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen
 from setwise.cli.threads import use_one_thread
+from setwise.report import report_model
 
 if TYPE_CHECKING:
     from setwise.data import Table
@@ -60,37 +29,37 @@ _MANY = 10_000  # rows from which more than one thread pays
 
 
 def fit(
-    file: File,
-    candidates: Candidates,
+    file: opt.File,
+    candidates: opt.Candidates,
     out: Annotated[Path, typer.Option("--out", help="The model directory to write.")],
-    features: Features = None,
-    carry: Ignore = None,
-    verified: Verified = None,
-    groups: Groups = None,
-    by: By = None,
-    confidence_level: Confidence = 0.9,
-    strategy: Strategy = "auto",
-    conformity_score: ConformityScore = "lac",
-    miss_rate: MissRate = 0.0,
-    assume: Assume = "nothing",
-    calibration_size: CalibrationSize = 0.2,
-    cv: Cross = None,
-    learner: Learner = "auto",
-    network: Network = "auto",
-    loss: Loss = "proden",
-    epochs: Epochs = None,
-    preset: Preset = None,
-    impute: Impute = None,
-    categories: OneHot = False,
-    missing: Missing = "error",
-    separator: Separator = "|",
-    delimiter: Delimiter = None,
-    report_to: ReportTo = None,
-    random_state: Seed = 0,
-    device: Device = "auto",
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    features: opt.Features = None,
+    carry: opt.Ignore = None,
+    verified: opt.Verified = None,
+    groups: opt.Groups = None,
+    by: opt.By = None,
+    confidence_level: opt.Confidence = 0.9,
+    strategy: opt.Strategy = "auto",
+    conformity_score: opt.ConformityScore = "lac",
+    miss_rate: opt.MissRate = 0.0,
+    assume: opt.Assume = "nothing",
+    calibration_size: opt.CalibrationSize = 0.2,
+    cv: opt.Cross = None,
+    learner: opt.Learner = "auto",
+    network: opt.Network = "auto",
+    loss: opt.Loss = "proden",
+    epochs: opt.Epochs = None,
+    preset: opt.Preset = None,
+    impute: opt.Impute = None,
+    categories: opt.OneHot = False,
+    missing: opt.Missing = "error",
+    separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    report_to: opt.ReportTo = None,
+    random_state: opt.Seed = 0,
+    device: opt.Device = "auto",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Learns from candidate sets, calibrates on rows kept for it, and saves the model."""
     from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
@@ -250,8 +219,6 @@ def _report(path: Path, model: Any, table: Table, by: Any) -> None:
 
     Their truth stays out of it, even where somebody checked: the thresholds were chosen on these very rows.
     """
-    from setwise.report import report_model  # noqa: PLC0415 - templates are loaded when a report is made
-
     rows = getattr(model, "calibration_rows_", None)
     if rows is None or table.candidates is None:
         raise ValueError("--report: every row was learned from; use `setwise report` with new rows.")

@@ -6,20 +6,20 @@ import shlex
 from typing import Any
 
 from setwise import data
-from setwise.cli.options import Candidates, Delimiter, File, Json, OptionalTruth, Quiet, Separator
+from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 
 EXAMPLES = ("setwise inspect votes.csv --candidates answers --truth checked",)
 
 
 def inspect(
-    file: File,
-    candidates: Candidates,
-    truth: OptionalTruth = None,
-    separator: Separator = "|",
-    delimiter: Delimiter = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    file: opt.File,
+    candidates: opt.Candidates,
+    truth: opt.OptionalTruth = None,
+    separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Describes candidate sets: how many, how large, what is confused with what, what is missing."""
     from setwise.cli.files import column_names, is_table  # noqa: PLC0415 - Arrow is loaded when a file is read

@@ -10,22 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from setwise.cli import options as opt
 from setwise.cli.claims import promised
-from setwise.cli.options import (
-    By,
-    Delimiter,
-    Device,
-    Force,
-    Json,
-    ModelsConfidence,
-    OptionalProbabilities,
-    OutFile,
-    Quiet,
-    Separator,
-    SetsColumn,
-    Trusted,
-    UnnamedFeatures,
-)
 from setwise.cli.screen import Clock, Screen
 
 if TYPE_CHECKING:
@@ -40,23 +26,23 @@ EXAMPLES = (
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model directory, or a calibration file.", metavar="MODEL")],
-    out: OutFile,
+    out: opt.OutFile,
     file: Annotated[Path | None, typer.Argument(help="A table of new rows.", metavar="FILE")] = None,
-    probabilities: OptionalProbabilities = None,
-    confidence_level: ModelsConfidence = None,
-    by: By = None,
+    probabilities: opt.OptionalProbabilities = None,
+    confidence_level: opt.ModelsConfidence = None,
+    by: opt.By = None,
     p_values: Annotated[
         bool, typer.Option("--p-values", help="Write one p-value per class beside the sets.")
     ] = False,
-    columns: UnnamedFeatures = None,
-    trusted: Trusted = None,
-    column: SetsColumn = "labels",
-    separator: Separator = "|",
-    delimiter: Delimiter = None,
-    device: Device = "auto",
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    columns: opt.UnnamedFeatures = None,
+    trusted: opt.Trusted = None,
+    column: opt.SetsColumn = "labels",
+    separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    device: opt.Device = "auto",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
     from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded when a file is read

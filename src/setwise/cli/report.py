@@ -11,23 +11,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from setwise.cli.options import (
-    By,
-    Delimiter,
-    Device,
-    Force,
-    Json,
-    ModelsConfidence,
-    OptionalCandidates,
-    OptionalProbabilities,
-    OptionalTruth,
-    Quiet,
-    Separator,
-    SetsColumn,
-    Trusted,
-    UnnamedFeatures,
-)
+from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
+from setwise.report import build_report, report_model, report_sets
 
 EXAMPLES = (
     "setwise report model/ new.csv --truth checked --out report.html",
@@ -50,25 +36,25 @@ def report(
         Path | None, typer.Argument(help="For a model: rows it did not learn from.", metavar="FILE")
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path("report.html"),
-    probabilities: OptionalProbabilities = None,
-    truth: OptionalTruth = None,
-    candidates: OptionalCandidates = None,
-    by: By = None,
-    confidence_level: ModelsConfidence = None,
+    probabilities: opt.OptionalProbabilities = None,
+    truth: opt.OptionalTruth = None,
+    candidates: opt.OptionalCandidates = None,
+    by: opt.By = None,
+    confidence_level: opt.ModelsConfidence = None,
     image: Annotated[
         str | None,
         typer.Option("--image", help="Show features as an image of so many rows and columns, such as 28x28."),
     ] = None,
-    columns: UnnamedFeatures = None,
-    trusted: Trusted = None,
-    column: SetsColumn = "labels",
+    columns: opt.UnnamedFeatures = None,
+    trusted: opt.Trusted = None,
+    column: opt.SetsColumn = "labels",
     title: Annotated[str | None, typer.Option("--title", help="The headline.")] = None,
-    separator: Separator = "|",
-    delimiter: Delimiter = None,
-    device: Device = "auto",
-    force: Force = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    device: opt.Device = "auto",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Writes a report for whoever must decide whether to trust the sets: one HTML file, complete in itself."""
     from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded for files
@@ -125,7 +111,6 @@ def _of_model(
     """Of a model directory and new rows."""
     from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.cli.table_columns import read_answers  # noqa: PLC0415
-    from setwise.report import report_model  # noqa: PLC0415 - templates are loaded when a report is made
 
     model = saved.load_model(path, device, trusted)
     reading = saved.reading_of(model)
@@ -148,7 +133,6 @@ def _of_calibration(
     """Of a calibration file and the probabilities of new rows."""
     from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.cli.table_columns import read_answers  # noqa: PLC0415
-    from setwise.report import build_report  # noqa: PLC0415 - templates are loaded when a report is made
 
     calibration = saved.load_calibration(path)
     classes = calibration.classes.tolist()
@@ -162,7 +146,6 @@ def _of_calibration(
 def _of_sets(out: Path, path: Path, column: str, named: dict[str, Any], options: dict[str, Any]) -> Path:
     """Of a table of sets, with the p-values that stand beside them where there are any."""
     from setwise.cli.table_columns import read_answers, read_predicted  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.report import report_sets  # noqa: PLC0415 - templates are loaded when a report is made
 
     reading = {name: named[name] for name in ("candidates", "separator", "delimiter")}
     sets, p_values = read_predicted(path, column, **reading)
