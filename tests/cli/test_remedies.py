@@ -35,6 +35,7 @@ def here(tmp_path, monkeypatch):
         "answers": lists,
         "holes": [None, *lists[1:]],
         "pairs": [["ant", "cat"] if label in {"ant", "cat"} else [label] for label in truth],
+        "unknown": [""] * N,
         "checked": [label if i % 2 else None for i, label in enumerate(truth)],
     }
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
@@ -57,7 +58,9 @@ HOLES = ("fit", "t.parquet", "--candidates", "holes", "--out", "model", *PLAIN)
 COLUMNS = ("--features", "x", "--learner", "em", "--features")
 CAL = ("conformalize", "--probabilities", "scores.csv", "--labels", "a.parquet", "--out", "c.cal", "--candidates")
 NOTED = ("conformalize", "--probabilities", "noted.csv", "--labels", "a.parquet", "--candidates", "answers")
-OTHERS = tuple(word for name in ("who", "gap", "colour", "day", "holes", "pairs") for word in ("--ignore", name))
+OTHERS = tuple(
+    word for name in ("who", "gap", "colour", "day", "holes", "pairs", "unknown") for word in ("--ignore", name)
+)
 ADVICE = {
     "no candidates, fit": (HOLES, {"--missing full": ("--missing", "full")}),
     "no candidates, conformalize": ((*CAL, "holes"), {"--missing full": ("--missing", "full")}),
@@ -112,6 +115,10 @@ ADVICE = {
             "c.cal",
         ),
         {"--key": ("--key", "id")},
+    ),
+    "no truth at all": (
+        ("evaluate", "t.parquet", "--column", "answers", "--truth", "unknown"),
+        {"--candidates …": ("--candidates", "pairs")},
     ),
     "lists as truth": (
         ("evaluate", "t.parquet", "--column", "answers", "--truth", "pairs"),
@@ -197,3 +204,16 @@ def test_types_that_nobody_vouched_for_are_trusted_one_by_one(here, capsys):
     line = failure(capsys, *arguments)
     advised = re.search(r"use ((--trusted \S+ )+)", line)[1].split()
     assert run([*arguments, *advised]) == 0
+
+
+def test_what_was_calibrated_by_category_asks_for_the_column(here, capsys):
+    write(
+        here / "wards.csv", {"ward": ["a", "b"] * (N // 2), **dict(zip(NAMES, np.full((4, N), 0.25), strict=True))}
+    )
+    cal = ("conformalize", "--probabilities", "wards.csv", "--labels", "a.parquet", "--candidates", "answers")
+    assert run([*cal, "--by", "ward", "--out", "c.cal", "-q"]) == 0
+    for command, out in (("predict", "s.csv"), ("report", "r.html")):
+        arguments = (command, "c.cal", "--probabilities", "wards.csv", "--out", out)
+        assert options_in(failure(capsys, *arguments)) == {"--by"}
+        assert run([*arguments, "--by", "ward"]) == 0
+        capsys.readouterr()

@@ -36,7 +36,8 @@ def promised(model: Any, confidence_level: float) -> Any:
 def _by_category(model: Any, confidence_level: float) -> dict[Any, Any]:
     """One guarantee per category; without categories a single one, under None."""
     made = model.guarantee(confidence_level)
-    return made if isinstance(made, dict) else {None: made}
+    found = made if isinstance(made, dict) else getattr(made, "by_category", None)
+    return found or {None: made}
 
 
 def _unwrapped(found: dict[Any, Any]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from setwise._arrays import Array, Floats, Ints
 from setwise.calibration.calibration import Calibration
+from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import weights
 from setwise.labels.label_sets import LabelSets
 from setwise.probabilities import as_probabilities
@@ -218,7 +219,8 @@ def _categories(calibration: Calibration, matrix: Floats, rows: Rows) -> tuple[A
         found = None if rows.candidates is None else rows.candidates.sizes
     if found is None:
         needed = "candidates" if calibration.by == "size" else "by"
-        raise ValueError(
-            f"{needed}: calibrated by category, so the rows of the report need theirs; pass {needed}=…"
+        raise InputError(
+            "calibrated by category, so the rows of the report need theirs",
+            Remedy(needed, None, "for the new rows"),
         )
     return found, calibration.categories.encode(found)
