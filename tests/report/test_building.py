@@ -193,7 +193,7 @@ def test_mistakes_are_named(small, tmp_path):
     by_parity = setwise.conformalize(P, y, by=np.arange(150) % 2)
     with pytest.raises(ValueError, match="use by="):
         build_report(tmp_path / "r.html", by_parity, P)
-    with pytest.raises(ValueError, match="pass candidates="):
+    with pytest.raises(ValueError, match="use candidates="):
         build_report(tmp_path / "r.html", setwise.conformalize(P, y, by="size"), P)
     assert list(tmp_path.iterdir()) == []
 
