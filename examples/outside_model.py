@@ -5,7 +5,7 @@ scikit-learn model that would have been exported stands in, and the example says
 
 On the command line everything after the file is
 
-    setwise conformalize --probabilities scores.parquet --candidates answers.csv --out model.cal
+    setwise conformalize --probabilities scores.parquet --labels answers.csv --out model.cal
     setwise predict model.cal --probabilities new.parquet --out sets.csv
 """
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -17,36 +18,46 @@ class Remedy:
     """An argument to pass, the value to give it (None: the user's own), and what that does."""
 
     argument: str
-    value: str | None = None
+    value: Any = None
     effect: str = ""
 
     def in_python(self) -> str:
-        """As an argument: ``missing='full' to let every label be a candidate there``."""
-        return f"{self.argument}={'…' if self.value is None else repr(self.value)} {self.effect}".strip()
+        """As an argument: ``use missing='full' to let every label be a candidate there``."""
+        return f"use {self.argument}={'…' if self.value is None else repr(self.value)} {self.effect}".strip()
+
+
+@dataclass(frozen=True)
+class Omission:
+    """An argument to leave out; in Python the class that lacks it is used instead."""
+
+    argument: str
+    instead: str
+
+    def in_python(self) -> str:
+        """By the class: ``use ConformalClassifier``."""
+        return f"use {self.instead}"
 
 
 class InputError(ValueError):
     """Something passed cannot be used: what is wrong, and the ways out of it.
 
-    A remedy is a sentence that holds everywhere, or a `Remedy`, which names an argument.
+    A remedy is a sentence that holds everywhere, or names an argument (`Remedy`, `Omission`).
     """
 
-    def __init__(self, problem: str, *remedies: Remedy | str) -> None:
+    def __init__(self, problem: str, *remedies: Remedy | Omission | str) -> None:
         self.problem = problem.removesuffix(".")
         self.remedies = remedies
         super().__init__(problem, *remedies)
 
-    def worded(self, word: Callable[[Remedy], str | None]) -> str:
-        """The message with each `Remedy` as `word` says it; None leaves it out."""
-        said = [
-            remedy if isinstance(remedy, str) else None if (way := word(remedy)) is None else f"use {way}"
-            for remedy in self.remedies
-        ]
+    def worded(self, word: Callable[[Remedy | Omission], str | None]) -> str:
+        """The message with each argument as `word` says it; None leaves that remedy out."""
+        said = [remedy if isinstance(remedy, str) else word(remedy) for remedy in self.remedies]
         ways = ", or ".join(way for way in said if way)
-        return f"{self.problem}; {ways}." if ways else f"{self.problem}."
+        problem = self.problem.removesuffix(".")
+        return f"{problem}; {ways}." if ways else f"{problem}."
 
     def __str__(self) -> str:
-        return self.worded(Remedy.in_python)
+        return self.worded(lambda remedy: remedy.in_python())
 
 
 class InputTypeError(InputError, TypeError):

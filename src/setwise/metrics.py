@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from setwise._arrays import Array, Bools, Ints
+from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import categories
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
@@ -165,7 +166,7 @@ def _against_truth(sets: LabelSets, y: Any, group: Array | None, delta: float) -
         raise ValueError(f"y: {len(truth)} labels for {len(sets)} sets; give one per row.")
     known = np.flatnonzero(~missing_labels(truth))
     if len(known) == 0:
-        raise ValueError("y: no row has a true label; pass candidates instead.")
+        raise InputError("y: no row has a true label", Remedy("candidates", None, "to compare with candidate sets"))
     covered = sets.contains(truth)[known]
     codes, sizes = sets.vocabulary.encode(truth[known]), sets.sizes[known]
     bins = np.array([low for low, _ in _SIZE_BINS])

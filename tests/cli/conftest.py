@@ -29,7 +29,7 @@ def setwise(*arguments, folder, check=True):
     """Runs the command line in a folder, as a process of its own."""
     command = [sys.executable, "-m", "setwise", *map(str, arguments)]
     done = subprocess.run(
-        command, cwd=folder, env=ONE_THREAD, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=folder, env=ONE_THREAD, capture_output=True, text=True, check=False, timeout=900
     )
     if check:
         assert done.returncode == 0, done.stderr

@@ -14,8 +14,10 @@ import pytest
 import setwise as library
 from setwise import ConformalClassifier, CrossConformalClassifier
 from setwise.cli.app import run
-from setwise.cli.declaring import assume_of, categories_of
+from setwise.cli.options import assume_of
+from setwise.cli.table_columns import categories_of
 from setwise.data import read_sets, read_table
+from setwise.estimators.adapters import default_learner
 
 from .conftest import NAMES, rows, write
 from .test_commands import failure
@@ -80,7 +82,7 @@ def test_the_predicted_label_may_be_the_category(here, capsys):
     P = np.exp(X) / np.exp(X).sum(axis=1, keepdims=True)
     write(here / "scores.csv", dict(zip(NAMES, P.T, strict=True)))
     write(here / "answers.csv", {"candidates": lists})
-    files = ("--probabilities", "scores.csv", "--candidates", "answers.csv")
+    files = ("--probabilities", "scores.csv", "--labels", "answers.csv")
     result = said(capsys, "conformalize", *files, "--by", "predicted", "--out", "model.cal")
     assert set(result["guarantee"]) == set(NAMES)
     assert run(["predict", "model.cal", "--probabilities", "scores.csv", "--out", "own.csv", "-q"]) == 0
@@ -124,7 +126,7 @@ def test_probabilities_from_outside_may_have_categories_too(here, capsys, place)
     files[place]["ward"] = ward if place == "scores" else ward[order]
     for name, columns in files.items():
         write(here / f"{name}.csv", columns)
-    common = ["--probabilities", "scores.csv", "--candidates", "answers.csv", "--key", "key", "--by", "ward"]
+    common = ["--probabilities", "scores.csv", "--labels", "answers.csv", "--key", "key", "--by", "ward"]
     assert set(said(capsys, "conformalize", *common, "--out", "model.cal")["guarantee"]) == {"a", "b"}
     write(here / "fresh.csv", {"ward": ward[:50], **dict(zip(NAMES, P[:50].T, strict=True))})
     predict = ("predict", "model.cal", "--probabilities", "fresh.csv", "--out", "sets.csv")
@@ -155,6 +157,34 @@ def test_a_cross_conformal_model_is_saved_loaded_and_predicts(here, capsys, lear
 def test_what_cross_conformal_cannot_do_is_one_line(here, capsys, option):
     line = failure(capsys, *FIT, option, "ward", "--cross", "3", "--out", "model")
     assert "leave out --cross" in line.splitlines()[-1]
+
+
+LEARNERS = [
+    (),
+    ("--strategy", "max", "--assume", "uniform"),
+    ("--strategy", "all"),
+    ("--strategy", "mean"),
+    ("--assume", "uniform"),
+    ("--conformity-score", "aps"),
+    ("--verified", "few"),
+    ("--verified", "many"),
+]
+
+
+@pytest.mark.parametrize("options", LEARNERS, ids=" ".join)
+def test_the_library_chooses_the_learner(tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    X, lists, truth = rows(200, 0)
+    checked = {name: [*truth[:m], *[None] * (200 - m)] for name, m in (("few", 5), ("many", 100))}
+    write(tmp_path / "t.parquet", {"x": X[:, 0], "y": X[:, 1], **checked, "answers": lists})
+    ignored = [word for name in checked if name not in options for word in ("--ignore", name)]
+    fit = ["fit", "t.parquet", "--candidates", "answers", *ignored, "--network", "linear", "--epochs", "1"]
+    assert run([*fit, *options, "--out", "model", "-q"]) == 0
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    strategy, score = given.get("--strategy", "auto"), given.get("--conformity-score", "lac")
+    verified = {"few": 5, "many": 100}.get(given.get("--verified"), 0)
+    expected = default_learner(strategy, score, given.get("--assume", "nothing"), verified)
+    assert type(ConformalClassifier.load("model").estimator_) is type(expected)
 
 
 RATES = np.array([[1, 0.1, 0.2, 0.3], [0.4, 1, 0.5, 0.6], [0.7, 0.8, 1, 0.9], [0.15, 0.25, 0.35, 1]])

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import LogisticRegression
+from typer.main import get_command
 
 from setwise import ConformalClassifier, LabelSets
-from setwise.cli import looking
-from setwise.cli.app import run
+from setwise.cli import inspect
+from setwise.cli.app import app, run
 from setwise.data import read_sets, read_table
 
 from .conftest import NAMES, rows, table, write
@@ -72,7 +73,7 @@ def test_a_mistake_is_one_line_and_status_2(here, capsys, mistake):
 
 
 def test_our_own_fault_is_status_1_with_a_hint(here, capsys, monkeypatch):
-    monkeypatch.setattr(looking, "Screen", lambda *_: {}["bug"])
+    monkeypatch.setattr(inspect, "Screen", lambda *_: {}["bug"])
     arguments = ("inspect", "votes.csv", "--candidates", "answers")
     assert "please report it" in failure(capsys, *arguments, status=1)
     assert run([*arguments, "--traceback"]) == 1
@@ -203,19 +204,22 @@ def test_benchmark_sets_are_listed(capsys):
     assert "atlantis" in failure(capsys, "data", "fetch", "atlantis")
 
 
-@pytest.mark.parametrize(
-    "command", ["demo", "inspect", "fit", "predict", "conformalize", "evaluate", "contaminate", "convert"]
-)
+COMMANDS = [name for name in get_command(app).commands if name != "data"]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "data list", "data fetch"])
 def test_help_shows_an_example(capsys, command):
-    assert run([command, "--help"]) == 0
+    assert run([*command.split(), "--help"]) == 0
     shown = capsys.readouterr().out.replace("Examples:", "Example:")
     assert f"setwise {command}" in shown.split("Example:")[1]
 
 
 def test_help_loads_nothing_heavy():
+    heavy = ("torch", "pandas", "pyarrow", "sklearn", "matplotlib", "jinja2")
     program = (
-        "import sys; from setwise.cli.app import run; run(['--help']); run(['fit', '--help']);"
-        "sys.exit(', '.join(m for m in ('torch', 'pandas', 'pyarrow', 'sklearn') if m in sys.modules) or 0)"
+        "import sys; from setwise.cli.app import run; run(['--help']);"
+        f"[run([name, '--help']) for name in {COMMANDS}];"
+        f"sys.exit(', '.join(m for m in {heavy} if m in sys.modules) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -252,7 +256,7 @@ def test_columns_between_other_marks_are_recognised_and_read_on_request(german, 
 
 def test_labels_that_were_read_as_one_raise_a_doubt(german, capsys):
     arguments = ["visits.csv", "--candidates", "opinions", "--delimiter", ";"]
-    doubt = "if '/' stands between labels, say so with --separator '/'"
+    doubt = "if '/' stands between labels, use --separator '/'"
     assert run(["inspect", *arguments]) == 0
     assert doubt in capsys.readouterr().err
     fit = ["fit", *arguments, "--ignore", "id", "--ignore", "final", "--learner", "em", "--out", "model", "-q"]

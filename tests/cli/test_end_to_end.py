@@ -34,7 +34,7 @@ def test_inspect_describes_the_candidates(trained):
 
 def test_fit_says_what_it_read_learned_and_may_claim(trained):
     _, suffix, said = trained
-    assert f"read votes{suffix}: 400 rows, 4 features, 4 classes, 1.3 candidates a row" in said
+    assert f"read votes{suffix}: 400 rows, 4 features, 4 classes, 1.3 candidates per row" in said
     assert "learned (covering, weight " in said
     assert "; proden, linear)" in said
     assert "conformalized on 80 rows with strategy auto → max" in said
@@ -99,7 +99,7 @@ def outside(tmp_path_factory):
 
 def test_probabilities_from_outside_meet_candidates_by_name(outside):
     folder, parts = outside
-    files = ["--probabilities", "scores.csv", "--candidates", "answers.parquet", "--key", "key"]
+    files = ["--probabilities", "scores.csv", "--labels", "answers.parquet", "--key", "key"]
     done = setwise(
         "conformalize", *files, "--out", "model.cal", "--conformity-score", "aps", "--json", folder=folder
     )
@@ -123,5 +123,5 @@ def test_a_calibration_refuses_probabilities_without_one_of_its_classes(outside)
         "predict", "small.cal", "--probabilities", "few.csv", "--out", "no.csv", folder=folder, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == 'error: few.csv has no column "cat", a class of the calibration (4 classes expected).\n'
+    assert done.stderr == 'error: few.csv has no column "cat", which is one of the 4 classes.\n'
     assert not (folder / "no.csv").exists()

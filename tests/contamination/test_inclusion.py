@@ -84,7 +84,7 @@ def test_separable_matrices_pass():
 
 def test_coarse_labels_are_refused_by_name():
     coarse = np.kron(np.eye(2), np.ones((2, 2)))
-    with pytest.raises(ValueError, match=r"\{cat, dog\}, \{owl, wren\}.*Merge"):
+    with pytest.raises(ValueError, match=r"\{cat, dog\}, \{owl, wren\}.*merge"):
         check_separable(coarse, ["cat", "dog", "owl", "wren"])
 
 

@@ -317,7 +317,7 @@ def test_every_label_of_an_inferred_vocabulary_cannot_be_stretched_over_more_cla
             with pytest.raises(ValueError, match="pass classes="):
                 relative.with_classes([0, 1, 2])
         for relative in (sets, sets[:2], sets | sets, sets & sets):
-            with pytest.raises(ValueError, match="pass classes="):
+            with pytest.raises(ValueError, match="use classes="):
                 relative.with_classes([0, 1, 2])
             with pytest.raises(ValueError, match="candidates: sets that mean 'every label'"):
                 as_candidates(relative, 3)

@@ -191,9 +191,9 @@ def test_mistakes_are_named(small, tmp_path):
     with pytest.raises(ValueError, match="without weights"):
         build_report(tmp_path / "r.html", calibration, P, sample_weight=np.ones(150))
     by_parity = setwise.conformalize(P, y, by=np.arange(150) % 2)
-    with pytest.raises(ValueError, match="pass by="):
+    with pytest.raises(ValueError, match="use by="):
         build_report(tmp_path / "r.html", by_parity, P)
-    with pytest.raises(ValueError, match="pass candidates="):
+    with pytest.raises(ValueError, match="use candidates="):
         build_report(tmp_path / "r.html", setwise.conformalize(P, y, by="size"), P)
     assert list(tmp_path.iterdir()) == []
 

@@ -160,7 +160,7 @@ def test_full_candidate_sets_certify_nothing(rng):
 
 def test_it_refuses_without_a_declaration_with_weights_and_with_words_it_does_not_know(rng):
     p, _, mask = rows(rng, 200)
-    with pytest.raises(ValueError, match="declare assume='uniform'"):
+    with pytest.raises(ValueError, match="use assume='uniform'"):
         conformalize(p, mask, "corrected")
     with pytest.raises(ValueError, match="not defined for weighted"):
         conformalize(p, mask, "corrected", assume="uniform", sample_weight=np.ones(200))

@@ -22,6 +22,7 @@ import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning, finished_sets, own_candidates
+from setwise.errors import InputError, Omission, Remedy
 from setwise.guarantees import Claim, Guarantee
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
@@ -37,12 +38,15 @@ def poolable(strategy: str | Strategy, assume: Any = "nothing") -> Strategy:
     asked = as_strategy(strategy)
     found = asked.pooled()
     if found is None:
-        raise ValueError(
-            f"strategy: {asked.name!r} has no cross-conformal form, which needs one score per row; use 'max', "
-            "'mean' or 'min', or ConformalClassifier."
+        raise InputError(
+            f"strategy: {asked.name!r} has no cross-conformal form, which needs one score per row",
+            Remedy("strategy", "max"),
+            Omission("cv", "ConformalClassifier"),
         )
     if not (isinstance(assume, str) and assume == "nothing"):
-        raise ValueError("assume: no cross-conformal method uses it; leave it out, or use ConformalClassifier.")
+        raise InputError(
+            "assume: no cross-conformal method uses it", "leave it out", Omission("cv", "ConformalClassifier")
+        )
     return found
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -12,32 +15,19 @@ from typer.main import get_command
 
 from setwise._version import __version__
 from setwise.cli import (
-    benchmarks,
-    converting,
-    demonstration,
-    learning,
-    looking,
-    outside,
-    predicting,
-    reporting,
-    reproducing,
+    conformalize,
+    contaminate,
+    convert,
+    data,
+    demo,
+    evaluate,
+    fit,
+    inspect,
+    predict,
+    report,
+    reproduce,
 )
-
-_IN_COMMANDS = {
-    "use categories='onehot'": "use --one-hot",
-    "use carry=… to carry the column along": "leave it out with --ignore",
-    "use features=… to name the features": "name the features with --features",
-    "use impute='median', or use impute='nan' to fill gaps in a pipeline of your own": "use --impute median",
-    "use delimiter=": "use --delimiter ",
-    "use column=…": "use --column",
-    "use missing='full' to let every label be a candidate there": "--missing full lets every label be one there",
-    "use format='csv' or the name of another format": "rename the file to .csv, .parquet or another known format",
-    "load it with trusted=": "give --trusted for each of ",
-    "use ConformalClassifier.": "leave out --cross.",
-    "pass by to conformalize first": "give --by when you fit or conformalize",
-    "bring the model along: load(path, estimator=…)": "use Python: ConformalClassifier.load(path, estimator=…)",
-}
-"""What errors advise in Python, as the command line says it."""
+from setwise.errors import InputError, Omission, Remedy
 
 app = typer.Typer(
     name="setwise",
@@ -46,70 +36,28 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-data = typer.Typer(help="Benchmark sets: list them, fetch them.", no_args_is_help=True)
+_data = typer.Typer(help="Benchmark sets: list them, fetch them.", no_args_is_help=True)
 
 
-def _examples(*lines: str) -> str:
-    """What `--help` ends with: one example a line."""
-    return "\n\n".join(["Example:" if len(lines) == 1 else "Examples:", *(f"  {line}" for line in lines)])
+def _add(group: typer.Typer, name: str, command: Callable[..., None], examples: tuple[str, ...]) -> None:
+    """A command whose `--help` ends with examples, one per line."""
+    heading = "Example:" if len(examples) == 1 else "Examples:"
+    group.command(name, epilog="\n\n".join([heading, *(f"  {line}" for line in examples)]))(command)
 
 
-app.command("demo", epilog=_examples("setwise demo --out demo/"))(demonstration.demo)
-app.command("inspect", epilog=_examples("setwise inspect votes.csv --candidates answers --truth checked"))(
-    looking.inspect
-)
-app.command(
-    "fit",
-    epilog=_examples(
-        "setwise fit votes.csv --candidates answers --ignore id --out model/",
-        "setwise fit votes.csv --candidates answers --cross 5 --out model/",
-        "setwise fit votes.csv --candidates answers --by hospital --out model/",
-        "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
-    ),
-)(learning.fit)
-app.command(
-    "predict",
-    epilog=_examples(
-        "setwise predict model/ new.csv --out sets.csv",
-        "setwise predict model/ new.parquet --out sets.parquet --confidence 0.95 --p-values",
-        "setwise predict model.cal --probabilities scores.csv --by hospital --out sets.csv",
-    ),
-)(predicting.predict)
-app.command(
-    "conformalize",
-    epilog=_examples(
-        "setwise conformalize --probabilities scores.csv --candidates answers.csv --key id --out model.cal",
-        "setwise conformalize --probabilities scores.csv --candidates answers.csv --by hospital --out model.cal",
-        "setwise conformalize --probabilities scores.csv --candidates answers.csv --assume uniform --out model.cal",
-    ),
-)(outside.conformalize)
-app.command(
-    "evaluate",
-    epilog=_examples(
-        "setwise evaluate sets.csv --truth checked --json",
-        "setwise evaluate sets.csv --truth checked --by hospital",
-    ),
-)(looking.evaluate)
-app.command(
-    "contaminate", epilog=_examples("setwise contaminate labelled.csv --truth label --p 0.1 --out votes.csv")
-)(converting.contaminate)
-app.command("convert", epilog=_examples("setwise convert votes.csv --from votes --out candidates.parquet"))(
-    converting.convert
-)
-app.command(
-    "report",
-    epilog=_examples(
-        "setwise report model/ new.csv --truth checked --out report.html",
-        "setwise report model.cal --probabilities scores.csv --truth checked --out report.html",
-        "setwise report sets.csv --truth checked --confidence 0.9 --out report.html",
-    ),
-)(reporting.report)
-app.command("reproduce", epilog=_examples("setwise reproduce --table 5 --seeds 5 --out results/"))(
-    reproducing.reproduce
-)
-data.command("list", epilog=_examples("setwise data list"))(benchmarks.list_sets)
-data.command("fetch", epilog=_examples("setwise data fetch lost"))(benchmarks.fetch_set)
-app.add_typer(data, name="data")
+_add(app, "demo", demo.demo, demo.EXAMPLES)
+_add(app, "inspect", inspect.inspect, inspect.EXAMPLES)
+_add(app, "fit", fit.fit, fit.EXAMPLES)
+_add(app, "predict", predict.predict, predict.EXAMPLES)
+_add(app, "conformalize", conformalize.conformalize, conformalize.EXAMPLES)
+_add(app, "evaluate", evaluate.evaluate, evaluate.EXAMPLES)
+_add(app, "contaminate", contaminate.contaminate, contaminate.EXAMPLES)
+_add(app, "convert", convert.convert, convert.EXAMPLES)
+_add(app, "report", report.report, report.EXAMPLES)
+_add(app, "reproduce", reproduce.reproduce, reproduce.EXAMPLES)
+_add(_data, "list", data.list_sets, data.EXAMPLES["list"])
+_add(_data, "fetch", data.fetch_set, data.EXAMPLES["fetch"])
+app.add_typer(_data, name="data")
 
 
 def _version(asked: bool) -> None:
@@ -141,18 +89,26 @@ def run(arguments: list[str]) -> int:
 
 
 def _guarded(arguments: list[str], *, show_traceback: bool) -> int:
+    command = get_command(app)
     try:
-        status = get_command(app).main(arguments, prog_name="setwise", standalone_mode=False)
+        status = command.main(arguments, prog_name="setwise", standalone_mode=False)
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - this is where every error ends
         if show_traceback:
             traceback.print_exc()
-        return _report(error)
+        return _report(error, _asked(command, arguments))
     return status if isinstance(status, int) else 0
 
 
-def _report(error: Exception) -> int:
+def _asked(command: Any, arguments: list[str]) -> Any:
+    """The command that the arguments name, or the group where they name none."""
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word, command)
+    return command
+
+
+def _report(error: Exception, command: Any) -> int:
     """One line on stderr, and the exit status."""
     if hasattr(error, "format_message"):  # the parser's own errors
         if message := error.format_message():  # there is none where help was shown instead
@@ -161,16 +117,26 @@ def _report(error: Exception) -> int:
     if isinstance(error, typer.Abort):
         return 130
     if isinstance(error, (ValueError, TypeError, OSError, ModuleNotFoundError)):
-        text = " ".join([str(error) or type(error).__name__, *getattr(error, "__notes__", [])])
-        for python, command in _IN_COMMANDS.items():
-            text = text.replace(python, command)
-        _line(f"error: {text}")
+        text = error.worded(partial(_as_option, command)) if isinstance(error, InputError) else str(error)
+        _line(" ".join(["error:", text or type(error).__name__, *getattr(error, "__notes__", [])]))
         return 2
     _line(
         f"error: {type(error).__name__}: {error}. This is a fault in setwise {__version__}: please report it, with "
         "what --traceback adds to this line."
     )
     return 1
+
+
+def _as_option(command: Any, remedy: Remedy | Omission) -> str | None:
+    """A remedy as an option of the command that runs; None where it has no such option."""
+    found = next((one for one in command.params if one.name == remedy.argument and one.opts[0][:2] == "--"), None)
+    if found is None:
+        return None
+    if isinstance(remedy, Omission):
+        return f"leave out {found.opts[0]}"
+    values = remedy.value if isinstance(remedy.value, list) else [remedy.value]
+    shown = ["" if found.is_flag else "…" if value is None else shlex.quote(str(value)) for value in values]
+    return " ".join(["use", *(f"{found.opts[0]} {value}".strip() for value in shown), remedy.effect]).strip()
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

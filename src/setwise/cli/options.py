@@ -1,4 +1,7 @@
-"""Options that several commands share, each worded once."""
+"""Options, each defined once with one meaning in every command, and what the text of some of them stands for.
+
+A parameter bears the name of the library's argument, so that a remedy for the argument finds its option.
+"""
 
 from __future__ import annotations
 
@@ -29,35 +32,93 @@ def _words(text: str) -> Any:
     return offered
 
 
+def _column(name: str, meaning: str) -> Any:
+    """An option that names a column."""
+    return typer.Option(name, help=meaning, autocompletion=_columns)
+
+
+# -------------------------------------------------------------------- files
+
 File = Annotated[
     Path,
     typer.Argument(help="A table: .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .npz or .mat.", metavar="FILE"),
 ]
-Candidates = Annotated[
-    str,
-    typer.Option(
-        "--candidates",
-        help="The column of possible labels: text ('cat|dog'), lists, or the start of multi-hot columns' names.",
-        autocompletion=_columns,
-    ),
-]
 OutFile = Annotated[Path, typer.Option("--out", help="The file to write; its suffix says the format.")]
+_probabilities = typer.Option(
+    "--probabilities", help="A model's probabilities: a table with one column per class, named as it or p:class."
+)
+Probabilities = Annotated[Path, _probabilities]
+OptionalProbabilities = Annotated[Path | None, _probabilities]
+ReportTo = Annotated[Path | None, typer.Option("--report", help="Write an HTML report there, too.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Separator = Annotated[str, typer.Option("--separator", help="What stands between labels in text.")]
 Delimiter = Annotated[
     str | None, typer.Option("--delimiter", help="What stands between columns in text. Default: , (tab in .tsv).")
 ]
+Trusted = Annotated[
+    list[str] | None, typer.Option("--trusted", help="A type that the saved model may hold; repeat it.")
+]
+
+# -------------------------------------------------------------------- columns
+
+_candidates = _column(
+    "--candidates",
+    "The column of possible labels: text ('cat|dog'), lists, or the start of multi-hot columns' names.",
+)
+Candidates = Annotated[str, _candidates]
+OptionalCandidates = Annotated[str | None, _candidates]
+_truth = _column("--truth", "The column with the true label.")
+Truth = Annotated[str, _truth]
+OptionalTruth = Annotated[str | None, _truth]
+SetsColumn = Annotated[str, typer.Option("--column", help="The column of prediction sets.")]
+CandidatesColumn = Annotated[str, typer.Option("--column", help="The name of the column of candidates to write.")]
+Features = Annotated[list[str] | None, _column("--features", "A feature column; repeat it. Default: all others.")]
+UnnamedFeatures = Annotated[
+    list[str] | None,
+    _column("--features", "A feature column, where the model knows no names; repeat it in order."),
+]
+Ignore = Annotated[
+    list[str] | None,
+    _column("--ignore", "A column that is neither feature nor class (an id, the truth); repeat it."),
+]
+Verified = Annotated[str | None, _column("--verified", "The column with the true label of rows somebody checked.")]
+Groups = Annotated[str | None, _column("--groups", "The column that says which rows belong together.")]
+By = Annotated[
+    str | None,
+    _column(
+        "--by",
+        "A column of categories: each is calibrated, promised and evaluated for itself. In fit and conformalize "
+        "'predicted' is the most probable label, unless a column is called so.",
+    ),
+]
+Key = Annotated[
+    str | None, typer.Option("--key", help="A column of both tables that matches their rows. Default: row by row.")
+]
+Missing = Annotated[
+    str, typer.Option("--missing", help="Rows without candidates: error, or full (every label is one).")
+]
+Impute = Annotated[str | None, typer.Option("--impute", help="Fill missing features: median, mean, or a number.")]
+OneHot = Annotated[bool, typer.Option("--one-hot", help="Turn text features into indicators.")]
+
+# -------------------------------------------------------------------- calibration
+
 Confidence = Annotated[float, typer.Option("--confidence", help="How often sets shall contain the truth.")]
-STRATEGIES = "auto max all mean min corrected rectified posterior classwise mixture:0.5 mixture:verified"
+ModelsConfidence = Annotated[
+    float | None,
+    typer.Option("--confidence", help="How often sets shall contain the truth. Default: the model's, else 0.9."),
+]
 Strategy = Annotated[
     str,
     typer.Option(
         "--strategy",
         help="auto, max, all, mean, min, corrected, rectified, posterior, classwise, mixture:0.5 or "
         "mixture:verified.",
-        autocompletion=_words(STRATEGIES),
+        autocompletion=_words(
+            "auto max all mean min corrected rectified posterior classwise mixture:0.5 mixture:verified"
+        ),
     ),
 ]
-Score = Annotated[
+ConformityScore = Annotated[
     str,
     typer.Option(
         "--conformity-score",
@@ -77,15 +138,6 @@ Assume = Annotated[
         autocompletion=_words("nothing uniform class"),
     ),
 ]
-By = Annotated[
-    str | None,
-    typer.Option(
-        "--by",
-        help="A column of categories: each is calibrated, and promised, for itself. Without such a column "
-        "'predicted' is the most probable label.",
-        autocompletion=_columns,
-    ),
-]
 Cross = Annotated[
     int | None,
     typer.Option(
@@ -94,34 +146,12 @@ Cross = Annotated[
         min=2,
     ),
 ]
-Missing = Annotated[
-    str, typer.Option("--missing", help="Rows without candidates: error, or full (every label is one).")
-]
-Seed = Annotated[int, typer.Option("--seed", help="Same seed, same answer.")]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, or what torch understands.")]
-Features = Annotated[
-    list[str] | None,
-    typer.Option("--features", help="A feature column; repeat it. Default: all others.", autocompletion=_columns),
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ignore", help="A column that is no feature (an id, the truth); repeat it.", autocompletion=_columns
-    ),
-]
-Verified = Annotated[
-    str | None,
-    typer.Option(
-        "--verified", help="The column with the true label of rows somebody checked.", autocompletion=_columns
-    ),
-]
-Groups = Annotated[
-    str | None,
-    typer.Option("--groups", help="The column that says which rows belong together.", autocompletion=_columns),
-]
 CalibrationSize = Annotated[
     float, typer.Option("--calibration-size", help="The share of rows kept for calibration.")
 ]
+
+# -------------------------------------------------------------------- learning, and what is said
+
 Learner = Annotated[
     str,
     typer.Option(
@@ -133,22 +163,13 @@ Network = Annotated[str, typer.Option("--network", help="auto, linear, mlp or cn
 Loss = Annotated[str, typer.Option("--loss", help="proden, rc, cc, naive, osl, merit, gce, lws or cavl.")]
 Epochs = Annotated[int | None, typer.Option("--epochs", help="Passes over the rows; 100 if not given.")]
 Preset = Annotated[str | None, typer.Option("--preset", help="Named settings, such as recommended.")]
-Imputed = Annotated[str | None, typer.Option("--impute", help="Fill missing features: median, mean, or a number.")]
-UnnamedFeatures = Annotated[
-    list[str] | None,
-    typer.Option("--features", help="A feature column, where the model knows no names; repeat it in order."),
-]
-Trusted = Annotated[
-    list[str] | None, typer.Option("--trusted", help="A type that the saved model may hold; repeat it.")
-]
-OneHot = Annotated[bool, typer.Option("--one-hot", help="Turn text features into indicators.")]
-ReportTo = Annotated[Path | None, typer.Option("--report", help="Write an HTML report there, too.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, or what torch understands.")]
+Seed = Annotated[int, typer.Option("--seed", help="Same seed, same answer.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of text.")]
 
 
-def strategy_of(text: str, confidence: float) -> Any:
+def strategy_of(text: str, confidence_level: float) -> Any:
     """A strategy as it is written on the command line: a name, or a mixture with its weight."""
     name, colon, mu = text.partition(":")
     if not colon:
@@ -158,8 +179,45 @@ def strategy_of(text: str, confidence: float) -> Any:
     if name != "mixture":
         raise ValueError(f"--strategy: {text!r} is not known; only mixture takes a weight, as in mixture:0.5.")
     if mu == "verified":
-        return Mixture(mu="verified", tune_for=confidence)
+        return Mixture(mu="verified", tune_for=confidence_level)
     try:
         return Mixture(mu=float(mu))
     except ValueError:
         raise ValueError(f"--strategy: the weight of {text!r} is neither a number nor verified.") from None
+
+
+def assume_of(text: str, labels: list[Any]) -> Any:
+    """What is declared about contamination: a word, or the matrix in a file, in the order of the labels.
+
+    Entry (k, l) says how often label l is a candidate where k is true. A .npy file follows the order of the labels.
+    A table has one column per label, named so, and its rows follow its columns or are named in one column more.
+    """
+    if text in {"nothing", "uniform", "class"}:
+        return text
+    path = Path(text)
+    if not path.is_file():
+        raise ValueError(f"--assume: {text!r} is neither nothing, uniform or class nor a file.")
+    if path.suffix == ".npy":
+        import numpy as np  # noqa: PLC0415 - needed here alone
+
+        try:
+            return np.load(path, allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ValueError(f"{path}: not an array of numbers as numpy.save writes it ({error}).") from None
+    from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.data.set_files import probability_columns  # noqa: PLC0415
+
+    names = column_names(path)
+    columns = probability_columns(names, labels) or []
+    others = [name for name in names if name not in columns]
+    if not columns or len(others) > 1:
+        raise ValueError(
+            f"{path}: expected one column for each of the labels {', '.join(map(str, labels[:8]))}, named so, and "
+            f"at most one more that names the rows; it has {', '.join(names[:8])}."
+        )
+    table = read_table(path, features=columns, carry=others)
+    rows = list(map(str, table.carried[others[0]])) if others else [name for name in names if name in columns]
+    if sorted(rows) != sorted(columns) or len(table) != len(columns):
+        raise ValueError(f"{path}: expected a row for each of the {len(columns)} labels, found {len(table)} rows.")
+    return table.X[[rows.index(name) for name in columns]]

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import softmax
 
 from setwise._arrays import Bools, Floats, frozen
+from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import present_rows
 from setwise.labels.coerce import as_candidates
 from setwise.labels.vocabulary import Classes
@@ -118,7 +119,7 @@ def check_separable(M: Floats, classes: Any = None) -> None:
     >>> check_separable([[1, 1, 0], [1, 1, 0], [0, 0, 1]], ["cat", "dog", "owl"])
     Traceback (most recent call last):
     ...
-    ValueError: assume: candidate sets cannot tell these classes apart: {cat, dog} (they come together; ...
+    setwise.errors.InputError: assume: candidate sets cannot tell these classes apart: {cat, dog} ...
     """
     matrix = np.asarray(M, dtype=np.float64)
     directions, values, _ = np.linalg.svd(matrix)
@@ -129,10 +130,11 @@ def check_separable(M: Floats, classes: Any = None) -> None:
     involved = np.abs(directions[:, values < _SEPARABLE]).max(axis=1) > _SAME
     groups = _groups(matrix, np.flatnonzero(involved).tolist())
     named = ", ".join("{" + ", ".join(names[k] for k in group) + "}" for group in groups)
-    raise ValueError(
+    raise InputError(
         f"assume: candidate sets cannot tell these classes apart: {named} (they come together; smallest "
-        f"singular value of the inclusion matrix {smallest:.2g}, at least {_SEPARABLE} is needed). Merge them into "
-        "one class each, or use a strategy that needs no correction, such as 'max'."
+        f"singular value of the inclusion matrix {smallest:.2g}, at least {_SEPARABLE} is needed)",
+        "merge them into one class each",
+        Remedy("strategy", "max", "or another strategy that needs no correction"),
     )
 
 

@@ -52,8 +52,9 @@ def format_of(path: Path, given: str | None = None) -> str:
     suffix = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else "".join(suffixes[-1:])
     if suffix not in _SUFFIXES:
         raise DataError(
-            f"{path}: the suffix {suffix or '(none)'} is not that of a known format",
-            Remedy("format", "csv", "or the name of another format"),
+            f"{path}: {suffix or 'no suffix'} says nothing about the format",
+            Remedy("format", "csv", "or another"),
+            "rename the file to .csv, .parquet or another known format",
         )
     return _SUFFIXES[suffix]
 

@@ -14,7 +14,7 @@ from setwise.data.idx import decode_idx, read_idx_bytes
 from setwise.data.mat import decode_mat
 from setwise.data.registry import REGISTRY, Entry
 from setwise.data.remote_files import RemoteFile, find, obtain
-from setwise.errors import DataError
+from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets
 
 
@@ -129,7 +129,8 @@ def load(name: str, *, verify: bool = True, progress: bool = True) -> Benchmark:
     if verify and loaded.X.shape != (entry.rows, entry.features):
         raise DataError(
             f"{paths[0]}: {loaded.X.shape[0]} × {loaded.X.shape[1]} features, but {name} has "
-            f"{entry.rows} × {entry.features}; pass verify=False to read it all the same."
+            f"{entry.rows} × {entry.features}",
+            Remedy("verify", False, "to read it all the same"),
         )
     return loaded
 
@@ -153,7 +154,9 @@ def _content(file: RemoteFile, place: Path, *, verify: bool) -> tuple[bytes, byt
         if digest.hexdigest() != file.sha256:
             raise DataError(
                 f"{place}: its content has SHA-256 {digest.hexdigest()[:12]}…, expected {file.sha256[:12]}…; "
-                "it is damaged or another version: remove it to fetch it anew, or pass verify=False."
+                "it is damaged or another version",
+                "remove it to fetch it anew",
+                Remedy("verify", False),
             )
     return head, body
 

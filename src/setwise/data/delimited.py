@@ -23,16 +23,18 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from setwise.errors import InputError, Remedy
+
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
 _BLANKS = " \t"
 
 
-class TokenError(ValueError):
+class TokenError(InputError):
     """A piece of delimited text that is no label; `position` says which of the pieces."""
 
-    def __init__(self, position: int, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, position: int, problem: str, *remedies: Remedy | str) -> None:
+        super().__init__(problem, *remedies)
         self.position = position
 
 
@@ -132,8 +134,9 @@ def _unescape(text: str, position: int, separator: str) -> str:
         if found[1] not in meanings:
             raise TokenError(
                 position,
-                f"has the label {text!r}, where {found[0]} means nothing; write a backslash as \\\\, or pass "
-                "escapes=False if backslashes are plain text in this file",
+                f"has the label {text!r}, where {found[0]} means nothing",
+                "write a backslash as \\\\",
+                Remedy("escapes", False, "if backslashes are plain text in this file"),
             )
         return meanings[found[1]]
 

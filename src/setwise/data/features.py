@@ -62,8 +62,8 @@ def feature_matrix(
         if name not in imputed and impute != "nan" and gaps.any():
             raise DataError(
                 f"{place}: row {first_row + int(np.flatnonzero(gaps)[0])} is missing ({int(gaps.sum())} such rows)",
-                Remedy("impute", "median"),
-                Remedy("impute", "nan", "to fill gaps in a pipeline of your own"),
+                Remedy("impute", "median", "to fill such gaps"),
+                "fill them yourself",
             )
         parts.append(np.where(gaps, imputed[name], values) if name in imputed else values)
         names.append(name)
@@ -81,7 +81,7 @@ def _numbers(column: Any, place: str, first_row: int) -> Floats:
         raise DataError(
             f"{place}: holds {kind}, not numbers",
             Remedy("features", None, "to name the features"),
-            Remedy("carry", None, "to carry the column along"),
+            Remedy("carry", None, "for a column that is no feature"),
         )
     plain = pc.cast(column, pa.uint8()) if pa.types.is_boolean(kind) else column
     values: Floats = np.array(pc.cast(plain, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
@@ -154,7 +154,7 @@ def _refuse_text(column: Any, place: str, first_row: int) -> None:
     shown = column[row].as_py() if len(column) else ""
     raise DataError(
         f"{place}: row {first_row + row} is {shown!r}, not a number",
-        Remedy("categories", "onehot"),
-        Remedy("carry", None, "to carry the column along"),
+        Remedy("categories", "onehot", "to turn text into indicators"),
+        Remedy("carry", None, "for a column that is no feature"),
         Remedy("features", None, "to name the features"),
     )

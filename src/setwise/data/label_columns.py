@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from setwise._arrays import Array, Bools, Ints
 from setwise.data.delimited import TokenError, check_separator, decode_labels
-from setwise.errors import DataError, reading_from
+from setwise.errors import DataError, Remedy, reading_from
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 
@@ -95,7 +95,7 @@ def read_labels(
     except TokenError as error:
         place = int(np.flatnonzero(codes == error.position)[0])
         row = first_row + int(np.searchsorted(np.cumsum(sizes), place, side="right"))
-        raise DataError(f"{where}: row {row} {error}.") from None
+        raise DataError(f"{where}: row {row} {error.problem}", *error.remedies) from None
 
 
 def truth_from_column(
@@ -110,7 +110,8 @@ def truth_from_column(
     """True labels, one per row; an array of objects with None where the label is not known."""
     if is_list(column.type):
         raise DataError(
-            f"{where}: the truth is one label per row, and this column holds lists; pass it as candidates."
+            f"{where}: the truth is one label per row, and this column holds lists",
+            Remedy("candidates", None, "for a column of candidate sets"),
         )
     known = (
         classes.classes.tolist() if isinstance(classes, Vocabulary) else None if classes is None else list(classes)

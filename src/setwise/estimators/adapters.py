@@ -25,17 +25,16 @@ def covers_whole_sets(strategy: Any, conformity_score: Any, assume: Any, checked
     )
 
 
-def default_learner(*, covers: bool) -> Any:
+def default_learner(strategy: Any, conformity_score: Any, assume: Any, checked: int) -> Any:
     """What learns where no estimator is given: one that learns to cover whole candidate sets, or the plain one."""
     from setwise.learn import CoveringClassifier, PartialLabelClassifier  # noqa: PLC0415 - torch is optional
 
+    covers = covers_whole_sets(strategy, conformity_score, assume, checked)
     return CoveringClassifier() if covers else PartialLabelClassifier()
 
 
-def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState, *, covers: bool = False) -> Any:
+def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> Any:
     """The estimator to fit: cloned, seeded, and able to read candidate sets; frozen where it is trained already."""
-    if estimator is None:
-        estimator = default_learner(covers=covers)
     if hasattr(estimator, "state_dict") and hasattr(estimator, "eval"):
         return as_trained(estimator, sets.classes)
     if isinstance(estimator, FrozenEstimator):

@@ -22,13 +22,14 @@ from sklearn.utils.validation import (
 from setwise._arrays import Array, Floats
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
-from setwise.estimators.adapters import answers, gives_inclusion
+from setwise.estimators.adapters import answers, covers_whole_sets, gives_inclusion
 from setwise.estimators.fingerprint import digest
 from setwise.estimators.model_directory import load_model, save_model
 from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.metrics import evaluate
+from setwise.scores import LAC, Score, as_score
 
 
 class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -159,6 +160,16 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _inclusion(self, model: Any, X: Any) -> Floats:
         return answers(model, X, self.vocabulary_, "predict_inclusion")
+
+    def _scored(
+        self, model: Any, X: Any, strategy: Any, conformity_score: Any, assume: Any, checked: int
+    ) -> tuple[Floats, Score]:
+        """What to calibrate a model on, and the score: inclusion probabilities where whole sets must be covered."""
+        self._check_names(X)
+        covers = covers_whole_sets(strategy, conformity_score, assume, checked)
+        if covers and gives_inclusion(model):
+            return self._inclusion(model, X), LAC(domain="unit")
+        return self.probabilities_of(model, X), as_score(conformity_score)
 
     def _check_names(self, X: Any) -> None:
         """Columns with names are those of the training rows, in their order."""

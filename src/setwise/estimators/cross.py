@@ -13,7 +13,8 @@ from setwise._arrays import Ints
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.conformalize import conformalize
 from setwise.calibration.pooled import PooledCalibration, poolable
-from setwise.estimators.adapters import as_y, learner_for
+from setwise.errors import InputError, Omission
+from setwise.estimators.adapters import as_y, default_learner, learner_for
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.fingerprint import take_probe
 from setwise.labels.label_sets import LabelSets
@@ -67,18 +68,31 @@ class CrossConformalClassifier(BaseConformalClassifier):
         self.miss_rate = miss_rate
         self.assume = assume
 
-    def fit(self, X: Any, y: Any) -> CrossConformalClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        verified: Any = None,
+        by: Any = None,
+        verified_probability: Any = None,
+    ) -> CrossConformalClassifier:
         """Learns K models, each without one fold, and scores every row with the model that did not see it.
 
         Strategies and arguments for which no cross-conformal method is known are refused before learning.
         """
         strategy = poolable(self.strategy, self.assume)
-        as_score(self.conformity_score)
+        asked = (strategy, as_score(self.conformity_score), self.assume, 0)
+        given = {"groups": groups, "verified": verified, "by": by, "verified_probability": verified_probability}
+        for name, value in given.items():
+            if value is not None:
+                problem = f"{name}: no cross-conformal guarantee is known"
+                raise InputError(problem, Omission("cv", "ConformalClassifier"))
         (X,) = indexable(X)
         sets = self._read(X, y)
         rng = check_random_state(self.random_state)
         parts = list(KFold(self.cv, shuffle=True, random_state=rng).split(np.arange(len(sets))))
-        model = learner_for(self.estimator, sets, rng)
+        model = learner_for(default_learner(*asked) if self.estimator is None else self.estimator, sets, rng)
         kept = [rows for rows, _ in parts]
         if hasattr(model, "fit_many"):  # trains the folds together
             self.estimators_ = model.fit_many(X, sets, kept)
@@ -98,13 +112,14 @@ class CrossConformalClassifier(BaseConformalClassifier):
         return list(self.estimators_)
 
     def _fold(self, i: int, X: Any, sets: LabelSets, held: Ints, strategy: Strategy, seed: int) -> Calibration:
-        probabilities = self.probabilities_of(self.estimators_[i], _safe_indexing(X, held))
+        asked = (strategy, self.conformity_score, self.assume, 0)
+        probabilities, score = self._scored(self.estimators_[i], _safe_indexing(X, held), *asked)
         candidates = sets[held].recoded(self.vocabulary_)
         return conformalize(
             probabilities,
             candidates,
             strategy,
-            self.conformity_score,
+            score,
             miss_rate=self.miss_rate,
             random_state=seed,
         )

@@ -36,7 +36,12 @@ _KINDS = {"U": "text", "i": "integer", "f": "number", "b": "boolean"}
 _Model = TypeVar("_Model")
 
 
-def save_model(model: Any, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:
+def save_model(
+    model: Any,
+    path: str | os.PathLike[str],
+    notes: dict[str, Any] | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> None:
     """Writes a fitted conformal classifier; an earlier model in the same place is replaced in one step.
 
     Parameters
@@ -47,6 +52,8 @@ def save_model(model: Any, path: str | os.PathLike[str], notes: dict[str, Any] |
         The directory. One that exists must be empty or hold a model.
     notes
         Anything JSON can hold that should travel with the model.
+    feature_names
+        The names of the columns of X, where the model was fitted on an array; `load_model` makes them known.
     """
     target = Path(path)
     if not hasattr(model, "calibration_"):
@@ -57,6 +64,8 @@ def save_model(model: Any, path: str | os.PathLike[str], notes: dict[str, Any] |
     stage.mkdir()
     try:
         head = _head(model, stage) | {"notes": getattr(model, "notes_", {}) if notes is None else notes}
+        if feature_names is not None:
+            head["features"]["names"] = list(feature_names)
         _name_by_digest(stage, head)
         (stage / _HEAD).write_text(json.dumps(head, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         _put_in_place(stage, target)
@@ -295,5 +304,15 @@ def _restore(made: Any, head: dict[str, Any], models: list[Any], calibrations: l
         made.n_features_in_ = features["number"]
     if features.get("names") is not None:
         made.feature_names_in_ = np.array(features["names"], dtype=object)
+        for part in (part for model in models for part in _readers(model)):
+            if hasattr(part, "n_features_in_") and not hasattr(part, "feature_names_in_"):
+                part.feature_names_in_ = made.feature_names_in_
     made.summary_ = {k: v for k, v in head.get("training", {}).items() if k != "calibrated_on"}
     made.notes_ = head.get("notes", {})
+
+
+def _readers(model: Any) -> list[Any]:
+    """What in a model reads X: the model itself and the networks of a covering one, or a pipeline's first step."""
+    first = model.steps[0][1] if hasattr(model, "steps") else model
+    networks = [getattr(first, name, None) for name in ("posterior_", "inclusion_")]
+    return [first, *(network for network in networks if network is not None)]

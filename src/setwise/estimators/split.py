@@ -13,14 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._arrays import Array, Ints
 from setwise.calibration.conformalize import calibrate
 from setwise.errors import InputError
-from setwise.estimators.adapters import as_y, covers_whole_sets, gives_inclusion, learner_for
+from setwise.estimators.adapters import as_y, default_learner, learner_for
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.fingerprint import take_probe
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.probabilities import as_probabilities
-from setwise.scores import LAC, as_score
 from setwise.strategies import as_strategy
 from setwise.strategies.auto import uses_checks
 
@@ -133,7 +132,7 @@ class ConformalClassifier(BaseConformalClassifier):
         )
         rng = check_random_state(self.random_state)
         asked = (self.strategy, self.conformity_score, self.assume, len(facts.checked))
-        model = learner_for(self.estimator, sets, rng, covers=covers_whole_sets(*asked))
+        model = learner_for(default_learner(*asked) if self.estimator is None else self.estimator, sets, rng)
         if isinstance(model, FrozenEstimator):
             kept, held = np.arange(0), np.arange(n)
             self.estimator_ = model
@@ -173,13 +172,9 @@ class ConformalClassifier(BaseConformalClassifier):
         """Calibrates on rows that are read already, with the estimator's settings unless options say otherwise."""
         names = ("strategy", "conformity_score", "miss_rate", "assume", "random_state")
         settings = {name: getattr(self, name) for name in names} | options
-        strategy, score = settings.pop("strategy"), as_score(settings.pop("conformity_score"))
-        covers = covers_whole_sets(strategy, score, settings["assume"], len(facts.checked))
-        if covers and gives_inclusion(self.estimator_):
-            self._check_names(X)
-            matrix, score = self._inclusion(self.estimator_, X), LAC(domain="unit")
-        else:
-            matrix = self.predict_proba(X)
+        strategy, score = settings.pop("strategy"), settings.pop("conformity_score")
+        asked = (strategy, score, settings["assume"], len(facts.checked))
+        matrix, score = self._scored(self.estimator_, X, *asked)
         matrix = as_probabilities(matrix, score.domain, len(self.classes_))
         if len(matrix) != len(sets):
             raise InputError(f"y: {len(sets)} rows for {len(matrix)} rows of X")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array
-from setwise.errors import InputError
+from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Classes, Vocabulary, is_collection
 
@@ -71,9 +71,9 @@ def _on_columns(sets: LabelSets, n_classes: int, declared: Vocabulary | None) ->
         return sets
     if known.holds_integers:
         return sets.recoded(Vocabulary.positions(n_classes))
-    raise ValueError(
-        f"labels such as {known.classes.tolist()[0]!r} do not say which probability column they mean; pass "
-        f"classes=[…], the {n_classes} labels in the order of the columns (scikit-learn: model.classes_)."
+    raise InputError(
+        f"labels such as {known.classes.tolist()[0]!r} do not say which probability column they mean",
+        Remedy("classes", None, f"for the {n_classes} labels in the order of the columns (model.classes_)"),
     )
 
 

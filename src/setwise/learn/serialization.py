@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from setwise.errors import InputError, Remedy
 from setwise.labels.vocabulary import Vocabulary
 
 OWN = frozenset({"setwise.learn.em.EMClassifier", "setwise.learn.knn.PartialLabelKNN"})
@@ -257,9 +258,9 @@ def _read_skops(description: Description, folder: Path, trusted: Sequence[str] |
             return io.load(path, trusted=[*OWN, *(trusted or ())])
     except Exception as error:
         raise ValueError(f"{path}: cannot be read by skops ({error}).") from error
-    raise ValueError(
-        f"{path}: holds types that nobody vouched for: {', '.join(missing)}. If you trust who saved the model, "
-        f"load it with trusted={missing!r}."
+    raise InputError(
+        f"{path}: holds types that nobody vouched for: {', '.join(missing)}",
+        Remedy("trusted", missing, "if you trust who saved the model"),
     )
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from setwise._arrays import Array, Floats
 from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, examine
+from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Premise
 from setwise.strategies.base import DELTA, NotPooled, Setting, held_premise
@@ -86,9 +87,11 @@ class Corrected(NotPooled):
 def gate(evidence: Evidence, setting: Setting) -> Diagnosis:
     """Whether the data refute the contamination that was declared."""
     if setting.assume.kind == "nothing":
-        raise ValueError(
-            "strategy 'corrected' needs to know how false labels become candidates: declare assume='uniform', "
-            "assume='class' or a matrix; without a declaration use 'max'."
+        raise InputError(
+            "strategy 'corrected' needs to know how false labels become candidates",
+            Remedy("assume", "uniform"),
+            Remedy("assume", "class"),
+            Remedy("strategy", "max", "to declare nothing"),
         )
     table, named = _labels(evidence)
     return examine(table, named, setting.assume, float(setting.miss_rate))

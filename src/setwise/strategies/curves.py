@@ -28,6 +28,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from setwise._arrays import Floats
+from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.ranks import instances_needed, rank
@@ -262,4 +263,6 @@ def margin_note(curve: Curve) -> str:
 def unweighted(evidence: Evidence, name: str) -> None:
     """Refuses weights and groups, for which these curves are not defined."""
     if evidence.shares is not None:
-        raise ValueError(f"strategy {name!r} is not defined for weighted or grouped rows; use 'max'.")
+        raise InputError(
+            f"strategy {name!r} is not defined for weighted or grouped rows", Remedy("strategy", "max")
+        )

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from setwise._arrays import Floats
+from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
 from setwise.strategies.base import DELTA, NotPooled, RankRule, Rule, Setting, held_premise
@@ -56,7 +57,11 @@ class Posterior(NotPooled):
         """The curve of posterior-weighted coverage, or ranks among drawn labels."""
         unweighted(evidence, self.name)
         if setting.miss_rate:
-            raise ValueError("strategy 'posterior' takes the truth to be a candidate; with a miss_rate use 'max'.")
+            raise InputError(
+                "strategy 'posterior' takes the truth to be a candidate",
+                Remedy("miss_rate", 0.0),
+                Remedy("strategy", "max", "with a miss rate"),
+            )
         if self.draws is not None:
             scores = _drawn(evidence, self.draws, setting.seed)
             return RankRule(self, evidence, setting, scores, evidence.n)

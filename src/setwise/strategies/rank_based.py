@@ -23,6 +23,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from setwise._arrays import Floats
+from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise, Status
 from setwise.ranks import as_fraction, as_level, clopper_pearson, order_statistic, rank, upper_bound
@@ -177,10 +178,10 @@ class Mixture(OnExtremes):
             needed = bisect.bisect_left(range(2**40), True, lo=m, key=lambda k: _enough(k, level, share))
             raise ValueError(
                 f"mu='verified': {m} verified rows cannot justify a mixture at confidence {self.tune_for:g}; "
-                f"at least {needed} are needed (fewer with a lower tune_for)."
+                f"at least {needed} are needed, fewer at a lower level."
             )
         if evidence.shares is not None:
-            raise ValueError("mu='verified' is not defined for weighted or grouped rows; give a number for mu.")
+            raise ValueError("mu='verified' is not defined for weighted or grouped rows; give mu as a number.")
         if rest.n == 0:
             raise ValueError("mu='verified': every row is verified; calibrate on the verified labels instead.")
         best_mu, best_bound = 0.0, setting.miss_rate
@@ -230,7 +231,11 @@ class All(NotPooled):
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """All candidates' scores in one pool; the rank rule still counts rows."""
         if evidence.shares is not None:
-            raise ValueError("strategy 'all' is not defined for weighted or grouped rows; use 'max' or 'mean'.")
+            raise InputError(
+                "strategy 'all' is not defined for weighted or grouped rows",
+                Remedy("strategy", "max"),
+                Remedy("strategy", "mean"),
+            )
         if evidence.every is None:
             raise ValueError("strategy 'all' needs evidence gathered with needs={'every'}.")
         return RankRule(self, evidence, setting, evidence.every, evidence.n, source=SAME_SOURCE)

@@ -26,6 +26,7 @@ from typing import ClassVar
 import numpy as np
 
 from setwise._arrays import Floats
+from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
 from setwise.strategies.base import DELTA, RANDOM_CHECKS, NotPooled, RankRule, Rule, Setting
@@ -65,8 +66,10 @@ class Rectified(NotPooled):
         unweighted(evidence, self.name)
         m = int(evidence.verified.sum())
         if m == 0:
-            raise ValueError(
-                "strategy 'rectified' needs verified labels: pass verified=…, None where not verified."
+            raise InputError(
+                "strategy 'rectified' needs verified labels",
+                Remedy("verified", None, "for the true labels of rows that somebody checked, missing elsewhere"),
+                Remedy("strategy", "max", "without any"),
             )
         plenty = m == evidence.n or (2 * m >= evidence.n and self.margin == "none")
         if plenty and evidence.chance is None:

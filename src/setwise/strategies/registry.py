@@ -31,7 +31,7 @@ def as_strategy(strategy: str | Strategy) -> Strategy:
     if isinstance(strategy, str):
         if strategy.lower() not in STRATEGIES:
             known = ", ".join(STRATEGIES)
-            raise ValueError(f"strategy: {strategy!r} is not known; use one of {known}, or an object.")
+            raise ValueError(f"strategy: {strategy!r} is not known; use one of {known}.")
         made: Strategy = STRATEGIES[strategy.lower()]()
         return made
     if isinstance(strategy, type) or not hasattr(strategy, "calibrate"):

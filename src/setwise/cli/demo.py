@@ -6,12 +6,16 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from setwise.cli.options import Confidence, Json, Quiet, Seed
+from setwise import data, learn
+from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 from setwise.cli.threads import use_one_thread
+from setwise.strategies import Mixture
 
+EXAMPLES = ("setwise demo --out demo/",)
 _TITLE = "Digits whose labels nobody knows exactly: can these sets be trusted?"
 _CHECKED = 200  # rows whose true digit somebody looked up, for the strategy that asks for some
 
@@ -20,18 +24,15 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Where to write; an earlier demo there is replaced.")] = Path(
         "demo"
     ),
-    confidence: Confidence = 0.9,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    level: opt.Confidence = 0.9,
+    seed: opt.Seed = 0,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Learns from contaminated labels of scikit-learn's digits and compares all strategies on them."""
-    import numpy as np  # noqa: PLC0415 - loaded when the demo runs
-    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415
+    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415 - loaded when the demo runs
 
-    from setwise.data import write_sets  # noqa: PLC0415
     from setwise.estimators.split import ConformalClassifier  # noqa: PLC0415
-    from setwise.learn import PartialLabelClassifier  # noqa: PLC0415
 
     screen, clock = Screen(quiet, as_json), Clock()
     out.mkdir(parents=True, exist_ok=True)
@@ -43,8 +44,14 @@ def demo(
         "one of them true, such as"
     )
     screen.say("  " + ", ".join("{" + ", ".join(map(str, row)) + "}" for row in candidates[:5].to_lists()))
-    estimator = PartialLabelClassifier(
-        "mlp", "proden", "standard", (300,), epochs=40, random_state=seed, verbose=int(screen.shows_progress)
+    estimator = learn.PartialLabelClassifier(
+        "mlp",
+        "proden",
+        "standard",
+        (300,),
+        epochs=40,
+        random_state=seed,
+        verbose=int(screen.shows_progress),
     )
     learned = estimator.fit(X, candidates)
     X_new, candidates_new, y_new = parts["new"]
@@ -53,20 +60,20 @@ def demo(
     rows, results, calibrations = [], [], []
     for strategy, assume, verified in _strategies(parts["calibration"][2]):
         model = ConformalClassifier(FrozenEstimator(learned), strategy, assume=assume, random_state=seed)
-        model.set_params(confidence_level=confidence).fit(*parts["calibration"][:2], verified=verified)
-        row, result = _line(model, X_new, y_new, confidence)
+        model.set_params(confidence_level=level).fit(*parts["calibration"][:2], verified=verified)
+        row, result = _line(model, X_new, y_new, level)
         rows.append(row)
         results.append(result)
         calibrations.append(model.calibration_)
         if strategy == "max":
             kept = model
     held = len(parts["calibration"][0])
-    screen.say(f"conformalized on {held} more images at confidence {confidence:g}, and tried on the new ones:\n")
+    screen.say(f"conformalized on {held} more images at confidence {level:g}, and tried on the new ones:\n")
     screen.table(["strategy", "coverage", "95 % interval", "mean size", "guaranteed"], rows, wide=4)
-    screen.say("\nAn if is a premise that nobody here can know; `guarantee` names it.")
-    screen.say("\nWhat may be claimed about the sets of the strategy max:\n" + str(kept.guarantee(confidence)))
+    screen.say("\nConditional: it rests on a premise that nobody here can check; `guarantee` names it.")
+    screen.say("\nWhat may be claimed about the sets of the strategy max:\n" + str(kept.guarantee(level)))
     kept.save(out / "model")
-    write_sets(out / "sets.csv", kept.predict_set(X_new, confidence), carry={"digit": y_new})
+    data.write_sets(out / "sets.csv", kept.predict_set(X_new, level), carry={"digit": y_new})
     np.savez(out / "new.npz", X=X_new, y=y_new, candidates=candidates_new.to_mask())
     run = {"model": "model", "data": "new.npz", "image": [8, 8], "title": _TITLE}
     (out / "run.json").write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
@@ -79,15 +86,12 @@ def demo(
 
 def _digits(seed: int) -> dict[str, tuple[Any, Any, Any]]:
     """Images, candidates and true digits to learn from, to calibrate on, and to try."""
-    import numpy as np  # noqa: PLC0415
-    from sklearn.datasets import load_digits  # noqa: PLC0415
-
-    from setwise.data import Random, contaminate  # noqa: PLC0415
+    from sklearn.datasets import load_digits  # noqa: PLC0415 - loaded when the demo runs
 
     rng = np.random.default_rng(seed)
     X, y = load_digits(return_X_y=True)
     X = X + rng.normal(scale=4, size=X.shape)  # blurred, so that there is something to be unsure about
-    candidates = contaminate(y, Random(p=0.1), n_classes=10, random_state=seed)
+    candidates = data.contaminate(y, data.Random(p=0.1), n_classes=10, random_state=seed)
     order = rng.permutation(len(y))
     bounds = {"train": order[:797], "calibration": order[797:1297], "new": order[1297:]}
     return {name: (X[rows], candidates[rows], y[rows]) for name, rows in bounds.items()}
@@ -95,8 +99,6 @@ def _digits(seed: int) -> dict[str, tuple[Any, Any, Any]]:
 
 def _strategies(y: Any) -> list[tuple[Any, str, Any]]:
     """Each strategy, what is declared for it, and the verified labels it is given."""
-    from setwise.strategies import Mixture  # noqa: PLC0415
-
     checked = [int(digit) if row < _CHECKED else None for row, digit in enumerate(y)]
     return [
         ("max", "nothing", None),
@@ -127,9 +129,9 @@ def _line(model: Any, X: Any, y: Any, level: float) -> tuple[list[str], dict[str
 
 
 def _promise(guarantee: Any) -> str:
-    """What is guaranteed, in a few words; an if is one that nobody here can know."""
+    """What is guaranteed, in a few words."""
     if guarantee.promised is not None:
         return f"at least {guarantee.promised:.3f}"
     truth = [claim for claim in guarantee.claims if claim.event == "truth" and not claim.refuted]
     hedged = max((claim.probability for claim in truth if claim.probability is not None), default=None)
-    return "nothing" if hedged is None else f"at least {hedged:.3f}, with an if"
+    return "nothing" if hedged is None else f"at least {hedged:.3f}, conditional"

@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setwise.cli.options import Device, Json, Quiet
+from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
+from setwise.paper import result_plots
+from setwise.paper.cells import NAMES, TABLES, VARIANTS, Cell, cells_of
+from setwise.paper.record import write_outputs
+from setwise.paper.reproduction_page import page
+from setwise.paper.result_tables import CAPTIONS, shown_rows
+from setwise.paper.results import write_text
+from setwise.report.html_pages import page_as_html
 
 if TYPE_CHECKING:
     from setwise.paper.cell_stacks import Stack
-    from setwise.paper.cells import Cell
     from setwise.paper.runner import Todo
 
+EXAMPLES = ("setwise reproduce --table 5 --seeds 5 --out results/",)
 _SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -30,7 +37,7 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option("--seeds", help="How many seeds; 5 as in the paper, 1 if quick.")
     ] = None,
-    device: Device = "auto",
+    device: opt.Device = "auto",
     quick: Annotated[bool, typer.Option("--quick", help="Few epochs and one seed, to try it out.")] = False,
     protocol: Annotated[
         str, typer.Option("--protocol", help="Image sets: official, resplit (train and test pooled) or both.")
@@ -43,8 +50,8 @@ def reproduce(
     write_only: Annotated[
         bool, typer.Option("--write-only", help="Compute nothing; write tables and page from what is there.")
     ] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Computes what is missing of the paper's tables, and writes them beside the paper's own numbers."""
     from setwise.paper.runner import plan, record, run  # noqa: PLC0415 - torch is loaded when the command runs
@@ -55,7 +62,7 @@ def reproduce(
     if not write_only:
         todo = plan(cells, out, device)
         for name in todo.absent:
-            screen.say(f"{_title(name)}: data not present (setwise data fetch {name})")
+            screen.say(f"{NAMES[name]}: data not present (setwise data fetch {name})")
         screen.say(f"{todo.finished} cells are there, {todo.cells} to compute on {todo.device}")
         with _progress(screen, todo) as watch:
             made = run(todo, out, watch)
@@ -71,7 +78,6 @@ def reproduce(
 
 
 def _cells(table: list[int] | None, seeds: int | None, quick: bool, protocol: str, variant: str) -> list[Cell]:
-    from setwise.paper.cells import TABLES, VARIANTS, cells_of  # noqa: PLC0415
 
     count = (1 if quick else 5) if seeds is None else seeds
     if count < 1:
@@ -95,17 +101,10 @@ def _choice(option: str, given: str, known: tuple[str, ...], every: str) -> tupl
 
 def _write(screen: Screen, kept: Any, out: Path, docs: Path | None, table: list[int] | None) -> None:
     """Tables, pictures and the page; on the screen the tables that were asked for."""
-    from setwise.paper.cells import NAMES, TABLES  # noqa: PLC0415
-    from setwise.paper.record import write_outputs  # noqa: PLC0415
-    from setwise.paper.reproduction_page import page  # noqa: PLC0415
-    from setwise.paper.result_plots import can_plot  # noqa: PLC0415
-    from setwise.paper.result_tables import CAPTIONS, shown_rows  # noqa: PLC0415
-    from setwise.paper.results import write_text  # noqa: PLC0415
-    from setwise.paper.runner import runs  # noqa: PLC0415
-    from setwise.report.html_pages import page_as_html  # noqa: PLC0415
+    from setwise.paper.runner import runs  # noqa: PLC0415 - torch is loaded when the command runs
 
     write_outputs(kept, out)
-    if not can_plot():
+    if not result_plots.can_plot():
         screen.say("no pictures: they need matplotlib, pip install 'setwise[report]'")
     whole = page(kept, runs(out), out / "plots", out)
     write_text(out / "report.html", page_as_html(whole, out, "The paper, reproduced"))
@@ -117,12 +116,6 @@ def _write(screen: Screen, kept: Any, out: Path, docs: Path | None, table: list[
         if columns:
             screen.say(f"\nTable {number}. {CAPTIONS[number]} Ours / the paper's (apart, in standard deviations).")
             screen.table(["", *(NAMES[data] for data in columns)], rows)
-
-
-def _title(name: str) -> str:
-    from setwise.paper.cells import NAMES  # noqa: PLC0415
-
-    return NAMES[name]
 
 
 # -------------------------------------------------------------------- progress

@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from setwise.cli.options import Json, Quiet
+from setwise import data
+from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 
+EXAMPLES = {"list": ("setwise data list",), "fetch": ("setwise data fetch lost",)}
 
-def list_sets(as_json: Json = False) -> None:
+
+def list_sets(as_json: opt.Json = False) -> None:
     """Lists the benchmark sets and says which of them are on this machine."""
-    from setwise.data import available  # noqa: PLC0415 - loaded when asked for
-
-    screen, entries = Screen(as_json=as_json), available()
+    screen, entries = Screen(as_json=as_json), data.available()
     rows = [
         [
             entry.name,
@@ -27,21 +28,19 @@ def list_sets(as_json: Json = False) -> None:
         ]
         for entry in entries
     ]
-    screen.table(["name", "rows", "features", "classes", "candidates a row", "where"], rows, wide=5)
+    screen.table(["name", "rows", "features", "classes", "candidates per row", "where"], rows, wide=5)
     screen.say("\ntry:  setwise data fetch lost")
     screen.emit({"sets": [dataclasses.asdict(entry) for entry in entries]})
 
 
 def fetch_set(
     name: Annotated[str, typer.Argument(help="As `setwise data list` calls it.", metavar="NAME")],
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Brings a benchmark set to this machine and verifies it."""
-    from setwise.data import fetch  # noqa: PLC0415 - loaded when asked for
-
     screen = Screen(quiet, as_json)
-    paths = fetch(name, progress=screen.shows_progress)
+    paths = data.fetch(name, progress=screen.shows_progress)
     for path in paths:
         screen.say(str(path))
     screen.say(f'in Python:  setwise.data.load("{name}")')

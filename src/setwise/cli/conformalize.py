@@ -1,0 +1,120 @@
+"""`setwise conformalize`: probabilities from any model, calibrated on candidate sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import setwise
+from setwise import data
+from setwise.cli import options as opt
+from setwise.cli.claims import claims, show_claims
+from setwise.cli.options import assume_of, strategy_of
+from setwise.cli.screen import Screen
+
+EXAMPLES = (
+    "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
+    "setwise conformalize --probabilities scores.csv --labels answers.csv --by hospital --out model.cal",
+    "setwise conformalize --probabilities scores.csv --labels answers.csv --assume uniform --out model.cal",
+)
+
+
+def conformalize(
+    probabilities: opt.Probabilities,
+    labels: Annotated[Path, typer.Option("--labels", help="A table with the candidates of the same rows.")],
+    out: Annotated[Path, typer.Option("--out", help="The calibration file to write.")],
+    candidates: opt.Candidates = "candidates",
+    key: opt.Key = None,
+    carry: opt.Ignore = None,
+    verified: opt.Verified = None,
+    by: opt.By = None,
+    confidence_level: opt.Confidence = 0.9,
+    strategy: opt.Strategy = "auto",
+    conformity_score: opt.ConformityScore = "lac",
+    miss_rate: opt.MissRate = 0.0,
+    assume: opt.Assume = "nothing",
+    missing: opt.Missing = "error",
+    separator: opt.Separator = "|",
+    random_state: opt.Seed = 0,
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Calibrates the probabilities of a model of your own on candidate sets; writes a calibration file."""
+    from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.table_columns import stands_for_prediction  # noqa: PLC0415
+
+    screen = Screen(quiet, as_json)
+    refuse_existing(out, force=force)
+    options = {"candidates": candidates, "truth": verified, "separator": separator, "missing": missing}
+    with screen.working(f"reading {probabilities}"):
+        predicted = all(stands_for_prediction(by, file) for file in (probabilities, labels))
+        column_by = None if predicted else by
+        matrix, classes, known = _read(probabilities, labels, key, column_by, set(carry or []), options)
+    calibration = setwise.conformalize(
+        matrix,
+        strategy=strategy_of(strategy, confidence_level),
+        conformity_score=conformity_score,
+        miss_rate=miss_rate,
+        assume=assume_of(assume, classes),
+        random_state=random_state,
+        **(known | {"by": by} if predicted else known),
+    )
+    calibration.save(out)
+    screen.say(f"read {probabilities}: {len(matrix):,} rows, {len(classes):,} classes, such as {classes[0]!r}")
+    show_claims(screen, calibration, confidence_level)
+    screen.say(f"\nsaved to {out}   try:  setwise predict {out} --probabilities new.csv --out sets.csv")
+    found = {"rows": len(matrix), "classes": classes, "out": str(out)}
+    screen.emit(found | claims(calibration, confidence_level))
+
+
+def _read(
+    probabilities: Path,
+    labels: Path,
+    key: str | None,
+    by: str | None,
+    ignored: set[str],
+    options: dict[str, Any],
+) -> tuple[Any, list[Any], dict[str, Any]]:
+    """Probabilities, the classes of their columns, and for each row its candidates, verified label and category."""
+    from setwise.cli.table_columns import categories_of, sets_in  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.data.key_join import matching_rows  # noqa: PLC0415
+    from setwise.data.set_files import probability_labels  # noqa: PLC0415
+
+    names, keys = column_names(probabilities), [key] if key else []
+    beside = [by] if by in names else []  # categories may stand with the probabilities, or with the candidates
+    columns = _class_columns(names, ignored | {*keys, *beside}, probabilities)
+    classes = probability_labels(columns)
+    table = data.read_table(probabilities, features=columns, carry=[*keys, *beside])
+    with_answers = [by] if by and not beside else []
+    answers = data.read_table(labels, features=[], carry=[*keys, *with_answers], classes=classes, **options)
+    sets, truth = sets_in(answers), answers.truth
+    if not key and len(answers) != len(table):
+        raise ValueError(
+            f"{labels}: {len(answers)} rows for {len(table)} rows of {probabilities}; match them with --key."
+        )
+    rows: Any = slice(None)
+    if key:
+        files = {"source": str(probabilities), "other": str(labels)}
+        rows = matching_rows(key, table.carried[key], answers.carried[key], **files)
+    category = None
+    if by:
+        found, file = (table.carried[by], probabilities) if beside else (answers.carried[by][rows], labels)
+        category = categories_of(found, by, file)
+    verified = None if truth is None else truth[rows].tolist()
+    return table.X, classes, {"candidates": sets[rows], "verified": verified, "by": category}
+
+
+def _class_columns(names: list[str], others: set[str], file: Path) -> list[str]:
+    """The columns that hold probabilities: those called p:class where there are any, else all others."""
+    absent = [name for name in others if name not in names]
+    if absent:
+        raise ValueError(f"{file}: there is no column {absent[0]!r}; it has {', '.join(names[:8])}.")
+    named = [name for name in names if name.startswith("p:")]
+    columns = named or [name for name in names if name not in others]
+    if len(columns) < 2:
+        raise ValueError(f"{file}: {len(columns)} column of probabilities; at least two classes are needed.")
+    return columns

@@ -1,0 +1,87 @@
+"""`setwise convert`: candidate sets in another format, or out of annotators' answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from setwise import data
+from setwise.cli import options as opt
+from setwise.cli.screen import Screen
+
+if TYPE_CHECKING:
+    from setwise.labels.label_sets import LabelSets
+
+EXAMPLES = ("setwise convert votes.csv --from votes --out candidates.parquet",)
+
+
+def convert(
+    file: Annotated[Path, typer.Argument(help="A table with candidates, votes, or a Label Studio export.")],
+    out: opt.OutFile,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from", help="table (with a column of candidates), votes (task, worker, label), label-studio."
+        ),
+    ] = "table",
+    candidates: opt.Candidates = "candidates",
+    rule: Annotated[
+        str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, largest.")
+    ] = "union",
+    task: Annotated[str, typer.Option("--task", help="Of votes: the column of tasks.")] = "task",
+    worker: Annotated[str | None, typer.Option("--worker", help="Of votes: the column of annotators.")] = None,
+    label: Annotated[str, typer.Option("--label", help="Of votes: the column of answers.")] = "label",
+    column: opt.CandidatesColumn = "candidates",
+    separator: opt.Separator = "|",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Writes candidate sets in another format, or makes them out of annotators' answers."""
+    from setwise.cli.candidate_tables import write_candidates  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.files import refuse_existing  # noqa: PLC0415
+
+    screen = Screen(quiet, as_json)
+    refuse_existing(out, force=force)
+    with screen.working(f"reading {file}"):
+        if source == "table":
+            sets, carried = _from_table(file, out, candidates, separator)
+        elif source in {"votes", "label-studio"}:
+            if source == "votes":
+                found = data.from_annotators_long(file, task=task, worker=worker, label=label, rule=rule)
+            else:
+                found = data.from_label_studio(file, rule=rule)
+            sets, carried = found.candidates, {task: _arrow(found.ids)}
+            if found.truth is not None:
+                carried["truth"] = _arrow(found.truth)
+        else:
+            raise ValueError(f"--from: {source!r} is not known; use table, votes or label-studio.")
+    write_candidates(screen, out, sets, carried, column, separator)
+
+
+def _from_table(file: Path, out: Path, candidates: str, separator: str) -> tuple[LabelSets, dict[str, Any]]:
+    """Sets and all other columns of a table; of a file of arrays the features and the truth."""
+    from setwise.cli.candidate_tables import whole_table  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import sets_in  # noqa: PLC0415
+    from setwise.data.arrow_tables import is_table  # noqa: PLC0415
+    from setwise.data.tabular import Layout, interpret  # noqa: PLC0415
+
+    if is_table(file):
+        whole = whole_table(file, out, text=[candidates])
+        table = interpret(whole, Layout(candidates=candidates, features=[], separator=separator), str(file))
+        start = f"{candidates.removesuffix(':')}:"
+        others = [name for name in whole.column_names if name != candidates and not name.startswith(start)]
+        return sets_in(table), {name: whole[name].combine_chunks() for name in others}
+    table = data.read_table(file)
+    carried = {name: _arrow(table.X[:, j]) for j, name in enumerate(table.feature_names)}
+    if table.truth is not None:
+        carried["truth"] = _arrow(table.truth)
+    return sets_in(table), carried
+
+
+def _arrow(values: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - loaded for files
+
+    return pa.array(values.tolist())

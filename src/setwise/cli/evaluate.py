@@ -1,0 +1,75 @@
+"""`setwise evaluate`: what prediction sets achieved, against the truth or against candidate sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from setwise import metrics
+from setwise.cli import options as opt
+from setwise.cli.screen import Screen
+from setwise.report import report_sets
+
+EXAMPLES = (
+    "setwise evaluate sets.csv --truth checked --json",
+    "setwise evaluate sets.csv --truth checked --by hospital",
+)
+
+
+def evaluate(
+    sets: Annotated[Path, typer.Argument(help="A table that `setwise predict` wrote.", metavar="SETS")],
+    truth: opt.OptionalTruth = None,
+    candidates: opt.OptionalCandidates = None,
+    by: opt.By = None,
+    column: opt.SetsColumn = "labels",
+    report_to: opt.ReportTo = None,
+    separator: opt.Separator = "|",
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Coverage and size of prediction sets, against the truth or against candidate sets."""
+    from setwise.cli.table_columns import read_answers, read_predicted  # noqa: PLC0415 - Arrow is loaded for files
+
+    if truth is None and candidates is None:
+        raise ValueError("evaluate: give --truth COLUMN, or --candidates COLUMN where no truth is known.")
+    screen = Screen(quiet, as_json)
+    with screen.working(f"reading {sets}"):
+        predicted, _ = read_predicted(sets, column, candidates=candidates, separator=separator)
+        classes = predicted.classes.tolist()
+        columns = {"truth": truth, "candidates": candidates, "by": by}
+        known = read_answers(sets, classes, **columns, separator=separator, missing="error")
+        known["candidates"] = known["candidates"] if candidates else None
+        result = metrics.evaluate(predicted, **known)
+    _show(screen, result)
+    if report_to is not None:
+        report_sets(report_to, predicted, settings={"sets": sets.name}, **known)
+        screen.say(f"wrote {report_to}")
+    screen.emit(result)
+
+
+def _show(screen: Screen, result: dict[str, Any]) -> None:
+    screen.say(
+        f"{result['n']:,} sets, {result['mean_size']:.2f} labels per row (median {result['median_size']:g}), "
+        f"{result['singleton_rate']:.1%} with one label, {result['empty_rate']:.1%} with none"
+    )
+    if "coverage" in result:
+        low, high = result["coverage_interval"]
+        screen.say(
+            f"coverage {result['coverage']:.4f} (between {low:.4f} and {high:.4f} in 95 of 100 cases) "
+            f"on {result['n_truth']:,} rows with truth"
+        )
+        worst = result["worst_class"]
+        if worst is not None:
+            screen.say(f"worst class {worst['label']!r}: coverage {worst['coverage']:.4f} on {worst['n']:,} rows")
+        if result["unknown_labels"]:
+            screen.say(f"{result['unknown_labels']:,} true labels are in no set at all, and count as missed")
+    for name, text in {
+        "all_candidates_rate": "sets that hold all candidates",
+        "any_candidate_rate": "sets that hold at least one candidate",
+    }.items():
+        if name in result:
+            screen.say(f"{text}: {result[name]:.4f}")
+    for category, cell in result.get("by_category", {}).items():
+        screen.say(f"  {category}: coverage {cell['coverage']:.4f}, {cell['mean_size']:.2f} labels per row")

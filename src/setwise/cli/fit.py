@@ -1,0 +1,227 @@
+"""`setwise fit`: from a table with candidates to a model directory."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from setwise import learn
+from setwise.cli import options as opt
+from setwise.cli.claims import claims, show_claims
+from setwise.cli.options import assume_of, strategy_of
+from setwise.cli.screen import Clock, Screen
+from setwise.cli.threads import use_one_thread
+from setwise.report import report_model
+
+if TYPE_CHECKING:
+    from setwise.data import Table
+
+EXAMPLES = (
+    "setwise fit votes.csv --candidates answers --ignore id --out model/",
+    "setwise fit votes.csv --candidates answers --cross 5 --out model/",
+    "setwise fit votes.csv --candidates answers --by hospital --out model/",
+    "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
+)
+_MANY = 10_000  # rows from which more than one thread pays
+
+
+def fit(
+    file: opt.File,
+    candidates: opt.Candidates,
+    out: Annotated[Path, typer.Option("--out", help="The model directory to write.")],
+    features: opt.Features = None,
+    carry: opt.Ignore = None,
+    verified: opt.Verified = None,
+    groups: opt.Groups = None,
+    by: opt.By = None,
+    confidence_level: opt.Confidence = 0.9,
+    strategy: opt.Strategy = "auto",
+    conformity_score: opt.ConformityScore = "lac",
+    miss_rate: opt.MissRate = 0.0,
+    assume: opt.Assume = "nothing",
+    calibration_size: opt.CalibrationSize = 0.2,
+    cv: opt.Cross = None,
+    learner: opt.Learner = "auto",
+    network: opt.Network = "auto",
+    loss: opt.Loss = "proden",
+    epochs: opt.Epochs = None,
+    preset: opt.Preset = None,
+    impute: opt.Impute = None,
+    categories: opt.OneHot = False,
+    missing: opt.Missing = "error",
+    separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    report_to: opt.ReportTo = None,
+    random_state: opt.Seed = 0,
+    device: opt.Device = "auto",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Learns from candidate sets, calibrates on rows kept for it, and saves the model."""
+    from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.table_columns import categories_of, sets_in, stands_for_prediction  # noqa: PLC0415
+    from setwise.estimators.model_directory import check_target, save_model  # noqa: PLC0415
+
+    screen = Screen(quiet, as_json)
+    for target in filter(None, (out, report_to)):
+        refuse_existing(target, force=force)
+    check_target(out)
+    column_by = None if by is None or stands_for_prediction(by, file, delimiter) else by
+    ignored = list(dict.fromkeys([*(carry or []), *filter(None, (groups, column_by))]))
+    reading = {"separator": separator, "delimiter": delimiter, "missing": missing, "impute": _filling(impute)}
+    reading["categories"] = "onehot" if categories else None
+    with screen.working(f"reading {file}"):
+        table, columns = _read(file, candidates, features, ignored, verified, reading)
+    numbers = _announce(screen, table, separator)
+    if len(table) < _MANY:
+        use_one_thread()
+    sets = sets_in(table)
+    truth = table.truth if verified else None
+    made = {
+        "strategy": strategy_of(strategy, confidence_level),
+        "conformity_score": conformity_score,
+        "assume": assume_of(assume, sets.classes.tolist()),
+    }
+    if learner == "auto":
+        learner = _default(truth, **made)
+    settings = {"device": device, "verbose": int(screen.shows_progress)}
+    options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
+    estimator = _estimator(learner, options, settings)
+    made |= {"confidence_level": confidence_level, "miss_rate": miss_rate, "random_state": random_state}
+    model = _conformal(estimator, cv, calibration_size, made)
+    categorized = categories_of(table.carried[column_by], column_by, file) if column_by else by
+    clock = Clock()
+    with screen.working("learning") if learner == "em" else nullcontext():  # networks show how far they are
+        model.fit(table.X, sets, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
+    rate = model.score(table.X, sets)
+    screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}")
+    notes = {
+        "columns": columns,
+        "imputed": dict(table.imputed),
+        "categories": {name: list(values) for name, values in table.categories.items()},
+        "by": column_by,
+        "delimiter": delimiter,
+    }
+    save_model(model, out, {"file": file.name, "reading": notes}, table.feature_names)
+    show_claims(screen, model, confidence_level)
+    if report_to is not None:
+        _report(report_to, model, table, categorized)
+        screen.say(f"\nwrote {report_to}, about the rows it was calibrated on")
+    screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{file.suffix} --out sets{file.suffix}")
+    found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
+    screen.emit(numbers | found | claims(model, confidence_level))
+
+
+def _read(
+    file: Path,
+    candidates: str,
+    features: list[str] | None,
+    carry: list[str],
+    truth: str | None,
+    options: dict[str, Any],
+) -> tuple[Table, list[str] | None]:
+    """The table, and the columns its features came from (None for files of arrays, which have no names)."""
+    from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
+
+    if not is_table(file):
+        return read_table(file, candidates=candidates, truth=truth, **options), None
+    names = column_names(file, options["delimiter"])
+    flags = [] if candidates in names else [n for n in names if n.startswith(f"{candidates.removesuffix(':')}:")]
+    taken = {candidates, truth, *carry, *flags}
+    columns = features or [name for name in names if name not in taken]
+    twice = next((name for name in columns if name in taken), None)
+    if twice is not None:
+        raise ValueError(f"--features: {twice!r} is named as something else too, and cannot be both.")
+    table = read_table(file, candidates=candidates, truth=truth, features=columns, carry=carry, **options)
+    if table.X.shape[1] == 0:
+        raise ValueError(f"{file}: no column is left for the features.")
+    return table, columns
+
+
+def _announce(screen: Screen, table: Table, separator: str) -> dict[str, Any]:
+    """Says what was read, with doubts where something looks like a mistake, and returns it as numbers."""
+    from setwise.cli.table_columns import doubt_features, doubt_separator, sets_in  # noqa: PLC0415 - as in `_read`
+
+    sets, names, (rows, width) = sets_in(table), table.feature_names, table.X.shape
+    mean = float(sets.sizes.mean())
+    classes = sets.n_classes
+    told = f"{rows:,} rows, {width:,} features, {classes:,} classes, {mean:.1f} candidates per row"
+    screen.say(f"read {table.source}: {told}")
+    screen.say("features: " + ", ".join(names[:6]) + (", …" if len(names) > 6 else ""))
+    doubt_separator(sets, separator)
+    doubt_features(table)
+    return {"rows": rows, "features": width, "classes": classes, "candidates_per_row": mean}
+
+
+def _filling(impute: str | None) -> Any:
+    if impute is None or impute in {"median", "mean"}:
+        return impute
+    try:
+        return float(impute)
+    except ValueError:
+        raise ValueError(f"--impute: {impute!r} is not median, mean or a number.") from None
+
+
+def _default(truth: Any, **made: Any) -> str:
+    """The library's own choice, by name, so that the options of networks apply to it."""
+    from setwise.estimators.adapters import covers_whole_sets  # noqa: PLC0415 - scikit-learn is loaded
+
+    checked = 0 if truth is None else sum(label is not None for label in truth.tolist())
+    return "covering" if covers_whole_sets(checked=checked, **made) else "network"
+
+
+def _estimator(learner: str, options: dict[str, Any], settings: dict[str, Any]) -> Any:
+    """The learner of that name; `options` are those of networks."""
+    if learner == "em":
+        from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - loaded when asked for
+        from sklearn.pipeline import make_pipeline  # noqa: PLC0415
+        from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
+
+        return make_pipeline(StandardScaler(), learn.EMClassifier(LogisticRegression(max_iter=1000)))
+    if learner not in {"network", "covering"}:
+        raise ValueError(f"--learner: {learner!r} is not known; use auto, covering, network or em.")
+    plain = learn.PartialLabelClassifier(**options, **settings)
+    return plain if learner == "network" else learn.CoveringClassifier(plain, **settings)
+
+
+def _conformal(estimator: Any, cv: int | None, calibration_size: float, made: dict[str, Any]) -> Any:
+    """What splits, learns and conformalizes: into two parts, or into folds."""
+    import setwise  # noqa: PLC0415 - scikit-learn is loaded
+
+    if cv is not None:
+        return setwise.CrossConformalClassifier(estimator, cv=cv, **made)
+    return setwise.ConformalClassifier(estimator, calibration_size=calibration_size, **made)
+
+
+def _described(model: Any) -> str:
+    """What was learned, in brackets: loss and network, or the estimator's name."""
+    from setwise.cli.saved_models import network_of  # noqa: PLC0415 - as in `_read`
+
+    models = model.fitted_models
+    fitted, times = models[0], f"{len(models)} × " if len(models) > 1 else ""
+    if network_of(fitted):
+        kinds = dict.fromkeys(filter(None, map(network_of, models)))
+        return f"{times}({fitted.loss}, {' and '.join(kinds)}), {fitted.n_iter_} epochs"
+    if hasattr(fitted, "predict_inclusion"):
+        inner = fitted.posterior_
+        return f"{times}(covering, weight {fitted.weight_:g}; {inner.loss}, {network_of(inner)})"
+    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
+    return f"{times}({type(last).__name__})"
+
+
+def _report(path: Path, model: Any, table: Table, by: Any) -> None:
+    """A report on the rows kept for calibration, which the model did not learn from.
+
+    Their truth stays out of it, even where somebody checked: the thresholds were chosen on these very rows.
+    """
+    rows = getattr(model, "calibration_rows_", None)
+    if rows is None or table.candidates is None:
+        raise ValueError("--report: every row was learned from; use `setwise report` with new rows.")
+    options = {"settings": {"rows": "those kept for calibration"}, "feature_names": list(table.feature_names)}
+    known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
+    report_model(path, model, table.X[rows], None, table.candidates[rows], **options, **known)

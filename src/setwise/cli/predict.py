@@ -1,0 +1,131 @@
+"""`setwise predict`: prediction sets for new rows, batch by batch, beside every column that is no feature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from setwise.cli import options as opt
+from setwise.cli.screen import Clock, Screen
+
+if TYPE_CHECKING:
+    from setwise.labels.label_sets import LabelSets
+
+EXAMPLES = (
+    "setwise predict model/ new.csv --out sets.csv",
+    "setwise predict model/ new.parquet --out sets.parquet --confidence 0.95 --p-values",
+    "setwise predict model.cal --probabilities scores.csv --by hospital --out sets.csv",
+)
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model directory, or a calibration file.", metavar="MODEL")],
+    out: opt.OutFile,
+    file: Annotated[Path | None, typer.Argument(help="A table of new rows.", metavar="FILE")] = None,
+    probabilities: opt.OptionalProbabilities = None,
+    confidence_level: opt.ModelsConfidence = None,
+    by: opt.By = None,
+    p_values: Annotated[
+        bool, typer.Option("--p-values", help="Write one p-value per class beside the sets.")
+    ] = False,
+    columns: opt.UnnamedFeatures = None,
+    trusted: opt.Trusted = None,
+    column: opt.SetsColumn = "labels",
+    separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    device: opt.Device = "auto",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
+    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.files import refuse_existing  # noqa: PLC0415
+    from setwise.data.arrow_tables import row_count  # noqa: PLC0415
+    from setwise.data.set_files import set_writer  # noqa: PLC0415
+
+    screen, clock = Screen(quiet, as_json), Clock()
+    source = probabilities or file
+    if source is None or (probabilities is not None and file is not None):
+        raise ValueError("predict: give a FILE of new rows for a model, or --probabilities FILE for a calibration.")
+    refuse_existing(out, force=force)
+    totals = _Totals()
+    give: Callable[[Any], Any] = _same
+    if probabilities is not None:
+        asked: Any = saved.load_calibration(model)
+        level = 0.9 if confidence_level is None else confidence_level
+        batches: Iterator[saved.Batch] = saved.probability_batches(source, asked.classes.tolist(), delimiter)
+    else:
+        loaded = saved.load_model(model, device, trusted)
+        asked, give = loaded.calibration_, loaded.predict_conformed
+        level = loaded.confidence_level if confidence_level is None else confidence_level
+        reading = saved.reading_of(loaded)
+        batches = saved.feature_batches(source, loaded, columns, delimiter or reading.get("delimiter"))
+        by = by or reading.get("by")
+    saved.check_categories(asked, by, model)
+    bar = screen.counting(f"predicting {source.name}", row_count(source))
+    with saved.no_name_warnings(), bar as advance, set_writer(out, column=column, separator=separator) as writer:
+        for values, carried in batches:
+            options = _category(carried, by, source, totals.rows)
+            matrix = give(values)
+            sets: LabelSets = asked.predict_set(matrix, level, **options)
+            p = asked.predict_p(matrix, **options) if p_values else None
+            writer.append(sets, carried, p)
+            totals.add(sets)
+            advance(len(sets))
+    found = totals.shares()
+    screen.say(
+        f"{found['rows']:,} rows at confidence {level:g}: {found['mean_size']:.2f} labels per row, "
+        f"{found['singleton_rate']:.1%} with one label, {found['empty_rate']:.1%} with none, {clock}"
+    )
+    screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
+    made = asked.guarantee(level)
+    claimed = {"confidence_level": level, "promised": made.promised}
+    claimed |= {"promised_by_category": {name: part.promised for name, part in made.by_category.items()}}
+    screen.emit(found | claimed | {"out": str(out), "seconds": clock.seconds})
+
+
+def _category(carried: dict[str, Any], by: str | None, file: Path, first_row: int) -> dict[str, Any]:
+    """The categories of some rows, as an option for whoever is asked for their sets."""
+    from setwise.cli.table_columns import categories_of  # noqa: PLC0415 - Arrow is loaded when a file is read
+
+    if by is None:
+        return {}
+    if by not in carried:
+        raise ValueError(f'{file} has no column "{by}" with the categories of its rows; name it with --by.')
+    return {"by": categories_of(carried[by], by, file, first_row)}
+
+
+def _same(values: Any) -> Any:
+    return values
+
+
+@dataclass
+class _Totals:
+    """What is known of all sets without keeping them."""
+
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def add(self, sets: LabelSets) -> None:
+        for size, count in zip(*np.unique(sets.sizes, return_counts=True), strict=True):
+            self.counts[int(size)] = self.counts.get(int(size), 0) + int(count)
+
+    @property
+    def rows(self) -> int:
+        return sum(self.counts.values())
+
+    def shares(self) -> dict[str, Any]:
+        rows = self.rows
+        if rows == 0:
+            raise ValueError("there are no rows to predict.")
+        return {
+            "rows": rows,
+            "mean_size": sum(size * count for size, count in self.counts.items()) / rows,
+            "singleton_rate": self.counts.get(1, 0) / rows,
+            "empty_rate": self.counts.get(0, 0) / rows,
+        }

@@ -1,0 +1,165 @@
+"""`setwise report`: one HTML file about the sets of a model, of a calibration, of a table of sets, or of a run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from setwise.cli import options as opt
+from setwise.cli.screen import Clock, Screen
+from setwise.report import build_report, report_model, report_sets
+
+EXAMPLES = (
+    "setwise report model/ new.csv --truth checked --out report.html",
+    "setwise report model.cal --probabilities scores.csv --truth checked --out report.html",
+    "setwise report sets.csv --truth checked --confidence 0.9 --out report.html",
+)
+_RUN = "run.json"  # in a run's folder: the names of its model and data, the columns, and the shape of images
+
+
+def report(
+    run: Annotated[
+        Path,
+        typer.Argument(
+            help="A model directory (with FILE), a calibration file (with --probabilities), a table of sets that "
+            "`setwise predict` wrote, or the folder of a run such as `setwise demo` writes.",
+            metavar="RUN",
+        ),
+    ],
+    file: Annotated[
+        Path | None, typer.Argument(help="For a model: rows it did not learn from.", metavar="FILE")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path("report.html"),
+    probabilities: opt.OptionalProbabilities = None,
+    truth: opt.OptionalTruth = None,
+    candidates: opt.OptionalCandidates = None,
+    by: opt.By = None,
+    confidence_level: opt.ModelsConfidence = None,
+    image: Annotated[
+        str | None,
+        typer.Option("--image", help="Show features as an image of so many rows and columns, such as 28x28."),
+    ] = None,
+    columns: opt.UnnamedFeatures = None,
+    trusted: opt.Trusted = None,
+    column: opt.SetsColumn = "labels",
+    title: Annotated[str | None, typer.Option("--title", help="The headline.")] = None,
+    separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    device: opt.Device = "auto",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Writes a report for whoever must decide whether to trust the sets: one HTML file, complete in itself."""
+    from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded for files
+
+    screen, clock = Screen(quiet, as_json), Clock()
+    refuse_existing(out, force=force)
+    if not run.exists():
+        raise ValueError(f"{run}: there is no such file or directory.")
+    if (run / _RUN).is_file():
+        noted = json.loads((run / _RUN).read_text(encoding="utf-8"))
+        run, file = run / noted["model"], file or run / noted["data"]
+        truth, candidates = truth or noted.get("truth"), candidates or noted.get("candidates")
+        by, image, title = by or noted.get("by"), image or noted.get("image"), title or noted.get("title")
+    named = {"truth": truth, "candidates": candidates, "by": by, "separator": separator, "delimiter": delimiter}
+    given = {"title": title, "confidence_level": confidence_level}
+    options = {name: value for name, value in given.items() if value is not None}
+    with screen.working(f"reporting on {file or probabilities or run}"):
+        if probabilities is not None:
+            made = _of_calibration(out, run, probabilities, named, options)
+        elif run.is_file() and _is_table(run):
+            made = _of_sets(out, run, column, named, options)
+        elif file is not None:
+            made = _of_model(out, run, file, named, options, columns, image, device, trusted)
+        else:
+            raise ValueError(
+                f"{run}: give a FILE of new rows for a model, --probabilities FILE for a calibration, a table of "
+                "sets, or the folder of a run."
+            )
+    size = made.stat().st_size
+    screen.say(f"wrote {made} ({size / 1e6:.1f} MB) in {clock}; open it in a browser")
+    screen.emit({"out": str(made), "bytes": size, "seconds": clock.seconds})
+
+
+def _is_table(path: Path) -> bool:
+    from setwise.data.arrow_tables import is_table  # noqa: PLC0415 - Arrow is loaded for files
+
+    try:
+        return is_table(path)
+    except ValueError:  # a suffix that no table has: a calibration
+        return False
+
+
+def _of_model(
+    out: Path,
+    path: Path,
+    file: Path,
+    named: dict[str, Any],
+    options: dict[str, Any],
+    columns: list[str] | None,
+    image: Any,
+    device: str,
+    trusted: list[str] | None,
+) -> Path:
+    """Of a model directory and new rows."""
+    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import read_answers  # noqa: PLC0415
+
+    model = saved.load_model(path, device, trusted)
+    reading = saved.reading_of(model)
+    named |= {name: named[name] or reading.get(name) for name in ("by", "delimiter")}
+    X = np.concatenate([values for values, _ in saved.feature_batches(file, model, columns, named["delimiter"])])
+    options |= read_answers(file, model.classes_.tolist(), **named)
+    options["settings"] = {"model": path.name, "data": file.name}
+    names = columns or list(getattr(model, "feature_names_in_", [])) or reading.get("columns")
+    if names and len(names) == X.shape[1]:
+        options["feature_names"] = names
+    if image:
+        options["images"] = X.reshape(len(X), *_shape(image, X.shape[1]))
+    with saved.no_name_warnings():
+        return report_model(out, model, X, **options)
+
+
+def _of_calibration(
+    out: Path, path: Path, probabilities: Path, named: dict[str, Any], options: dict[str, Any]
+) -> Path:
+    """Of a calibration file and the probabilities of new rows."""
+    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import read_answers  # noqa: PLC0415
+
+    calibration = saved.load_calibration(path)
+    classes = calibration.classes.tolist()
+    batches = saved.probability_batches(probabilities, classes, named["delimiter"])
+    matrix = np.concatenate([values for values, _ in batches])
+    options |= read_answers(probabilities, classes, **named)
+    settings = {"calibration": path.name, "data": probabilities.name}
+    return build_report(out, calibration, matrix, settings=settings, **options)
+
+
+def _of_sets(out: Path, path: Path, column: str, named: dict[str, Any], options: dict[str, Any]) -> Path:
+    """Of a table of sets, with the p-values that stand beside them where there are any."""
+    from setwise.cli.table_columns import read_answers, read_predicted  # noqa: PLC0415 - Arrow is loaded for files
+
+    reading = {name: named[name] for name in ("candidates", "separator", "delimiter")}
+    sets, p_values = read_predicted(path, column, **reading)
+    options |= read_answers(path, sets.classes.tolist(), **named)
+    return report_sets(out, sets, p_values=p_values, settings={"sets": path.name}, **options)
+
+
+def _shape(text: Any, width: int) -> tuple[int, ...]:
+    """The shape of an image as it is written, 28x28 or 32x32x3."""
+    sides: Iterable[Any] = text.lower().split("x") if isinstance(text, str) else text
+    try:
+        shape = tuple(int(side) for side in sides)
+    except ValueError:
+        raise ValueError(f"--image: {text!r} is not a shape such as 28x28.") from None
+    if math.prod(shape) != width or len(shape) not in {2, 3}:
+        raise ValueError(f"--image: {text} is not the shape of {width} features.")
+    return shape

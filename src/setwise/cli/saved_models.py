@@ -1,0 +1,132 @@
+"""Saved models and calibrations, and the rows of a table, batch by batch, as they are asked about them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from setwise.calibration.calibration import Calibration
+from setwise.cli.threads import use_one_thread
+from setwise.data import read_table
+from setwise.data.arrow_tables import arrow_batches, column_names, is_table
+from setwise.data.set_files import probability_columns
+from setwise.data.tabular import Layout, interpret
+from setwise.estimators.cross import CrossConformalClassifier
+from setwise.estimators.model_directory import read_head
+from setwise.estimators.split import ConformalClassifier
+
+ROWS = 8192  # at a time: fewer are slower, more take memory and are no faster
+
+Batch = tuple[Any, dict[str, Any]]
+"""Features or probabilities of some rows, and the columns carried along."""
+
+
+def load_model(model: Path, device: str, trusted: list[str] | None) -> Any:
+    """The model of a directory, split or cross."""
+    if model.is_file():
+        raise ValueError(f"{model}: is a file; a calibration file needs --probabilities FILE.")
+    kinds: list[Any] = [ConformalClassifier, CrossConformalClassifier]
+    named = read_head(model)["kind"]
+    kind = next((kind for kind in kinds if kind.__name__ == named), ConformalClassifier)
+    loaded = kind.load(model, trusted=trusted)
+    for part in loaded.fitted_models:
+        if hasattr(part, "device"):
+            part.device = device
+    if network_of(loaded.fitted_models[0]) == "linear":
+        use_one_thread()
+    return loaded
+
+
+def load_calibration(path: Path) -> Calibration:
+    """A calibration file, or the calibration in a model directory."""
+    inside = read_head(path)["members"][0]["calibration"] if path.is_dir() else None
+    return Calibration.load(path if inside is None else path / str(inside))
+
+
+def reading_of(model: Any) -> dict[str, Any]:
+    """How the table was read that the model was fitted on, as `setwise fit` noted it."""
+    return dict(getattr(model, "notes_", {}).get("reading") or {})
+
+
+def network_of(estimator: Any) -> str | None:
+    """The network of an estimator, linear, mlp or cnn; None where it has none."""
+    return type(estimator.network_).__name__.lower() if hasattr(estimator, "network_") else None
+
+
+def check_categories(asked: Any, by: str | None, model: Path) -> None:
+    """A column of categories is named where the rows were calibrated by one, and nowhere else."""
+    given = asked.parts[0].categories is not None and asked.parts[0].by == "given"
+    if given and by is None:
+        raise ValueError(f"{model}: was calibrated by category; name the column of categories with --by.")
+    if by is not None and not given:
+        raise ValueError(
+            f"{model}: was not calibrated by a column of categories; leave out --by here, or give --by when you "
+            "fit or conformalize."
+        )
+
+
+def feature_batches(
+    file: Path, model: Any, features: list[str] | None, delimiter: str | None = None
+) -> Iterator[Batch]:
+    """Batches of features by the names the model knows, in its order, with all other columns."""
+    if not is_table(file):
+        table = read_table(file)
+        yield table.X, {} if table.truth is None else {"y": pa.array(table.truth.tolist())}
+        return
+    reading = reading_of(model)
+    known = features or reading.get("columns") or list(getattr(model, "feature_names_in_", []))
+    if not known:
+        raise ValueError(
+            f"the model was trained on arrays and knows no column names; name its {model.n_features_in_} features "
+            "in order with --features."
+        )
+    names = column_names(file, delimiter)
+    absent = [name for name in known if name not in names]
+    if absent:
+        raise ValueError(
+            f'{file} has no column "{absent[0]}", which the model was trained on ({len(known)} features expected, '
+            f"{len(known) - len(absent)} found)."
+        )
+    yield from _batches(
+        file,
+        names,
+        Layout(
+            features=known,
+            impute=reading.get("imputed") or None,
+            categories=reading.get("categories") or None,
+            delimiter=delimiter,
+        ),
+    )
+
+
+def probability_batches(file: Path, labels: list[Any], delimiter: str | None = None) -> Iterator[Batch]:
+    """Batches of probabilities, columns found by the names of the labels, with all other columns."""
+    names = column_names(file, delimiter)
+    columns = probability_columns(names, labels)
+    if columns is None:
+        absent = next(label for label in labels if str(label) not in names and f"p:{label}" not in names)
+        raise ValueError(f'{file} has no column "{absent}", which is one of the {len(labels)} classes.')
+    yield from _batches(file, names, Layout(features=columns, delimiter=delimiter))
+
+
+def _batches(file: Path, names: list[str], layout: Layout) -> Iterator[Batch]:
+    wanted = list(layout.features or ())
+    carry = [name for name in names if name not in set(wanted)]
+    first = 0
+    for batch in arrow_batches(file, ROWS, text=[*carry, *(layout.categories or ())], delimiter=layout.delimiter):
+        table = interpret(batch.select(wanted), layout, str(file), first)
+        yield table.X, {name: batch[name].combine_chunks() for name in carry}
+        first += len(batch)
+
+
+@contextmanager
+def no_name_warnings() -> Iterator[None]:
+    """Columns were matched by name already, so that arrays without names are right here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield

@@ -1,0 +1,118 @@
+"""What columns of a table say of its rows: sets, truth, candidates, categories; and what looks like a mistake."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from setwise.data import Table, read_table
+from setwise.data.arrow_tables import column_names, is_table
+from setwise.data.set_files import probability_columns, probability_labels
+from setwise.labels.label_sets import LabelSets
+
+
+def read_answers(
+    file: Path,
+    classes: Sequence[Any],
+    *,
+    truth: str | None = None,
+    candidates: str | None = None,
+    by: str | None = None,
+    separator: str = "|",
+    delimiter: str | None = None,
+    missing: str = "empty",
+) -> dict[str, Any]:
+    """Truth, candidates and categories of the rows, as far as columns are named; files of arrays need no names."""
+    if not is_table(file):
+        table = read_table(file, classes=classes)
+        return {"y": table.truth, "candidates": table.candidates, "by": None}
+    table = read_table(
+        file,
+        candidates=candidates,
+        truth=truth,
+        features=[],
+        carry=[by] if by else [],
+        classes=classes,
+        separator=separator,
+        delimiter=delimiter,
+        missing=missing,
+    )
+    categories = categories_of(table.carried[by], by, file) if by else None
+    return {"y": table.truth, "candidates": table.candidates, "by": categories}
+
+
+def read_predicted(
+    file: Path, column: str, *, candidates: str | None, separator: str, delimiter: str | None = None
+) -> tuple[LabelSets, Any]:
+    """A column of prediction sets, and the p-values that stand beside it as columns p:label, or None.
+
+    The classes are those of the p-values; else those that occur, also among the candidates of the same rows.
+    """
+    names = column_names(file, delimiter) if is_table(file) else []
+    marked = [name for name in names if name.startswith("p:")]
+    classes = probability_labels(marked) if marked else None
+    options: dict[str, Any] = {"features": [], "separator": separator, "delimiter": delimiter, "missing": "empty"}
+    sets = sets_in(read_table(file, candidates=column, classes=classes, **options))
+    if classes is None:
+        classes = sets.classes.tolist()
+        if candidates is not None:
+            given = sets_in(read_table(file, candidates=candidates, **options))
+            known = set(classes)
+            classes += [label for label in given.classes.tolist() if label not in known]
+        sets = sets.with_classes(classes)
+    found = probability_columns(marked, classes) if marked else None
+    return sets, None if found is None else read_table(file, features=found, delimiter=delimiter).X
+
+
+def sets_in(table: Table) -> LabelSets:
+    """The candidates of a table that must have some."""
+    if table.candidates is None:
+        raise ValueError(f"{table.source}: holds no candidates.")
+    return table.candidates
+
+
+def categories_of(column: Any, name: str, file: Path, first_row: int = 0) -> list[str]:
+    """A column of categories as text, so that 1 in Parquet is "1" in CSV; a row without one is named."""
+    values = pc.cast(column if hasattr(column, "type") else pa.array(column, from_pandas=True), pa.string())
+    texts: list[str] = values.to_pylist()
+    gone = next((row for row, text in enumerate(texts) if not text), None)
+    if gone is not None:
+        raise ValueError(f"{file}, column {name!r}: row {first_row + gone} has no category; give it one.")
+    return texts
+
+
+def stands_for_prediction(by: str | None, file: Path, delimiter: str | None = None) -> bool:
+    """Whether `--by predicted` means the most probable label; a column of that name comes first."""
+    return by == "predicted" and not (is_table(file) and by in column_names(file, delimiter))
+
+
+def doubt_separator(sets: LabelSets, separator: str) -> None:
+    """Warns where no row has two candidates, but labels look as if something else stood between several."""
+    if len(sets) == 0 or sets.sizes.max() > 1:
+        return
+    for mark in "|,;/+&":
+        several = [label for label in sets.classes.tolist() if isinstance(label, str) and mark in label.strip(mark)]
+        if several and mark != separator:
+            warnings.warn(
+                f"every row has one candidate, such as {several[0]!r}; if {mark!r} stands between labels, use "
+                f"--separator {mark!r}.",
+                stacklevel=2,
+            )
+            return
+
+
+def doubt_features(table: Table) -> None:
+    """Warns of text features that hold nothing but labels, as the truth would."""
+    labels = {str(label) for label in sets_in(table).classes.tolist()}
+    for name, values in table.categories.items():
+        if set(values) <= labels:
+            warnings.warn(
+                f"the feature {name!r} holds labels; if it is the truth, new rows will lack it: leave it out with "
+                f"--ignore {name}.",
+                stacklevel=2,
+            )

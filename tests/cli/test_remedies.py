@@ -1,0 +1,219 @@
+"""Advice in an error names options that the command has, and following it helps."""
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from typer.main import get_command
+
+from setwise import ConformalClassifier, LabelSets
+from setwise.cli.app import app, run
+
+from .conftest import NAMES, rows, write
+from .test_commands import failure
+
+N = 200
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A table with everything that can be wrong in a column of its own, and probabilities with candidates."""
+    monkeypatch.chdir(tmp_path)
+    X, lists, truth = rows(N, 0)
+    days = np.datetime64("2024-01-01") + np.arange(N)
+    columns = {
+        "x": X[:, 0],
+        "y": X[:, 1],
+        "z": X[:, 2],
+        "gap": [None, *X[1:, 3]],
+        "colour": ["red", "blue"] * (N // 2),
+        "day": pa.array(days),
+        "who": np.arange(N) // 4,
+        "answers": lists,
+        "holes": [None, *lists[1:]],
+        "pairs": [["ant", "cat"] if label in {"ant", "cat"} else [label] for label in truth],
+        "unknown": [""] * N,
+        "checked": [label if i % 2 else None for i, label in enumerate(truth)],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    P = np.exp(X) / np.exp(X).sum(axis=1, keepdims=True)
+    scores = dict(zip(NAMES, P.T, strict=True))
+    write(tmp_path / "scores.csv", scores)
+    write(tmp_path / "noted.csv", {"note": ["a"] * N, **scores})
+    write(tmp_path / "keyed.csv", {"id": np.arange(N), **scores})
+    more = {"id": [*range(N), N], "candidates": [*lists, ["owl"]]}
+    write(tmp_path / "more.csv", more)
+    pq.write_table(
+        pa.table({name: columns[name] for name in ("answers", "holes", "pairs", "checked")}), tmp_path / "a.parquet"
+    )
+    return tmp_path
+
+
+PLAIN = ("--features", "x", "--features", "y", "--features", "z", "--learner", "em")
+FIT = ("fit", "t.parquet", "--candidates", "answers", "--out", "model")
+HOLES = ("fit", "t.parquet", "--candidates", "holes", "--out", "model", *PLAIN)
+COLUMNS = ("--features", "x", "--learner", "em", "--features")
+CAL = ("conformalize", "--probabilities", "scores.csv", "--labels", "a.parquet", "--out", "c.cal", "--candidates")
+NOTED = ("conformalize", "--probabilities", "noted.csv", "--labels", "a.parquet", "--candidates", "answers")
+OTHERS = tuple(
+    word for name in ("who", "gap", "colour", "day", "holes", "pairs", "unknown") for word in ("--ignore", name)
+)
+ADVICE = {
+    "no candidates, fit": (HOLES, {"--missing full": ("--missing", "full")}),
+    "no candidates, conformalize": ((*CAL, "holes"), {"--missing full": ("--missing", "full")}),
+    "a gap": ((*FIT, *COLUMNS, "gap"), {"--impute median": ("--impute", "median")}),
+    "text": (
+        (*FIT, "--learner", "em", *OTHERS[:4], *OTHERS[6:], "--ignore", "checked"),
+        {"--ignore …": ("--ignore", "colour"), "--features …": ("--features", "x"), "--one-hot": ("--one-hot",)},
+    ),
+    "dates": (
+        (*FIT, "--learner", "em", *OTHERS[:6], *OTHERS[8:], "--ignore", "checked"),
+        {"--ignore …": ("--ignore", "day"), "--features …": ("--features", "x")},
+    ),
+    "text among probabilities": ((*NOTED, "--out", "c.cal"), {"--ignore …": ("--ignore", "note")}),
+    "nothing declared": (
+        (*FIT, *PLAIN, "--strategy", "corrected"),
+        {
+            "--assume uniform": ("--assume", "uniform"),
+            "--assume class": ("--assume", "class"),
+            "--strategy max": ("--strategy", "max"),
+        },
+    ),
+    "nothing verified": (
+        (*CAL, "answers", "--strategy", "rectified"),
+        {"--verified …": ("--verified", "checked"), "--strategy max": ("--strategy", "max")},
+    ),
+    "groups of every candidate": (
+        (*FIT, *PLAIN, "--groups", "who", "--strategy", "all"),
+        {"--strategy max": ("--strategy", "max"), "--strategy mean": ("--strategy", "mean")},
+    ),
+    "groups on a curve": (
+        (*FIT, *PLAIN, "--groups", "who", "--strategy", "posterior"),
+        {"--strategy max": ("--strategy", "max")},
+    ),
+    "a miss rate": (
+        (*FIT, *PLAIN, "--miss-rate", "0.1", "--strategy", "posterior"),
+        {"--miss-rate 0.0": ("--miss-rate", "0.0"), "--strategy max": ("--strategy", "max")},
+    ),
+    "classes that come together": (
+        (*CAL, "pairs", "--strategy", "corrected", "--assume", "class"),
+        {"--strategy max": ("--strategy", "max")},
+    ),
+    "rows to match": (
+        (
+            "conformalize",
+            "--probabilities",
+            "keyed.csv",
+            "--ignore",
+            "id",
+            "--labels",
+            "more.csv",
+            "--out",
+            "c.cal",
+        ),
+        {"--key": ("--key", "id")},
+    ),
+    "no truth at all": (
+        ("evaluate", "t.parquet", "--column", "answers", "--truth", "unknown"),
+        {"--candidates …": ("--candidates", "pairs")},
+    ),
+    "lists as truth": (
+        ("evaluate", "t.parquet", "--column", "answers", "--truth", "pairs"),
+        {"--candidates …": ("--candidates", "pairs")},
+    ),
+}
+
+
+def options_in(line):
+    return set(re.findall(r"--[a-z-]+", line))
+
+
+def options_of(name):
+    return {option for one in get_command(app).commands[name].params for option in one.opts}
+
+
+@pytest.mark.parametrize("mistake", list(ADVICE))
+def test_advice_names_options_of_the_command_and_works(here, capsys, mistake):
+    arguments, advice = ADVICE[mistake]
+    line = failure(capsys, *arguments)
+    assert options_in(line) == {words.split()[0] for words in advice}
+    assert options_in(line) <= options_of(arguments[0])
+    for words, followed in advice.items():
+        assert words in line
+        given = [*arguments, *followed]
+        if "--truth" in given and "--candidates" in followed:  # instead of the truth
+            place = given.index("--truth")
+            del given[place : place + 2]
+        more = ["--force"] if "--out" in given else []
+        assert run([*given, *more]) == 0, (words, capsys.readouterr().err)
+        capsys.readouterr()
+
+
+NO_OPTION = {
+    "no candidates, convert": (
+        ("convert", "t.parquet", "--candidates", "holes", "--out", "o.csv"),
+        "leave those rows",
+    ),
+    "a label that is no class": (
+        ("conformalize", "--probabilities", "few.csv", *CAL[3:], "answers"),
+        "correct the",
+    ),
+    "a suffix that is unknown": (("convert", "t.parquet", "--out", "o.xlsx"), "rename the file to .csv"),
+    "a backslash": (("inspect", "odd.csv", "--candidates", "answers"), "write a backslash as"),
+    "text where numbers were": (("predict", "model", "words.csv", "--out", "s.csv"), "'much', not a number."),
+    "arrays for a table": (
+        ("conformalize", "--probabilities", "p.npz", *CAL[3:], "answers"),
+        "convert it to .parquet",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", list(NO_OPTION))
+def test_advice_that_the_command_has_no_option_for_is_left_out(here, capsys, mistake):
+    write(here / "few.csv", {"wren": [0.5] * N, "owl": [0.5] * N})
+    (here / "odd.csv").write_text("answers\na\\x|b\n")
+    (here / "words.csv").write_text("x,y,z\nmuch,1,2\n")
+    np.savez(here / "p.npz", X=np.ones((N, 4)))
+    assert run([*FIT, *PLAIN, "--quiet"]) == 0
+    arguments, message = NO_OPTION[mistake]
+    line = failure(capsys, *arguments)
+    assert message in line
+    assert "=" not in line  # no argument of Python
+    assert not options_in(line)
+
+
+@pytest.mark.parametrize("option", ["--groups", "--by", "--verified"])
+def test_what_has_no_cross_conformal_form_is_learned_without_cross(here, capsys, option):
+    arguments = (*FIT, *PLAIN, option, "checked" if option == "--verified" else "who")
+    line = failure(capsys, *arguments, "--cross", "3")
+    assert line.endswith("leave out --cross.\n")
+    assert run([*arguments, "--confidence", "0.5"]) == 0
+
+
+def test_types_that_nobody_vouched_for_are_trusted_one_by_one(here, capsys):
+    X, lists, _ = rows(N, 0)
+    sets = LabelSets.from_lists(lists, classes=NAMES)
+    boosted = HistGradientBoostingClassifier(max_iter=2)
+    ConformalClassifier(boosted, random_state=0).fit(X, sets).save(here / "boosted")
+    write(here / "new.csv", dict(zip("wxyz", X.T, strict=True)))
+    arguments = ["predict", "boosted", "new.csv", "--out", "s.csv"]
+    arguments += [word for name in "wxyz" for word in ("--features", name)]
+    line = failure(capsys, *arguments)
+    advised = re.search(r"use ((--trusted \S+ )+)", line)[1].split()
+    assert run([*arguments, *advised]) == 0
+
+
+def test_what_was_calibrated_by_category_asks_for_the_column(here, capsys):
+    write(
+        here / "wards.csv", {"ward": ["a", "b"] * (N // 2), **dict(zip(NAMES, np.full((4, N), 0.25), strict=True))}
+    )
+    cal = ("conformalize", "--probabilities", "wards.csv", "--labels", "a.parquet", "--candidates", "answers")
+    assert run([*cal, "--by", "ward", "--out", "c.cal", "-q"]) == 0
+    for command, out in (("predict", "s.csv"), ("report", "r.html")):
+        arguments = (command, "c.cal", "--probabilities", "wards.csv", "--out", out)
+        assert options_in(failure(capsys, *arguments)) == {"--by"}
+        assert run([*arguments, "--by", "ward"]) == 0
+        capsys.readouterr()
