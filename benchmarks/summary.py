@@ -59,7 +59,7 @@ def speed_section():
             *(f"| {name} | {seconds:.3f} |" for name, seconds in cpu["seconds"].items()),
             "",
             f"In float32 {cpu['to_plain']:.3f} times a plain cross-entropy epoch and {cpu['to_papers_loop']:.3f} times the "
-            f'loop as papers write it; in bfloat16, which `precision="auto"` takes on a CPU that multiplies it natively, '
+            f'loop as papers write it; in bfloat16 (`precision="bfloat16"`, for a CPU that multiplies it natively) '
             f"{cpu['bfloat16_to_papers_loop']:.3f} times that loop. Float32 reaches {cpu['fraction_of_matmul']:.0%} of the "
             f"{cpu['matmul_gflops']:.0f} GFLOP/s that a matrix product reaches here.",
             "",

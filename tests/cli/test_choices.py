@@ -53,10 +53,10 @@ def said(capsys, *arguments):
 
 def test_categories_are_calibrated_each_for_itself_and_found_again_by_name(here, capsys):
     result = said(capsys, *FIT, "--by", "ward", "--out", "model")
-    assert set(result["guarantee"]) == {"7", "12"}
-    assert all(claim["promised"] == 0.9 for claim in result["guarantee"].values())
+    assert set(result["guarantee"]["by_category"]) == {"7", "12"}
+    assert all(claim["promised"] == 0.9 for claim in result["guarantee"]["by_category"].values())
     result = said(capsys, "predict", "model", "new.csv", "--out", "sets.csv")
-    assert result["promised"] == {"7": 0.9, "12": 0.9}
+    assert (result["promised"], result["promised_by_category"]) == (0.9, {"7": 0.9, "12": 0.9})
     X, ward = read("new.csv")
     expected = ConformalClassifier.load("model").predict_set(X, by=ward)
     assert read_sets("sets.csv", classes=expected.classes) == expected
@@ -73,9 +73,9 @@ def test_a_person_reads_one_claim_a_category(here, capsys):
 
 def test_the_predicted_label_may_be_the_category(here, capsys):
     result = said(capsys, *FIT, "--ignore", "ward", "--by", "predicted", "--confidence", "0.8", "--out", "model")
-    assert set(result["guarantee"]) == set(NAMES)
+    assert set(result["guarantee"]["by_category"]) == set(NAMES)
     result = said(capsys, "predict", "model", "new.csv", "--out", "sets.csv")
-    assert result["promised"] == dict.fromkeys(NAMES, 0.8)
+    assert (result["promised"], result["promised_by_category"]) == (0.8, dict.fromkeys(NAMES, 0.8))
     expected = ConformalClassifier.load("model").predict_set(read("new.csv")[0])
     assert read_sets("sets.csv", classes=expected.classes) == expected
     X, lists, _ = rows(300, 2)
@@ -84,7 +84,7 @@ def test_the_predicted_label_may_be_the_category(here, capsys):
     write(here / "answers.csv", {"candidates": lists})
     files = ("--probabilities", "scores.csv", "--labels", "answers.csv")
     result = said(capsys, "conformalize", *files, "--by", "predicted", "--out", "model.cal")
-    assert set(result["guarantee"]) == set(NAMES)
+    assert set(result["guarantee"]["by_category"]) == set(NAMES)
     assert run(["predict", "model.cal", "--probabilities", "scores.csv", "--out", "own.csv", "-q"]) == 0
     cal = library.conformalize(P, library.LabelSets.from_lists(lists, NAMES), by="predicted", random_state=0)
     assert read_sets("own.csv", classes=NAMES) == cal.predict_set(P)
@@ -127,7 +127,8 @@ def test_probabilities_from_outside_may_have_categories_too(here, capsys, place)
     for name, columns in files.items():
         write(here / f"{name}.csv", columns)
     common = ["--probabilities", "scores.csv", "--labels", "answers.csv", "--key", "key", "--by", "ward"]
-    assert set(said(capsys, "conformalize", *common, "--out", "model.cal")["guarantee"]) == {"a", "b"}
+    made = said(capsys, "conformalize", *common, "--out", "model.cal")["guarantee"]
+    assert set(made["by_category"]) == {"a", "b"}
     write(here / "fresh.csv", {"ward": ward[:50], **dict(zip(NAMES, P[:50].T, strict=True))})
     predict = ("predict", "model.cal", "--probabilities", "fresh.csv", "--out", "sets.csv")
     assert "name the column of categories with --by" in failure(capsys, *predict)

@@ -171,7 +171,7 @@ BROKEN = {
     "no Parquet": ("a.parquet", b"hello", "a.parquet: cannot be read"),
     "no Arrow": ("a.arrow", b"hello, this is text", "a.arrow: cannot be read"),
     "no npz": ("a.npz", b"hello", "not a readable npz archive"),
-    "unknown suffix": ("a.xlsx", b"hello", ".xlsx is not that of a known format"),
+    "unknown suffix": ("a.xlsx", b"hello", ".xlsx says nothing about the format"),
 }
 
 

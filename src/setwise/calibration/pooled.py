@@ -33,11 +33,10 @@ from setwise.strategies import RankRule, Strategy, as_strategy
 from setwise.strategies.base import SAME_WITH_CANDIDATES
 
 
-def poolable(strategy: str | Strategy, assume: Any = "nothing") -> Strategy:
-    """What a strategy is over folds, whose ranks of one score per row are pooled; refused where it is nothing."""
+def check_poolable(strategy: str | Strategy, assume: Any = "nothing") -> None:
+    """Refuses what has no cross-conformal form."""
     asked = as_strategy(strategy)
-    found = asked.pooled()
-    if found is None:
+    if not asked.pooled:
         raise InputError(
             f"strategy: {asked.name!r} has no cross-conformal form, which needs one score per row",
             Remedy("strategy", "max"),
@@ -47,7 +46,6 @@ def poolable(strategy: str | Strategy, assume: Any = "nothing") -> Strategy:
         raise InputError(
             "assume: no cross-conformal method uses it", "leave it out", Omission("cv", "ConformalClassifier")
         )
-    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,5 +178,5 @@ class PooledCalibration:
 
 def _rank_rule(part: Calibration) -> RankRule:
     (rule,) = part.rules
-    assert isinstance(rule, RankRule)  # noqa: S101 - poolable() refused the others before training
+    assert isinstance(rule, RankRule)  # noqa: S101 - check_poolable() refused the others before training
     return rule

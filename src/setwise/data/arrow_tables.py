@@ -104,7 +104,8 @@ def arrow_batches(
     path = Path(source)
     form = format_of(path, form)
     if form not in TABLES:
-        raise DataError(f"{path}: {form} files are not read in batches; use read_table.")
+        problem = f"{path}: {form} files hold arrays, which are not read in batches"
+        raise DataError(problem, "convert it to .parquet")
     if form == "jsonl":
         return _json_batches(path, rows)
     if form == "parquet":

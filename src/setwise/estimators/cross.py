@@ -12,14 +12,13 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from setwise._arrays import Ints
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.conformalize import conformalize
-from setwise.calibration.pooled import PooledCalibration, poolable
+from setwise.calibration.pooled import PooledCalibration, check_poolable
 from setwise.errors import InputError, Omission
 from setwise.estimators.adapters import as_y, default_learner, learner_for
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.fingerprint import take_probe
 from setwise.labels.label_sets import LabelSets
 from setwise.scores import as_score
-from setwise.strategies import Strategy
 
 
 class CrossConformalClassifier(BaseConformalClassifier):
@@ -81,8 +80,8 @@ class CrossConformalClassifier(BaseConformalClassifier):
 
         Strategies and arguments for which no cross-conformal method is known are refused before learning.
         """
-        strategy = poolable(self.strategy, self.assume)
-        asked = (strategy, as_score(self.conformity_score), self.assume, 0)
+        check_poolable(self.strategy, self.assume)
+        asked = (self.strategy, as_score(self.conformity_score), self.assume, 0)
         given = {"groups": groups, "verified": verified, "by": by, "verified_probability": verified_probability}
         for name, value in given.items():
             if value is not None:
@@ -102,7 +101,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
         self.summary_ |= {"learned_from": len(sets), "learner": type(model).__name__}
         self.probe_ = take_probe(X)
         seed = int(rng.randint(2**31 - 1))
-        folds = [self._fold(i, X, sets, held, strategy, seed) for i, (_, held) in enumerate(parts)]
+        folds = [self._fold(i, X, sets, held, seed) for i, (_, held) in enumerate(parts)]
         self.calibration_ = PooledCalibration(tuple(folds))
         return self
 
@@ -111,14 +110,14 @@ class CrossConformalClassifier(BaseConformalClassifier):
         """The model of each fold."""
         return list(self.estimators_)
 
-    def _fold(self, i: int, X: Any, sets: LabelSets, held: Ints, strategy: Strategy, seed: int) -> Calibration:
-        asked = (strategy, self.conformity_score, self.assume, 0)
+    def _fold(self, i: int, X: Any, sets: LabelSets, held: Ints, seed: int) -> Calibration:
+        asked = (self.strategy, self.conformity_score, self.assume, 0)
         probabilities, score = self._scored(self.estimators_[i], _safe_indexing(X, held), *asked)
         candidates = sets[held].recoded(self.vocabulary_)
         return conformalize(
             probabilities,
             candidates,
-            strategy,
+            self.strategy,
             score,
             miss_rate=self.miss_rate,
             random_state=seed,

@@ -406,7 +406,7 @@ class LabelSets:
             raise InputError(
                 f"sets that mean 'every label' were made over the {self.n_classes} labels seen, and there are "
                 f"{len(vocabulary)}",
-                "pass classes=[…], all that there are, when you make them",
+                Remedy("classes", None, "for all that there are, when you make them"),
             )
         positions = vocabulary.encode(self.classes)
         codes = positions[self.rows[1]]

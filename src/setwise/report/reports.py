@@ -15,6 +15,7 @@ from typing import Any
 from setwise._arrays import Array, Floats, Ints
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration, automatic_categories
+from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import weights
 from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
@@ -231,9 +232,7 @@ def _categories(calibration: Calibration, matrix: Floats, rows: Rows) -> tuple[A
         return None, None
     needed = {"given": "by", "size": "candidates"}.get(calibration.by)
     if needed is not None and getattr(rows, needed) is None:
-        raise ValueError(
-            f"{needed}: calibrated by category, so the rows of the report need theirs; pass {needed}=…"
-        )
+        raise InputError(f"{needed}: calibrated by category, so the rows of the report need theirs", Remedy(needed))
     found = rows.by
     if found is None or calibration.by != "given":
         found = automatic_categories(calibration.by, matrix, calibration.classes, rows.candidates)

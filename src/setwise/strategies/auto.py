@@ -30,16 +30,13 @@ class Auto:
     """
 
     name: ClassVar[str] = "auto"
+    pooled: ClassVar[bool] = True
 
     def needs(self, setting: Setting) -> Collection[str]:
         """What the strategy needs that is tried first."""
         if setting.checked >= ENOUGH:
             return Rectified().needs(setting)
         return () if setting.assume.kind == "nothing" else Corrected().needs(setting)
-
-    def pooled(self) -> Max:
-        """Over folds nothing can be verified or declared, which leaves `max`."""
-        return Max()
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule of the strategy that is chosen, which also states the claim."""

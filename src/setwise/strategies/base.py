@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -69,36 +69,25 @@ class Strategy(Protocol):
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule that this evidence supports."""
 
-    def pooled(self) -> Strategy | None:
-        """What it is in cross-conformal prediction: a strategy with one score per row, or None."""
+    @property
+    def pooled(self) -> bool:
+        """Whether it has a cross-conformal form: one score per row, whose ranks may be pooled over folds."""
 
 
-class RankBased:
-    """For strategies with one score per row, whose ranks may be pooled over folds."""
-
-    def pooled(self) -> Any:
-        """Itself."""
-        return self
-
-
-class NotPooled:
-    """For strategies without a cross-conformal form."""
-
-    def pooled(self) -> None:
-        """None."""
-        return
-
-
-class OnExtremes(RankBased):
+class OnExtremes:
     """For strategies that look at the extreme candidates alone."""
+
+    pooled: ClassVar[bool] = True
 
     def needs(self, setting: Setting) -> Collection[str]:  # noqa: ARG002 - whatever the setting
         """Nothing beyond the extremes."""
         return ()
 
 
-class OnCandidates(RankBased):
+class OnCandidates:
     """For strategies that look at every candidate's score."""
+
+    pooled: ClassVar[bool] = True
 
     def needs(self, setting: Setting) -> Collection[str]:  # noqa: ARG002 - whatever the setting
         """Every candidate's score."""

@@ -26,7 +26,6 @@ from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.strategies.base import (
     DELTA,
     SAME_WITH_CANDIDATES,
-    NotPooled,
     Rule,
     Setting,
     held_premise,
@@ -37,7 +36,7 @@ from setwise.strategies.curves import Curve, Margin, Steps, check_margin, margin
 
 
 @dataclass(frozen=True)
-class Classwise(NotPooled):
+class Classwise:
     """Promises the level for each true class by itself, in a share 1−`delta` of calibration samples per class.
 
     Parameters
@@ -51,6 +50,7 @@ class Classwise(NotPooled):
     margin: Margin = "normal"
     delta: float = DELTA
     name: ClassVar[str] = "classwise"
+    pooled: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_margin(self.margin, self.delta)

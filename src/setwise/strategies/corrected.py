@@ -29,7 +29,7 @@ from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, examine
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Premise
-from setwise.strategies.base import DELTA, NotPooled, Setting, held_premise
+from setwise.strategies.base import DELTA, Setting, held_premise
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
 
 ESTIMATED = Premise("the inclusion probabilities estimated from these rows are right", "not knowable here")
@@ -41,7 +41,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Corrected(NotPooled):
+class Corrected:
     """Estimates the coverage through a contamination that you declare (``assume=``) and the data do not refute.
 
     Parameters
@@ -60,6 +60,7 @@ class Corrected(NotPooled):
     delta: float = DELTA
     if_refuted: Literal["raise", "continue"] = "raise"
     name: ClassVar[str] = "corrected"
+    pooled: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_margin(self.margin, self.delta)

@@ -17,7 +17,7 @@ from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
-from setwise.strategies.base import DELTA, NotPooled, RankRule, Rule, Setting, held_premise
+from setwise.strategies.base import DELTA, RankRule, Rule, Setting, held_premise
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
 
 CALIBRATED = Premise(
@@ -26,7 +26,7 @@ CALIBRATED = Premise(
 
 
 @dataclass(frozen=True)
-class Posterior(NotPooled):
+class Posterior:
     """Candidates weighted by the model's probabilities: valid as far as these are right.
 
     Parameters
@@ -41,6 +41,7 @@ class Posterior(NotPooled):
     delta: float = DELTA
     draws: int | None = None
     name: ClassVar[str] = "posterior"
+    pooled: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_margin(self.margin, self.delta)

@@ -33,7 +33,6 @@ from setwise.strategies.base import (
     SAME_CANDIDATES,
     SAME_SOURCE,
     SAME_WITH_CANDIDATES,
-    NotPooled,
     OnCandidates,
     OnExtremes,
     RankRule,
@@ -150,9 +149,10 @@ class Mixture(OnExtremes):
         """With its μ, so that two mixtures can be told apart."""
         return f"mixture(μ={self.mu if self.mu == 'verified' else format(float(self.mu), 'g')})"
 
-    def pooled(self) -> Mixture | None:
-        """Itself, unless verified rows choose μ, which folds do not have."""
-        return None if self.mu == "verified" else self
+    @property
+    def pooled(self) -> bool:  # type: ignore[override]
+        """Not where verified rows choose μ, which folds do not have."""
+        return self.mu != "verified"
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score per row, between the extremes."""
@@ -218,10 +218,11 @@ class _Tuned:
 
 
 @dataclass(frozen=True)
-class All(NotPooled):
+class All:
     """Every candidate's score counts: Theorem 2, for the score LAC alone."""
 
     name: ClassVar[str] = "all"
+    pooled: ClassVar[bool] = False
 
     def needs(self, setting: Setting) -> tuple[str, ...]:
         """Every candidate's score; for Theorem 2 the rows' sums too, which are one up to rounding."""

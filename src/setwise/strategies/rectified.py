@@ -29,7 +29,7 @@ from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
-from setwise.strategies.base import DELTA, RANDOM_CHECKS, NotPooled, RankRule, Rule, Setting
+from setwise.strategies.base import DELTA, RANDOM_CHECKS, RankRule, Rule, Setting
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
 from setwise.strategies.posterior import padded
 from setwise.strategies.rank_based import Max
@@ -38,7 +38,7 @@ KNOWN_CHANCES = Premise("rows were verified with the probabilities given", "decl
 
 
 @dataclass(frozen=True)
-class Rectified(NotPooled):
+class Rectified:
     """A few verified labels (``verified=``) make any contamination tractable.
 
     Where at least half of the rows are verified these alone are used: split conformal prediction, which is exact.
@@ -53,6 +53,7 @@ class Rectified(NotPooled):
     margin: Margin = "none"
     delta: float = DELTA
     name: ClassVar[str] = "rectified"
+    pooled: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_margin(self.margin, self.delta)
@@ -161,6 +162,7 @@ class _Alone:
     """The claimant of the verified rows alone."""
 
     name: ClassVar[str] = "rectified"
+    pooled: ClassVar[bool] = False
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:  # noqa: ARG002 - the same for all
         """Split conformal prediction."""
