@@ -1,0 +1,298 @@
+"""Compares what an object promises with what happens, over many samples of a cell.
+
+The promise is read from the object: every claim of its guarantee whose premises are true in the world (or are known
+to be false from the rows that the object was given: then it must not promise), the law given the sample, and the
+bracket. Three kinds of statements are tested, each exactly, without a large-sample argument:
+
+average   E[coverage] ≥ p over the samples in which it is printed. The coverage of each sample lies in [0, 1], and
+          the mean over λ of Π(1 + λ(p − coverage)) is an e-value: 1/e is a p-value (Waudby-Smith and Ramdas, JRSS B
+          2024).
+share     coverage < p in at most a share δ of samples: the binomial tail.
+interval  outside the interval printed in at most a share δ of samples: the binomial tail.
+
+A claim for large samples is held to 0.01 of its number, at n ≥ 2,000.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+import time
+import warnings
+import zlib
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import binom
+
+from tests.observatory.answers import Answer, answer
+from tests.observatory.cells import Cell
+from tests.observatory.worlds import holds, population
+
+FAMILY = 0.01
+TESTS = 50_000
+"""The p-value of a violation is below FAMILY/TESTS: Bonferroni for as many tests as a run may make."""
+
+DELTA = 0.05
+LARGE = 0.01
+ROUNDING = 6e-4
+"""Half a unit of the third decimal, to which laws are printed, and what a row of the population weighs at most."""
+
+REFUSALS = (ValueError, TypeError)
+EVENTS = {"the label given": "candidates", "all candidates": "candidates", "at least one candidate": "overlap"}
+LAW = re.compile(r"containing (?P<what>.*?) (?:\(for|is (?:at least|between))")
+BOUNDS = re.compile(r"(?:at least (?P<least>[\d.]+\d)|between (?P<low>[\d.]+\d) and (?P<high>[\d.]+\d))")
+
+
+@dataclass
+class Test:
+    """A statement over all samples in which it was printed."""
+
+    kind: str
+    promises: list[float] = field(default_factory=list)
+    measured: list[float] = field(default_factory=list)
+    false: int = 0
+
+    def p_value(self, samples: int) -> float:
+        """How surprising the measurements are if the statement is true."""
+        if self.kind == "average":
+            return _average_p(np.array(self.promises), np.array(self.measured))
+        return float(binom.sf(self.false - 1, samples, DELTA))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found in a cell."""
+
+    key: str
+    status: str
+    """kept, violated; or without a statement to test: named (rests on a premise that is false here), refused, none."""
+    statement: str = ""
+    promised: float | None = None
+    measured: float | None = None
+    p_value: float = 1.0
+    tests: int = 0
+    samples: int = 0
+    refused: int = 0
+    seed: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        if self.promised is None:
+            return f"{self.status}: {self.key}"
+        numbers = f"promised {self.promised:.4f}, measured {self.measured:.4f}, p = {self.p_value:.2g}"
+        again = f"python -m tests.observatory --cell {self.key!r}"
+        return f"{self.status}: {self.statement}: {numbers} in {self.samples} samples, seed {self.seed}\n    {again}"
+
+
+def judge(cell: Cell, samples: int | None = None) -> Verdict:
+    """Draws samples of a cell and tests every statement."""
+    samples = cell.samples if samples is None else samples
+    seed = zlib.crc32(cell.key.encode())
+    start = time.perf_counter()
+    tests, outcomes = _observed(cell, samples, np.random.default_rng(seed))
+    p_values = {name: test.p_value(samples) for name, test in tests.items()}
+    common = {"samples": samples, "refused": outcomes["refused"], "seed": seed, "tests": len(tests)}
+    common["seconds"] = round(time.perf_counter() - start, 2)
+    if not tests:
+        status = max(("named", "refused", "none"), key=lambda name: outcomes[name])
+        return Verdict(cell.key, status, **common)
+    worst = min(p_values, key=lambda name: (p_values[name], _margin(tests[name])))
+    status = "violated" if p_values[worst] < FAMILY / TESTS else "kept"
+    promised, measured = np.mean(tests[worst].promises), np.mean(tests[worst].measured)
+    return Verdict(cell.key, status, worst, float(promised), float(measured), p_values[worst], **common)
+
+
+def _margin(test: Test) -> float:
+    return float(np.mean(test.measured) - np.mean(test.promises))
+
+
+def _observed(cell: Cell, samples: int, rng: np.random.Generator) -> tuple[dict[str, Test], dict[str, int]]:
+    true, tests, outcomes = holds(cell), {}, defaultdict(int)
+    finite = cell.shape not in {"classifier", "cross", "fit by command line"}
+    worlds = population(cell, rng) if finite else (None,)
+    waiting: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(samples):
+            try:
+                found = answer(cell, worlds[rng.integers(len(worlds))], rng, Path(folder))
+            except REFUSALS:
+                outcomes["refused"] += 1
+                continue
+            for part in found.guarantee.parts:
+                outcomes[_claims(part, found, true, tests, waiting)] += 1
+                _law(part, found, true, tests)
+            _bracket(cell, found, true, tests)
+    return tests, outcomes
+
+
+def _claims(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test], waiting: Any) -> str:
+    """Adds the statements of one guarantee; what became of its claims where none could be tested."""
+    tested = named = False
+    made = set()
+    for claim in part.claims:
+        if claim.probability is None or claim.refuted:
+            continue
+        premises = [(name, p) for p in (*claim.premises, *getattr(part, "premises", ())) for name in names_of(p)]
+        if not all(_may_rely(name, p, claim, found, true) for name, p in premises):
+            named = True
+            continue
+        tested = True
+        large = LARGE if any(name == "large_sample" for name, _ in premises) else 0.0
+        label = f"{claim.source.partition(' with ')[0]} ({claim.event})"
+        if part.category is not None:
+            label += f" in category {part.category}"
+        for name, coverage in _measured(claim, part, found, label).items():
+            _add(tests, name, delta_of(claim), claim.probability - large, coverage, noise=found.noise)
+            made.add(name)
+            if any(premise == "max_otherwise" for premise, _ in premises) and found.otherwise is not None:
+                waiting[name].append((claim.probability, coverage))
+    _otherwise(found, tests, waiting, made)
+    return "tested" if tested else "named" if named else "none"
+
+
+def _otherwise(found: Answer, tests: dict[str, Test], waiting: Any, made: set[str]) -> None:
+    """Claims that rest on `max` being used in all other samples: there it is `max` that counts."""
+    if found.otherwise is None:
+        return
+    for name in waiting:
+        if name not in made:
+            _add(tests, name, None, waiting[name][0][0], found.otherwise())
+
+
+def _measured(claim: Any, part: Any, found: Answer, label: str) -> dict[str, float]:
+    """The probability of the event, for whom the claim is about."""
+    subject = getattr(claim, "subject", "a new example") + " " + claim.note
+    if "true class" in subject and found.by_class is not None:
+        return {f"{label} of class {k}": c for k, c in enumerate(found.by_class().tolist()) if not math.isnan(c)}
+    events = getattr(found, claim.event)
+    if events is None:
+        return {}
+    share = found.group_share if "random new group" in subject else found.share
+    return _share_of(events, share, found.parts.get(part.category), label)
+
+
+def _share_of(events: np.ndarray, share: np.ndarray, rows: np.ndarray | None, label: str) -> dict[str, float]:
+    if rows is not None:
+        share = share * rows
+    total = float(share.sum())
+    return {} if total <= 0 else {label: float(events @ share) / total}
+
+
+def _add(
+    tests: dict[str, Test], name: str, delta: float | None, promised: float, measured: float, *, noise: bool = False
+) -> None:
+    kind = "average" if delta is None else "share"
+    test = tests.setdefault(f"{name}, {kind}", Test(kind))
+    test.promises.append(promised)
+    test.measured.append(measured)
+    slack = 3 * math.sqrt(0.25 / 1000) if noise else 1e-9
+    test.false += measured < promised - slack
+
+
+def _may_rely(name: str, premise: Any, claim: Any, found: Answer, true: frozenset[str]) -> bool:
+    """Whether a premise is true, or so plainly false that the object had to see it."""
+    if name in true or premise.status == "shown by the data":
+        return True
+    seen = found.rows is not None and found.rows.refutes_truth_is_candidate
+    return name == "truth_is_candidate" and seen and claim.promised
+
+
+def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test]) -> None:
+    """The law given the calibration sample, as it is printed."""
+    text = part.given_calibration
+    what, bounds = LAW.search(text), BOUNDS.search(text)
+    needed = {"same_examples", "same_candidates", "independent_rows", "unseen", "classes"}
+    if not what or not bounds or not needed <= true:
+        return
+    event = next(event for start, event in EVENTS.items() if what["what"].startswith(start))
+    events = getattr(found, event)
+    if events is None:
+        return
+    low = float(bounds["least"] or bounds["low"])
+    high = float(bounds["high"] or 1.0)
+    label = "the law given the sample" + ("" if part.category is None else f" in category {part.category}")
+    for coverage in _share_of(events, found.share, found.parts.get(part.category), label).values():
+        test = tests.setdefault(label, Test("interval"))
+        inside = min(max(coverage, low), high)
+        test.promises.append(inside)
+        test.measured.append(coverage)
+        test.false += abs(coverage - inside) > ROUNDING
+
+
+def _bracket(cell: Cell, found: Answer, true: frozenset[str], tests: dict[str, Test]) -> None:
+    """The bracket, which needs independent rows and the truth among the candidates."""
+    rows = found.rows
+    if found.bracket is None or not {"same_examples", "independent_rows", "unseen", "missing_at_random"} <= true:
+        return
+    held = "miss_rate" if cell.miss_rate else "truth_is_candidate"
+    if held not in true and not (rows is not None and rows.refutes_truth_is_candidate):
+        return
+    if cell.shape in {"weights", "own"} or (cell.shape == "by size" and "same_candidates" not in true):
+        return
+    try:
+        brackets = found.bracket()
+    except REFUSALS:
+        return
+    for name, (low, high) in brackets.items():
+        label = "the bracket" + ("" if name is None else f" in category {name}")
+        for coverage in _share_of(found.truth, found.share, found.parts.get(name), label).values():
+            test = tests.setdefault(label, Test("interval"))
+            inside = min(max(coverage, low), high)
+            test.promises.append(inside)
+            test.measured.append(coverage)
+            test.false += abs(coverage - inside) > ROUNDING
+
+
+def _average_p(promised: np.ndarray, measured: np.ndarray) -> float:
+    """1/e for the mean of Π(1 + λ(p − c)) over a grid of λ; 1 + λ(p − c) is never negative."""
+    most = 0.98 / (1 - promised[0] + 1e-9) if np.ptp(promised) == 0 else 0.98
+    rates = np.geomspace(0.05, max(most, 0.06), 16)
+    wealth = np.log1p(np.outer(rates, promised - measured)).sum(axis=1)
+    return float(min(1.0, math.exp(-min(max(logsumexp(wealth) - math.log(len(rates)), -700), 700))))
+
+
+# -------------------------------------------------------------------- reading the object
+
+_TEXTS = {
+    "new examples come from": ("same_examples",),
+    "new examples and their candidates": ("same_examples", "same_candidates"),
+    "candidates arise": ("same_candidates",),
+    "new examples differ": ("weights",),
+    "new groups": ("same_groups",),
+    "the verified rows were chosen": ("random_checks",),
+    "rows were verified with": ("known_chances",),
+    "whether a row lacks": ("missing_at_random",),
+    "the true label is missing from": ("miss_rate",),
+    "the true label is always": ("truth_is_candidate",),
+    "every row has a single": ("single_by_design",),
+    "the true label of every": ("truth_below_mean",),
+    "you would use max": ("max_otherwise",),
+    "false candidates cannot": ("certificate",),
+    "at least": ("confident_truth",),
+    "every false label": ("uniform",),
+    "false labels are": ("class",),
+    "the inclusion prob": ("inclusion",),
+    "among the candidates": ("calibrated",),
+    "the calibration sample": ("large_sample",),
+}
+
+
+def names_of(premise: Any) -> tuple[str, ...]:
+    """The names of a premise in the vocabulary."""
+    if hasattr(premise, "name"):
+        return (premise.name,)
+    return next(names for start, names in _TEXTS.items() if premise.text.startswith(start))
+
+
+def delta_of(claim: Any) -> float | None:
+    """In which share of samples a claim may fail."""
+    if hasattr(claim, "delta"):
+        return claim.delta
+    return DELTA if re.search(r"confidence|% of calibration", claim.note) else None
