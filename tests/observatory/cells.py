@@ -78,7 +78,7 @@ class Cell:
     def samples(self) -> int:
         """How many calibration samples are drawn."""
         if self.shape in {"command line", "fit by command line"}:
-            return 12
+            return 24
         if self.shape in {"classifier", "cross"}:
             return 60
         if self.shape == "table":

@@ -45,6 +45,7 @@ ROUNDING = 6e-4
 
 REFUSALS = (ValueError, TypeError)
 EVENTS = {"the label given": "candidates", "all candidates": "candidates", "at least one candidate": "overlap"}
+CHECKED = {"random_checks", "known_chances"}
 LAW = re.compile(r"containing (?P<what>.*?) (?:\(for|is (?:at least|between))")
 BOUNDS = re.compile(r"(?:at least (?P<least>[\d.]+\d)|between (?P<low>[\d.]+\d) and (?P<high>[\d.]+\d))")
 
@@ -81,13 +82,16 @@ class Verdict:
     refused: int = 0
     seed: int = 0
     seconds: float = 0.0
+    violated: tuple[str, ...] = ()
+    """All statements that are false."""
 
     def __str__(self) -> str:
         if self.promised is None:
             return f"{self.status}: {self.key}"
         numbers = f"promised {self.promised:.4f}, measured {self.measured:.4f}, p = {self.p_value:.2g}"
         again = f"python -m tests.observatory --cell {self.key!r}"
-        return f"{self.status}: {self.statement}: {numbers} in {self.samples} samples, seed {self.seed}\n    {again}"
+        false = "; ".join(self.violated) or self.statement
+        return f"{self.status}: {false}: {numbers} in {self.samples} samples, seed {self.seed}\n    {again}"
 
 
 def judge(cell: Cell, samples: int | None = None) -> Verdict:
@@ -98,12 +102,13 @@ def judge(cell: Cell, samples: int | None = None) -> Verdict:
     tests, outcomes = _observed(cell, samples, np.random.default_rng(seed))
     p_values = {name: test.p_value(samples) for name, test in tests.items()}
     common = {"samples": samples, "refused": outcomes["refused"], "seed": seed, "tests": len(tests)}
+    common["violated"] = tuple(name for name, p in p_values.items() if p < FAMILY / TESTS)
     common["seconds"] = round(time.perf_counter() - start, 2)
     if not tests:
         status = max(("named", "refused", "none"), key=lambda name: outcomes[name])
         return Verdict(cell.key, status, **common)
     worst = min(p_values, key=lambda name: (p_values[name], _margin(tests[name])))
-    status = "violated" if p_values[worst] < FAMILY / TESTS else "kept"
+    status = "violated" if common["violated"] else "kept"
     promised, measured = np.mean(tests[worst].promises), np.mean(tests[worst].measured)
     return Verdict(cell.key, status, worst, float(promised), float(measured), p_values[worst], **common)
 
@@ -200,8 +205,7 @@ def _may_rely(name: str, premise: Any, claim: Any, found: Answer, true: frozense
     """Whether a premise is true, or so plainly false that the object had to see it."""
     if name in true or premise.status == "shown by the data":
         return True
-    seen = found.rows is not None and found.rows.refutes_truth_is_candidate
-    return name == "truth_is_candidate" and seen and claim.promised
+    return claim.promised and found.rows is not None and name in found.rows.refuted
 
 
 def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test]) -> None:
@@ -212,6 +216,8 @@ def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test])
     if not what or not bounds or not needed <= true:
         return
     event = next(event for start, event in EVENTS.items() if what["what"].startswith(start))
+    if event == "candidates" and any(name in CHECKED for c in part.claims for p in c.premises for name in names_of(p)):
+        event = "truth"  # calibrated on verified labels
     events = getattr(found, event)
     if events is None:
         return
@@ -232,7 +238,7 @@ def _bracket(cell: Cell, found: Answer, true: frozenset[str], tests: dict[str, T
     if found.bracket is None or not {"same_examples", "independent_rows", "unseen", "missing_at_random"} <= true:
         return
     held = "miss_rate" if cell.miss_rate else "truth_is_candidate"
-    if held not in true and not (rows is not None and rows.refutes_truth_is_candidate):
+    if held not in true and not (rows is not None and held in rows.refuted):
         return
     if cell.shape in {"weights", "own"} or (cell.shape == "by size" and "same_candidates" not in true):
         return

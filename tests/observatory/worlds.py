@@ -65,7 +65,7 @@ BREACHES: dict[str, set[str]] = {
     "float64": set(),
     "seen": {"unseen"},
     "tail": {"classes"},
-    "blank": {"missing_at_random", "uniform", "class", "calibrated", "inclusion"},
+    "blank": {"missing_at_random", "calibrated"},
     "unnamed": {"missing_at_random", "uniform", "class", "calibrated", "inclusion"},
     "lost": {"truth_is_candidate", "uniform", "class", "calibrated", "inclusion", "truth_below_mean"},
     "lost as declared": {"uniform", "class", "calibrated", "inclusion", "truth_below_mean"},
@@ -88,12 +88,16 @@ class Rows:
     group: np.ndarray | None = None
 
     @property
-    def refutes_truth_is_candidate(self) -> bool:
-        """Whether a verified truth is outside its candidates."""
-        if self.verified is None:
-            return False
-        rows = np.flatnonzero(~np.isnan(self.verified))
-        return bool((~self.candidates[rows, self.truth[rows]]).any())
+    def refuted(self) -> frozenset[str]:
+        """Premises that whoever is given these rows can see to be false."""
+        found = set()
+        if self.verified is not None:
+            rows = np.flatnonzero(~np.isnan(self.verified))
+            if (~self.candidates[rows, self.truth[rows]] & self.candidates[rows].any(axis=1)).any():
+                found.add("truth_is_candidate")
+        if self.chance is not None and np.ptp(self.chance) > 0:
+            found.add("random_checks")
+        return frozenset(found)
 
 
 @dataclass(frozen=True)
