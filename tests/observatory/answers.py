@@ -144,9 +144,9 @@ def _examples(cell: Cell, rng: np.random.Generator, n: int) -> tuple[np.ndarray,
     """Features and labels; with a long tail, labels that few rows share."""
     k = cell.k
     y = rng.integers(0, k, n)
-    if cell.breach != "tail":
+    if not cell.breach.endswith("tail"):
         return 1.5 * np.eye(k)[y] + rng.normal(size=(n, k)), y
-    rare = rng.random(n) < 0.25
+    rare = rng.random(n) < (0.25 if cell.breach == "tail" else 0.05)
     X = np.column_stack([3 * np.eye(k)[y] * ~rare[:, None] + 0.5 * rng.normal(size=(n, k)), 2.0 * rare])
     return X, np.where(rare, k + rng.zipf(1.08, n) % 10**9, y)
 
@@ -161,7 +161,7 @@ def _estimator(cell: Cell, rng: np.random.Generator) -> Answer:
     if cell.checks != "none":
         m = {"random": cell.n // 4, "half": cell.n // 2}[cell.checks]
         verified = np.where(rng.permutation(cell.n) < m, y, np.nan)
-    learner = KNeighborsClassifier(3) if cell.breach in {"tail", "seen"} else GaussianNB()
+    learner = KNeighborsClassifier(3) if cell.breach in {"tail", "short tail", "seen"} else GaussianNB()
     kind = ConformalClassifier if cell.shape == "classifier" else CrossConformalClassifier
     model = kind(learner, cell.made_strategy(), cell.made_score(), random_state=int(rng.integers(2**31)))
     model.fit(X, sets, verified=verified)

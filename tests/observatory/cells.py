@@ -80,7 +80,7 @@ class Cell:
         if self.shape in {"command line", "fit by command line"}:
             return 24
         if self.shape in {"classifier", "cross"}:
-            return 60
+            return 60 if self.contamination == "none" else 30
         if self.shape == "table":
             return 80
         few = 160 if self.n >= 2000 else 400 if self.n >= 200 else 600
@@ -243,12 +243,13 @@ def interfaces() -> list[Cell]:
         *_cells(strategy=("auto", "max", "mean", "min"), shape="classifier", n=(100, 400), k=(2, 4),
                 contamination=some),
         *_cells(strategy="auto", shape="classifier", n=400, k=4, checks=("random", "half"), contamination=some[1]),
-        *_cells(strategy=("auto", "max"), shape="classifier", n=400, k=5, contamination="none", breach="tail",
-                level=(0.8, 0.9)),
+        *_cells(strategy=("auto", "max"), shape="classifier", n=400, k=5, contamination="none", level=(0.8, 0.9),
+                breach=("tail", "short tail")),
         *_cells(strategy=("auto", "max"), shape="classifier", n=400, k=4, contamination="none", breach="seen"),
-        *_cells(strategy=("auto", "max", "mean"), shape="cross", n=(40, 100), k=(2, 4), contamination=some,
+        *_cells(strategy=("auto", "max", "mean"), shape="cross", n=(40, 100), k=(2, 4), contamination="none",
                 level=(0.8, 0.9)),
-        *_cells(strategy="max", shape="cross", n=400, k=5, contamination="none", breach="tail"),
+        *_cells(strategy=("max", "mean"), shape="cross", n=40, k=3, contamination=some[1], level=0.8),
+        *_cells(strategy="max", shape="cross", n=400, k=5, contamination="none", breach=("tail", "short tail")),
         *_cells(strategy=("auto", "max"), shape="table", n=(50, 200), k=4, contamination="none", missing="full",
                 breach=("unnamed", "")),
         *_cells(strategy=("auto", "max", "mean"), shape="command line", n=200, k=4, contamination=some),

@@ -144,7 +144,7 @@ def _claims(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Tes
     for claim in part.claims:
         if claim.probability is None or claim.refuted:
             continue
-        premises = [(name, p) for p in (*claim.premises, *getattr(part, "premises", ())) for name in names_of(p)]
+        premises = [(p.name, p) for p in claim.premises]
         if not all(_may_rely(name, p, claim, found, true) for name, p in premises):
             named = True
             continue
@@ -154,7 +154,7 @@ def _claims(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Tes
         if part.category is not None:
             label += f" in category {part.category}"
         for name, coverage in _measured(claim, part, found, label).items():
-            _add(tests, name, delta_of(claim), claim.probability - large, coverage, noise=found.noise)
+            _add(tests, name, claim.delta, claim.probability - large, coverage, noise=found.noise)
             made.add(name)
             if any(premise == "max_otherwise" for premise, _ in premises) and found.otherwise is not None:
                 waiting[name].append((claim.probability, coverage))
@@ -173,13 +173,12 @@ def _otherwise(found: Answer, tests: dict[str, Test], waiting: Any, made: set[st
 
 def _measured(claim: Any, part: Any, found: Answer, label: str) -> dict[str, float]:
     """The probability of the event, for whom the claim is about."""
-    subject = getattr(claim, "subject", "a new example") + " " + claim.note
-    if "true class" in subject and found.by_class is not None:
+    if "true class" in claim.subject and found.by_class is not None:
         return {f"{label} of class {k}": c for k, c in enumerate(found.by_class().tolist()) if not math.isnan(c)}
     events = getattr(found, claim.event)
     if events is None:
         return {}
-    share = found.group_share if "random new group" in subject else found.share
+    share = found.group_share if "random new group" in claim.subject else found.share
     return _share_of(events, share, found.parts.get(part.category), label)
 
 
@@ -216,7 +215,7 @@ def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test])
     if not what or not bounds or not needed <= true:
         return
     event = next(event for start, event in EVENTS.items() if what["what"].startswith(start))
-    if event == "candidates" and any(name in CHECKED for c in part.claims for p in c.premises for name in names_of(p)):
+    if event == "candidates" and any(p.name in CHECKED for claim in part.claims for p in claim.premises):
         event = "truth"  # calibrated on verified labels
     events = getattr(found, event)
     if events is None:
@@ -262,43 +261,3 @@ def _average_p(promised: np.ndarray, measured: np.ndarray) -> float:
     rates = np.geomspace(0.05, max(most, 0.06), 16)
     wealth = np.log1p(np.outer(rates, promised - measured)).sum(axis=1)
     return float(min(1.0, math.exp(-min(max(logsumexp(wealth) - math.log(len(rates)), -700), 700))))
-
-
-# -------------------------------------------------------------------- reading the object
-
-_TEXTS = {
-    "new examples come from": ("same_examples",),
-    "new examples and their candidates": ("same_examples", "same_candidates"),
-    "candidates arise": ("same_candidates",),
-    "new examples differ": ("weights",),
-    "new groups": ("same_groups",),
-    "the verified rows were chosen": ("random_checks",),
-    "rows were verified with": ("known_chances",),
-    "whether a row lacks": ("missing_at_random",),
-    "the true label is missing from": ("miss_rate",),
-    "the true label is always": ("truth_is_candidate",),
-    "every row has a single": ("single_by_design",),
-    "the true label of every": ("truth_below_mean",),
-    "you would use max": ("max_otherwise",),
-    "false candidates cannot": ("certificate",),
-    "at least": ("confident_truth",),
-    "every false label": ("uniform",),
-    "false labels are": ("class",),
-    "the inclusion prob": ("inclusion",),
-    "among the candidates": ("calibrated",),
-    "the calibration sample": ("large_sample",),
-}
-
-
-def names_of(premise: Any) -> tuple[str, ...]:
-    """The names of a premise in the vocabulary."""
-    if hasattr(premise, "name"):
-        return (premise.name,)
-    return next(names for start, names in _TEXTS.items() if premise.text.startswith(start))
-
-
-def delta_of(claim: Any) -> float | None:
-    """In which share of samples a claim may fail."""
-    if hasattr(claim, "delta"):
-        return claim.delta
-    return DELTA if re.search(r"confidence|% of calibration", claim.note) else None

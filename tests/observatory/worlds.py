@@ -65,6 +65,7 @@ BREACHES: dict[str, set[str]] = {
     "float64": set(),
     "seen": {"unseen"},
     "tail": {"classes"},
+    "short tail": set(),
     "blank": {"missing_at_random", "calibrated"},
     "unnamed": {"missing_at_random", "uniform", "class", "calibrated", "inclusion"},
     "lost": {"truth_is_candidate", "uniform", "class", "calibrated", "inclusion", "truth_below_mean"},
