@@ -282,6 +282,10 @@ def _rows(cell: Any, rng: np.random.Generator, model: str) -> Population:
         odd = rng.random(size) < 0.2
         law = np.where(odd[:, None], 1 / k, law)
     truth = labels_of(rng, law)
+    if cell.breach == "unnamed":  # the model doubts the last class in its own rows, and knows all others
+        truth = rng.integers(0, k, size)
+        z = np.where((truth == k - 1)[:, None], np.arange(k) < k - 1, 3.0 * one_hot(truth, k))
+        given = softmax(z + 0.3 * rng.normal(size=(size, k)))
     sets = add(rng, given, truth)
     later, seen, asked = sets, given, given
     if cell.breach == "annotators":  # of new rows the hard ones get second labels, here the easy ones
