@@ -18,17 +18,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.observatory")
     parser.add_argument("--cell", help="the key of one cell")
     parser.add_argument("--find", help="cells whose key contains this", default="")
-    parser.add_argument("--samples", type=int, help="calibration samples per cell")
+    parser.add_argument("--share", type=float, default=1.0, help="which share of the calibration samples is drawn")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--out", help="where to write the results as JSON")
     options = parser.parse_args()
     cells = grid()
     if options.cell:
-        verdict = judge(cells[options.cell], options.samples)
+        verdict = judge(cells[options.cell], options.share)
         print(verdict)
         return int(verdict.status == "violated")
     chosen = [cell for key, cell in cells.items() if options.find in key]
-    return observe(chosen, options.samples, options.processes, options.out)
+    return observe(chosen, options.share, options.processes, options.out)
 
 
 if __name__ == "__main__":

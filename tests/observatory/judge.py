@@ -85,6 +85,11 @@ class Verdict:
     violated: tuple[str, ...] = ()
     """All statements that are false."""
 
+    @property
+    def margin(self) -> float | None:
+        """How far the measurement lies above the promise."""
+        return None if self.promised is None or self.measured is None else self.measured - self.promised
+
     def __str__(self) -> str:
         if self.promised is None:
             return f"{self.status}: {self.key}"
@@ -94,9 +99,9 @@ class Verdict:
         return f"{self.status}: {false}: {numbers} in {self.samples} samples, seed {self.seed}\n    {again}"
 
 
-def judge(cell: Cell, samples: int | None = None) -> Verdict:
-    """Draws samples of a cell and tests every statement."""
-    samples = cell.samples if samples is None else samples
+def judge(cell: Cell, share: float = 1.0) -> Verdict:
+    """Draws samples of a cell (or a share of as many) and tests every statement."""
+    samples = max(round(share * cell.samples), 4)
     seed = zlib.crc32(cell.key.encode())
     start = time.perf_counter()
     tests, outcomes = _observed(cell, samples, np.random.default_rng(seed))

@@ -70,7 +70,6 @@ BREACHES: dict[str, set[str]] = {
     "unnamed": {"missing_at_random", "uniform", "class", "calibrated", "inclusion"},
     "lost": {"truth_is_candidate", "uniform", "class", "calibrated", "inclusion", "truth_below_mean"},
     "lost as declared": {"uniform", "class", "calibrated", "inclusion", "truth_below_mean"},
-    "sizes of groups": set(),
 }
 """Which premises a breach takes away."""
 
