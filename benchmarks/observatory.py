@@ -42,7 +42,9 @@ def tooltip(square):
 
 
 def order(values):
-    return sorted(values, key=lambda value: (0, float(value), "") if value.replace(".", "").isdigit() else (1, 0, value))
+    return sorted(
+        values, key=lambda value: (0, float(value), "") if value.replace(".", "").isdigit() else (1, 0, value)
+    )
 
 
 def picture(squares):
@@ -58,9 +60,9 @@ def picture(squares):
             marks.append(f'<text transform="translate({x + 11},{TOP - 6}) rotate(-60)">{shown}</text>')
             for row, strategy in enumerate(strategies):
                 square = at.get((strategy, name, value))
-                title = "" if square is None else f"<title>{escape(tooltip(square))}</title>"
+                words = "" if square is None else f"<title>{escape(tooltip(square))}</title>"
                 place = f'x="{x}" y="{TOP + row * SIDE}" width="{SIDE - 1}" height="{SIDE - 1}"'
-                marks.append(f'<rect {place} fill="{colour(square)}">{title}</rect>')
+                marks.append(f'<rect {place} fill="{colour(square)}">{words}</rect>')
             x += SIDE
         x += max(SIDE, 7 * len(TITLES[name]) - SIDE * len(values))
     marks += [

@@ -218,7 +218,9 @@ def _run(*arguments: Any) -> None:
 
 def _sets_in(path: Path, truth: list[str]) -> np.ndarray:
     with path.open(newline="") as file:
-        return np.array([t in row["labels"].split("|") for t, row in zip(truth, csv.DictReader(file), strict=True)], float)
+        return np.array(
+            [t in row["labels"].split("|") for t, row in zip(truth, csv.DictReader(file), strict=True)], float
+        )
 
 
 def _command_line(cell: Cell, population: Population, rng: np.random.Generator, folder: Path) -> Answer:

@@ -72,7 +72,7 @@ class Verdict:
 
     key: str
     status: str
-    """kept, violated; or without a statement to test: named (rests on a premise that is false here), refused, none."""
+    """kept or violated; without a statement to test: named (rests on a premise that is false here), refused, none."""
     statement: str = ""
     promised: float | None = None
     measured: float | None = None

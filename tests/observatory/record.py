@@ -1,4 +1,4 @@
-"""Judges many cells in parallel, and writes what was found: counts, the closest cells, and squares for the picture."""
+"""Judges many cells in parallel, and writes what was found: counts, the closest cells, squares of the picture."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def observe(cells: list[Cell], share: float, processes: int, out: str | None) ->
     counts = Counter(verdict.status for verdict in verdicts.values())
     tests = sum(verdict.tests for verdict in verdicts.values())
     seconds = time.perf_counter() - start
-    print(f"{len(verdicts):,} cells, {tests:,} statements, {dict(counts)}, {seconds:.0f} s on {processes} processes")
+    print(
+        f"{len(verdicts):,} cells, {tests:,} statements, {dict(counts)}, {seconds:.0f} s on {processes} processes"
+    )
     if out:
         found = {
             "machine": _machine(processes),

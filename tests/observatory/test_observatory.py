@@ -19,7 +19,7 @@ FROM_DATA = {"certificate", "confident_truth", "large_sample", "truth_is_candida
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.__name__)
 def test_no_promise_is_broken_in_the_slice(block):
-    verdicts = [judge(cell, share=0.25) for cell in block()[:: EVERY]]
+    verdicts = [judge(cell, share=0.25) for cell in block()[::EVERY]]
     broken = [str(verdict) for verdict in verdicts if verdict.status == "violated"]
     assert not broken, "\n".join(broken)
     assert any(verdict.status == "kept" for verdict in verdicts)

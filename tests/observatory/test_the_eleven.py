@@ -43,9 +43,11 @@ def labels_of_calibration_rows_count_as_learned(patch):
 
 def every_label_is_every_label_seen(patch):
     honest = LabelSets.from_keys.__func__
-    patch.setattr(
-        LabelSets, "from_keys", classmethod(lambda cls, v, n, keys, *, relative=False: honest(cls, v, n, keys))
-    )
+
+    def from_keys(cls, vocabulary, n, keys, *, relative=False):
+        return honest(cls, vocabulary, n, keys)
+
+    patch.setattr(LabelSets, "from_keys", classmethod(from_keys))
 
 
 def candidates_of_new_rows_are_not_mentioned(patch):
@@ -108,7 +110,11 @@ FAULTS = {
         Cell("max", shape="by size", n=500, model="two kinds", breach="annotators"),
         "Theorem 1 (truth) in category 2",
     ),
-    5: (a_row_of_a_random_group_is_a_new_example, Cell("max", shape="groups, informative", contamination="none"), "truth"),
+    5: (
+        a_row_of_a_random_group_is_a_new_example,
+        Cell("max", shape="groups, informative", contamination="none"),
+        "truth",
+    ),
     6: (the_fallback_forgets_what_checks_refute, Cell("mixture verified", **LOST), "(truth), average"),
     7: (the_bracket_forgets_what_checks_refute, Cell("rectified", **LOST), "bracket"),
     8: (filled_rows_are_weighed, Cell("corrected finite", **BLANK, breach="blank"), "corrected"),

@@ -1,12 +1,11 @@
 """Worlds with known truth: how rows, probabilities, candidates, checks, groups and weights are drawn.
 
 A world is a finite population. Calibration rows are drawn from it with replacement, so that the probability of an
-event for a new row is a sum over the population: no second simulation, no error of its own. Where a premise is about
-the law of candidates given the row (uniform or class-conditional contamination, a calibrated model), labels and
-candidates are drawn anew for every sample, and the truth is averaged over its law.
+event for a new row is a sum over the population, without an error of its own. Where a premise is about the law of
+candidates given the row (uniform or class-conditional contamination, a calibrated model), labels and candidates are
+drawn anew for every sample, and the truth is averaged over its law.
 
-`HOLDS` says which premises, by their names in `setwise.guarantees.PREMISES`, are true in which world; everything
-else is broken there.
+The tables and `holds` say which premises, by their names in `setwise.guarantees.PREMISES`, are true in which world.
 """
 
 from __future__ import annotations
@@ -145,7 +144,9 @@ class Population:
         which = rng.integers(len(sizes), size=n)
         rows = np.concatenate([order[starts[g] : starts[g + 1]] for g in which])
         group = np.repeat(np.arange(n), sizes[which])
-        return Rows(self.seen[rows], self.truth[rows], self.candidates[rows], group=group, category=self.category[rows])
+        return Rows(
+            self.seen[rows], self.truth[rows], self.candidates[rows], group=group, category=self.category[rows]
+        )
 
     def new(self, rng: np.random.Generator) -> np.ndarray:
         """The candidates of the rows as new rows."""
@@ -156,7 +157,9 @@ class Population:
 
 def labels_of(rng: np.random.Generator, posterior: np.ndarray) -> np.ndarray:
     """One label per row, drawn from its law."""
-    return np.minimum((posterior.cumsum(axis=1) < rng.random((len(posterior), 1))).sum(axis=1), posterior.shape[1] - 1)
+    return np.minimum(
+        (posterior.cumsum(axis=1) < rng.random((len(posterior), 1))).sum(axis=1), posterior.shape[1] - 1
+    )
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
@@ -264,7 +267,7 @@ def probabilities(
 
 
 def population(cell: Any, rng: np.random.Generator) -> tuple[Population, ...]:
-    """The population of a cell; several, one of which every sample is drawn from, where rows depend on each other."""
+    """The population of a cell; several, one for each sample, where rows depend on each other."""
     if cell.shape.startswith("groups"):
         return (_groups(cell, rng),)
     if cell.breach == "environment":
