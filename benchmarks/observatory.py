@@ -64,7 +64,7 @@ def picture(squares):
                 place = f'x="{x}" y="{TOP + row * SIDE}" width="{SIDE - 1}" height="{SIDE - 1}"'
                 marks.append(f'<rect {place} fill="{colour(square)}">{words}</rect>')
             x += SIDE
-        x += max(SIDE, 7 * len(TITLES[name]) - SIDE * len(values))
+        x += max(SIDE, 7 * len(title) - SIDE * len(values))
     marks += [
         f'<text x="{LEFT - 6}" y="{TOP + row * SIDE + 11}" text-anchor="end">{escape(strategy)}</text>'
         for row, strategy in enumerate(strategies)

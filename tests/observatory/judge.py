@@ -72,7 +72,7 @@ class Verdict:
 
     key: str
     status: str
-    """kept or violated; without a statement to test: named (rests on a premise that is false here), refused, none."""
+    """kept or violated; without a statement to test named (rests on a premise that is false), refused or none."""
     statement: str = ""
     promised: float | None = None
     measured: float | None = None
@@ -220,8 +220,11 @@ def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test])
     if not what or not bounds or not needed <= true:
         return
     event = next(event for start, event in EVENTS.items() if what["what"].startswith(start))
-    if event == "candidates" and any(p.name in CHECKED for claim in part.claims for p in claim.premises):
-        event = "truth"  # calibrated on verified labels
+    chosen = {p.name for claim in part.claims for p in claim.premises} & CHECKED
+    if chosen and what["what"] == "the label given":  # calibrated on verified labels
+        event = "truth"
+        if not chosen <= true:
+            return
     events = getattr(found, event)
     if events is None:
         return
