@@ -146,8 +146,8 @@ def in_plain_words(guarantee: Guarantee) -> str:
         over = f"in {100 * (1 - claim.delta):g} of 100 calibration samples"
     rests = _and([premise.text for premise in claim.premises])
     return (
-        f"The promise in plain words: {over} the set of {claim.subject} contains the true label in at least {share} "
-        f"of 100 cases, if {rests}."
+        f"The promise in plain words: {over} the set of {claim.subject} contains the true label in at least "
+        f"{share} of 100 cases, if {rests}."
     )
 
 
