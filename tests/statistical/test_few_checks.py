@@ -55,22 +55,25 @@ def test_the_verified_rows_alone_carry_the_promise(monkeypatch):
 @pytest.mark.usefixtures("gullible")
 @pytest.mark.parametrize("prefers", ["hard", "easy"])
 def test_rows_checked_with_unequal_chances_carry_the_promise(prefers, monkeypatch):
-    n = 80
+    n, repetitions = 60, 1500
 
     def unequal(rng, *, told=True):
-        p, y, mask = confusing(rng, n)
-        hard = p.max(axis=1) < np.median(p.max(axis=1))
-        chance = np.where(hard == (prefers == "hard"), 0.6, 0.15)[:n]
-        verified = np.where(rng.random(n) < chance, y[:n], None)
-        options = {"verified": verified} | ({"verified_probability": chance} if told else {})
-        return predicted(p, mask, "auto", **options)[y[n]]
+        hard = rng.random(n + 1) < 0.3
+        own = np.where(hard, rng.uniform(0.05, 0.3, n + 1), rng.uniform(0.5, 1.0, n + 1))
+        y = rng.integers(0, K, n + 1)
+        p = np.where(one_hot(y, K), own[:, None], ((1 - own) / (K - 1))[:, None])
+        mask = one_hot(y, K) | one_hot((y + 1) % K, K)
+        chance = np.where(hard == (prefers == "hard"), 0.5, 0.1)[:n]
+        options = {"verified": np.where(rng.random(n) < chance, y[:n], None)}
+        return predicted(p, mask, "auto", **options | ({"verified_probability": chance} if told else {}))[y[n]]
 
     promised = LEVEL - 1 / (n + 1)
-    assert at_least(count(unequal), promised)
+    assert at_least(count(unequal, repetitions), promised, repetitions)
     if prefers == "easy":
-        assert not at_least(count(lambda rng: unequal(rng, told=False)), promised)
-    monkeypatch.setattr(auto_rule, "heaviest", lambda _: np.array([1e-9]))
-    assert not at_least(count(unequal), promised)
+        untold = count(lambda rng: unequal(rng, told=False), repetitions)
+        assert not at_least(untold, promised, repetitions)
+    monkeypatch.setattr(auto_rule, "heaviest", lambda _: np.array([1e-9]))  # the new row is not counted
+    assert not at_least(count(unequal, repetitions), promised, repetitions)
 
 
 def test_the_promise_with_unequal_chances_is_one_row_short():
