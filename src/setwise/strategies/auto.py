@@ -21,25 +21,16 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import betaincinv
 
 from setwise._arrays import Floats
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee
-from setwise.ranks import instances_needed, rank
-from setwise.strategies.base import (
-    DELTA,
-    RANDOM_CHECKS,
-    SAME_SOURCE,
-    RankRule,
-    Rule,
-    Setting,
-    Strategy,
-    shared_premises,
-)
+from setwise.ranks import instances_needed
+from setwise.strategies.base import RankRule, Rule, Strategy, with_novel_labels
 from setwise.strategies.corrected import Corrected
+from setwise.strategies.premises import Setting, judgement
 from setwise.strategies.rank_based import Max
 from setwise.strategies.rectified import Rectified, heaviest, verified_alone
 
@@ -77,19 +68,19 @@ class Auto:
                 )
             return Max().calibrate(evidence, setting)
         otherwise = _unverified(evidence, setting)
-        refuted = bool(otherwise.claim(Fraction(9, 10)).claims[0].refuted)
+        refuted = {premise.name for premise in otherwise.claim(Fraction(9, 10)).claims[0].refuted}
         return VerifiedRule(
             evidence,
             setting,
             verified_alone(evidence, setting),
             Rectified().calibrate(evidence, setting),
-            None if refuted else otherwise,
+            None if refuted & {"truth_is_candidate", "miss_rate"} else otherwise,
         )
 
 
 def _unverified(evidence: Evidence, setting: Setting) -> Rule:
     """The rule without verified rows."""
-    if setting.assume.kind == "nothing" or evidence.shares is not None or evidence.n == 1:
+    if setting.assume.kind == "nothing" or setting.filled or evidence.shares is not None or evidence.n == 1:
         return Max().calibrate(evidence, setting)
     try:
         rule = Corrected().calibrate(evidence, setting)
@@ -139,18 +130,19 @@ class VerifiedRule:
 
     def claim(self, level: Fraction) -> Guarantee:
         """Split conformal prediction on the verified rows, or the claim of the rule that is in force."""
-        m = self.alone.n
+        judged, m = judgement(self.evidence, self.setting), self.alone.n
         if math.isfinite(self._alone(level)):
             (claim,) = self.alone.claimant.claims(self.alone, level)
-            note = f"the sets contain those of the {m:,} verified rows alone"
-            why = f"Chosen by auto because {m:,} rows are verified."
-            return self._guarantee("rectified or verified alone", level, replace(claim, note=note), why)
+            claim = replace(claim, note=f"the sets contain those of the {m:,} verified rows alone")
+            law, why = self.alone.claim(level).given_calibration, f"Chosen by auto because {m:,} rows are verified."
+            return self._guarantee("rectified or verified alone", level, claim, law, why)
         if self.otherwise is None:
             why = f"Every label is in every set: {self.shortage(level)}."
-            return self._guarantee("every label", level, Claim("truth", float(level), "every label"), why)
+            claim = judged.claim("truth", float(level), "every label")
+            return self._guarantee("every label", level, claim, "", why)
         made = self.otherwise.claim(level)
-        # Rows that are verified are kept for calibration before others, which is harmless if they are random ones.
-        checks = () if self.evidence.chance is not None else (RANDOM_CHECKS,)
+        # Verified rows are calibrated on before others: fair to all rows if these were chosen at random.
+        checks = () if self.evidence.chance is not None else (judged.checks,)
         larger = self.threshold(level) > self._otherwise(level)
         return replace(
             made,
@@ -167,28 +159,10 @@ class VerifiedRule:
             return self.otherwise.shortage(level)
         return f"{self._needed(level)}, and these refute that the true label is a candidate"
 
-    def _guarantee(self, name: str, level: Fraction, claim: Claim, why: str) -> Guarantee:
-        return Guarantee(
-            name,
-            self.setting.conformity_score,
-            self.n,
-            float(level),
-            (claim,),
-            shared_premises(self.evidence, self.setting, SAME_SOURCE),
-            self._law(level),
-            (why, *self.remarks),
-        )
-
-    def _law(self, level: Fraction) -> str:
-        """A lower bound on the coverage given the verified rows, by the Beta law of their order statistics."""
-        position, m = rank(self.alone.n, level), self.alone.n
-        if self.evidence.chance is not None or position > m:
-            return ""
-        low = float(betaincinv(position, m + 1 - position, DELTA))
-        return (
-            f"Given these verified rows, the chance of containing the true label is at least {low:.3f} in "
-            f"{100 * (1 - DELTA):g} of 100 cases."
-        )
+    def _guarantee(self, name: str, level: Fraction, claim: Claim, law: str, why: str) -> Guarantee:
+        claims = with_novel_labels((claim,), self.setting, self.n, level)
+        score = self.setting.conformity_score
+        return Guarantee(name, score, self.n, float(level), claims, law, (why, *self.remarks))
 
     def _alone(self, level: Fraction) -> float:
         return float(np.max(self.alone.threshold(level, heaviest(self.evidence))))

@@ -36,13 +36,11 @@ from scipy.special import betaincinv
 from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.guarantees import Claim, Premise
-from setwise.strategies.base import DELTA, RANDOM_CHECKS, RankRule, Rule, Setting
+from setwise.guarantees import Claim
+from setwise.strategies.base import RankRule, Rule
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
 from setwise.strategies.posterior import padded
-from setwise.strategies.rank_based import Max
-
-KNOWN_CHANCES = Premise("rows were verified with the probabilities given", "declared by you")
+from setwise.strategies.premises import DELTA, Setting, judgement
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,6 @@ class Rectified:
         if 2 * m >= evidence.n and self.margin == "none" and evidence.chance is None:
             remark = f"At least half of the rows are verified, so these {m:,} alone are used."
             return replace(verified_alone(evidence, setting), remarks=(remark,))
-        premise = RANDOM_CHECKS if evidence.chance is None else KNOWN_CHANCES
         if self.margin != "finite":
             curve = Curve(rectified_steps(evidence), self.margin, self.delta)
         elif evidence.chance is None:
@@ -96,7 +93,7 @@ class Rectified:
                 "use 'normal'."
             )
         basis = f"rectified with {m:,} verified labels"
-        return CurveRule(self.name, evidence, setting, curve, basis, (premise,), m, "verified labels")
+        return CurveRule(self.name, evidence, setting, curve, basis, ("checks",), m, "verified labels")
 
 
 def rectified_steps(evidence: Evidence) -> Steps:
@@ -162,12 +159,13 @@ def verified_alone(evidence: Evidence, setting: Setting) -> RankRule:
 
     With weights, thresholds and p-values are those of a new row that weighs `heaviest(evidence)`.
     """
-    rows = evidence.rows(np.flatnonzero(evidence.verified))
-    assert rows.truth is not None  # noqa: S101 - these rows are verified
-    weight = None if rows.chance is None else 1 / rows.chance
-    plain = Evidence(rows.truth, rows.truth, np.ones(rows.n, dtype=np.intp), weight=weight)
-    rule = Max().calibrate(plain, replace(setting, miss_rate=Fraction(0), single=True))
-    return replace(rule, claimant=Alone(evidence.n, unequal=weight is not None))
+    assert evidence.truth is not None  # noqa: S101 - rows are verified
+    checked = evidence.verified
+    truth, weight = evidence.truth[checked], None if evidence.chance is None else 1 / evidence.chance[checked]
+    plain = Evidence(truth, truth, np.ones(len(truth), dtype=np.intp), weight=weight)
+    judged = judgement(evidence, setting)
+    told = replace(setting, miss_rate=Fraction(0), single=True, judged=judged)
+    return RankRule(_Alone(evidence.n), plain, told, truth, len(truth), contained="the true label")
 
 
 def heaviest(evidence: Evidence) -> Floats | None:
@@ -176,16 +174,15 @@ def heaviest(evidence: Evidence) -> Floats | None:
 
 
 @dataclass(frozen=True)
-class Alone:
+class _Alone:
     """The claimant of the verified rows alone, among n calibration rows."""
 
     n: int
-    unequal: bool = False
     name: ClassVar[str] = "rectified"
 
-    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:  # noqa: ARG002 - the same for all
-        """Split conformal prediction, weighted where chances are unequal."""
-        if self.unequal:
-            promised = max(level - Fraction(1, self.n + 1), Fraction(0))
-            return (Claim("truth", float(promised), "weighted split conformal prediction", (KNOWN_CHANCES,)),)
-        return (Claim("truth", float(level), "split conformal prediction", (RANDOM_CHECKS,)),)
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
+        """Split conformal prediction; with unequal chances weighted, and one row short."""
+        if rule.counts_alike:
+            return (rule.judged.claim("truth", float(level), "split conformal prediction", "checks"),)
+        promised = float(max(level - Fraction(1, self.n + 1), Fraction(0)))
+        return (rule.judged.claim("truth", promised, "weighted split conformal prediction", "checks"),)
