@@ -4,7 +4,7 @@
 
 10 classes, 2,000 calibration rows of which m are verified, score LAC, level 0.90; the model's probabilities are right.
 Candidates: "uniform", the truth and every other label with probability 0.3; "confusing", the same with 0.2 and in
-four of five rows the model's top label besides. Coverage and size are those of the threshold, on 400,000 new rows.
+four of five rows the model's top label besides; "top", the truth and the model's top label. Coverage and size are those of the threshold, on 400,000 new rows.
 
 Synthetic-powered inference takes for synthetic scores those of one label per unverified row, drawn from the model's
 probabilities among its candidates. SPI (Bashari, Maor Lotan, Lee, Dobriban and Romano, 2025, arXiv 2505.13432) clips
@@ -46,10 +46,9 @@ def rows(rng, n, sharpness=2.0):
 
 
 def candidates(rng, p, y, kind, share=0.3):
-    mask = (np.arange(K) == y[:, None]) | (rng.random(p.shape) < (share if kind == "uniform" else 0.2))
-    if kind == "confusing":
-        mask |= (np.arange(K) == p.argmax(axis=1)[:, None]) & (rng.random((len(p), 1)) < 0.8)
-    return mask
+    shown = {"uniform": 0.0, "confusing": 0.8, "top": 1.0}[kind]  # how often the model's top label is a candidate
+    mask = (np.arange(K) == y[:, None]) | (rng.random(p.shape) < (0.2 if kind == "confusing" else share))
+    return mask | (np.arange(K) == p.argmax(axis=1)[:, None]) & (rng.random((len(p), 1)) < shown)
 
 
 def smallest(scores, position):
@@ -150,7 +149,12 @@ def measured(kind, m, runs, truth):
 
 def high_level(runs):
     """Level 0.99 with 50 verified rows, where these do not suffice: `auto` beside `max`."""
-    for kind, share, sharpness in (("uniform", 0.3, 2.0), ("uniform", 0.1, 4.0), ("confusing", 0.2, 2.0)):
+    for kind, share, sharpness in (
+        ("uniform", 0.3, 2.0),
+        ("uniform", 0.1, 4.0),
+        ("confusing", 0.2, 2.0),
+        ("top", 0.0, 4.0),
+    ):
         rng, sizes = np.random.default_rng(99), []
         for _ in range(runs):
             p, y = rows(rng, 2 * N, sharpness)
