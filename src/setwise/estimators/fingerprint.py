@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -59,8 +59,8 @@ def digest(*arrays: Any) -> str | None:
 class UsedRows:
     """Digests of the rows that a model was learned from and calibrated on; empty where they cannot be known."""
 
-    learned: Words = _NONE
-    calibrated: Words = _NONE
+    learned: Words = field(default_factory=lambda: _NONE)
+    calibrated: Words = field(default_factory=lambda: _NONE)
 
     @classmethod
     def of(cls, X: Any, learned: Ints, calibrated: Ints, part: Ints, *remedies: Remedy) -> UsedRows:
@@ -71,8 +71,8 @@ class UsedRows:
         found = copies(X, digests, part, calibrated)
         if found is not None:
             problem = (
-                f"X: {found.rows:,} calibration rows ({found.share:.0%}, the first is row {found.first}) are copies of "
-                "rows that were learned from: new rows, which are not, will be covered less often than promised"
+                f"X: {found.rows:,} calibration rows ({found.share:.0%}, the first is row {found.first}) are copies "
+                "of rows that were learned from: new rows, which are not, will be covered less often than promised"
             )
             warnings.warn(MisuseWarning(problem, "remove the copies", *remedies), stacklevel=3)
         return cls(digests[learned], digests[calibrated])
@@ -83,8 +83,8 @@ class UsedRows:
         found = None if digests is None else coincidence(digests, self.learned)
         if found is not None:
             problem = (
-                f"X: {found.rows:,} of these rows ({found.share:.0%}, the first is row {found.first}) were learned from: "
-                "the model is surer of them than of new rows, which will be covered less often than promised"
+                f"X: {found.rows:,} of these rows ({found.share:.0%}, the first is row {found.first}) were learned "
+                "from: the model is surer of them than of new rows, which will be covered less often than promised"
             )
             warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
         return UsedRows(self.learned, _NONE if digests is None else digests)
@@ -95,8 +95,8 @@ class UsedRows:
         found = None if digests is None else coincidence(digests, np.concatenate([self.learned, self.calibrated]))
         if found is not None:
             problem = (
-                f"X: {found.rows:,} of these rows ({found.share:.0%}, the first is row {found.first}) were learned from "
-                "or calibrated on: what is measured on them does not hold for new rows"
+                f"X: {found.rows:,} of these rows ({found.share:.0%}, the first is row {found.first}) were learned "
+                "from or calibrated on: what is measured on them does not hold for new rows"
             )
             warnings.warn(MisuseWarning(problem, "use rows that fit and conformalize were not given"), stacklevel=3)
 

@@ -1,7 +1,7 @@
-"""Digests of rows, 64 bits each: they tell whether rows were used before, and whether rows are copies of each other.
+"""Digests of rows, 64 bits each: they tell whether rows were used before, and whether rows are copies.
 
 A digest is Σ_j word_j·c_j mod 2⁶⁴ over the columns, mixed as in `row_noise`. Equal numbers have equal words whatever
-their type, and zero has the word zero: the same row of an array, a sparse matrix or a frame has the same digest.
+their type, and zero has the word zero: a row has the same digest in an array, a sparse matrix and a frame.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Coincidence:
 def coincidence(digests: Words, known: Words) -> Coincidence | None:
     """Whether rows occur among known ones, and more often than rows drawn from the same source do.
 
-    If they were drawn alike, any division of all rows into rows and known rows is as likely as this one. So a row that
-    occurs m times is found on both sides by chance, and discrete features explain themselves. None unless the excess is
-    larger than four standard deviations and than `NOTABLE`.
+    If they were drawn alike, every division of all of them into rows and known rows is equally likely: rows that occur
+    several times, as with discrete features, lie on both sides by chance. None unless there are more than that explains,
+    by three standard deviations and by the share `NOTABLE`.
     """
     n = len(digests)
     if n == 0 or len(known) == 0:
@@ -65,20 +65,20 @@ def coincidence(digests: Words, known: Words) -> Coincidence | None:
     expected = m * p * (1 - p ** (m - 1))
     variance = m * p * (1 - p) + m**2 * p**2 - m**2 * p**m - expected**2
     excess = int(again.sum()) - float(expected.sum())
-    if again.sum() < 2 or excess <= max(4 * float(variance.sum()) ** 0.5, NOTABLE * n):
+    if again.sum() < 3 or excess <= max(3 * float(variance.sum()) ** 0.5, NOTABLE * n):
         return None
     return Coincidence(int(again.sum()), float(again.mean()), int(again.argmax()))
 
 
 def copies(X: Any, digests: Words, part: Ints, rows: Ints) -> Coincidence | None:
-    """Which `rows` of X have an equal row in another part, where that looks like copying and not like discrete features.
+    """Which `rows` of X have an equal row in another part, where these look like copies and not like discrete features.
 
     The most frequent row does not count if it is frequent: it may be an empty text or a blank image. Equal rows are
     taken for copies
 
     - if each row occurs k, 2k, 3k, … times for some k > 1; or
-    - if there are at most eight of a kind on average, and rows that agree in half of the columns agree in the other half
-      too: among discrete features there are many that do not.
+    - if there are at most eight of a kind on average, and rows that agree in half of the columns agree in the other
+      half too: with discrete features many do not.
     """
     values, which, counts = np.unique(digests, return_inverse=True, return_counts=True)
     if len(values) == len(digests):
@@ -95,7 +95,7 @@ def copies(X: Any, digests: Words, part: Ints, rows: Ints) -> Coincidence | None
     repeated = len(values) >= _FEW and np.gcd.reduce(counts) > 1
     if not repeated and (counts.mean() > _COPIES or not _halves_agree(X, which)):
         return None
-    return Coincidence(int(again.sum()), float(again.mean()), int(rows[again.argmax()]))
+    return Coincidence(int(again.sum()), float(again.mean()), int(rows[again].min()))
 
 
 def _halves_agree(X: Any, which: Ints) -> bool:

@@ -1,4 +1,4 @@
-"""Row names of pandas objects that are passed together: rows are taken by position, so names must not contradict it."""
+"""Row names of pandas objects that are passed together: rows go by position, which names must not contradict."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from setwise.errors import InputError, MisuseWarning
 
 
 def check_row_names(**given: Any) -> None:
-    """Refuses pandas objects whose indexes hold the same names in another order; the first one named is the measure.
+    """Refuses pandas objects whose index holds the names of the first one in another order.
 
-    Indexes that share only some of their names are a warning, unless one of them counts the rows from 0: then it says
-    nothing about them. Indexes without a common name are of different kinds, and rows go by position. Anything that
-    is not from pandas has no row names.
+    An index that shares only some names with it is a warning, unless one of the two is 0, 1, 2, …, which is what pandas
+    gives to rows without names. Indexes without a common name are of different kinds. Nothing else than pandas has row names.
 
     >>> import pandas as pd
     >>> X = pd.DataFrame({"length": [1.0, 2.0]}, index=["a", "b"])
@@ -39,18 +38,19 @@ def check_row_names(**given: Any) -> None:
             continue
         shared = np.asarray(other.isin(index))
         if shared.all() and index.isin(other).all():
-            row = int(np.flatnonzero(_differs(other, index))[0])
+            pairs = enumerate(zip(other, index, strict=True))
+            row, there, here = next((row, there, here) for row, (there, here) in pairs if there != here)
             raise InputError(
-                f"{name}: its index holds the rows of {first} in another order: row {row} is {_plain(other[row])!r} in "
-                f"{name} and {_plain(index[row])!r} in {first}",
+                f"{name}: its index holds the rows of {first} in another order: row {row} is {there!r} in {name} and "
+                f"{here!r} in {first}",
                 f"use {name}.loc[{first}.index] to go by name",
                 f"use {name}.to_numpy() to go by position",
             )
         if shared.any() and not _counts(index) and not _counts(other):
             warnings.warn(
                 MisuseWarning(
-                    f"{name}: {int(shared.sum()):,} of the {len(other):,} names in its index are in that of {first}, and rows "
-                    "go by position",
+                    f"{name}: {int(shared.sum()):,} of {len(other):,} names in its index are in that of {first} too, "
+                    "and rows go by position",
                     f"use {name}.loc[{first}.index] to go by name",
                     f"use {name}.to_numpy() to go by position",
                 ),
@@ -58,14 +58,6 @@ def check_row_names(**given: Any) -> None:
             )
 
 
-def _differs(other: Any, index: Any) -> Any:
-    return np.fromiter((a != b for a, b in zip(other, index, strict=True)), dtype=bool, count=len(index))
-
-
 def _counts(index: Any) -> bool:
     """Whether an index is 0, 1, 2, …, as one that nobody set."""
     return bool(index.dtype.kind in "iu" and np.array_equal(index, np.arange(len(index))))
-
-
-def _plain(name: Any) -> Any:
-    return name.item() if isinstance(name, np.generic) else name

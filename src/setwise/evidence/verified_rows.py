@@ -38,17 +38,21 @@ class Finding:
 def checks_differ(evidence: Evidence, level: float = LEVEL) -> Finding | None:
     """Whether verified rows differ from the others in their candidates' number or scores.
 
-    Two-sample Kolmogorov–Smirnov tests, Bonferroni-corrected, at `level`. None where they find no difference, where the
-    probabilities of being verified are known, and where there is nothing to compare. Grouped rows are compared by the
-    means of groups if groups were checked as a whole; otherwise they are not compared.
+    Two-sample Kolmogorov–Smirnov tests, Bonferroni-corrected, at `level`. None where they find no difference, where
+    the probabilities of being verified are known, and where there is nothing to compare. Grouped rows are compared by
+    the means of groups if groups were checked as a whole; otherwise they are not compared.
     """
     if evidence.chance is not None or evidence.truth is None:
         return None
     columns = {name: np.asarray(getattr(evidence, field), dtype=float) for name, field in _STATISTICS.items()}
-    compared = _by_group(columns, evidence) if evidence.group is not None else (columns, evidence.verified)
-    if compared is None:
-        return None
-    columns, checked = compared
+    checked = evidence.verified
+    if evidence.group is not None:
+        _, which, sizes = np.unique(evidence.group, return_inverse=True, return_counts=True)
+        part = np.bincount(which, weights=checked) / sizes
+        if not np.isin(part, [0, 1]).all():
+            return None
+        columns = {name: np.bincount(which, weights=values) / sizes for name, values in columns.items()}
+        checked = part == 1
     if min(int(checked.sum()), int((~checked).sum())) < 2:
         return None
     if np.array_equal(evidence.low, evidence.high):
@@ -60,11 +64,14 @@ def checks_differ(evidence: Evidence, level: float = LEVEL) -> Finding | None:
     p_value = min(1.0, found[name] * len(found))
     if p_value >= level:
         return None
-    inside, outside = (float(columns[name][rows].mean()) for rows in (checked, ~checked))
+    inside, outside = columns[name][checked].mean(), columns[name][~checked].mean()
+    seen = f"{inside:.2f} on average, {outside:.2f} elsewhere"
+    if columns[name] is not columns["number of candidates"]:
+        seen = f"{abs(inside - outside):.3f} {'higher' if inside > outside else 'lower'} on average"
     shown = "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.4f}"
     sentence = (
         f"the {int(evidence.verified.sum()):,} verified rows differ from the others in the {name} "
-        f"(on average {inside:.3g} against {outside:.3g}; {shown})"
+        f"({seen}; {shown})"
     )
     return Finding(p_value, sentence)
 
@@ -82,7 +89,7 @@ def warn_about_checks(
     if found:
         worst = min(found, key=lambda finding: finding.p_value)
         where = "" if category is None else f" in {len(found)} of {len(parts)} categories"
-        problem = f"verified: {worst.sentence}{where}, so that they were not chosen at random"
+        problem = f"verified: {worst.sentence}{where}: they were not chosen at random"
         draw = "draw the rows to verify at random"
         known = Remedy("verified_probability", None, "with the probability of each row to be verified")
         warnings.warn(MisuseWarning(problem, draw, known), stacklevel=4)
@@ -94,8 +101,8 @@ def warn_about_checks(
         label, own = sets.classes[facts.verified[first]], sets[first : first + 1].to_lists()[0]
         row = first if kept is None else int(kept[first])
         problem = (
-            f"verified: the label of row {row} is {_plain(label)!r}, which is not among its candidates {_abridged(own)} "
-            f"({len(outside):,} of {len(facts.checked):,} verified rows are such)"
+            f"verified: the label of row {row} is {_plain(label)!r}, which is not among its candidates "
+            f"{_abridged(own)} ({len(outside):,} of {len(facts.checked):,} verified rows are such)"
         )
         rate = Remedy("miss_rate", None, "to allow for such rows")
         warnings.warn(MisuseWarning(problem, "correct the candidates", rate), stacklevel=4)
@@ -116,13 +123,3 @@ def _p_value(values: Floats, checked: Bools) -> float:
     inside, outside = values[checked], values[~checked]
     method = "auto" if len(inside) * len(outside) <= _EXACT else "asymp"
     return float(ks_2samp(inside, outside, method=method).pvalue)
-
-
-def _by_group(columns: dict[str, Floats], evidence: Evidence) -> tuple[dict[str, Floats], Bools] | None:
-    """The groups' means, and which groups were checked; None if some were checked in part."""
-    _, which, sizes = np.unique(evidence.group, return_inverse=True, return_counts=True)
-    checked = np.bincount(which, weights=evidence.verified)
-    if ((checked > 0) & (checked < sizes)).any():
-        return None
-    means = {name: np.bincount(which, weights=values) / sizes for name, values in columns.items()}
-    return means, checked > 0
