@@ -126,7 +126,13 @@ def test_saving_again_replaces_the_old_model_and_leaves_nothing_behind(saved, tm
     _, models = saved
     models["linear"].save(tmp_path / "model")
     models["em"].save(tmp_path / "model")
-    assert sorted(part.suffix for part in (tmp_path / "model").iterdir()) == [".json", ".npz", ".npz", ".npz", ".skops"]
+    assert sorted(part.suffix for part in (tmp_path / "model").iterdir()) == [
+        ".json",
+        ".npz",
+        ".npz",
+        ".npz",
+        ".skops",
+    ]
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
     assert "EM" in type(ConformalClassifier.load(tmp_path / "model").estimator_).__name__
 

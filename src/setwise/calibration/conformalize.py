@@ -17,7 +17,7 @@ from setwise.evidence.verified_rows import warn_about_checks
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
-from setwise.probabilities import as_probabilities, column_names
+from setwise.probabilities import as_probabilities, column_names, precision_of
 from setwise.ranks import as_fraction
 from setwise.row_noise import draw_seed, uniforms
 from setwise.scores import Score, as_score
@@ -137,6 +137,7 @@ def conformalize(
         row_ids=row_ids,
         random_state=random_state,
         missing=missing,
+        precision=precision_of(probabilities),
     )
 
 
@@ -153,6 +154,8 @@ def calibrate(
     row_ids: Any = None,
     random_state: Any = None,
     missing: str = "error",
+    precision: str = "float64",
+    novel: int = 0,
 ) -> Calibration:
     """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows."""
     chosen = as_strategy(strategy)
@@ -179,6 +182,10 @@ def calibrate(
         checked=len(facts.checked),
         seed=seed,
         domain=score.domain,
+        filled=sets.completed,
+        novel=novel,
+        by=by,
+        precision=precision,
     )
     needs = chosen.needs(setting)
     if "table" in needs and declared.kind == "class":
@@ -188,7 +195,7 @@ def calibrate(
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
     misses = rate > 0 or uses_checks(chosen, len(facts.checked))
     warn_about_checks(evidence, sets, facts, codes, kept, misses=misses)
-    return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, by)
+    return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes)
 
 
 def _by_name(assume: Any, sets: LabelSets) -> Any:

@@ -70,8 +70,7 @@ def checks_differ(evidence: Evidence, level: float = LEVEL) -> Finding | None:
         seen = f"{abs(inside - outside):.3f} {'higher' if inside > outside else 'lower'} on average"
     shown = "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.4f}"
     sentence = (
-        f"the {int(evidence.verified.sum()):,} verified rows differ from the others in the {name} "
-        f"({seen}; {shown})"
+        f"the {int(evidence.verified.sum()):,} verified rows differ from the others in the {name} ({seen}; {shown})"
     )
     return Finding(p_value, sentence)
 
