@@ -61,7 +61,7 @@ def test_known_chances_of_being_verified_weigh_the_rows(rng):
     chance = np.where(p.max(axis=1) > 0.99, 0.02, 0.4)  # the hard rows are checked more often
     verified = np.where(rng.random(8000) < chance, y, None)
     told = conformalize(p, mask, "rectified", verified=verified, verified_probability=chance)
-    with pytest.warns(MisuseWarning, match="not chosen at random"):
+    with pytest.warns(MisuseWarning, match="not a random choice"):
         untold = conformalize(p, mask, "rectified", verified=verified)
     own = 1 - p[np.arange(8000), y]
     assert abs((own <= told.threshold(0.9)).mean() - 0.9) < 0.02

@@ -71,11 +71,11 @@ class UsedRows:
         found = copies(X, digests, part, calibrated)
         if found is not None:
             problem = (
-                f"X: {found.rows:,} calibration rows ({found.share:.0%}, the first is row {found.first}) are copies "
-                "of rows that were learned from: new rows, which are not, will be covered less often than promised"
+                f"X: of the calibration rows {found} are copies of rows that were learned from: new rows, which are "
+                "not, will be covered less often than promised"
             )
             warnings.warn(MisuseWarning(problem, "remove the copies", *remedies), stacklevel=3)
-        return cls(digests[learned], digests[calibrated])
+        return cls(digests[learned], digests[np.setdiff1d(calibrated, learned)])
 
     def calibrated_on(self, X: Any) -> UsedRows:
         """The same with other calibration rows; warns if they were learned from."""
@@ -83,8 +83,8 @@ class UsedRows:
         found = None if digests is None else coincidence(digests, self.learned)
         if found is not None:
             problem = (
-                f"X: {found.rows:,} of these rows ({found.share:.0%}, the first is row {found.first}) were learned "
-                "from: the model is surer of them than of new rows, which will be covered less often than promised"
+                f"X: {found} were learned from: the model is surer of them than of new rows, which will be covered "
+                "less often than promised"
             )
             warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
         return UsedRows(self.learned, _NONE if digests is None else digests)
@@ -94,10 +94,8 @@ class UsedRows:
         digests = row_digests(X)
         found = None if digests is None else coincidence(digests, np.concatenate([self.learned, self.calibrated]))
         if found is not None:
-            problem = (
-                f"X: {found.rows:,} of these rows ({found.share:.0%}, the first is row {found.first}) were learned "
-                "from or calibrated on: what is measured on them does not hold for new rows"
-            )
+            problem = f"X: {found} were learned from or calibrated on: what is measured on them does not hold for new "
+                "rows"
             warnings.warn(MisuseWarning(problem, "use rows that fit and conformalize were not given"), stacklevel=3)
 
     def write(self, path: Path) -> None:

@@ -1,7 +1,7 @@
 """Digests of rows, 64 bits each: they tell whether rows were used before, and whether rows are copies.
 
-A digest is Σ_j word_j·c_j mod 2⁶⁴ over the columns, mixed as in `row_noise`. Equal numbers have equal words whatever
-their type, and zero has the word zero: a row has the same digest in an array, a sparse matrix and a frame.
+A digest is Σ_j word_j·c_j mod 2⁶⁴ over the columns, mixed as in `row_noise`. Equal numbers have equal words
+whatever their type, and zero has the word zero: arrays, sparse matrices and frames give a row the same digest.
 """
 
 from __future__ import annotations
@@ -46,13 +46,16 @@ class Coincidence:
     share: float
     first: int
 
+    def __str__(self) -> str:
+        return f"{self.rows:,} rows ({self.share:.0%}, the first is row {self.first})"
+
 
 def coincidence(digests: Words, known: Words) -> Coincidence | None:
     """Whether rows occur among known ones, and more often than rows drawn from the same source do.
 
-    If they were drawn alike, every division of all of them into rows and known rows is equally likely: rows that occur
-    several times, as with discrete features, lie on both sides by chance. None unless there are more than that explains,
-    by three standard deviations and by the share `NOTABLE`.
+    If they were drawn alike, every division of all of them into rows and known rows is equally likely: rows that
+    occur several times, as with discrete features, lie on both sides by chance. None unless more do than that
+    explains, by three standard deviations and by the share `NOTABLE`.
     """
     n = len(digests)
     if n == 0 or len(known) == 0:
@@ -71,7 +74,7 @@ def coincidence(digests: Words, known: Words) -> Coincidence | None:
 
 
 def copies(X: Any, digests: Words, part: Ints, rows: Ints) -> Coincidence | None:
-    """Which `rows` of X have an equal row in another part, where these look like copies and not like discrete features.
+    """Which `rows` of X have an equal row in another part that looks like a copy, not like discrete features.
 
     The most frequent row does not count if it is frequent: it may be an empty text or a blank image. Equal rows are
     taken for copies

@@ -14,8 +14,8 @@ from setwise.errors import InputError, MisuseWarning
 def check_row_names(**given: Any) -> None:
     """Refuses pandas objects whose index holds the names of the first one in another order.
 
-    An index that shares only some names with it is a warning, unless one of the two is 0, 1, 2, …, which is what pandas
-    gives to rows without names. Indexes without a common name are of different kinds. Nothing else than pandas has row names.
+    An index that shares only some names with it is a warning, unless one of the two is 0, 1, 2, …, which is what
+    pandas gives to rows without names. Indexes without a common name are of different kinds: rows go by position.
 
     >>> import pandas as pd
     >>> X = pd.DataFrame({"length": [1.0, 2.0]}, index=["a", "b"])
@@ -41,15 +41,15 @@ def check_row_names(**given: Any) -> None:
             pairs = enumerate(zip(other, index, strict=True))
             row, there, here = next((row, there, here) for row, (there, here) in pairs if there != here)
             raise InputError(
-                f"{name}: its index holds the rows of {first} in another order: row {row} is {there!r} in {name} and "
-                f"{here!r} in {first}",
+                f"{name}: its index holds the rows of {first} in another order: row {row} is {there!r} in {name} "
+                f"and {here!r} in {first}",
                 f"use {name}.loc[{first}.index] to go by name",
                 f"use {name}.to_numpy() to go by position",
             )
         if shared.any() and not _counts(index) and not _counts(other):
             warnings.warn(
                 MisuseWarning(
-                    f"{name}: {int(shared.sum()):,} of {len(other):,} names in its index are in that of {first} too, "
+                    f"{name}: {int(shared.sum()):,} of {len(other):,} names in its index are in that of {first}, "
                     "and rows go by position",
                     f"use {name}.loc[{first}.index] to go by name",
                     f"use {name}.to_numpy() to go by position",
