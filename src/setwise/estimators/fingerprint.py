@@ -71,8 +71,8 @@ class UsedRows:
         found = copies(X, digests, part, calibrated)
         if found is not None:
             problem = (
-                f"X: of the calibration rows {found} are copies of rows that were learned from: new rows, which are "
-                "not, will be covered less often than promised"
+                f"X: of the calibration rows {found} are copies of rows that were learned from: new rows, which "
+                "are not, will be covered less often than promised"
             )
             warnings.warn(MisuseWarning(problem, "remove the copies", *remedies), stacklevel=3)
         return cls(digests[learned], digests[np.setdiff1d(calibrated, learned)])
@@ -94,8 +94,7 @@ class UsedRows:
         digests = row_digests(X)
         found = None if digests is None else coincidence(digests, np.concatenate([self.learned, self.calibrated]))
         if found is not None:
-            problem = f"X: {found} were learned from or calibrated on: what is measured on them does not hold for new "
-                "rows"
+            problem = f"X: {found} were learned from or calibrated on, so that new rows will be covered less often"
             warnings.warn(MisuseWarning(problem, "use rows that fit and conformalize were not given"), stacklevel=3)
 
     def write(self, path: Path) -> None:
