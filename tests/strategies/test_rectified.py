@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from setwise import Calibration, LabelSets, conformalize
+from setwise import Calibration, LabelSets, MisuseWarning, conformalize
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.vocabulary import MISSING
@@ -60,7 +60,8 @@ def test_known_chances_of_being_verified_weigh_the_rows(rng):
     chance = np.where(p.max(axis=1) > 0.99, 0.02, 0.4)  # the hard rows are checked more often
     verified = np.where(rng.random(8000) < chance, y, None)
     told = conformalize(p, mask, "rectified", verified=verified, verified_probability=chance)
-    untold = conformalize(p, mask, "rectified", verified=verified)
+    with pytest.warns(MisuseWarning, match="not a random choice"):
+        untold = conformalize(p, mask, "rectified", verified=verified)
     own = 1 - p[np.arange(8000), y]
     assert abs((own <= told.threshold(0.9)).mean() - 0.9) < 0.02
     assert (own <= untold.threshold(0.9)).mean() < 0.885
