@@ -1,4 +1,4 @@
-"""Array types, and the few small things that several rooms do with arrays."""
+"""Array types, and a few small operations that several modules share."""
 
 from __future__ import annotations
 
