@@ -172,3 +172,11 @@ def test_a_million_rows_of_a_thousand_classes_never_meet_in_one_matrix():
     tracemalloc.stop()
     assert abs(sets.sizes.mean() - 1 - 999 * Random(p=0.001).inclusion_probability(1000)) < 0.01
     assert peak < 200e6, "memory follows the labels that enter, not the 10⁹ cells"
+
+
+def test_the_average_size_of_instance_dependent_contamination_is_one_and_the_sum_of_its_chances(rng):
+    p = rng.dirichlet(np.ones(6), 20_000)
+    y = rng.integers(6, size=len(p))
+    wrong = np.where(np.arange(6) == y[:, None], 0, p)
+    expected = 1 + (wrong.sum(axis=1) / wrong.max(axis=1)).mean()
+    assert contaminate(y, InstanceDependent(p), random_state=0).sizes.mean() == pytest.approx(expected, abs=0.03)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from setwise.data.inspection import Inspection, inspect
     from setwise.data.mat import read_mat
     from setwise.data.set_files import read_sets, write_sets
-    from setwise.data.supermodel import train_supermodel
     from setwise.data.tabular import Table, read_batches, read_table
 
 _HOMES = {
@@ -43,7 +42,6 @@ _HOMES = {
     "inspection": ("Inspection", "inspect"),
     "mat": ("read_mat",),
     "set_files": ("read_sets", "write_sets"),
-    "supermodel": ("train_supermodel",),
     "tabular": ("Table", "read_batches", "read_table"),
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, extra="setwise[data]")
@@ -74,6 +72,5 @@ __all__ = [
     "read_sets",
     "read_table",
     "read_tree",
-    "train_supermodel",
     "write_sets",
 ]
