@@ -28,5 +28,6 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
         with beside.open("rb") as file:
             os.fsync(file.fileno())
         beside.replace(place)
-    finally:
+    except BaseException:
         beside.unlink(missing_ok=True)
+        raise
