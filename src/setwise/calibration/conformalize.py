@@ -15,7 +15,7 @@ from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
-from setwise.probabilities import as_probabilities, column_names
+from setwise.probabilities import as_probabilities, column_names, precision_of
 from setwise.ranks import as_fraction
 from setwise.row_noise import draw_seed, uniforms
 from setwise.scores import Score, as_score
@@ -124,6 +124,7 @@ def conformalize(
         row_ids=row_ids,
         random_state=random_state,
         missing=missing,
+        precision=precision_of(probabilities),
     )
 
 
@@ -140,6 +141,8 @@ def calibrate(
     row_ids: Any = None,
     random_state: Any = None,
     missing: str = "error",
+    precision: str = "float64",
+    novel: int = 0,
 ) -> Calibration:
     """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows."""
     chosen = as_strategy(strategy)
@@ -166,6 +169,10 @@ def calibrate(
         checked=len(facts.checked),
         seed=seed,
         domain=score.domain,
+        filled=sets.completed,
+        novel=novel,
+        by=by,
+        precision=precision,
     )
     needs = chosen.needs(setting)
     if "table" in needs and declared.kind == "class":
@@ -173,7 +180,7 @@ def calibrate(
     evidence = gather(score, matrix, sets, facts, needs)
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
-    return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, by)
+    return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes)
 
 
 def _by_name(assume: Any, sets: LabelSets) -> Any:

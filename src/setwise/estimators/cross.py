@@ -11,13 +11,15 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 
 from setwise._arrays import Ints
 from setwise.calibration.calibration import Calibration
-from setwise.calibration.conformalize import conformalize
+from setwise.calibration.conformalize import calibrate
 from setwise.calibration.pooled import PooledCalibration, check_poolable
 from setwise.errors import InputError, Omission
 from setwise.estimators.adapters import as_y, default_learner, learner_for
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.fingerprint import take_probe
+from setwise.evidence.row_facts import RowFacts
 from setwise.labels.label_sets import LabelSets
+from setwise.probabilities import as_probabilities
 from setwise.scores import as_score
 
 
@@ -97,6 +99,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
             self.estimators_ = model.fit_many(X, sets, kept)
         else:
             self.estimators_ = [clone(model).fit(_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept]
+        self._note_learned(sets, kept)
         self._fitted_on(X, sets)
         self.summary_ |= {"learned_from": len(sets), "learner": type(model).__name__}
         self.probe_ = take_probe(X)
@@ -114,11 +117,15 @@ class CrossConformalClassifier(BaseConformalClassifier):
         asked = (self.strategy, self.conformity_score, self.assume, 0)
         probabilities, score = self._scored(self.estimators_[i], _safe_indexing(X, held), *asked)
         candidates = sets[held].recoded(self.vocabulary_)
-        return conformalize(
-            probabilities,
+        matrix = as_probabilities(probabilities, score.domain, len(self.classes_))
+        return calibrate(
+            matrix,
             candidates,
+            RowFacts(),
             self.strategy,
             score,
             miss_rate=self.miss_rate,
             random_state=seed,
+            precision=matrix.dtype.name,
+            novel=self._novel(candidates, self.estimators_[i]),
         )

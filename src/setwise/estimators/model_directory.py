@@ -22,7 +22,7 @@ from setwise._arrays import Floats
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
-from setwise.estimators.adapters import as_trained
+from setwise.estimators.adapters import answers, as_trained
 from setwise.estimators.fingerprint import read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.serialization import read_model, write_model
@@ -116,6 +116,9 @@ def load_model(
             models.append(_member(made, member, given, folder, trusted))
         except KeyError as error:
             raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
+    k = len(made.classes_)
+    named = [member.get("learned") for member in members]
+    made.learned_ = [None if places is None else np.isin(np.arange(k), places) for places in named]
     _restore(made, head, models, calibrations)
     return made  # type: ignore[no-any-return]
 
@@ -162,8 +165,14 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
     for number, (fitted, calibration) in enumerate(zip(models, calibrations, strict=True)):
         suffix = f"-{number}" if len(models) > 1 else ""
         calibration.save(stage / f"calibration{suffix}.npz")
-        member = {"calibration": f"calibration{suffix}.npz", "model": write_model(fitted, stage, f"model{suffix}")}
+        member: dict[str, Any] = {
+            "calibration": f"calibration{suffix}.npz",
+            "model": write_model(fitted, stage, f"model{suffix}"),
+        }
         probe = getattr(model, "probe_", None)
+        learned = (getattr(model, "learned_", None) or [None] * len(models))[number]
+        if learned is not None:
+            member["learned"] = np.flatnonzero(learned).tolist()
         if probe is not None and write_probe(stage / f"probe{suffix}.npz", probe, _answers(model, fitted, probe)):
             member["probe"] = f"probe{suffix}.npz"
         members.append(member)
@@ -280,7 +289,7 @@ def _answers(conformal: Any, model: Any, rows: Any) -> Floats:
     """The model's probabilities on the rows it is recognised by, which may have lost their column names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        found: Floats = conformal.probabilities_of(model, rows)
+        found: Floats = answers(model, rows, conformal.vocabulary_)
     return found
 
 

@@ -139,6 +139,7 @@ class ConformalClassifier(BaseConformalClassifier):
         else:
             kept, held = self._split(n, facts.group, rng, self._first(facts))
             self.estimator_ = model.fit(_safe_indexing(X, kept), as_y(sets[kept], model))
+        self._note_learned(sets, [kept])
         self._fitted_on(X, sets)
         self.calibration_rows_ = held
         learner = type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__
@@ -178,6 +179,7 @@ class ConformalClassifier(BaseConformalClassifier):
         matrix = as_probabilities(matrix, score.domain, len(self.classes_))
         if len(matrix) != len(sets):
             raise InputError(f"y: {len(sets)} rows for {len(matrix)} rows of X")
+        settings |= {"precision": matrix.dtype.name, "novel": self._novel(sets, self.estimator_)}
         self.calibration_ = calibrate(matrix, sets, facts, strategy, score, **settings)
         self.probe_ = take_probe(X)
         return self

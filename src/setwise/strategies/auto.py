@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.evidence.evidence import Evidence
-from setwise.strategies.base import Rule, Setting, Strategy
+from setwise.strategies.base import Rule, Strategy
 from setwise.strategies.corrected import Corrected
+from setwise.strategies.premises import Setting
 from setwise.strategies.rank_based import Max
 from setwise.strategies.rectified import Rectified
 
@@ -44,7 +45,13 @@ class Auto:
         checked = int(evidence.verified.sum())
         if plain and checked >= ENOUGH and evidence.share is not None:
             return _explained(Rectified().calibrate(evidence, setting), f"{checked:,} rows are verified")
-        if plain and setting.assume.kind != "nothing" and evidence.table is not None and evidence.n > 1:
+        if (
+            plain
+            and not setting.filled
+            and setting.assume.kind != "nothing"
+            and evidence.table is not None
+            and evidence.n > 1
+        ):
             try:
                 rule = Corrected().calibrate(evidence, setting)
             except AssumptionRefuted as refuted:

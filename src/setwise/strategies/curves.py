@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -30,9 +30,10 @@ from scipy.special import ndtri
 from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.guarantees import Guarantee, Premise
 from setwise.ranks import instances_needed, rank
-from setwise.strategies.base import SAME_WITH_CANDIDATES, Setting, shared_premises
+from setwise.strategies.base import with_novel_labels
+from setwise.strategies.premises import Setting, judgement
 
 Margin = Literal["none", "normal", "finite"]
 
@@ -193,7 +194,7 @@ class CurveRule:
     setting: Setting
     curve: Curve
     basis: str
-    premises: tuple[Premise, ...]
+    needs: tuple[str, ...]
     fewest: int
     unit: str = "calibration examples"
     also: Curve | None = None
@@ -221,8 +222,9 @@ class CurveRule:
 
     def claim(self, level: Fraction) -> Guarantee:
         """The level, for large samples or with the margin's confidence."""
-        premises = (*self.premises, *margin_premise(self.curve, level))
-        claim = Claim("truth", float(level), self.basis, premises, margin_note(self.curve))
+        judged = judgement(self.evidence, self.setting)
+        needs = (*self.needs, *margin_needs(self.curve, level))
+        claim = judged.claim("truth", float(level), self.basis, *needs, **over(self.curve))
         reason = self.shortage(level)
         remarks = (f"Every label is in every set: {reason}.",) if reason else ()
         return Guarantee(
@@ -230,8 +232,7 @@ class CurveRule:
             self.setting.conformity_score,
             self.n,
             float(level),
-            (claim,),
-            shared_premises(self.evidence, self.setting, SAME_WITH_CANDIDATES),
+            with_novel_labels((claim,), self.setting, self.n, level),
             remarks=(*remarks, *self.remarks),
         )
 
@@ -245,19 +246,29 @@ class CurveRule:
         return ""
 
 
-def margin_premise(curve: Curve, level: Fraction) -> tuple[Premise, ...]:
-    """What a margin without a proof rests on: that the sample is large."""
+def margin_needs(curve: Curve, level: Fraction) -> tuple[str | Premise, ...]:
+    """What a margin rests on: independent rows, or, without a proof, a large sample."""
     if curve.margin == "finite":
-        return ()
+        return ("independent_rows",)
     detail = f"standard error of the coverage {curve.standard_error(level):.3f}"
-    return (Premise("the calibration sample is large", "not knowable here", detail),)
+    return (Premise("large_sample", "not knowable here", detail),)
 
 
-def margin_note(curve: Curve) -> str:
-    """What the margin buys."""
+def over(curve: Curve) -> dict[str, Any]:
+    """Over what a claim with this margin is taken: the average over samples, approximately, or a share of them."""
     if curve.margin == "none":
-        return "on average over calibration samples, approximately"
-    return f"in at least {100 * (1 - curve.delta):g}% of calibration samples of independent rows"
+        return {"note": "approximately"}
+    return {"delta": curve.delta}
+
+
+def not_filled(setting: Setting, name: str) -> None:
+    """Refuses rows that were given every label, where labels are weighed."""
+    if setting.filled:
+        raise InputError(
+            f"strategy {name!r} weighs candidates, and rows without any were given every label (missing='full')",
+            Remedy("missing", "drop", "if whether a row lacks candidates has nothing to do with it"),
+            Remedy("strategy", "max"),
+        )
 
 
 def unweighted(evidence: Evidence, name: str) -> None:

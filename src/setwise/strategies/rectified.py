@@ -28,13 +28,12 @@ import numpy as np
 from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.guarantees import Claim, Premise
-from setwise.strategies.base import DELTA, RANDOM_CHECKS, RankRule, Rule, Setting
+from setwise.guarantees import Claim
+from setwise.strategies.base import RankRule, Rule
 from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
 from setwise.strategies.posterior import padded
+from setwise.strategies.premises import DELTA, Setting
 from setwise.strategies.rank_based import Max
-
-KNOWN_CHANCES = Premise("rows were verified with the probabilities given", "declared by you")
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,6 @@ class Rectified:
         plenty = m == evidence.n or (2 * m >= evidence.n and self.margin == "none")
         if plenty and evidence.chance is None:
             return _verified_alone(evidence, setting)
-        premise = RANDOM_CHECKS if evidence.chance is None else KNOWN_CHANCES
         if self.margin != "finite":
             curve = Curve(rectified_steps(evidence), self.margin, self.delta)
         elif evidence.chance is None:
@@ -87,7 +85,7 @@ class Rectified:
                 "use 'normal'."
             )
         basis = f"rectified with {m:,} verified labels"
-        return CurveRule(self.name, evidence, setting, curve, basis, (premise,), m, "verified labels")
+        return CurveRule(self.name, evidence, setting, curve, basis, ("checks",), m, "verified labels")
 
 
 def rectified_steps(evidence: Evidence) -> Steps:
@@ -164,6 +162,6 @@ class _Alone:
     name: ClassVar[str] = "rectified"
     pooled: ClassVar[bool] = False
 
-    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:  # noqa: ARG002 - the same for all
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Split conformal prediction."""
-        return (Claim("truth", float(level), "split conformal prediction", (RANDOM_CHECKS,)),)
+        return (rule.judged.claim("truth", float(level), "split conformal prediction", "checks"),)
