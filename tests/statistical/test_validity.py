@@ -104,7 +104,7 @@ def test_min_overlaps_the_candidates(monkeypatch):
 
 def test_theorem_2_holds_where_its_premises_do(monkeypatch):
     """Sharp model: f_y ≥ ½ in every row, so q(E₁) ≤ ½. With singletons the bound is tight; with sets of equal
-    size it holds with room to spare.
+    size it holds with a margin.
     """
 
     def rows(rng, k=5):
