@@ -25,8 +25,9 @@ STANDING = {
     "weights": "new examples differ from these only in how often each kind occurs, by the weights given",
     "classes": "the true label is one of these {} classes",
     "unseen": "the model was not trained on these rows",
+    "independent_rows": "the calibration rows are independent of each other",
 }
-"""Premises of every claim. They void a promise only where they are refuted."""
+"""Premises of ordinary sampling and modelling, which void a promise only where they are refuted."""
 
 PREMISES = STANDING | {
     "same_candidates": "candidates arise for new examples as they did here",
@@ -44,7 +45,6 @@ PREMISES = STANDING | {
     "certificate": "false candidates cannot push the threshold below that of the true labels",
     "confident_truth": "at least {} of these rows give their true label a probability of {} or more",
     "max_otherwise": "you would use max in every sample in which this claim could not be made",
-    "independent_rows": "the calibration rows are independent of each other",
     "large_sample": "the calibration sample is large",
 }
 """Everything that a claim may rest on: each premise has one name and one wording."""
@@ -73,7 +73,7 @@ class Premise:
 
     @property
     def standing(self) -> bool:
-        """Whether every claim rests on it."""
+        """Whether it is one of sampling and modelling, which void a promise only where they are refuted."""
         return self.name in STANDING
 
     def __str__(self) -> str:

@@ -216,11 +216,13 @@ def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test])
     """The law given the calibration sample, as it is printed."""
     text = part.given_calibration
     what, bounds = LAW.search(text), BOUNDS.search(text)
+    named = {p.name for claim in part.claims for p in claim.premises}
     needed = {"same_examples", "same_candidates", "independent_rows", "unseen", "classes"}
+    needed |= named & {"missing_at_random"}
     if not what or not bounds or not needed <= true:
         return
     event = next(event for start, event in EVENTS.items() if what["what"].startswith(start))
-    chosen = {p.name for claim in part.claims for p in claim.premises} & CHECKED
+    chosen = named & CHECKED
     if chosen and what["what"] == "the label given":  # calibrated on verified labels
         event = "truth"
         if not chosen <= true:

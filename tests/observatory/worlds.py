@@ -52,13 +52,22 @@ MODELS = {
     "tenths": set(),
     "leaves": set(),
     "saturated": set(),
+    "constant": set(),
     "two kinds": set(),
 }
 """What the model's probabilities are worth: only the first are those of the truth."""
 
 BREACHES: dict[str, set[str]] = {
     "": set(),
-    "annotators": {"same_candidates"},
+    "annotators": {
+        "same_candidates",
+        "uniform",
+        "class",
+        "calibrated",
+        "inclusion",
+        "single_by_design",
+        "truth_below_mean",
+    },
     "environment": {"independent_rows"},
     "float32": set(),
     "float64": set(),
@@ -256,6 +265,7 @@ def probabilities(
         "poor": lambda: softmax(0.5 * z + rng.normal(size=z.shape)),
         "tenths": lambda: rng.multinomial(10, law) / 10,
         "leaves": lambda: law,
+        "constant": lambda: np.tile((np.arange(k) + 1.0) / (np.arange(k) + 1.0).sum(), (size, 1)),
         "saturated": lambda: np.where(law < 0.05, 0, law) / np.where(law < 0.05, 0, law).sum(axis=1, keepdims=True),
     }[model]()
     if model == "leaves":  # a tree: the rows of a leaf share their probabilities, thirds of a few labels
@@ -318,6 +328,7 @@ def _rows(cell: Any, rng: np.random.Generator, model: str) -> Population:
             return add(rng, p, y) & ~blank[:, None]
 
         sets = sets & ~gone[:, None]
+        later = sets | (gone[:, None] & (cell.missing == "full"))
     if cell.breach == "unnamed":  # the last class is never named: its rows are blank
         sets = sets & (truth != k - 1)[:, None]
         sets[:, -1] = False
