@@ -44,7 +44,12 @@ ROUNDING = 6e-4
 """Half a unit of the third decimal, to which laws are printed, and what a row of the population weighs at most."""
 
 REFUSALS = (ValueError, TypeError)
-EVENTS = {"the label given": "candidates", "all candidates": "candidates", "at least one candidate": "overlap"}
+EVENTS = {
+    "the true label": "truth",
+    "the label given": "candidates",
+    "all candidates": "candidates",
+    "at least one candidate": "overlap",
+}
 CHECKED = {"random_checks", "known_chances"}
 LAW = re.compile(r"containing (?P<what>.*?) (?:\(for|is (?:at least|between))")
 BOUNDS = re.compile(r"(?:at least (?P<least>[\d.]+\d)|between (?P<low>[\d.]+\d) and (?P<high>[\d.]+\d))")
@@ -92,7 +97,7 @@ class Verdict:
 
     def __str__(self) -> str:
         if self.promised is None:
-            return f"{self.status}: {self.key}"
+            return f"{self.status}: {self.key} {self.statement}"
         numbers = f"promised {self.promised:.4f}, measured {self.measured:.4f}, p = {self.p_value:.2g}"
         again = f"python -m tests.observatory --cell {self.key!r}"
         false = "; ".join(self.violated) or self.statement
@@ -104,7 +109,11 @@ def judge(cell: Cell, share: float = 1.0) -> Verdict:
     samples = max(round(share * cell.samples), 4)
     seed = zlib.crc32(cell.key.encode())
     start = time.perf_counter()
-    tests, outcomes = _observed(cell, samples, np.random.default_rng(seed))
+    try:
+        tests, outcomes = _observed(cell, samples, np.random.default_rng(seed))
+    except Exception as error:  # noqa: BLE001 - neither an answer nor a refusal
+        crash = f"{type(error).__name__}: {error}"
+        return Verdict(cell.key, "violated", crash, samples=samples, seed=seed, violated=(crash,))
     p_values = {name: test.p_value(samples) for name, test in tests.items()}
     common = {"samples": samples, "refused": outcomes["refused"], "seed": seed, "tests": len(tests)}
     common["violated"] = tuple(name for name, p in p_values.items() if p < FAMILY / TESTS)
@@ -219,14 +228,11 @@ def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test])
     named = {p.name for claim in part.claims for p in claim.premises}
     needed = {"same_examples", "same_candidates", "independent_rows", "unseen", "classes"}
     needed |= named & {"missing_at_random"}
+    if what and what["what"] == "the true label":  # calibrated on verified labels
+        needed |= named & CHECKED
     if not what or not bounds or not needed <= true:
         return
     event = next(event for start, event in EVENTS.items() if what["what"].startswith(start))
-    chosen = named & CHECKED
-    if chosen and what["what"] == "the label given":  # calibrated on verified labels
-        event = "truth"
-        if not chosen <= true:
-            return
     events = getattr(found, event)
     if events is None:
         return
