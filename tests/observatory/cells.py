@@ -235,6 +235,8 @@ def breaches() -> list[Cell]:
                 model=("tenths", "leaves", "right"), breach=("float32", "float64")),
         *_cells(strategy=("max", "mean"), score=("aps", "raps", "saps", "margin"), n=300, k=(3, 5),
                 contamination="none", model=("tenths", "leaves", "constant"), breach=("float32", "float64")),
+        *_cells(strategy=("max", "mean"), score=("lac", "margin"), n=300, k=(3, 5), contamination="none",
+                model=("tenths", "leaves"), breach=("upcast", "decimals")),
         *_cells(strategy="max", shape=("by predicted", "by given", "saved", "weights"), n=300, k=5,
                 contamination="none", model="tenths", breach=("float32", "float64")),
         *_cells(strategy=("rectified", "auto", "mixture verified"), n=300, model="tenths", checks="half",

@@ -71,6 +71,8 @@ BREACHES: dict[str, set[str]] = {
     "environment": {"independent_rows"},
     "float32": set(),
     "float64": set(),
+    "upcast": set(),
+    "decimals": set(),
     "seen": {"unseen"},
     "tail": {"classes"},
     "short tail": set(),
@@ -316,6 +318,10 @@ def _rows(cell: Any, rng: np.random.Generator, model: str) -> Population:
     if cell.breach == "float64":
         asked = given.astype(np.float32)
         seen, asked = asked, given
+    if cell.breach == "upcast":  # float32 that came through a list, or a frame of mixed columns
+        asked = given.astype(np.float32).astype(np.float64)
+    if cell.breach == "decimals":  # written to a text file
+        asked = given.round(6)
     if cell.breach == "seen":
         seen = 0.3 * given + 0.7 * one_hot(truth, k)
     contaminate = add
