@@ -301,7 +301,7 @@ def _rows(cell: Any, rng: np.random.Generator, model: str) -> Population:
         z = np.where((truth == k - 1)[:, None], np.arange(k) < k - 1, 3.0 * one_hot(truth, k))
         given = softmax(z + 0.3 * rng.normal(size=(size, k)))
     sets = add(rng, given, truth)
-    later, seen, asked = sets, given, given
+    later = sets
     if cell.breach == "annotators":  # of new rows the hard ones get second labels, here the easy ones
         hard = ~easy
         second = one_hot(np.where(given.argmax(axis=1) == truth, (truth + 1) % k, given.argmax(axis=1)), k)
@@ -313,15 +313,7 @@ def _rows(cell: Any, rng: np.random.Generator, model: str) -> Population:
         wrong = np.where(given.argmax(axis=1) == truth, (truth + 1) % k, given.argmax(axis=1))
         sets = np.where(gone[:, None], one_hot(wrong, k), sets)
         later = sets
-    if cell.breach == "float32":
-        seen, asked = given, given.astype(np.float32)
-    if cell.breach == "float64":
-        asked = given.astype(np.float32)
-        seen, asked = asked, given
-    if cell.breach == "upcast":  # float32 that came through a list, or a frame of mixed columns
-        asked = given.astype(np.float32).astype(np.float64)
-    if cell.breach == "decimals":  # written to a text file
-        asked = given.round(6)
+    seen, asked = _in_precisions(cell.breach, given)
     if cell.breach == "seen":
         seen = 0.3 * given + 0.7 * one_hot(truth, k)
     contaminate = add
@@ -347,6 +339,17 @@ def _rows(cell: Any, rng: np.random.Generator, model: str) -> Population:
     return Population(
         seen, asked, law, truth, sets, later, easy, category, share, cell.fixed, contaminate, weight=weight
     )
+
+
+def _in_precisions(breach: str, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The probabilities as they are calibrated on, and as new rows bring them."""
+    single = given.astype(np.float32)
+    return {
+        "float32": (given, single),
+        "float64": (single, given),
+        "upcast": (given, single.astype(np.float64)),  # float32 that came through a list or a frame
+        "decimals": (given, given.round(6)),  # written to a text file
+    }.get(breach, (given, given))
 
 
 def _groups(cell: Any, rng: np.random.Generator) -> Population:
