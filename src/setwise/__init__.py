@@ -8,6 +8,7 @@ from setwise._version import __version__
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning
 from setwise.calibration.conformalize import conformalize
 from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, diagnose
+from setwise.errors import MisuseWarning
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels.label_sets import LabelSets
 from setwise.metrics import SetSizeScorer, evaluate
@@ -48,6 +49,7 @@ __all__ = [
     "Guarantee",
     "LabelSets",
     "Margin",
+    "MisuseWarning",
     "PartialLabelClassifier",
     "Premise",
     "SetSizeScorer",

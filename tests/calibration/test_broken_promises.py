@@ -42,9 +42,7 @@ def test_1_a_mixture_chosen_on_verified_rows_refuses_unequal_chances(rows):
 
 
 def test_2_labels_that_no_learning_row_has_void_the_promise_where_they_decide(rng):
-    y = np.where(
-        rng.random(400) < 0.7, rng.integers(0, 3, 400), 10 + np.arange(400)
-    )  # a long tail, each label once
+    y = np.where(rng.random(400) < 0.7, rng.integers(0, 3, 400), 10 + np.arange(400))  # a long tail
     X = np.eye(3)[np.minimum(y, 2)] * 3 + rng.normal(size=(400, 3))
     model = ConformalClassifier(GaussianNB(), random_state=0).fit(X, y)
     guarantee = model.guarantee(0.9)
@@ -137,7 +135,8 @@ def test_8_rows_that_were_given_every_label_are_not_weighed(rows, strategy):
 @pytest.mark.parametrize(
     ("first", "then"), [("float32", "float64"), ("float64", "float32"), ("float16", "float64")]
 )
-def test_9_scores_are_compared_in_the_coarser_precision(rng, score, first, then):
+def test_9_scores_are_compared_in_the_coarser_precision(rng, score, types):
+    first, then = types
     p = rng.integers(1, 8, (500, K))
     p = p / p.sum(axis=1, keepdims=True)
     y = labels_from(rng, p)

@@ -308,10 +308,11 @@ def test_too_few_groups_give_all_labels_however_many_rows(rows, tmp_path):
 def test_what_groups_cannot_be_combined_with_is_said(rows):
     p, mask, _ = rows
     groups = np.arange(300) % 20
+    verified = np.where(np.arange(300) < 150, mask.argmax(axis=1), None)
     for options, message in (
         ({"sample_weight": np.ones(300)}, "groups: not together"),
         ({"strategy": "all"}, "not defined for weighted or grouped"),
-        ({"strategy": Mixture(mu="verified"), "verified": [0] * 150 + [None] * 150}, "grouped"),
+        ({"strategy": Mixture(mu="verified"), "verified": verified}, "grouped"),
     ):
         with pytest.raises(ValueError, match=message):
             conformalize(p, mask, groups=groups, **options)

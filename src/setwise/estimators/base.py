@@ -24,8 +24,9 @@ from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
 from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import answers, covers_whole_sets, gives_inclusion
-from setwise.estimators.fingerprint import digest
+from setwise.estimators.fingerprint import UsedRows, digest
 from setwise.estimators.model_directory import load_model, save_model
+from setwise.evidence.row_index import check_row_names
 from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
@@ -36,13 +37,14 @@ from setwise.scores import LAC, Score, as_score
 class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Prediction sets from a calibration, asked with the probabilities of one model or of several.
 
-    A subclass learns in `fit` and leaves `calibration_`, `classes_` and what `fitted_models` returns.
+    A subclass learns in `fit` and leaves `calibration_`, `classes_`, `used_rows_` and what `fitted_models` returns.
     """
 
     confidence_level: float
     classes_: Array
     learned_: list[Bools | None]
     calibration_: Calibration | PooledCalibration
+    used_rows_: UsedRows
 
     @property
     @abstractmethod
@@ -95,6 +97,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     ) -> dict[str, Any]:
         """What the sets of these rows achieve, against truth y or ``candidates=``; see `setwise.evaluate`."""
         check_is_fitted(self, "calibration_")
+        check_row_names(X=X, y=y, candidates=options.get("candidates"), by=by)
+        self.used_rows_.warn_if_used(X)
         first = self.calibration_.parts[0]
         asks = first.categories is not None and first.by == "given"
         sets = self.predict_set(X, confidence_level, **({"by": by} if asks else {}))
@@ -107,6 +111,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         from setwise.report import report_model  # noqa: PLC0415 - templates are loaded when a report is made
 
         check_is_fitted(self, "calibration_")
+        check_row_names(X=X, y=y, candidates=candidates, by=options.get("by"))
+        self.used_rows_.warn_if_used(X)
         return report_model(path, self, X, y, candidates, **options)
 
     def guarantee(self, confidence_level: Any = None) -> Guarantee:

@@ -24,7 +24,7 @@ from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
 from setwise.container import check_version
 from setwise.estimators.adapters import answers, as_trained
-from setwise.estimators.fingerprint import read_probe, write_probe
+from setwise.estimators.fingerprint import UsedRows, read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.serialization import read_model, write_model
 from setwise.ranks import as_level
@@ -117,6 +117,7 @@ def load_model(
             models.append(_member(made, member, given, folder, trusted))
         except KeyError as error:
             raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
+    made.used_rows_ = UsedRows.read(folder / head["used_rows"])
     k = len(made.classes_)
     named = [member.get("learned") for member in members]
     made.learned_ = [None if places is None else np.isin(np.arange(k), places) for places in named]
@@ -138,7 +139,7 @@ def read_head(folder: Path) -> dict[str, Any]:
     if found != FORMAT:
         raise ValueError(f"{folder}: holds {found!r}, not a {FORMAT}.")
     check_version(head, VERSION, folder)
-    needed = {"kind", "classes", "files", "members", "parameters"}
+    needed = {"kind", "classes", "files", "members", "parameters", "used_rows"}
     if needed - set(head):
         raise ValueError(f"{folder / _HEAD}: lacks {', '.join(sorted(needed - set(head)))}.")
     return dict(head)
@@ -173,6 +174,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
         if probe is not None and write_probe(stage / f"probe{suffix}.npz", probe, _answers(model, fitted, probe)):
             member["probe"] = f"probe{suffix}.npz"
         members.append(member)
+    model.used_rows_.write(stage / "used-rows.npz")
     names = getattr(model, "feature_names_in_", None)
     first = calibrations[0]
     return {
@@ -189,6 +191,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
             "names": None if names is None else [str(name) for name in names],
         },
         "training": getattr(model, "summary_", {}) | {"calibrated_on": sum(c.evidence.n for c in calibrations)},
+        "used_rows": "used-rows.npz",
         "parameters": _parameters(model),
         "members": members,
     }
@@ -214,6 +217,7 @@ def _name_by_digest(stage: Path, head: dict[str, Any]) -> None:
         new_names[part.name] = name
         part.rename(stage / name)
     head["members"] = _renamed(head["members"], new_names)
+    head["used_rows"] = new_names[head["used_rows"]]
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
