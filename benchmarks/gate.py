@@ -21,10 +21,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from supermodel import PIXELS, train_supermodel
 
 from setwise import LabelSets, PartialLabelClassifier, __version__, diagnose
-from setwise.data import InstanceDependent, Random, contaminate, load, train_supermodel
-from setwise.data.supermodel import PIXELS
+from setwise.data import InstanceDependent, Random, contaminate, load
 
 RESULTS = Path(__file__).resolve().parent / "results" / "gate.json"
 REAL = ("lost", "msrcv2", "birdsong", "fg_net")

@@ -42,9 +42,7 @@ def test_1_a_mixture_chosen_on_verified_rows_refuses_unequal_chances(rows):
 
 
 def test_2_labels_that_no_learning_row_has_void_the_promise_where_they_decide(rng):
-    y = np.where(
-        rng.random(400) < 0.7, rng.integers(0, 3, 400), 10 + np.arange(400)
-    )  # a long tail, each label once
+    y = np.where(rng.random(400) < 0.7, rng.integers(0, 3, 400), 10 + np.arange(400))  # a long tail
     X = np.eye(3)[np.minimum(y, 2)] * 3 + rng.normal(size=(400, 3))
     model = ConformalClassifier(GaussianNB(), random_state=0).fit(X, y)
     guarantee = model.guarantee(0.9)
@@ -89,6 +87,7 @@ def without_truth(y, mask, rows):
     return mask
 
 
+@pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")
 def test_6_a_mixture_that_falls_back_to_max_knows_what_the_verified_rows_refute(rows):
     p, y, mask = rows
     broken = without_truth(y, mask, np.arange(0, 600, 4))
@@ -98,6 +97,7 @@ def test_6_a_mixture_that_falls_back_to_max_knows_what_the_verified_rows_refute(
     assert [premise.name for premise in claim.refuted] == ["truth_is_candidate"]
 
 
+@pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")
 def test_6_a_category_knows_what_the_verified_rows_of_another_refute(rows):
     p, y, mask = rows
     broken = without_truth(y, mask, np.arange(40))
@@ -107,6 +107,7 @@ def test_6_a_category_knows_what_the_verified_rows_of_another_refute(rows):
     assert made.promised is None
 
 
+@pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")
 def test_7_the_bracket_gives_way_where_verified_rows_refute_the_miss_rate(rows):
     p, y, mask = rows
     broken = without_truth(y, mask, np.arange(0, 600, 3))
@@ -134,10 +135,9 @@ def test_8_rows_that_were_given_every_label_are_not_weighed(rows, strategy):
 
 
 @pytest.mark.parametrize("score", ["lac", "aps", "raps", "saps", "margin"])
-@pytest.mark.parametrize(
-    ("first", "then"), [("float32", "float64"), ("float64", "float32"), ("float16", "float64")]
-)
-def test_9_scores_are_compared_in_the_coarser_precision(rng, score, first, then):
+@pytest.mark.parametrize("types", [("float32", "float64"), ("float64", "float32"), ("float16", "float64")])
+def test_9_scores_are_compared_in_the_coarser_precision(rng, score, types):
+    first, then = types
     p = rng.integers(1, 8, (500, K))
     p = p / p.sum(axis=1, keepdims=True)
     y = labels_from(rng, p)

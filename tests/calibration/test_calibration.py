@@ -44,7 +44,7 @@ def test_sets_are_exactly_the_labels_whose_p_value_exceeds_epsilon(score, strate
         assert np.array_equal(sets, exact | (values > float(1 - level) + 1e-9))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 40), st.integers(1, 99), st.integers(0, 2**32 - 1), st.sampled_from(["max", "min", "mean"]))
 def test_sets_agree_with_a_slow_reference_at_every_size(n, percent, seed, strategy):
     """Label y is in the set iff fewer than ⌈(n+1)·level⌉ calibration scores lie strictly below its own."""

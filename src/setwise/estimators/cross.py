@@ -27,7 +27,7 @@ from setwise.scores import as_score
 class CrossConformalClassifier(BaseConformalClassifier):
     """Cross-conformal prediction sets: no row is spent on calibration alone.
 
-    The promise is weaker, 1 − 2ε less a small term instead of 1 − ε, and `guarantee` says so; in practice coverage
+    The promise is weaker, 1 − 2ε less a small term instead of 1 − ε, as `guarantee` states; in practice coverage
     is near 1 − ε.
 
     Parameters

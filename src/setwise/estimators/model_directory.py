@@ -88,7 +88,7 @@ def load_model(
     path
         The directory.
     estimator
-        The model itself where the directory holds its calibration alone (a list of models, one a fold, for a
+        The model itself where the directory holds its calibration alone (a list of models, one per fold, for a
         cross-conformal classifier). Its probabilities are compared on stored rows.
     trusted
         Names of types that a skops file may hold, for `skops.io.load`.
@@ -102,7 +102,7 @@ def load_model(
     brought = [None] * len(members) if estimator is None else estimator
     brought = brought if isinstance(brought, (list, tuple)) else [brought]
     if len(brought) != len(members):
-        raise ValueError(f"estimator: {len(brought)} models for {len(members)} folds; give one a fold.")
+        raise ValueError(f"estimator: {len(brought)} models for {len(members)} folds; give one per fold.")
     try:
         made: Any = kind(**head["parameters"])
     except TypeError as error:

@@ -197,7 +197,11 @@ class ConformalClassifier(BaseConformalClassifier):
         """Verified rows that are kept for calibration before others, where the strategy rests on them."""
         rests = uses_checks(as_strategy(self.strategy), len(facts.checked))
         # Whoever does not ask for checks makes no premise of how rows were chosen for them.
-        return facts.checked if rests and facts.group is None and facts.chance is None else None
+        return (
+            facts.checked
+            if rests and facts.group is None and facts.weight is None and facts.chance is None
+            else None
+        )
 
     def _split(
         self, n: int, group: Array | None, rng: np.random.RandomState, first: Ints | None = None
