@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setwise import Calibration, conformalize
+from setwise import Calibration, MisuseWarning, conformalize
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.strategies.test_rectified import rows, some
 
@@ -100,7 +100,10 @@ def test_unequal_chances_weigh_the_verified_rows_and_cost_one_row_of_the_promise
     assert np.isclose(made.guarantee(0.9).promised, 0.9 - 1 / 401)
     assert "with the probabilities given" in str(made.guarantee(0.9))
     same = conformalize(p, mask, verified=verified, verified_probability=np.full(400, 0.25))
-    plain = conformalize(p, mask, verified=verified)
+    with pytest.warns(MisuseWarning, match="not a random choice of the rows"):
+        plain = conformalize(p, mask, verified=verified)
+    assert plain.guarantee(0.9).promised is None
+    assert "random_checks" in {premise.name for premise in plain.guarantee(0.9).claims[0].refuted}
     levels = [0.5, 0.8, 0.9, 0.95]
     assert np.allclose(same.threshold(levels), plain.threshold(levels))
 

@@ -194,7 +194,7 @@ def calibrate(
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
     misses = rate > 0 or uses_checks(chosen, len(facts.checked))
-    warn_about_checks(evidence, sets, facts, codes, kept, misses=misses)
+    setting = replace(setting, chosen=warn_about_checks(evidence, sets, facts, codes, kept, misses=misses))
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes)
 
 

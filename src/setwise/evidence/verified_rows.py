@@ -92,8 +92,8 @@ def _compared(name: str, values: Floats, checked: Bools) -> Finding:
 
 def warn_about_checks(
     evidence: Evidence, sets: LabelSets, facts: RowFacts, category: Ints | None, kept: Ints | None, *, misses: bool
-) -> None:
-    """Warns if verified rows differ from the others, and if a verified label is not among its candidates.
+) -> str:
+    """Warns if verified rows differ from the others, which it returns, and if a verified label is no candidate.
 
     `kept` are the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
     """
@@ -103,8 +103,9 @@ def warn_about_checks(
         known = Remedy("verified_probability", None, "with the probability of each row to be verified")
         problem = f"verified: not a random choice of the rows: {found.sentence}"
         warnings.warn(MisuseWarning(problem, draw, known), stacklevel=4)
+    differs = "" if found is None else found.sentence
     if misses or evidence.held is None or facts.verified is None:
-        return
+        return differs
     outside = np.flatnonzero(evidence.verified & ~evidence.held)
     if len(outside):
         first = int(outside[0])
@@ -116,3 +117,4 @@ def warn_about_checks(
         )
         rate = Remedy("miss_rate", None, "to allow for such rows")
         warnings.warn(MisuseWarning(problem, "correct the candidates", rate), stacklevel=4)
+    return differs

@@ -41,6 +41,8 @@ class Setting:
         How many rows are verified.
     novel
         How many rows carry labels that no learning row has, where the labels were inferred.
+    chosen
+        How verified rows differ from the others, where they do.
     by
         Where categories come from: ``"given"``, ``"predicted"`` or ``"size"``.
     seed
@@ -62,6 +64,7 @@ class Setting:
     domain: Domain = "simplex"
     filled: bool = False
     novel: int = 0
+    chosen: str = ""
     by: str = "given"
     precision: str = "float64"
     judged: Judgement | None = None
@@ -142,7 +145,10 @@ class Judgement:
     @property
     def checks(self) -> Premise:
         """How rows were chosen to be verified."""
-        return Premise("random_checks" if self.evidence.chance is None else "known_chances", "declared by you")
+        if self.evidence.chance is not None:
+            return Premise("known_chances", "declared by you")
+        differs = self.setting.chosen
+        return Premise("random_checks", "refuted by the data" if differs else "declared by you", differs)
 
     @lazy
     def diagnosis(self) -> Diagnosis:
