@@ -4,28 +4,30 @@ Row i contributes N_i(t), a sum of signed weights of the labels whose score is a
 such that E N_i(t) = G(t)·E d_i for every t, where G(t) = P(s(x, y) ≤ t) is the coverage wanted. The level
 certified at t is the largest L for which mean(N(t) − L·d) stays above its margin:
 
-    none     0; the new row is counted as one more that is missed, so that precise labels give exact ranks
+    none     0; the new row is counted as one more that is missed, so that precise labels give exact ranks; the
+             bias of looking up a threshold in a noisy curve is taken off
     normal   z·sd(N(t) − L·d)/√n, the bound of the central limit theorem
     finite   sd·√(2 ln(2/δ)/n) + 7·R·ln(2/δ)/(3(n−1)), the empirical Bernstein bound of Maurer and Pontil
              (COLT 2009) for independent rows with values in an interval of length R
 
 L is the root of a quadratic equation (as in Fieller's theorem for a ratio of means), so one pass over the sorted
-scores answers every level. The certified level is not monotone in t. Without a margin the first crossing counts,
-which is consistent because the estimate converges uniformly; in small samples it comes too early on average, and
-there the curve is made monotone by isotonic regression. With a margin, a threshold counts only if every larger one
-is certified too: as G is monotone, the pointwise bound at the largest t with G(t) < L then suffices, and
-G(threshold) ≥ L with probability at least 1 − δ. Where no threshold counts, every label is in the set.
+scores answers every level. The certified level is not monotone in t. Without a margin the first threshold that
+reaches L comes too early on average and the last one too late, and the mean of the two monotone curves counts. With a
+margin, a threshold counts only if every larger one is certified too: as G is monotone, the pointwise bound at the
+largest t with G(t) < L then suffices, and G(threshold) ≥ L with probability at least 1 − δ. Where no threshold
+counts, every label is in the set.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
@@ -36,8 +38,7 @@ from setwise.strategies.base import SAME_WITH_CANDIDATES, Setting, shared_premis
 
 Margin = Literal["none", "normal", "finite"]
 
-_USUAL, _LARGE = Fraction(9, 10), 0.05
-"""Where the standard error of the coverage at 0.9 is larger, the sample is small."""
+_CELLS = 400  # of the unit interval, for integrals over the coverage
 
 
 def check_margin(margin: str, delta: float) -> None:
@@ -52,8 +53,8 @@ def check_margin(margin: str, delta: float) -> None:
 class Steps:
     """The rows' step functions: N_i is `values[i, j]` from the j-th smallest score of the row on, 0 before.
 
-    `spread` is the length R of the interval that holds N_i(t) − L·d_i for all t and all L in [0, 1]; `new` is the
-    d of a new row, at its largest.
+    N_i ends at about d_i. `spread` is the length R of the interval that holds N_i(t) − L·d_i for all t and all L in
+    [0, 1]; `new` is the d of a new row, on average over the steps that truths make.
     """
 
     scores: Floats
@@ -90,18 +91,14 @@ class Curve:
     levels: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.margin == "none":
+            self._keep(*_on_average(self.steps))
+            return
         if self.plus is None:
             thresholds, levels = _certified(self.steps, self.margin, self.delta)
         else:
             thresholds, levels = _certified_sum((self.steps, self.plus), self.margin, self.delta)
-        if self.margin != "none":
-            self._keep(thresholds, np.minimum.accumulate(levels[::-1])[::-1])
-            return
-        self._keep(thresholds, np.maximum.accumulate(levels))
-        if self.standard_error(_USUAL) > _LARGE:
-            from scipy.optimize import isotonic_regression  # noqa: PLC0415 - heavy, and rarely needed
-
-            self._keep(thresholds, isotonic_regression(levels).x)
+        self._keep(thresholds, np.minimum.accumulate(levels[::-1])[::-1])
 
     def _keep(self, thresholds: Floats, levels: Floats) -> None:
         # Rounded, so that a level that is reached exactly, as 9 of 10 rows are 0.9, is not missed by a last bit.
@@ -132,25 +129,58 @@ class Curve:
         return math.sqrt(float(np.square(error).sum()) / max(steps.n - 1, 1) / steps.n) / mean_d
 
 
-def _certified(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
-    """Thresholds in order, and the level certified at each."""
-    n = steps.n
+def _summed(steps: Steps) -> tuple[Floats, Callable[[Floats], Floats]]:
+    """Thresholds in order, and a function that sums the rows' step functions at each."""
     order = np.argsort(steps.scores, axis=None, kind="stable")
     thresholds = steps.scores.ravel()[order]
     last = np.flatnonzero(np.append(thresholds[1:] != thresholds[:-1], True))
-    thresholds = thresholds[last]
 
     def sums(values: Floats) -> Floats:
-        """The sum over the rows of a step function, at each threshold."""
         jumps = np.diff(values, axis=1, prepend=0.0).ravel()[order]
         return np.cumsum(jumps, out=jumps)[last]
 
+    return thresholds[last], sums
+
+
+def _on_average(steps: Steps) -> tuple[Floats, Floats]:
+    """Thresholds in order, and the coverage that each has on average over samples, non-decreasing.
+
+    Were the error of the estimated coverage a smooth normal process with variance V(g) where the coverage is g, then
+    P(G(threshold of L) ≤ g) = Φ((g − L)/√V(g)), and the mean of G(threshold of L) the integral of Φ((L − g)/√V(g)).
+    V falls to zero at g = 1, so that it lies below L. Of this, what is known from the ranks of precise labels,
+    V(g) = g(1 − g)·new/Σd, is accounted for by the new row that is missed; the rest is added.
+    """
+    thresholds, sums = _summed(steps)
     total, all_d = sums(steps.values), float(steps.d.sum())
     if all_d <= 0:  # candidates say next to nothing: no level is certified
         return thresholds, np.zeros(len(thresholds))
-    if margin == "none":
-        return thresholds, total / (all_d + steps.new)
-    d, free = all_d / n, max(n - 1, 1)
+    raw = total / (all_d + steps.new)
+    level = np.clip((np.maximum.accumulate(raw) + np.minimum.accumulate(raw[::-1])[::-1]) / 2, 0.0, 1.0)
+    g, end = np.clip(total / all_d, 0.0, 1.0), steps.values[:, -1]
+    squares = sums(steps.values**2) - 2 * g * sums(steps.values * end[:, None]) + g**2 * float(end @ end)
+    exact = g * (1 - g) * steps.new / all_d
+    noise = np.where(np.isclose(squares / all_d**2, exact, rtol=1e-9, atol=1e-15), exact, squares / all_d**2)
+    at = np.linspace(0.0, 1.0, _CELLS // 2 + 1)
+    gained = _mean_coverage(at, level, noise) - _mean_coverage(at, level, exact)
+    return thresholds, np.maximum.accumulate(level + np.interp(level, at, gained))
+
+
+def _mean_coverage(at: Floats, level: Floats, variance: Floats) -> Floats:
+    """The integral of Φ((L − g)/√V(g)) over g at each L in `at`, with the variances at the levels of a curve."""
+    g = (np.arange(_CELLS) + 0.5) / _CELLS
+    known = np.interp(g, np.append(0.0, level), np.append(0.0, variance), right=0.0)
+    deviation = np.sqrt(np.maximum(known, 1e-18))
+    mean: Floats = ndtr((at[:, None] - g) / deviation).mean(axis=1)
+    return mean
+
+
+def _certified(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
+    """Thresholds in order, and the level certified at each with a margin."""
+    n = steps.n
+    thresholds, sums = _summed(steps)
+    total, d, free = sums(steps.values), float(steps.d.mean()), max(n - 1, 1)
+    if d <= 0:
+        return thresholds, np.zeros(len(thresholds))
     c, less = _factors(steps, margin, delta)
     v_nn = (sums(steps.values**2) - total**2 / n) / free
     v_nd = (sums(steps.values * steps.d[:, None]) - total * d) / free
@@ -172,8 +202,6 @@ def _certified_sum(parts: tuple[Steps, ...], margin: Margin, delta: float) -> tu
 
 def _factors(steps: Steps, margin: Margin, delta: float) -> tuple[float, float]:
     """What multiplies the standard deviation, and what is taken off besides."""
-    if margin == "none":
-        return 0.0, 0.0
     if margin == "normal":
         return float(ndtri(1 - delta)) / math.sqrt(steps.n), 0.0
     log = math.log(2 / delta)
