@@ -48,7 +48,8 @@ class Corrected:
     ----------
     margin
         ``"none"`` promises the level for large samples, on average; ``"normal"`` adds the bound of the central
-        limit theorem, ``"finite"`` one with a proof for this many rows: both hold in a share 1−`delta` of samples.
+        limit theorem and holds in about a share 1−`delta` of samples, with every label in the set where fewer than
+        ten misses are expected; ``"finite"`` adds a bound with a proof for this many rows.
     delta
         How often a margin may fail.
     if_refuted

@@ -6,7 +6,8 @@ certified at t is the largest L for which mean(N(t) − L·d) stays above its ma
 
     none     0; the new row is counted as one more that is missed, so that precise labels give exact ranks; the
              bias of looking up a threshold in a noisy curve is taken off
-    normal   z·sd(N(t) − L·d)/√n, the bound of the central limit theorem
+    normal   z·sd(N(t) − L·d)/√n, the bound of the central limit theorem, and no more than the exact binomial bound
+             of Σd/new precise labels
     finite   sd·√(2 ln(2/δ)/n) + 7·R·ln(2/δ)/(3(n−1)), the empirical Bernstein bound of Maurer and Pontil
              (COLT 2009) for independent rows with values in an interval of length R
 
@@ -27,18 +28,19 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import betaincinv, ndtr, ndtri
 
 from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
-from setwise.ranks import instances_needed, rank
+from setwise.ranks import instances_needed
 from setwise.strategies.base import SAME_WITH_CANDIDATES, Setting, shared_premises
 
 Margin = Literal["none", "normal", "finite"]
 
 _CELLS = 400  # of the unit interval, for integrals over the coverage
+_MISSES = 10  # expected at a level, below which the central limit theorem is not relied on
 
 
 def check_margin(margin: str, delta: float) -> None:
@@ -189,7 +191,20 @@ def _certified(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floa
     if lead <= 0:
         return thresholds, np.zeros(len(thresholds))
     half = a * d - c**2 * v_nd
-    return thresholds, (half - np.sqrt(np.maximum(half**2 - lead * (a**2 - c**2 * v_nn), 0.0))) / lead
+    levels: Floats = (half - np.sqrt(np.maximum(half**2 - lead * (a**2 - c**2 * v_nn), 0.0))) / lead
+    return thresholds, levels if margin == "finite" else np.minimum(levels, _binomial_bound(steps, total, delta))
+
+
+def _binomial_bound(steps: Steps, total: Floats, delta: float) -> Floats:
+    """Clopper and Pearson's bound for as many precise labels as the rows are worth, at their estimated coverage.
+
+    Where few rows miss, their standard deviation is far too small or zero; this bound does not rest on it.
+    """
+    all_d = float(steps.d.sum())
+    rows = min(all_d / steps.new, steps.n) if steps.new > 0 else steps.n
+    shares = np.linspace(0.0, 1.0, 2_001)
+    bounds = np.append(0.0, betaincinv(rows * shares[1:], rows * (1 - shares[1:]) + 1, delta))
+    return np.interp(total / all_d, shares, bounds)
 
 
 def _certified_sum(parts: tuple[Steps, ...], margin: Margin, delta: float) -> tuple[Floats, Floats]:
@@ -234,9 +249,14 @@ class CurveRule:
 
     def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float:  # noqa: ARG002 - unweighted
         """The stored score up to which labels are in the set."""
-        if rank(self.fewest, level) > self.fewest:
+        if 1 - level < self._smallest:
             return math.inf
         return max(curve.threshold(level) for curve in self._curves)
+
+    @property
+    def _smallest(self) -> Fraction:
+        """The smallest error that so few rows can speak of: the rank rule's, or that at which ten misses are expected."""
+        return Fraction(1, self.fewest + 1) if self.curve.margin != "normal" else Fraction(_MISSES, self.fewest)
 
     @property
     def _curves(self) -> tuple[Curve, ...]:
@@ -245,7 +265,7 @@ class CurveRule:
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
         """One minus the level certified just below a label's score, and never below what so few rows can say."""
         values: Floats = np.max([curve.p_values(scores) for curve in self._curves], axis=0)
-        return np.maximum(values, 1 / (self.fewest + 1), out=values)
+        return np.maximum(values, float(self._smallest), out=values)
 
     def claim(self, level: Fraction) -> Guarantee:
         """The level, for large samples or with the margin's confidence."""
@@ -265,8 +285,9 @@ class CurveRule:
 
     def shortage(self, level: Fraction) -> str:
         """Why every label is in every set; empty where this is not so."""
-        if rank(self.fewest, level) > self.fewest:
-            needs = f"confidence {float(level):g} needs at least {instances_needed(level):,} {self.unit}"
+        if 1 - level < self._smallest:
+            fewest = math.ceil(_MISSES / (1 - level)) if self.curve.margin == "normal" else instances_needed(level)
+            needs = f"confidence {float(level):g} needs at least {fewest:,} {self.unit}"
             return f"{needs}, and there are {self.fewest:,}"
         if math.isinf(self.threshold(level)):
             return f"with margin {self.curve.margin!r} these rows certify no smaller set at {float(level):g}"
@@ -285,7 +306,8 @@ def margin_note(curve: Curve) -> str:
     """What the margin buys."""
     if curve.margin == "none":
         return "on average over calibration samples, approximately"
-    return f"in at least {100 * (1 - curve.delta):g}% of calibration samples of independent rows"
+    share = f"{100 * (1 - curve.delta):g}% of calibration samples of independent rows"
+    return f"in about {share}" if curve.margin == "normal" else f"in at least {share}"
 
 
 def unweighted(evidence: Evidence, name: str) -> None:
