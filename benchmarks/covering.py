@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from joblib import Parallel, delayed
+from supermodel import PIXELS, train_supermodel
 from train import machine, write
 
 from setwise import LAC, CoveringClassifier, LabelSets, PartialLabelClassifier, conformalize
-from setwise.data import InstanceDependent, Random, contaminate, load, train_supermodel
-from setwise.data.supermodel import PIXELS
+from setwise.data import InstanceDependent, Random, contaminate, load
 from setwise.ranks import clopper_pearson
 
 LEVEL = 0.9

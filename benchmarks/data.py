@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from supermodel import PIXELS, train_supermodel
 
 from setwise import LabelSets, __version__
 from setwise.data import (
@@ -32,11 +33,9 @@ from setwise.data import (
     read_batches,
     read_sets,
     read_table,
-    train_supermodel,
     write_sets,
 )
 from setwise.data.benchmark_sets import fetch
-from setwise.data.supermodel import PIXELS
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PAPER = {  # average candidate-set size (Table 1), accuracy in training and test (Table 6)

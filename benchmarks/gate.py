@@ -33,11 +33,11 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import softmax
+from supermodel import PIXELS, train_supermodel
 
 from setwise import LabelSets, PartialLabelClassifier, __version__, diagnose
 from setwise.contamination.diagnose import examine
-from setwise.data import InstanceDependent, Random, contaminate, load, train_supermodel
-from setwise.data.supermodel import PIXELS
+from setwise.data import InstanceDependent, Random, contaminate, load
 from setwise.errors import InputError
 from setwise.scores import as_score
 

@@ -1,7 +1,7 @@
-"""A model that lives elsewhere (ONNX, a web service, R): its probabilities arrive as a file, one column a class.
+"""A model that lives elsewhere (ONNX, a web service, R): its probabilities arrive as a file, one column per class.
 
-Where ONNX Runtime and skl2onnx are installed the file is written by an ONNX model; where they are not, the
-scikit-learn model that would have been exported stands in, and the example says so. Nothing below the file knows.
+Where ONNX Runtime and skl2onnx are installed the file is written by an ONNX model; where they are not, by the
+scikit-learn model that would have been exported, and a line of output states it.
 
 On the command line everything after the file is
 

@@ -1,10 +1,32 @@
+import sys
+
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test fails because the machine is slow.
+settings.register_profile(
+    "steady",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("steady")
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)
+
+
+def calls_in(work):
+    """How many functions are called meanwhile: a measure of work that does not depend on the machine."""
+    seen = []
+    sys.setprofile(lambda _frame, event, _argument: seen.append(1) if event.endswith("call") else None)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return len(seen)
 
 
 def simplex(rng, n, k, sharpness=2.0):

@@ -1,13 +1,14 @@
 """Set-valued labels in, set-valued predictions out, with a statement of what may be claimed about them."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from setwise import strategies
+from setwise._lazy import lazy_names
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning
 from setwise.calibration.conformalize import conformalize
 from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, diagnose
+from setwise.errors import MisuseWarning
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels.label_sets import LabelSets
 from setwise.metrics import SetSizeScorer, evaluate
@@ -30,7 +31,7 @@ _HOMES = {
     "plots": ("plot_coverage", "plot_inclusion", "plot_sets", "plot_sizes"),
 }
 """The names imported above for type checkers only: their modules are heavier, and load on first use."""
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "APS",
@@ -48,6 +49,7 @@ __all__ = [
     "Guarantee",
     "LabelSets",
     "Margin",
+    "MisuseWarning",
     "PartialLabelClassifier",
     "Premise",
     "SetSizeScorer",
@@ -64,13 +66,3 @@ __all__ = [
     "strategies",
     "suggest_verification",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'setwise' has no attribute {name!r}")
-    return getattr(import_module(f"setwise.{_HOME_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -1,7 +1,8 @@
-"""Array types, and the few small things that several rooms do with arrays."""
+"""Array types, and a few small operations that several modules share."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -67,6 +68,6 @@ def for_blocks(array: Array, work: Callable[[slice], Any]) -> list[Any]:
 
 def blocks(array: Array) -> Iterator[slice]:
     """Slices of rows whose block of this array stays in cache."""
-    width = array.itemsize * int(np.prod(array.shape[1:]))
+    width = array.itemsize * math.prod(array.shape[1:])
     step = max(1, _BLOCK_BYTES // max(width, 1))
     return (slice(start, min(start + step, len(array))) for start in range(0, len(array), step))

@@ -1,12 +1,14 @@
-"""A value computed on first use and kept, without a lock.
+"""What is made on first use: values of an object, and public names of a package.
 
-`functools.cached_property` is that from Python 3.12 on. Before, each property holds one lock for all objects, so
+`functools.cached_property` is `lazy` from Python 3.12 on. Before, each property holds one lock for all objects, so
 that two threads whose properties need each other's wait forever. Here two threads may compute the same value twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Generic, Self, TypeVar, overload
 
 _T = TypeVar("_T")
@@ -41,3 +43,29 @@ class lazy(Generic[_T]):  # noqa: N801 - it is used like `property`
         value = self.compute(owner)
         owner.__dict__[self.name] = value  # found there from now on, before this descriptor
         return value
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, Sequence[str]], extra: str = ""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package whose names load on first use.
+
+    `homes` has the names of each module. Where one needs a library that is not installed, the error says that
+    `extra` brings it.
+    """
+    home_of = {name: home for home, names in homes.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            return getattr(import_module(f"{package}.{home_of[name]}"), name)
+        except ModuleNotFoundError as error:
+            missing = (error.name or "").partition(".")[0]
+            if not extra or missing == "setwise":
+                raise
+            raise ModuleNotFoundError(
+                f"{package}.{name} needs {missing}, which is not installed: pip install '{extra}'.", name=missing
+            ) from error
+
+    return get, lambda: sorted(sys.modules[package].__all__)

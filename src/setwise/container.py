@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,15 @@ from zipfile import BadZipFile
 import numpy as np
 
 from setwise._arrays import Array, frozen
+from setwise._files import replacing
 from setwise._version import __version__
 
 
 def write_container(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Writes beside the target and renames, so that a half-written file never takes its place."""
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    """Writes the file; it appears whole or not at all."""
     encoded = np.frombuffer(json.dumps(header, default=float).encode(), dtype=np.uint8)
-    try:
-        with beside.open("xb") as file:
-            np.savez(file, header=encoded, **arrays)  # type: ignore[arg-type]
-        beside.replace(target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with replacing(path) as beside, beside.open("wb") as file:
+        np.savez(file, header=encoded, **arrays)  # type: ignore[arg-type]
 
 
 def read_container(

@@ -1,4 +1,4 @@
-"""Errors with remedies, which each front end words for itself: an argument in Python, an option on a command line.
+"""Errors and warnings with remedies, worded by each front end: an argument in Python, an option on a command line.
 
 >>> error = InputError("row 3 has no labels", Remedy("missing", "full", "to let every label be a candidate there"))
 >>> str(error)
@@ -38,11 +38,8 @@ class Omission:
         return f"use {self.instead}"
 
 
-class InputError(ValueError):
-    """Something passed cannot be used: what is wrong, and the ways out of it.
-
-    A remedy is a sentence that holds everywhere, or names an argument (`Remedy`, `Omission`).
-    """
+class Advice(Exception):  # noqa: N818 - errors and a warning are made of it
+    """What is wrong, and the ways out of it: a remedy is a sentence that holds everywhere, or names an argument."""
 
     def __init__(self, problem: str, *remedies: Remedy | Omission | str) -> None:
         self.problem = problem.removesuffix(".")
@@ -60,8 +57,20 @@ class InputError(ValueError):
         return self.worded(lambda remedy: remedy.in_python())
 
 
+class InputError(Advice, ValueError):
+    """Something passed cannot be used."""
+
+
 class InputTypeError(InputError, TypeError):
     """The same where the kind of thing is wrong, not its value."""
+
+
+class MisuseWarning(Advice, UserWarning):
+    """What was passed can be used, but the rows suggest that a guarantee will not hold for new rows.
+
+    Rows that were learned from serve again for calibration or evaluation, copies of rows lie on both sides of a
+    split, verified rows are unlike the others, a verified label is not among its candidates, or row names differ.
+    """
 
 
 class DataError(InputError):

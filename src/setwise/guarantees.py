@@ -1,6 +1,6 @@
 """Guarantees: what is claimed, on which premises, and how each premise is known.
 
-Types and their printing only; the mathematics is in the strategies.
+Types, the closed vocabulary of premises and their printing; how a premise is judged is in `strategies.premises`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,62 @@ _EVENTS: dict[Event, str] = {
     "overlap": "contains at least one of its candidate labels",
 }
 
+STANDING = {
+    "same_examples": "new examples come from the same source as these",
+    "same_groups": "new groups and their rows come from the same source as these",
+    "weights": "new examples differ from these only in how often each kind occurs, by the weights given",
+    "classes": "the true label is one of these {} classes",
+    "unseen": "the model was not trained on these rows",
+    "independent_rows": "the calibration rows are independent of each other",
+}
+"""Premises of ordinary sampling and modelling, which void a promise only where they are refuted."""
+
+PREMISES = STANDING | {
+    "same_candidates": "candidates arise for new examples as they did here",
+    "truth_is_candidate": "the true label is always a candidate",
+    "miss_rate": "the true label is missing from at most {} of the candidate sets",
+    "missing_at_random": "whether a row lacks candidates has nothing to do with its features or its label",
+    "single_by_design": "every row has a single candidate by design, as all of these have",
+    "random_checks": "the verified rows were chosen at random",
+    "known_chances": "rows were verified independently of each other, with the probabilities given",
+    "uniform": "every false label is a candidate with the same probability, whatever the example",
+    "class": "false labels are candidates with probabilities that depend on the true class alone",
+    "inclusion": "the inclusion probabilities estimated from these rows are right",
+    "calibrated": "among the candidates the model's probabilities are right (a calibrated posterior)",
+    "truth_below_mean": "the true label of every calibration row is no stranger than its average candidate",
+    "certificate": "false candidates cannot push the threshold below that of the true labels",
+    "confident_truth": "at least {} of these rows give their true label a probability of {} or more",
+    "max_otherwise": "you would use max in every sample in which this claim could not be made",
+    "large_sample": "the calibration sample is large",
+}
+"""Everything that a claim may rest on: each premise has one name and one wording."""
+
 
 @dataclass(frozen=True)
 class Premise:
-    """Something a claim rests on, and how it is known."""
+    """Something a claim rests on, by its name in `PREMISES`, and how it is known.
 
-    text: str
+    `values` fill the wording, and `detail` says what the status rests on.
+    """
+
+    name: str
     status: Status
     detail: str = ""
+    values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.name not in PREMISES:
+            raise ValueError(f"premise: {self.name!r} is not in the vocabulary; use one of {', '.join(PREMISES)}.")
+
+    @property
+    def text(self) -> str:
+        """The premise in words."""
+        return PREMISES[self.name].format(*self.values)
+
+    @property
+    def standing(self) -> bool:
+        """Whether it is one of sampling and modelling, which void a promise only where they are refuted."""
+        return self.name in STANDING
 
     def __str__(self) -> str:
         return f"{self.text} ({self.status}{': ' + self.detail if self.detail else ''})"
@@ -36,8 +84,9 @@ class Premise:
 class Claim:
     """A lower bound on the probability of an event for a new example.
 
-    `probability` is None where nothing can be said. `premises` are those of this claim beyond the shared
-    ones of its guarantee. One that cannot be known makes the claim conditional; a refuted one voids it.
+    `probability` is None where nothing can be said. A premise that cannot be known makes the claim conditional,
+    unless it is a standing one; a refuted one voids it. `delta` is None for a probability on average over
+    calibration samples; otherwise the bound holds in a share of at least 1 − `delta` of samples.
     """
 
     event: Event
@@ -45,28 +94,33 @@ class Claim:
     source: str
     premises: tuple[Premise, ...] = ()
     note: str = ""
+    delta: float | None = None
+    subject: str = "a new example"
 
     @property
     def conditions(self) -> tuple[Premise, ...]:
-        """The premises of this claim that cannot be known here."""
-        return tuple(premise for premise in self.premises if premise.status == "not knowable here")
+        """The premises, beyond the standing ones, that cannot be known here."""
+        return tuple(p for p in self.premises if p.status == "not knowable here" and not p.standing)
 
     @property
     def refuted(self) -> tuple[Premise, ...]:
-        """The premises of this claim that the data contradict."""
+        """The premises that the data contradict."""
         return tuple(premise for premise in self.premises if premise.status == "refuted by the data")
 
     @property
     def promised(self) -> bool:
-        """Whether the claim is unconditional: no premise of its own is unknowable or refuted."""
+        """Whether the claim is unconditional: no premise is refuted, and none but standing ones unknowable."""
         return self.probability is not None and not self.conditions and not self.refuted
 
     def __str__(self) -> str:
         note = f"; {self.note}" if self.note else ""
         if self.probability is None:
             return f"nothing is promised about whether the set {_EVENTS[self.event]}{note}"
+        over = "on average over calibration samples"
+        if self.delta is not None:
+            over = f"in at least {100 * (1 - self.delta):g} of 100 calibration samples"
         bound = f"with probability at least {_decimal(self.probability)}"
-        return f"the set of a new example {_EVENTS[self.event]} {bound} ({self.source}){note}"
+        return f"the set of {self.subject} {_EVENTS[self.event]} {bound} ({self.source}, {over}){note}"
 
 
 @dataclass(frozen=True)
@@ -83,7 +137,6 @@ class Guarantee:
     n: int
     confidence_level: float
     claims: tuple[Claim, ...]
-    premises: tuple[Premise, ...] = ()
     given_calibration: str = ""
     remarks: tuple[str, ...] = ()
     category: Any = None
@@ -102,7 +155,6 @@ class Guarantee:
             strategy=used,
             n=n,
             claims=(),
-            premises=(),
             given_calibration="",
             remarks=(),
             category=None,
@@ -120,8 +172,28 @@ class Guarantee:
         if self.by_category:
             found = [part.promised for part in self.by_category.values()]
             return None if None in found else min(p for p in found if p is not None)
-        promised = [claim.probability for claim in self.claims if claim.event == "truth" and claim.promised]
-        return max((p for p in promised if p is not None), default=None)
+        best = self._best
+        return None if best is None else best.probability
+
+    @property
+    def delta(self) -> float | None:
+        """In which share of calibration samples `promised` may fail; None where it is an average over samples."""
+        found = [part.delta for part in self.by_category.values() if part.delta is not None]
+        if self.by_category:
+            return max(found, default=None)
+        return None if self._best is None else self._best.delta
+
+    @property
+    def premises(self) -> tuple[Premise, ...]:
+        """What all claims rest on."""
+        first, *others = [claim.premises for claim in self.claims] or [()]
+        return tuple(premise for premise in first if all(premise in other for other in others))
+
+    @property
+    def _best(self) -> Claim | None:
+        """The unconditional claim about the true label with the largest probability."""
+        promised = [claim for claim in self.claims if claim.event == "truth" and claim.promised]
+        return max(promised, key=lambda claim: claim.probability or 0.0, default=None)
 
     def __str__(self) -> str:
         if self.by_category:
@@ -139,9 +211,8 @@ class Guarantee:
         known = [
             p for claim in self.claims if not claim.refuted for p in claim.premises if p not in claim.conditions
         ]
-        rests = dict.fromkeys([*self.premises, *known])
-        if rests:
-            lines.append(f"Rests on: {_join(rests)}.")
+        if known:
+            lines.append(f"Rests on: {_join(dict.fromkeys(known))}.")
         lines += [line for line in (self.given_calibration, *self.remarks) if line]
         return "\n".join(lines)
 
@@ -152,7 +223,10 @@ class Guarantee:
         """The guarantee as plain data, ready for JSON."""
         plain = asdict(replace(self, by_category={}))
         plain["by_category"] = {name: part.to_dict() for name, part in self.by_category.items()}
-        plain["promised"] = self.promised
+        for claim, made in zip(plain["claims"], self.claims, strict=True):
+            for premise, own in zip(claim["premises"], made.premises, strict=True):
+                premise["text"] = own.text
+        plain["promised"], plain["delta"] = self.promised, self.delta
         plain["text"] = str(self)
         return plain
 

@@ -12,6 +12,7 @@ from scipy.special import betaln, gammaln
 from setwise._arrays import Array, Bools, Ints
 from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import categories
+from setwise.evidence.row_index import check_row_names
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
@@ -52,6 +53,7 @@ def evaluate(
     >>> result["coverage"], result["mean_size"], result["singleton_rate"]
     (0.5, 1.5, 0.5)
     """
+    check_row_names(sets=sets, y=y, candidates=candidates, by=by)
     sets = sets if isinstance(sets, LabelSets) else LabelSets.from_mask(sets)
     if len(sets) == 0:
         raise ValueError("sets: no rows to evaluate.")

@@ -48,6 +48,24 @@ def as_probabilities(
     return array
 
 
+def precision_of(values: Any) -> str:
+    """The floating type that probabilities come in, as numpy names it; integers and the like count as float64."""
+    name = str(getattr(values, "dtype", None) or np.asarray(values).dtype).removeprefix("torch.")
+    return name if name in {"float16", "float32"} else "float64"
+
+
+def in_precision(matrix: Floats, given: str, wanted: str) -> tuple[Floats, float]:
+    """Probabilities of precision `given` for comparison with others of precision `wanted`, and how far they differ.
+
+    Finer ones are rounded as the others were, and then equal ones are equal. Coarser ones cannot be refined: equal
+    ones, and sums of them, then differ by up to the rounding unit.
+    """
+    ours, theirs = np.finfo(given), np.finfo(wanted)
+    if ours.eps < theirs.eps:
+        return matrix.astype(wanted).astype(np.float32), 0.0
+    return matrix, float(ours.eps) if ours.eps > theirs.eps else 0.0
+
+
 def column_names(values: Any) -> list[str] | None:
     """The names of a frame's columns, where they are names."""
     columns = list(getattr(values, "columns", []))

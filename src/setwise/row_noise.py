@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from setwise._arrays import Array, Floats, for_blocks
 
-_Words = NDArray[np.uint64]
+Words = NDArray[np.uint64]
 _STREAM = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -39,16 +39,16 @@ def uniforms(probabilities: Floats, seed: int, row_ids: Any = None) -> Floats:
     """One number in [0, 1) for each row."""
     hashes = np.empty(len(probabilities), dtype=np.uint64)
     if row_ids is None:
-        multipliers = _multipliers(probabilities.shape[1], seed)
+        factors = multipliers(probabilities.shape[1], seed)
 
         def work(block: slice) -> None:
             rows = np.ascontiguousarray(probabilities[block]) + probabilities.dtype.type(0)  # −0.0 is 0.0
-            hashes[block] = _hash(_words(rows), multipliers)
+            hashes[block] = _hash(as_words(rows), factors)
 
         for_blocks(probabilities, work)
     else:
-        words = _words(_as_ids(row_ids, len(probabilities)))
-        hashes[:] = _hash(words, _multipliers(words.shape[1], seed))
+        words = as_words(_as_ids(row_ids, len(probabilities)))
+        hashes[:] = _hash(words, multipliers(words.shape[1], seed))
     return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
@@ -65,7 +65,7 @@ def _as_ids(row_ids: Any, n: int) -> Array:
     raise TypeError(f"row_ids: expected integers or strings, got {ids.dtype}.")
 
 
-def _words(rows: Array) -> _Words:
+def as_words(rows: Array) -> Words:
     """The bits of a contiguous (n, w) array, one word per entry.
 
     The upper half of 64-bit entries is folded onto the lower, because multiplication carries upwards only.
@@ -76,18 +76,18 @@ def _words(rows: Array) -> _Words:
     return words ^ (words >> np.uint64(32))
 
 
-def _multipliers(n: int, seed: int) -> _Words:
+def multipliers(n: int, seed: int) -> Words:
     """One odd number per word, then the start of the sum, all from the seed."""
-    start = _mix(np.array([seed], dtype=np.uint64))
-    return np.append(_mix(start + _STREAM * np.arange(1, n + 1, dtype=np.uint64)) | np.uint64(1), start)
+    start = mix(np.array([seed], dtype=np.uint64))
+    return np.append(mix(start + _STREAM * np.arange(1, n + 1, dtype=np.uint64)) | np.uint64(1), start)
 
 
-def _hash(words: _Words, multipliers: _Words) -> _Words:
-    sums: _Words = np.einsum("ij,j->i", words, multipliers[:-1])
-    return _mix(np.add(sums, multipliers[-1], out=sums))
+def _hash(words: Words, factors: Words) -> Words:
+    sums: Words = np.einsum("ij,j->i", words, factors[:-1])
+    return mix(np.add(sums, factors[-1], out=sums))
 
 
-def _mix(x: _Words) -> _Words:
+def mix(x: Words) -> Words:
     """The splitmix64 finaliser (Steele, Lea and Flood, 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -28,9 +28,7 @@ def _one_thread():
 def setwise(*arguments, folder, check=True):
     """Runs the command line in a folder, as a process of its own."""
     command = [sys.executable, "-m", "setwise", *map(str, arguments)]
-    done = subprocess.run(
-        command, cwd=folder, env=ONE_THREAD, capture_output=True, text=True, check=False, timeout=900
-    )
+    done = subprocess.run(command, cwd=folder, env=ONE_THREAD, capture_output=True, text=True, check=False)
     if check:
         assert done.returncode == 0, done.stderr
     return done

@@ -258,7 +258,7 @@ def completed(line, folder):
         ("setwise fit votes.parquet --candidates a", ["answers"]),
         ("setwise fit nothing.csv --by w", []),
         ("setwise fit votes.parquet --assume u", ["uniform"]),
-        ("setwise fit votes.parquet --strategy mix", ["mixture:0.5", "mixture:verified"]),
+        ("setwise fit votes.parquet --strategy mix", ["mixture", "mixture:0.5", "mixture:verified"]),
         ("setwise conformalize --assume c", ["class"]),
         ("setwise predict model new.csv --by wa", ["ward"]),
     ],

@@ -1,6 +1,7 @@
 """The command line driven as a person would, and compared with Python to the last label."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -8,12 +9,14 @@ import pytest
 
 import setwise as library
 from setwise import ConformalClassifier, LabelSets
+from setwise.cli.app import run
 from setwise.data import read_sets, read_table
 from setwise.learn import CoveringClassifier, PartialLabelClassifier
 
 from .conftest import NAMES, setwise, write
 
 
+@cache
 def in_python(folder, suffix):
     """The same model and sets without the command line."""
     names = {"candidates": "answers", "carry": ["id", "truth"]}
@@ -23,13 +26,14 @@ def in_python(folder, suffix):
     return model, new
 
 
-def test_inspect_describes_the_candidates(trained):
+def test_inspect_describes_the_candidates(trained, monkeypatch, capsys):
     folder, suffix, _ = trained
     done = setwise("inspect", f"votes{suffix}", "--candidates", "answers", "--truth", "truth", folder=folder)
     assert "400 rows, 4 classes" in done.stdout
     assert "the truth is a candidate in 100.00% of the 400 rows" in done.stdout
-    done = setwise("inspect", f"votes{suffix}", "--candidates", "answers", "--json", folder=folder)
-    assert json.loads(done.stdout)["rows"] == 400
+    monkeypatch.chdir(folder)
+    assert run(["inspect", f"votes{suffix}", "--candidates", "answers", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 400
 
 
 def test_fit_says_what_it_read_learned_and_may_claim(trained):
@@ -65,11 +69,10 @@ def test_predict_and_evaluate_agree_with_python_to_the_last_label(trained):
     assert (found["coverage"], found["mean_size"]) == (own["coverage"], own["mean_size"])
 
 
-def test_p_values_and_other_formats_are_written_on_request(trained):
+def test_p_values_and_other_formats_are_written_on_request(trained, monkeypatch):
     folder, suffix, _ = trained
-    setwise(
-        "predict", "model", f"new{suffix}", "--out", "p.parquet", "--p-values", "--force", "--quiet", folder=folder
-    )
+    monkeypatch.chdir(folder)
+    assert run(["predict", "model", f"new{suffix}", "--out", "p.parquet", "--p-values", "--force", "--quiet"]) == 0
     model, new = in_python(folder, suffix)
     columns = pq.read_table(folder / "p.parquet").to_pydict()
     p = np.column_stack([columns[f"p:{label}"] for label in model.classes_])

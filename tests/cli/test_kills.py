@@ -1,6 +1,7 @@
 """`kill -9` in the middle of a command leaves what was there before, whole."""
 
 import hashlib
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from setwise import ConformalClassifier
+from setwise.cli.app import run
 
 from .conftest import ONE_THREAD, rows, setwise, table
 
@@ -42,18 +44,30 @@ def digests(folder):
     return {part.name: hashlib.sha256(part.read_bytes()).hexdigest() for part in folder.iterdir()}
 
 
+FIT = ["fit", "votes.csv", "--candidates", "answers", "--ignore", "id", "--ignore", "truth", "--learner", "em"]
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with a table and a model of seed 0."""
+    folder = tmp_path_factory.mktemp("kills")
+    table(folder / "votes.csv", 300, 0)
+    setwise(*FIT, "--out", "model", folder=folder)
+    return folder
+
+
 @pytest.mark.parametrize("moment", list(MOMENTS))
-def test_a_kill_in_the_middle_of_fit_leaves_the_old_model(tmp_path, moment):
-    table(tmp_path / "votes.csv", 300, 0)
-    fit = ["fit", "votes.csv", "--candidates", "answers", "--ignore", "id", "--ignore", "truth", "--learner", "em"]
-    setwise(*fit, "--out", "model", folder=tmp_path)
-    before = digests(tmp_path / "model")
-    killed(MOMENTS[moment], *fit, "--seed", "1", "--out", "model", "--force", folder=tmp_path)
-    after = digests(tmp_path / "model")
+def test_a_kill_in_the_middle_of_fit_leaves_the_old_model(fitted, tmp_path, monkeypatch, moment):
+    folder = shutil.copytree(fitted, tmp_path / "copy")
+    before = digests(folder / "model")
+    again = [*FIT, "--seed", "1", "--out", "model", "--force"]
+    killed(MOMENTS[moment], *again, folder=folder)
+    after = digests(folder / "model")
     assert {name: after[name] for name in before} == before
-    assert ConformalClassifier.load(tmp_path / "model").random_state == 0
-    setwise(*fit, "--seed", "1", "--out", "model", "--force", folder=tmp_path)
-    assert ConformalClassifier.load(tmp_path / "model").random_state == 1
+    assert ConformalClassifier.load(folder / "model").random_state == 0
+    monkeypatch.chdir(folder)
+    assert run([*again, "--quiet"]) == 0
+    assert ConformalClassifier.load(folder / "model").random_state == 1
 
 
 def test_a_kill_in_the_middle_of_predict_leaves_the_old_sets(tmp_path):

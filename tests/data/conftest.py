@@ -15,7 +15,7 @@ def benchmark_folder():
 
 @pytest.fixture
 def benchmarks(monkeypatch):
-    """The real benchmark files; a test that needs them says so where they are absent."""
+    """The real benchmark files; tests that need them are skipped where they are absent."""
     folder = benchmark_folder()
     if folder is None:
         pytest.skip("the benchmark files are not here: set SETWISE_DATA to the folder that holds mnist/ and pll/")

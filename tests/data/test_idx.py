@@ -2,7 +2,7 @@ import gzip
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setwise.data import DataError, read_idx
@@ -67,7 +67,7 @@ def test_a_gzip_bomb_unfolds_no_further_than_the_header_claims(tmp_path):
         read_idx(path)
 
 
-@settings(max_examples=150, deadline=1000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(data=st.data())
 def test_no_damage_to_an_idx_file_does_worse_than_a_data_error(tmp_path, data):
     content = bytearray(SAMPLE)

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setwise import LabelSets
@@ -260,7 +260,7 @@ jsons = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=1000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200)
 @given(data=st.data())
 def test_no_json_does_worse_to_the_label_studio_reader_than_a_data_error(tmp_path, data):
     value = data.draw(jsons)

@@ -85,7 +85,7 @@ def test_tables_are_inspected_with_their_truth(tmp_path):
 def test_the_result_is_plain_data_and_prints():
     found = inspect(SETS, ["a"] * 6)
     assert json.loads(json.dumps(found.to_dict()))["rows"] == 6
-    assert str(found).startswith("6 rows, 5 classes, 1.83 candidates a row\n")
+    assert str(found).startswith("6 rows, 5 classes, 1.83 candidates per row\n")
 
 
 def test_sets_too_many_to_pair_are_sampled_and_still_close(monkeypatch, rng):

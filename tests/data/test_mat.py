@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setwise.data import DataError, read_mat
@@ -120,7 +120,7 @@ def plain_sample(make):
 SAMPLES = [plain_sample(np.asarray), plain_sample(scipy.sparse.csc_matrix)]
 
 
-@settings(max_examples=300, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 @given(data=st.data())
 def test_no_damage_to_a_mat_file_does_worse_than_a_data_error(tmp_path, data):
     content = bytearray(data.draw(st.sampled_from(SAMPLES)))

@@ -46,7 +46,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path.endswith("slow"):
             self.wfile.write(server.content[:50])
             self.wfile.flush()
-            server.stop.wait(10)
+            server.halfway.set()
+            server.stop.wait()
             return
         time.sleep(0.2 if self.path.endswith("late") else 0)
         self.wfile.write(server.content)
@@ -58,7 +59,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server():
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        running.content, running.requests, running.stop = CONTENT, [], threading.Event()
+        running.content, running.requests = CONTENT, []
+        running.halfway, running.stop = threading.Event(), threading.Event()
         running.daemon_threads = True
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
@@ -160,7 +162,7 @@ def fetching_process(url, cache):
 def test_processes_that_fetch_at_once_download_once_and_agree(nothing_here, server):
     url = remote(server, "late").url
     running = [fetching_process(url, nothing_here) for _ in range(3)]
-    assert [process.wait(timeout=30) for process in running] == [0, 0, 0]
+    assert [process.wait() for process in running] == [0, 0, 0]
     assert (nothing_here / "sub" / "train.gz").read_bytes() == CONTENT
     assert server.requests == ["/late"]
     assert left_behind(nothing_here) == ["train.gz"]
@@ -169,12 +171,9 @@ def test_processes_that_fetch_at_once_download_once_and_agree(nothing_here, serv
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_a_killed_process_leaves_no_file_under_the_final_name_and_the_next_one_clears_up(nothing_here, server):
     process = fetching_process(remote(server, "slow").url, nothing_here)
-    deadline = time.monotonic() + 20
-    while not server.requests and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(0.1)
+    server.halfway.wait()
     process.send_signal(signal.SIGKILL)
-    process.wait(timeout=10)
+    process.wait()
     assert server.requests == ["/slow"]
     assert not (nothing_here / "sub" / "train.gz").exists()
     assert list((nothing_here / "sub").glob(".partial-*")), "the process was to be killed in the middle"

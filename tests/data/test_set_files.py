@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setwise import LabelSets
@@ -18,7 +18,7 @@ from .conftest import check_sentence
 
 FORMATS = ["csv", "tsv", "jsonl", "parquet", "feather", "arrow", "npz"]
 KEEP_ALL = {"parquet", "feather", "arrow", "npz"}  # formats that keep the order and the labels that do not occur
-SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=60)
 
 # numpy cuts trailing NUL characters off text, so the vocabulary itself cannot hold such labels
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)

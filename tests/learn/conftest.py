@@ -1,10 +1,12 @@
-"""One thread a test process: many small products are slower on two, and runs share the machine."""
+"""One thread per test process: many small products are slower on two, and runs share the machine."""
 
 import subprocess
 import sys
 
 import pytest
 import torch
+
+from ..data.conftest import benchmarks  # noqa: F401, TID252 - a fixture
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,4 +1,4 @@
-"""What needs no torch works without it, and what does says so."""
+"""What needs no torch works without it; what needs it names it in the error."""
 
 import subprocess
 import sys

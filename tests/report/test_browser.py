@@ -13,6 +13,9 @@ from playwright.sync_api import expect
 import setwise
 from tests.report.conftest import HOSTILE, HOSTILE_CLASSES
 
+_PATIENCE = 600_000  # milliseconds: the machine may be busy
+expect.set_options(timeout=_PATIENCE)
+
 
 @pytest.fixture
 def open_page(browser):
@@ -21,6 +24,7 @@ def open_page(browser):
 
     def go(path, **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(_PATIENCE)
         page = context.new_page()
         page.problems = []
         page.on("console", lambda said: page.problems.append(f"{said.type}: {said.text}"))
@@ -40,6 +44,11 @@ def _foreign(url, path):
     return [] if url == path.as_uri() or url.startswith("data:") else [f"request: {url}"]
 
 
+def _drawn(page):
+    """Waits until what was asked for is on the screen: two frames of it."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def _steps_to(page, level):
     """Arrow keys from where the slider stands to a level of the grid."""
     levels = page.evaluate(
@@ -50,7 +59,7 @@ def _steps_to(page, level):
 
 def test_it_opens_without_errors_and_without_a_network(open_page, digits_report):
     page = open_page(digits_report)
-    page.wait_for_timeout(200)
+    _drawn(page)
     assert page.problems == []
     assert page.locator("h1").inner_text().startswith("Blurred digits")
     assert page.locator("canvas").count() == 7
@@ -130,7 +139,7 @@ def test_hostile_names_are_shown_and_not_run(open_page, hostile_report):
     page = open_page(hostile_report)
     page.locator("#level").focus()
     page.keyboard.press("End")
-    page.wait_for_timeout(200)
+    _drawn(page)
     assert page.problems == []
     assert page.locator("h1").inner_text() == HOSTILE
     shown = page.locator("table[data-parts=class] tbody th").all_text_contents()
@@ -153,7 +162,7 @@ def test_there_is_no_serious_barrier(open_page, request, which, scheme):
 def test_it_fits_the_screen(open_page, digits_report, tmp_path, width):
     size = {"width": width, "height": 1500 if width == 1280 else 1700}
     page = open_page(digits_report, color_scheme="light", viewport=size)
-    page.wait_for_timeout(300)
+    _drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     kept = Path(os.environ.get("SETWISE_SCREENSHOTS", tmp_path)) / f"report-{width}.png"
     page.screenshot(path=kept)

@@ -199,7 +199,7 @@ def test_what_it_claims_rests_on_the_declaration_and_on_the_size_of_the_sample(r
     assert "not refuted by the data" in str(loose)
     proved = conformalize(p, mask, Corrected(margin="finite"), assume="uniform").guarantee(0.8)
     assert proved.promised == 0.8
-    assert "in at least 95% of calibration samples" in str(proved)
+    assert "in at least 95 of 100 calibration samples" in str(proved)
     assert "holds" not in str(proved)
 
 

@@ -144,10 +144,11 @@ def test_a_verified_miss_voids_theorem_1_and_the_rho_line_steps_in():
     truth[:2] = 0.5
     evidence = evidence_of(np.linspace(-0.5, 0, 200), truth=truth, held=held)
     guarantee = Max().calibrate(evidence, SETTING).claim(NINE)
-    assert guarantee.promised is None
     assert guarantee.claims[0].refuted[0].detail == "missing in 2 of 100 verified rows"
     bound = guarantee.claims[2]
+    assert guarantee.promised == bound.probability
     assert np.isclose(bound.probability, 0.9 - upper_bound(2, 100, 0.05))
+    assert guarantee.delta == bound.delta == 0.05
     assert "Void: Theorem 1" in str(guarantee)
 
 
@@ -179,11 +180,17 @@ def test_theorem_3_is_conditional_on_what_candidates_cannot_tell():
     assert guarantee.promised is None
 
 
-def test_theorem_3_is_shown_when_every_row_is_verified_and_none_breaks_it():
+def test_theorem_3_shown_in_this_sample_is_a_selection_and_stays_conditional():
     evidence = evidence_of(
         np.zeros(99), low=np.full(99, -1), every=np.tile([-1.0, 0.0], 99), truth=np.full(99, -0.7)
     )
-    assert Mean().calibrate(evidence, SETTING).claim(NINE).promised == 0.9
+    theorem = Mean().calibrate(evidence, SETTING).claim(NINE).claims[0]
+    assert "shown by the data" in {premise.status for premise in theorem.premises}
+    assert [premise.name for premise in theorem.conditions] == ["max_otherwise"]
+
+
+def certificate(claim):
+    return next(premise for premise in claim.premises if premise.name == "certificate")
 
 
 def pooled(sizes):
@@ -195,11 +202,10 @@ def pooled(sizes):
 def test_the_size_certificate_of_theorem_2_replaces_its_hidden_premise():
     shown = (np.full(100, 2), np.where(np.arange(100) < 60, 1, 9), np.repeat([1, 3, 10], [60, 30, 10]))
     for sizes in shown:
-        premise = All().calibrate(pooled(sizes), SETTING).claim(NINE).claims[-1].premises[1]
+        premise = certificate(All().calibrate(pooled(sizes), SETTING).claim(NINE).claims[-1])
         assert premise.status == "shown by the data"
-    premise = (
-        All().calibrate(pooled(np.where(np.arange(100) < 95, 1, 60)), SETTING).claim(NINE).claims[-1].premises[1]
-    )
+    long = pooled(np.where(np.arange(100) < 95, 1, 60))
+    premise = certificate(All().calibrate(long, SETTING).claim(NINE).claims[-1])
     assert premise.status == "not knowable here"
     assert "outside the paper's own premise" in premise.detail
 
@@ -232,15 +238,18 @@ def test_theorem_2_needs_verified_rows_for_its_other_premise():
         evidence = evidence_of(np.full(n, -0.1), low=np.full(n, -0.9), every=every, truth=truth)
         return All().calibrate(evidence, SETTING).claim(NINE).claims[-1]
 
-    assert claim(None).conditions
+    def open_questions(truth):
+        return {premise.name for premise in claim(truth).conditions}
+
+    assert "confident_truth" in open_questions(None)
     some = np.full(n, np.nan)
     some[:150] = -0.9
-    assert claim(some).promised
+    assert open_questions(some) == {"max_otherwise"}  # shown in this sample, which is a selection
     some[:60] = -0.3
     assert claim(some).refuted
     some[:60], some[:12] = -0.9, -0.3
-    assert claim(some).conditions
-    assert claim(np.full(n, -0.9)).promised
+    assert "confident_truth" in open_questions(some)
+    assert open_questions(np.full(n, -0.9)) == {"max_otherwise"}
 
 
 def test_theorem_2_is_not_stated_where_it_does_not_hold():
@@ -259,7 +268,7 @@ def test_all_inherits_theorem_1_only_for_whoever_would_use_max_otherwise():
     guarantee = All().calibrate(evidence, Setting("aps", 10)).claim(NINE)
     assert guarantee.promised is None
     assert guarantee.claims[0].source == "Theorem 1"
-    assert "you would use max instead" in guarantee.claims[0].conditions[0].text
+    assert guarantee.claims[0].conditions[0].name == "max_otherwise"
 
 
 def test_theorem_2_needs_rows_that_sum_to_no_more_than_one():
@@ -272,7 +281,7 @@ def test_theorem_2_needs_rows_that_sum_to_no_more_than_one():
         claims = All().calibrate(evidence, Setting("lac", 10)).claim(NINE).claims
         return next((claim for claim in claims if claim.source == "Theorem 2" and claim.probability), None)
 
-    assert theorem(1.0).promised
+    assert not theorem(1.0).refuted
     assert theorem(1.009).refuted
     assert theorem(None) is None
 
@@ -294,15 +303,15 @@ def test_the_law_given_the_calibration_set_is_a_floor_only_without_misses():
     assert "(for the true label a floor)" in str(Max().calibrate(evidence, SETTING).claim(NINE))
     with_misses = str(Max().calibrate(evidence, Setting("lac", 10, Fraction(2, 100))).claim(NINE))
     assert "(for the true label, less the miss rate 0.02, a floor)" in with_misses
-    assert "new examples and their candidates come from the same source" in with_misses
+    assert "missing from at most 0.02 of the candidate sets (declared by you: miss rate 0.02)" in with_misses
     truth = np.where(np.arange(999) < 10, 0.5, np.nan)
     refuted = evidence_of(np.linspace(-1, 0, 999), truth=truth, held=np.zeros(999, bool))
     assert "a floor" not in str(Max().calibrate(refuted, SETTING).claim(NINE))
 
 
-def test_with_ties_the_law_is_a_bound_from_below():
+def test_the_law_given_the_calibration_set_is_a_bound_from_below():
     text = str(Max().calibrate(evidence_of(np.full(99, -0.5)), SETTING).claim(NINE))
-    assert "is at least 0.83" in text
+    assert "is at least 0.847." in text
     assert "between" not in text
 
 

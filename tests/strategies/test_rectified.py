@@ -1,11 +1,10 @@
-"""`rectified`, `posterior` and `auto`: what verified rows and posteriors are good for, and who is chosen when."""
-
-from fractions import Fraction
+"""`rectified` and `posterior`: what verified rows and posteriors are good for."""
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from setwise import Calibration, LabelSets, conformalize
+from setwise import Calibration, LabelSets, MisuseWarning, conformalize
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.vocabulary import MISSING
@@ -61,7 +60,8 @@ def test_known_chances_of_being_verified_weigh_the_rows(rng):
     chance = np.where(p.max(axis=1) > 0.99, 0.02, 0.4)  # the hard rows are checked more often
     verified = np.where(rng.random(8000) < chance, y, None)
     told = conformalize(p, mask, "rectified", verified=verified, verified_probability=chance)
-    untold = conformalize(p, mask, "rectified", verified=verified)
+    with pytest.warns(MisuseWarning, match="not a random choice"):
+        untold = conformalize(p, mask, "rectified", verified=verified)
     own = 1 - p[np.arange(8000), y]
     assert abs((own <= told.threshold(0.9)).mean() - 0.9) < 0.02
     assert (own <= untold.threshold(0.9)).mean() < 0.885
@@ -136,32 +136,6 @@ def test_posterior_weights_of_a_row_sum_to_one_even_where_the_model_gives_the_ca
     assert np.allclose(posterior_steps(evidence).values[:, -1], 1)
 
 
-def test_auto_takes_verified_rows_first_then_what_is_declared_then_max(rng):
-    p = simplex(rng, 600, K)
-    y = labels_from(rng, p)
-    mask = candidates_from(rng, y, K, 0.3)
-    named = {
-        "rectified": {"verified": some(rng, y, 40), "assume": "uniform"},
-        "corrected": {"verified": some(rng, y, 5), "assume": "uniform"},
-        "max": {"verified": some(rng, y, 5)},
-    }
-    for name, told in named.items():
-        made = conformalize(p, mask, **told)
-        assert made.guarantee().strategy == name
-        assert made.threshold(0.9) == conformalize(p, mask, name, **told).threshold(0.9)
-    assert "auto because 40 rows are verified" in str(conformalize(p, mask, **named["rectified"]).guarantee())
-    assert conformalize(p, mask, sample_weight=np.ones(600), **named["rectified"]).guarantee().strategy == "max"
-
-
-def test_auto_falls_back_to_max_and_says_why_where_the_data_refute_the_declaration(rng):
-    p, _, mask = rows(rng, 2000)
-    made = conformalize(p, mask, assume="uniform")
-    assert made.threshold(0.9) == conformalize(p, mask, "max").threshold(0.9)
-    text = str(made.guarantee())
-    assert "auto because" in text
-    assert "refuted" in text
-
-
 def test_saved_calibrations_answer_alike(rng, tmp_path):
     p, y, mask = rows(rng, 300)
     chance = rng.uniform(0.2, 0.9, 300)
@@ -187,32 +161,29 @@ def test_margins_only_make_sets_larger(rng):
         conformalize(p, mask, Rectified("finite"), verified=verified, verified_probability=np.full(3000, 1 / 3))
 
 
-def test_the_finite_bound_is_the_sum_of_two_empirical_bernstein_bounds(rng):
+def test_the_finite_margin_is_the_exact_tolerance_rank_of_the_verified_rows(rng):
     p, y, mask = rows(rng, 900)
-    verified = some(rng, y, 300)
-    checked = np.array([v is not None for v in verified])
-    curve = conformalize(p, mask, Rectified("finite", delta=0.1), verified=verified).rules[0].curve
-    inside = np.where(mask, p, 0)
-    weights = inside / inside.sum(axis=1, keepdims=True)
-    t = curve.thresholds[len(curve.thresholds) // 2]
-    m = (weights * (-p <= t)).sum(axis=1)
-    error = (-p[np.arange(900), y] <= t) - m
-    log, total = np.log(2 / 0.05), 0.0
-    for values, spread in ((m[~checked], 1), (error[checked], 2)):
-        n = len(values)
-        total += values.mean() - values.std(ddof=1) * np.sqrt(2 * log / n) - 7 * spread * log / (3 * (n - 1))
-    assert curve.levels[len(curve.thresholds) // 2] <= max(total, 0) + 1e-12
+    for m, delta in ((29, 0.05), (100, 0.05), (300, 0.1)):
+        verified = some(rng, y, m)
+        checked = np.array([v is not None for v in verified])
+        own = np.sort(1 - p[np.arange(900), y][checked])
+        enough = [r for r in range(1, m + 1) if binom.cdf(r - 1, m, 0.9) >= 1 - delta]  # Beta ≥ 0.9: r − 1 below
+        made = conformalize(p, mask, Rectified("finite", delta), verified=verified)
+        assert np.isclose(made.threshold(0.9), own[enough[0] - 1])
+        inside = made.predict_set(p, 0.9).to_mask()
+        assert np.array_equal(made.predict_p(p) > 0.1, inside)
+    few = conformalize(p, mask, Rectified("finite"), verified=some(rng, y, 28))
+    with pytest.warns(UserWarning, match="certify no smaller set"):
+        assert np.isinf(few.threshold(0.9))
 
 
-def test_a_category_of_one_row_does_not_stop_auto(rng):
-    p = simplex(rng, 301, K)
-    mask = candidates_from(rng, labels_from(rng, p), K, 0.3)
-    by = np.array(["common"] * 300 + ["rare"])
-    made = conformalize(p, mask, assume="uniform", by=by)
-    assert np.isinf(made.rules[1].threshold(Fraction(9, 10)))
-    with pytest.raises(ValueError, match="fewer than two") as caught:
-        conformalize(p, mask, "corrected", assume="uniform", by=by)
-    assert "category 'rare'" in caught.value.__notes__[0]
+def test_a_posterior_that_is_sure_still_counts_the_new_row(rng):
+    """Precise labels, all λ·w are 1: split conformal prediction on all rows, the +1 included."""
+    p = simplex(rng, 100, K)
+    y = labels_from(rng, p)
+    made = conformalize(p, y, "rectified", verified=some(rng, y, 20))
+    assert made.rules[0].curve.steps.new >= 1
+    assert made.threshold(0.9) >= conformalize(p, y, "max").threshold(0.9)
 
 
 def test_posterior_refuses_a_miss_rate(rng):

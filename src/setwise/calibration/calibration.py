@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Hashable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, overload
 
@@ -20,11 +20,12 @@ from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
-from setwise.probabilities import as_probabilities
-from setwise.ranks import Level, Levels, as_level, dkw_band, each_level
+from setwise.probabilities import as_probabilities, in_precision, precision_of
+from setwise.ranks import Level, Levels, as_level, dkw_band, each_level, upper_bound
 from setwise.row_noise import uniforms
 from setwise.scores import Score
 from setwise.strategies import Rule, Setting, Strategy
+from setwise.strategies.premises import Judgement, judgement
 
 
 class SmallCalibrationWarning(UserWarning):
@@ -46,7 +47,6 @@ class Calibration:
     setting: Setting
     categories: Vocabulary | None = None
     category: Ints | None = None
-    by: str = "given"
     rules: tuple[Rule, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,12 +55,14 @@ class Calibration:
             parts = [
                 self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
             ]
-        rules = tuple(self._calibrated(code, part) for code, part in enumerate(parts))
+        names = tuple(self.vocabulary.classes.tolist())
+        told = replace(self.setting, judged=Judgement(self.evidence, self.setting, names))
+        rules = tuple(self._calibrated(code, part, told) for code, part in enumerate(parts))
         object.__setattr__(self, "rules", rules)
 
-    def _calibrated(self, code: int, part: Evidence) -> Rule:
+    def _calibrated(self, code: int, part: Evidence, told: Setting) -> Rule:
         try:
-            return self.strategy.calibrate(part, self.setting)
+            return self.strategy.calibrate(part, told)
         except ValueError as error:
             if self.categories is not None:
                 error.add_note(f"This is category {self.category_names[code]!r} of by.")
@@ -70,6 +72,11 @@ class Calibration:
     def classes(self) -> Array:
         """The labels, in the order of the probability columns."""
         return self.vocabulary.classes
+
+    @property
+    def by(self) -> str:
+        """Where categories come from: ``"given"``, ``"predicted"`` or ``"size"``."""
+        return self.setting.by
 
     @property
     def seed(self) -> int:
@@ -158,13 +165,13 @@ class Calibration:
         ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
         """
         own = own_candidates(candidates, self.vocabulary)
-        matrix, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
+        matrix, coarser, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
         u = self._noise(matrix, row_ids)
         score = self.conformity_score
 
         def answer(level: Fraction) -> LabelSets:
             self._warn_if_short(level, codes)
-            limits = np.asarray(self._limits(level, weight, codes))
+            limits = np.asarray(self._limits(level, weight, codes)) + coarser
             by_label = limits.ndim == 2
             mask = score.score(matrix, u=u) <= limits if by_label else score.below(matrix, limits, u=u)
             return finished_sets(mask, matrix, self.vocabulary, own, allow_empty=allow_empty)
@@ -180,8 +187,8 @@ class Calibration:
         row_ids: Any = None,
     ) -> Floats:
         """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
-        matrix, weight, codes = self._new_rows(probabilities, by, sample_weight)
-        scores = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids))
+        matrix, coarser, weight, codes = self._new_rows(probabilities, by, sample_weight)
+        scores = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids)) - coarser
         if codes is None:
             return self.rules[0].p_values(scores, weight)
         values = np.ones(matrix.shape)
@@ -218,8 +225,8 @@ class Calibration:
 
         F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
         largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
-        and the miss rate η. It needs independent rows and no true label. Calibrated by category, `by` names one
-        category.
+        and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. It needs
+        independent rows and no true label. Calibrated by category, `by` names one category.
         """
         as_level(delta, "delta")
         if self.evidence.shares is not None:
@@ -230,7 +237,7 @@ class Calibration:
             limit = rule.threshold(level)
             if np.ndim(limit):
                 raise ValueError("bracket: not available where every label has its own threshold.")
-            return _bracket(rule, float(limit), delta)
+            return _bracket(rule, float(limit), *_miss_rate(rule, delta))
 
         return each_level(confidence_level, answer)
 
@@ -262,10 +269,12 @@ class Calibration:
 
     def _new_rows(
         self, probabilities: Any, by: Any, sample_weight: Any, own: LabelSets | None = None
-    ) -> tuple[Floats, Floats | None, Ints | None]:
+    ) -> tuple[Floats, float, Floats | None, Ints | None]:
+        """Probabilities in the precision of the calibration, how much coarser they were, weights and categories."""
         matrix = as_probabilities(
             probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
         )
+        matrix, coarser = in_precision(matrix, precision_of(probabilities), self.setting.precision)
         if own is not None and len(own) != len(matrix):
             raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
         if self.by == "size" and own is None and by is None:
@@ -285,7 +294,7 @@ class Calibration:
         codes = None
         if by is not None and self.categories is not None:
             codes = self.categories.encode(categories(by, len(matrix)))
-        return matrix, weights(sample_weight, len(matrix)), codes
+        return matrix, coarser, weights(sample_weight, len(matrix)), codes
 
     def _check_weighted(self, sample_weight: Any) -> None:
         if (sample_weight is None) != (self.evidence.weight is None):
@@ -367,10 +376,25 @@ def automatic_categories(by: str, matrix: Floats, classes: Array, sets: LabelSet
     raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category per row.")
 
 
-def _bracket(rule: Rule, threshold: float, delta: float) -> tuple[float, float]:
+def _miss_rate(rule: Rule, delta: float) -> tuple[float, float]:
+    """A bound on how often the truth is no candidate, and the share of δ that is left beside it."""
+    judged = judgement(rule.evidence, rule.setting)
+    if not judged.truth_refuted:
+        return float(rule.setting.miss_rate), delta
+    if rule.evidence.verified.any():
+        judged = Judgement(rule.evidence, rule.setting)  # of its own rows, which may be one category
+    m, missed = judged.verified_and_missed
+    if rule.evidence.chance is not None:
+        raise ValueError(
+            "bracket: verified rows refute the miss rate, and verified with unequal probabilities do not bound it."
+        )
+    return upper_bound(missed, m, delta / 2), delta / 2
+
+
+def _bracket(rule: Rule, threshold: float, miss_rate: float, delta: float) -> tuple[float, float]:
     if math.isinf(threshold):
         return 1.0, 1.0  # every label is in the set
-    band = dkw_band(rule.evidence.n, delta) + float(rule.setting.miss_rate)
+    band = dkw_band(rule.evidence.n, delta) + miss_rate
     lower = float((rule.evidence.high <= threshold).mean()) - band
     upper = float((rule.evidence.low <= threshold).mean()) + band
     return max(lower, 0.0), min(upper, 1.0)

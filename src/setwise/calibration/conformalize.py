@@ -12,14 +12,17 @@ from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts, present_rows
+from setwise.evidence.row_index import check_row_names
+from setwise.evidence.verified_rows import warn_about_checks
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
-from setwise.probabilities import as_probabilities, column_names
+from setwise.probabilities import as_probabilities, column_names, precision_of
 from setwise.ranks import as_fraction
 from setwise.row_noise import draw_seed, uniforms
 from setwise.scores import Score, as_score
 from setwise.strategies import Setting, Strategy, as_strategy
+from setwise.strategies.auto import uses_checks
 
 
 def conformalize(
@@ -94,6 +97,16 @@ def conformalize(
     >>> cal.predict_set([[0.97, 0.02, 0.01]], confidence_level=0.8).to_lists()
     [[0]]
     """
+    check_row_names(
+        probabilities=probabilities,
+        candidates=candidates,
+        by=by,
+        verified=verified,
+        verified_probability=verified_probability,
+        sample_weight=sample_weight,
+        groups=groups,
+        row_ids=row_ids,
+    )
     score = as_score(conformity_score)
     matrix = as_probabilities(probabilities, score.domain)
     n, k = matrix.shape
@@ -124,6 +137,7 @@ def conformalize(
         row_ids=row_ids,
         random_state=random_state,
         missing=missing,
+        precision=precision_of(probabilities),
     )
 
 
@@ -140,6 +154,8 @@ def calibrate(
     row_ids: Any = None,
     random_state: Any = None,
     missing: str = "error",
+    precision: str = "float64",
+    novel: int = 0,
 ) -> Calibration:
     """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows."""
     chosen = as_strategy(strategy)
@@ -166,6 +182,10 @@ def calibrate(
         checked=len(facts.checked),
         seed=seed,
         domain=score.domain,
+        filled=sets.completed,
+        novel=novel,
+        by=by,
+        precision=precision,
     )
     needs = chosen.needs(setting)
     if "table" in needs and declared.kind == "class":
@@ -173,7 +193,9 @@ def calibrate(
     evidence = gather(score, matrix, sets, facts, needs)
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
-    return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, by)
+    misses = rate > 0 or uses_checks(chosen, len(facts.checked))
+    setting = replace(setting, chosen=warn_about_checks(evidence, sets, facts, codes, kept, misses=misses))
+    return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes)
 
 
 def _by_name(assume: Any, sets: LabelSets) -> Any:

@@ -29,13 +29,12 @@ def write_parts(
     setting: Setting,
     categories: Vocabulary | None,
     category: Ints | None,
-    by: str,
 ) -> None:
     """Writes the parts; what no file can name (a score of one's own, mixed labels) is refused first."""
     for labels in (vocabulary, categories):
         if labels is not None and labels.classes.dtype == object:
             raise ValueError("save: labels must be strings, or numbers, all of one kind, to be written.")
-    header = {
+    header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "setwise": __version__,
@@ -48,8 +47,8 @@ def write_parts(
             "assume": {"kind": setting.assume.kind, "estimated": setting.assume.estimated},
         },
         "categories": None if categories is None else categories.classes.tolist(),
-        "by": by,
     }
+    del header["setting"]["judged"]  # judged anew from the evidence
     arrays = {f"evidence.{name}": value for name, value in evidence.to_arrays().items()}
     if category is not None:
         arrays["category"] = category
@@ -78,7 +77,6 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
             ),
             "categories": None if header["categories"] is None else Vocabulary.declare(header["categories"]),
             "category": arrays.get("category"),
-            "by": header["by"],
         }
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: a {FORMAT} file with a broken or missing part ({error!r}).") from error

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn, overload
 
@@ -23,14 +23,14 @@ import numpy as np
 from setwise._arrays import Array, Floats, Ints
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning, finished_sets, own_candidates
 from setwise.errors import InputError, Omission, Remedy
-from setwise.guarantees import Claim, Guarantee
+from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities import as_probabilities
 from setwise.ranks import Level, Levels, each_level, rank
 from setwise.row_noise import uniforms
 from setwise.strategies import RankRule, Strategy, as_strategy
-from setwise.strategies.base import SAME_WITH_CANDIDATES
+from setwise.strategies.base import with_novel_labels
 
 
 def check_poolable(strategy: str | Strategy, assume: Any = "nothing") -> None:
@@ -129,13 +129,19 @@ class PooledCalibration:
 
         def answer(level: Fraction) -> Guarantee:
             term = min(2 * (1 - 1 / k) / (n / k + 1), (1 - k / n) / (k + 1))
-            claim = Claim("truth", None, "cross-conformal", note="only max has a cross-conformal guarantee")
+            judged = rule.judged
+            note = "only max has a cross-conformal guarantee"
+            claim = judged.claim("truth", None, "cross-conformal", note=note)
             if rule.claimant.name == "max":
                 promised = max(0.0, float(1 - 2 * (1 - level)) - term)
                 note = f"1 − 2ε less {term:.4f}, and in practice near 1 − ε"
-                claim = Claim("truth", promised, "cross-conformal prediction", (rule.held_premise(),), note)
+                claim = judged.claim(
+                    "truth", promised, "cross-conformal prediction", "truth_is_candidate", note=note
+                )
             name, score = f"{rule.claimant.name} over {k} folds", rule.setting.conformity_score
-            return Guarantee(name, score, n, float(level), (claim,), (SAME_WITH_CANDIDATES,))
+            told = replace(rule.setting, novel=sum(part.setting.novel for part in self.parts))
+            claims = with_novel_labels((claim,), told, n, level + rule.slack)
+            return Guarantee(name, score, n, float(level), claims)
 
         return each_level(confidence_level, answer)
 

@@ -27,7 +27,7 @@ from setwise.cli import (
     report,
     reproduce,
 )
-from setwise.errors import InputError, Omission, Remedy
+from setwise.errors import Advice, Omission, Remedy
 
 app = typer.Typer(
     name="setwise",
@@ -82,14 +82,14 @@ def run(arguments: list[str]) -> int:
     """Runs the command line and returns its exit status: 0, 2 for the user's mistakes, 1 for ours."""
     show_traceback = "--traceback" in arguments
     arguments = [argument for argument in arguments if argument != "--traceback"]
+    command = get_command(app)
     with warnings.catch_warnings():
         warnings.simplefilter("once")
-        warnings.showwarning = _show_warning
-        return _guarded(arguments, show_traceback=show_traceback)
+        warnings.showwarning = partial(_show_warning, _asked(command, arguments))
+        return _guarded(command, arguments, show_traceback=show_traceback)
 
 
-def _guarded(arguments: list[str], *, show_traceback: bool) -> int:
-    command = get_command(app)
+def _guarded(command: Any, arguments: list[str], *, show_traceback: bool) -> int:
     try:
         status = command.main(arguments, prog_name="setwise", standalone_mode=False)
     except KeyboardInterrupt:
@@ -117,8 +117,8 @@ def _report(error: Exception, command: Any) -> int:
     if isinstance(error, typer.Abort):
         return 130
     if isinstance(error, (ValueError, TypeError, OSError, ModuleNotFoundError)):
-        text = error.worded(partial(_as_option, command)) if isinstance(error, InputError) else str(error)
-        _line(" ".join(["error:", text or type(error).__name__, *getattr(error, "__notes__", [])]))
+        text = _worded(error, command) or type(error).__name__
+        _line(" ".join(["error:", text, *getattr(error, "__notes__", [])]))
         return 2
     _line(
         f"error: {type(error).__name__}: {error}. This is a fault in setwise {__version__}: please report it, with "
@@ -139,8 +139,12 @@ def _as_option(command: Any, remedy: Remedy | Omission) -> str | None:
     return " ".join(["use", *(f"{found.opts[0]} {value}".strip() for value in shown), remedy.effect]).strip()
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    _line(f"warning: {message}")
+def _worded(message: Exception | str, command: Any) -> str:
+    return message.worded(partial(_as_option, command)) if isinstance(message, Advice) else str(message)
+
+
+def _show_warning(command: Any, message: Warning | str, *_: Any, **__: Any) -> None:
+    _line(f"warning: {_worded(message, command)}")
 
 
 def _line(text: str) -> None:

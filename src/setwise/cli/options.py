@@ -5,10 +5,14 @@ A parameter bears the name of the library's argument, so that a remedy for the a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from setwise.scores import SCORES
+from setwise.strategies import STRATEGIES, Mixture
 
 
 def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -23,11 +27,11 @@ def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
     return []
 
 
-def _words(text: str) -> Any:
-    """For the shell's completion: these words."""
+def _words(words: Iterable[str], *more: str) -> Any:
+    """For the shell's completion: these words, which may be the names of a registry."""
 
     def offered(incomplete: str) -> list[str]:
-        return [word for word in text.split() if word.startswith(incomplete)]
+        return [word for word in (*words, *more) if word.startswith(incomplete)]
 
     return offered
 
@@ -111,20 +115,13 @@ Strategy = Annotated[
     str,
     typer.Option(
         "--strategy",
-        help="auto, max, all, mean, min, corrected, rectified, posterior, classwise, mixture:0.5 or "
-        "mixture:verified.",
-        autocompletion=_words(
-            "auto max all mean min corrected rectified posterior classwise mixture:0.5 mixture:verified"
-        ),
+        help=f"{', '.join(STRATEGIES)}; a mixture with its weight is mixture:0.5 or mixture:verified.",
+        autocompletion=_words(STRATEGIES, "mixture:0.5", "mixture:verified"),
     ),
 ]
 ConformityScore = Annotated[
     str,
-    typer.Option(
-        "--conformity-score",
-        help="lac, aps, raps, saps or margin.",
-        autocompletion=_words("lac aps raps saps margin"),
-    ),
+    typer.Option("--conformity-score", help=f"One of {', '.join(SCORES)}.", autocompletion=_words(SCORES)),
 ]
 MissRate = Annotated[
     float, typer.Option("--miss-rate", help="How often the true label may be absent from the candidates.")
@@ -135,7 +132,7 @@ Assume = Annotated[
         "--assume",
         help="What you declare about how wrong labels become candidates: nothing; uniform (each equally often); "
         "class (it depends on the true class alone); or a FILE that says how often (.csv, .npy).",
-        autocompletion=_words("nothing uniform class"),
+        autocompletion=_words(("nothing", "uniform", "class")),
     ),
 ]
 Cross = Annotated[
@@ -174,8 +171,6 @@ def strategy_of(text: str, confidence_level: float) -> Any:
     name, colon, mu = text.partition(":")
     if not colon:
         return text
-    from setwise.strategies import Mixture  # noqa: PLC0415 - needed here alone
-
     if name != "mixture":
         raise ValueError(f"--strategy: {text!r} is not known; only mixture takes a weight, as in mixture:0.5.")
     if mu == "verified":

@@ -13,7 +13,7 @@ import typer
 
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
-from setwise.report import build_report, report_model, report_sets
+from setwise.report import build_report, report_sets
 
 EXAMPLES = (
     "setwise report model/ new.csv --truth checked --out report.html",
@@ -124,7 +124,8 @@ def _of_model(
     if image:
         options["images"] = X.reshape(len(X), *_shape(image, X.shape[1]))
     with saved.no_name_warnings():
-        return report_model(out, model, X, **options)
+        written: Path = model.report(out, X, **options)
+        return written
 
 
 def _of_calibration(

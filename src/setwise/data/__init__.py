@@ -5,9 +5,9 @@ Each name is loaded when it is first used, so that nothing heavy is imported bef
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from setwise._lazy import lazy_names
 from setwise.errors import DataError
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from setwise.data.inspection import Inspection, inspect
     from setwise.data.mat import read_mat
     from setwise.data.set_files import read_sets, write_sets
-    from setwise.data.supermodel import train_supermodel
     from setwise.data.tabular import Table, read_batches, read_table
 
 _HOMES = {
@@ -43,10 +42,9 @@ _HOMES = {
     "inspection": ("Inspection", "inspect"),
     "mat": ("read_mat",),
     "set_files": ("read_sets", "write_sets"),
-    "supermodel": ("train_supermodel",),
     "tabular": ("Table", "read_batches", "read_table"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, extra="setwise[data]")
 
 __all__ = [
     "Adversarial",
@@ -74,26 +72,5 @@ __all__ = [
     "read_sets",
     "read_table",
     "read_tree",
-    "train_supermodel",
     "write_sets",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        value = getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package == "setwise":
-            raise
-        raise ModuleNotFoundError(
-            f"{name} needs {package}, which is not installed; `pip install setwise[data]` brings it.", name=package
-        ) from error
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -92,7 +92,7 @@ def _numbers(column: Any, place: str, first_row: int) -> Floats:
 
 
 def _learn_filling(values: Floats, gaps: Bools, name: str, impute: Impute, imputed: dict[str, float]) -> None:
-    """Notes what this column's gaps are filled with, if `impute` says so; an empty column has no statistics."""
+    """Notes what this column's gaps are filled with, if `impute` is given; an empty column has no statistics."""
     if isinstance(impute, Mapping):
         if name in impute:
             imputed[name] = float(impute[name])

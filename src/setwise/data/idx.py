@@ -49,15 +49,15 @@ def read_idx(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Arr
 def read_idx_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> tuple[bytes, bytearray]:
     """Header and payload of an idx file, decompressed; together they are the content that has a checksum."""
     file = Path(path)
-    room = file.stat().st_size
+    limit = file.stat().st_size
     with file.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
         try:
             if packed:
                 with gzip.open(raw, "rb") as stream:
-                    return _read(stream, file, min(room * _DEFLATE_LIMIT, max_bytes))  # type: ignore[arg-type]
-            return _read(raw, file, min(room, max_bytes))
+                    return _read(stream, file, min(limit * _DEFLATE_LIMIT, max_bytes))  # type: ignore[arg-type]
+            return _read(raw, file, min(limit, max_bytes))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(
                 f"{file}: the gzip data break off or are damaged ({error}); fetch the file again."
@@ -71,7 +71,7 @@ def decode_idx(header: bytes, payload: bytearray) -> Array:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _read(stream: BinaryIO, file: Path, room: int) -> tuple[bytes, bytearray]:
+def _read(stream: BinaryIO, file: Path, limit: int) -> tuple[bytes, bytearray]:
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _TYPES or not 1 <= magic[3] <= 8:
         raise DataError(f"{file}: not an idx file (it starts with {magic.hex(' ') or 'nothing'}); fetch it again.")
@@ -82,11 +82,11 @@ def _read(stream: BinaryIO, file: Path, room: int) -> tuple[bytes, bytearray]:
     claimed = np.dtype(_TYPES[magic[2]]).itemsize
     for size in shape:
         claimed *= size  # Python integers: no overflow
-    if claimed > room:
+    if claimed > limit:
         described = " × ".join(map(str, shape))
         raise DataError(
             f"{file}: the idx header claims {described} = {claimed:,} bytes, more than such a file can hold or "
-            f"may claim ({room:,}); fetch the file again."
+            f"may claim ({limit:,}); fetch the file again."
         )
     payload = bytearray()
     while len(payload) < claimed and (chunk := stream.read(min(claimed - len(payload), 2**24))):

@@ -64,7 +64,7 @@ class Inspection:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.rows:,} rows, {self.classes:,} classes, {self.mean_size:.2f} candidates a row",
+            f"{self.rows:,} rows, {self.classes:,} classes, {self.mean_size:.2f} candidates per row",
             f"sizes: {_shown(f'{size}: {count:,}' for size, count in self.sizes.items())}",
             f"one candidate only: {_part(self.singletons, self.rows)}; every class: {_part(self.full, self.rows)}",
         ]
@@ -72,7 +72,7 @@ class Inspection:
             lost = self.unlabelled
             lines.append(
                 f"without candidates: {_part(lost.rows, self.rows)}, first in row {lost.first}; dropping them "
-                f"keeps {lost.mean_size_dropped:.2f} candidates a row, filling them makes it "
+                f"keeps {lost.mean_size_dropped:.2f} candidates per row, filling them makes it "
                 f"{lost.mean_size_filled:.2f}"
             )
         if self.confused:
@@ -125,7 +125,7 @@ def inspect(
     --------
     >>> from setwise import LabelSets
     >>> print(inspect(LabelSets.from_lists([["cat", "dog"], ["dog"], ["cat", "dog"]]), ["cat", "dog", None]))
-    3 rows, 2 classes, 1.67 candidates a row
+    3 rows, 2 classes, 1.67 candidates per row
     sizes: 1: 1, 2: 2
     one candidate only: 1 (33.3%); every class: 2 (66.7%)
     most often together: cat and dog (2)

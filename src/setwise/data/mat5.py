@@ -31,12 +31,12 @@ def read_variables(content: bytes, file: Path, wanted: Collection[str], max_byte
         raise DataError(f"{file}: not a MATLAB file of level 5 to 7; save it with `save(..., '-v7')`.")
     order: Literal["little", "big"] = "little" if content[126:128] == b"IM" else "big"
     found: dict[str, Array] = {}
-    room = max_bytes
+    left = max_bytes
     for element in _Bytes(memoryview(content)[128:], order, file).elements():
         kind, body = element
         if kind == _COMPRESSED:
-            unfolded = _decompress(body.view, file, room)
-            room -= len(unfolded)
+            unfolded = _decompress(body.view, file, left)
+            left -= len(unfolded)
             kind, body = next(_Bytes(memoryview(unfolded), order, file).elements(), (0, body))
         if kind == _MATRIX:
             name, matrix = _variable(body, wanted)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ import pyarrow.csv
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Floats
+from setwise._files import replacing
 from setwise.data.arrow_tables import CLASSES, ENCODED, TABLES, format_of
 from setwise.data.delimited import check_separator, decode_labels, encode_each, encode_labels
 from setwise.data.label_columns import one_chunk
@@ -78,7 +78,7 @@ def write_sets(
     if format_of(target, format) == "npz":
         carried = {name: _as_array(values) for name, values in (carry or {}).items()}
         _check_columns(carried, [column, "size"], len(sets))
-        with _replacing(target) as beside, beside.open("wb") as file:
+        with replacing(target) as beside, beside.open("wb") as file:
             _write_npz(file, sets, carried, p_values)
         return
     with set_writer(target, column=column, separator=separator, format=format) as writer:
@@ -112,7 +112,7 @@ def set_writer(
     if form not in TABLES:
         raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
     check_separator(separator)
-    with _replacing(target) as beside:
+    with replacing(target) as beside:
         writer = SetWriter(beside, form, column, separator, sizes)
         try:
             yield writer
@@ -228,27 +228,6 @@ def probability_labels(columns: Sequence[str]) -> list[Any]:
     """The labels after which columns are named, ``p:cat`` or ``cat``: the reverse of `probability_columns`."""
     marked = all(name.startswith("p:") for name in columns)
     return decode_labels([name[2:] if marked else name for name in columns], "|", escapes=marked)
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
-    """A new file beside the target, which it replaces when all is written."""
-    descriptor, name = tempfile.mkstemp(dir=target.absolute().parent, prefix=f".{target.name}.", suffix=".tmp")
-    os.close(descriptor)
-    beside = Path(name)
-    try:
-        yield beside
-        beside.chmod(0o666 & ~_umask())
-        beside.replace(target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], n: int) -> None:

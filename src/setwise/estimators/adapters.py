@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 
-from setwise._arrays import Array, Floats
+from setwise._arrays import Array, Bools, Floats
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.scores import LAC, as_score
@@ -54,8 +54,26 @@ def gives_inclusion(model: Any) -> bool:
     return hasattr(_last(model), "predict_inclusion")
 
 
-def answers(model: Any, X: Any, vocabulary: Vocabulary, method: str = "predict_proba") -> Floats:
-    """The (n, K) answers of a model's method, its columns in the order of the vocabulary."""
+def answers(
+    model: Any, X: Any, vocabulary: Vocabulary, method: str = "predict_proba", *, learned: Bools | None = None
+) -> Floats:
+    """The (n, K) answers of a model's method, its columns in the order of the vocabulary.
+
+    Labels that were not `learned` from any row get nothing, as labels do that are not even among the classes.
+    """
+    found = _in_order(model, X, vocabulary, method)
+    if learned is None or learned.all():
+        return found
+    kept = found * learned
+    if method != "predict_proba":
+        return kept
+    total = kept.sum(axis=1, keepdims=True)
+    equal = np.where(learned, 1 / learned.sum(), np.zeros_like(kept))
+    shares: Floats = np.divide(kept, total, out=equal, where=total > 0)
+    return shares
+
+
+def _in_order(model: Any, X: Any, vocabulary: Vocabulary, method: str) -> Floats:
     if not hasattr(model, method) and hasattr(model, "steps"):  # pipelines pass on only what scikit-learn knows
         found = np.asarray(getattr(_last(model), method)(model[:-1].transform(X)))
     else:

@@ -19,12 +19,14 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from setwise._arrays import Array, Floats
+from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
+from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import answers, covers_whole_sets, gives_inclusion
-from setwise.estimators.fingerprint import digest
+from setwise.estimators.fingerprint import UsedRows, digest
 from setwise.estimators.model_directory import load_model, save_model
+from setwise.evidence.row_index import check_row_names
 from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
@@ -35,12 +37,14 @@ from setwise.scores import LAC, Score, as_score
 class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Prediction sets from a calibration, asked with the probabilities of one model or of several.
 
-    A subclass learns in `fit` and leaves `calibration_`, `classes_` and what `fitted_models` returns.
+    A subclass learns in `fit` and leaves `calibration_`, `classes_`, `used_rows_` and what `fitted_models` returns.
     """
 
     confidence_level: float
     classes_: Array
+    learned_: list[Bools | None]
     calibration_: Calibration | PooledCalibration
+    used_rows_: UsedRows
 
     @property
     @abstractmethod
@@ -93,6 +97,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     ) -> dict[str, Any]:
         """What the sets of these rows achieve, against truth y or ``candidates=``; see `setwise.evaluate`."""
         check_is_fitted(self, "calibration_")
+        check_row_names(X=X, y=y, candidates=options.get("candidates"), by=by)
+        self.used_rows_.warn_if_used(X)
         first = self.calibration_.parts[0]
         asks = first.categories is not None and first.by == "given"
         sets = self.predict_set(X, confidence_level, **({"by": by} if asks else {}))
@@ -105,6 +111,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         from setwise.report import report_model  # noqa: PLC0415 - templates are loaded when a report is made
 
         check_is_fitted(self, "calibration_")
+        check_row_names(X=X, y=y, candidates=candidates, by=options.get("by"))
+        self.used_rows_.warn_if_used(X)
         return report_model(path, self, X, y, candidates, **options)
 
     def guarantee(self, confidence_level: Any = None) -> Guarantee:
@@ -156,10 +164,10 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def probabilities_of(self, model: Any, X: Any) -> Floats:
         """The probabilities of one of the models, its columns in the order of the classes."""
-        return answers(model, X, self.vocabulary_)
+        return answers(model, X, self.vocabulary_, learned=self._learned(model))
 
     def _inclusion(self, model: Any, X: Any) -> Floats:
-        return answers(model, X, self.vocabulary_, "predict_inclusion")
+        return answers(model, X, self.vocabulary_, "predict_inclusion", learned=self._learned(model))
 
     def _scored(
         self, model: Any, X: Any, strategy: Any, conformity_score: Any, assume: Any, checked: int
@@ -170,6 +178,24 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if covers and gives_inclusion(model):
             return self._inclusion(model, X), LAC(domain="unit")
         return self.probabilities_of(model, X), as_score(conformity_score)
+
+    def _learned(self, model: Any) -> Bools | None:
+        """Which labels the rows had that this model learned from; None where the labels were declared."""
+        pairs = zip(self.fitted_models, getattr(self, "learned_", []), strict=False)
+        return next((learned for fitted, learned in pairs if fitted is model), None)
+
+    def _note_learned(self, sets: LabelSets, parts: Sequence[Ints]) -> None:
+        """Keeps which labels occur in the rows that each model learns from, where the labels were inferred."""
+        declared = sets.vocabulary.declared
+        self.learned_ = [None if declared or len(rows) == 0 else sets[rows].occurring for rows in parts]
+
+    def _novel(self, sets: LabelSets, model: Any) -> int:
+        """How many rows carry labels that no row had which the model learned from."""
+        learned = self._learned(model)
+        if learned is None:
+            return 0
+        known = LabelSets.from_mask(np.broadcast_to(learned, sets.shape), sets.classes)
+        return int((~sets.issubset(known)).sum())
 
     def _check_names(self, X: Any) -> None:
         """Columns with names are those of the training rows, in their order."""
@@ -187,6 +213,12 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if (sets.sizes == 0).any():
             row = int(np.flatnonzero(sets.sizes == 0)[0])
             raise ValueError(f"y: row {row} is empty; leave it out, or use LabelSets.filled() if nothing is known.")
+        if sets.relative:
+            raise InputError(
+                "y: some rows stand for every label, and only the labels that occur are known",
+                Remedy("classes", None, "when you make the sets, for all labels that there are"),
+                "leave those rows out",
+            )
         if sets.n_classes < 2:
             raise ValueError(f"y: {sets.n_classes} class; prediction sets need at least two.")
         return sets

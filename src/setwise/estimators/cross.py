@@ -11,20 +11,23 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 
 from setwise._arrays import Ints
 from setwise.calibration.calibration import Calibration
-from setwise.calibration.conformalize import conformalize
+from setwise.calibration.conformalize import calibrate
 from setwise.calibration.pooled import PooledCalibration, check_poolable
 from setwise.errors import InputError, Omission
 from setwise.estimators.adapters import as_y, default_learner, learner_for
 from setwise.estimators.base import BaseConformalClassifier
-from setwise.estimators.fingerprint import take_probe
+from setwise.estimators.fingerprint import UsedRows, take_probe
+from setwise.evidence.row_facts import RowFacts
+from setwise.evidence.row_index import check_row_names
 from setwise.labels.label_sets import LabelSets
+from setwise.probabilities import as_probabilities
 from setwise.scores import as_score
 
 
 class CrossConformalClassifier(BaseConformalClassifier):
     """Cross-conformal prediction sets: no row is spent on calibration alone.
 
-    The promise is weaker, 1 − 2ε less a small term instead of 1 − ε, and `guarantee` says so; in practice coverage
+    The promise is weaker, 1 − 2ε less a small term instead of 1 − ε, as `guarantee` states; in practice coverage
     is near 1 − ε.
 
     Parameters
@@ -88,6 +91,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
                 problem = f"{name}: no cross-conformal guarantee is known"
                 raise InputError(problem, Omission("cv", "ConformalClassifier"))
         (X,) = indexable(X)
+        check_row_names(X=X, y=y)
         sets = self._read(X, y)
         rng = check_random_state(self.random_state)
         parts = list(KFold(self.cv, shuffle=True, random_state=rng).split(np.arange(len(sets))))
@@ -97,6 +101,11 @@ class CrossConformalClassifier(BaseConformalClassifier):
             self.estimators_ = model.fit_many(X, sets, kept)
         else:
             self.estimators_ = [clone(model).fit(_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept]
+        fold = np.empty(len(sets), dtype=int)
+        for number, (_, held) in enumerate(parts):
+            fold[held] = number
+        self.used_rows_ = UsedRows.of(X, np.arange(len(sets)), np.arange(len(sets)), fold)
+        self._note_learned(sets, kept)
         self._fitted_on(X, sets)
         self.summary_ |= {"learned_from": len(sets), "learner": type(model).__name__}
         self.probe_ = take_probe(X)
@@ -114,11 +123,15 @@ class CrossConformalClassifier(BaseConformalClassifier):
         asked = (self.strategy, self.conformity_score, self.assume, 0)
         probabilities, score = self._scored(self.estimators_[i], _safe_indexing(X, held), *asked)
         candidates = sets[held].recoded(self.vocabulary_)
-        return conformalize(
-            probabilities,
+        matrix = as_probabilities(probabilities, score.domain, len(self.classes_))
+        return calibrate(
+            matrix,
             candidates,
+            RowFacts(),
             self.strategy,
             score,
             miss_rate=self.miss_rate,
             random_state=seed,
+            precision=matrix.dtype.name,
+            novel=self._novel(candidates, self.estimators_[i]),
         )

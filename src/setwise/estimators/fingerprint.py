@@ -1,8 +1,10 @@
-"""What a saved model remembers of its data: a few rows to be recognised by, and a digest of all of them."""
+"""What a saved model remembers of its data: some rows to recognise the model by, digests to recognise rows by."""
 
 from __future__ import annotations
 
 import hashlib
+import warnings
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from setwise._arrays import Array, Floats
+from setwise._arrays import Array, Floats, Ints
 from setwise.container import read_container, write_container
+from setwise.errors import MisuseWarning, Remedy
+from setwise.evidence.row_digests import coincidence, copies, row_digests
+from setwise.row_noise import Words
 
 FORMAT, VERSION = "setwise-probe", 1
+USED_FORMAT, USED_VERSION = "setwise-used-rows", 1
 _ROWS = 8
 _FRAMES = {"pandas", "polars"}
+_NONE: Words = np.empty(0, dtype=np.uint64)
 
 
 def take_probe(X: Any) -> Any:
@@ -46,6 +53,59 @@ def digest(*arrays: Any) -> str | None:
             total.update(f"{plain.dtype.str}{plain.shape}".encode())
             total.update(plain.view(np.uint8).data if plain.size else b"")
     return total.hexdigest()
+
+
+@dataclass(frozen=True)
+class UsedRows:
+    """Digests of the rows that a model was learned from and calibrated on; empty where they cannot be known."""
+
+    learned: Words = field(default_factory=lambda: _NONE)
+    calibrated: Words = field(default_factory=lambda: _NONE)
+
+    @classmethod
+    def of(cls, X: Any, learned: Ints, calibrated: Ints, part: Ints, *remedies: Remedy) -> UsedRows:
+        """Of rows X by their numbers; warns if calibration rows are copies of rows in another part."""
+        digests = row_digests(X)
+        if digests is None:
+            return cls()
+        found = copies(X, digests, part, calibrated)
+        if found is not None:
+            problem = (
+                f"X: of the calibration rows {found} are copies of rows that were learned from: new rows, which "
+                "are not, will be covered less often than promised"
+            )
+            warnings.warn(MisuseWarning(problem, "remove the copies", *remedies), stacklevel=3)
+        return cls(digests[learned], digests[np.setdiff1d(calibrated, learned)])
+
+    def calibrated_on(self, X: Any) -> UsedRows:
+        """The same with other calibration rows; warns if they were learned from."""
+        digests = row_digests(X)
+        found = None if digests is None else coincidence(digests, self.learned)
+        if found is not None:
+            problem = (
+                f"X: {found} were learned from: the model is surer of them than of new rows, which will be covered "
+                "less often than promised"
+            )
+            warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
+        return UsedRows(self.learned, _NONE if digests is None else digests)
+
+    def warn_if_used(self, X: Any) -> None:
+        """Warns if rows to evaluate on were learned from or calibrated on."""
+        digests = row_digests(X)
+        found = None if digests is None else coincidence(digests, np.concatenate([self.learned, self.calibrated]))
+        if found is not None:
+            problem = f"X: {found} were learned from or calibrated on, so that new rows will be covered less often"
+            warnings.warn(MisuseWarning(problem, "use rows that fit and conformalize were not given"), stacklevel=3)
+
+    def write(self, path: Path) -> None:
+        """Writes the digests."""
+        arrays = {"learned": self.learned, "calibrated": self.calibrated}
+        write_container(path, {"format": USED_FORMAT, "version": USED_VERSION}, arrays)
+
+    @classmethod
+    def read(cls, path: Path) -> UsedRows:
+        """Reads what `write` wrote."""
+        return cls(**read_container(path, USED_FORMAT, USED_VERSION)[1])
 
 
 def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:

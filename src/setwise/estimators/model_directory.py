@@ -22,8 +22,8 @@ from setwise._arrays import Floats
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
-from setwise.estimators.adapters import as_trained
-from setwise.estimators.fingerprint import read_probe, write_probe
+from setwise.estimators.adapters import answers, as_trained
+from setwise.estimators.fingerprint import UsedRows, read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.serialization import read_model, write_model
 from setwise.ranks import as_level
@@ -88,7 +88,7 @@ def load_model(
     path
         The directory.
     estimator
-        The model itself where the directory holds its calibration alone (a list of models, one a fold, for a
+        The model itself where the directory holds its calibration alone (a list of models, one per fold, for a
         cross-conformal classifier). Its probabilities are compared on stored rows.
     trusted
         Names of types that a skops file may hold, for `skops.io.load`.
@@ -102,7 +102,7 @@ def load_model(
     brought = [None] * len(members) if estimator is None else estimator
     brought = brought if isinstance(brought, (list, tuple)) else [brought]
     if len(brought) != len(members):
-        raise ValueError(f"estimator: {len(brought)} models for {len(members)} folds; give one a fold.")
+        raise ValueError(f"estimator: {len(brought)} models for {len(members)} folds; give one per fold.")
     try:
         made: Any = kind(**head["parameters"])
     except TypeError as error:
@@ -116,6 +116,10 @@ def load_model(
             models.append(_member(made, member, given, folder, trusted))
         except KeyError as error:
             raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
+    made.used_rows_ = UsedRows.read(folder / head["used_rows"])
+    k = len(made.classes_)
+    named = [member.get("learned") for member in members]
+    made.learned_ = [None if places is None else np.isin(np.arange(k), places) for places in named]
     _restore(made, head, models, calibrations)
     return made  # type: ignore[no-any-return]
 
@@ -138,7 +142,7 @@ def read_head(folder: Path) -> dict[str, Any]:
             f"{folder}: format {version}, written by setwise {head.get('setwise')}; this is setwise {__version__}, "
             f"which reads formats up to {VERSION}. Update setwise."
         )
-    needed = {"kind", "classes", "files", "members", "parameters"}
+    needed = {"kind", "classes", "files", "members", "parameters", "used_rows"}
     if needed - set(head):
         raise ValueError(f"{folder / _HEAD}: lacks {', '.join(sorted(needed - set(head)))}.")
     return dict(head)
@@ -162,11 +166,18 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
     for number, (fitted, calibration) in enumerate(zip(models, calibrations, strict=True)):
         suffix = f"-{number}" if len(models) > 1 else ""
         calibration.save(stage / f"calibration{suffix}.npz")
-        member = {"calibration": f"calibration{suffix}.npz", "model": write_model(fitted, stage, f"model{suffix}")}
+        member: dict[str, Any] = {
+            "calibration": f"calibration{suffix}.npz",
+            "model": write_model(fitted, stage, f"model{suffix}"),
+        }
         probe = getattr(model, "probe_", None)
+        learned = (getattr(model, "learned_", None) or [None] * len(models))[number]
+        if learned is not None:
+            member["learned"] = np.flatnonzero(learned).tolist()
         if probe is not None and write_probe(stage / f"probe{suffix}.npz", probe, _answers(model, fitted, probe)):
             member["probe"] = f"probe{suffix}.npz"
         members.append(member)
+    model.used_rows_.write(stage / "used-rows.npz")
     names = getattr(model, "feature_names_in_", None)
     first = calibrations[0]
     return {
@@ -183,6 +194,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
             "names": None if names is None else [str(name) for name in names],
         },
         "training": getattr(model, "summary_", {}) | {"calibrated_on": sum(c.evidence.n for c in calibrations)},
+        "used_rows": "used-rows.npz",
         "parameters": _parameters(model),
         "members": members,
     }
@@ -208,6 +220,7 @@ def _name_by_digest(stage: Path, head: dict[str, Any]) -> None:
         new_names[part.name] = name
         part.rename(stage / name)
     head["members"] = _renamed(head["members"], new_names)
+    head["used_rows"] = new_names[head["used_rows"]]
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
@@ -280,7 +293,7 @@ def _answers(conformal: Any, model: Any, rows: Any) -> Floats:
     """The model's probabilities on the rows it is recognised by, which may have lost their column names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        found: Floats = conformal.probabilities_of(model, rows)
+        found: Floats = answers(model, rows, conformal.vocabulary_)
     return found
 
 

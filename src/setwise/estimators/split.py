@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import Array, Ints
 from setwise.calibration.conformalize import calibrate
-from setwise.errors import InputError
+from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import as_y, default_learner, learner_for
 from setwise.estimators.base import BaseConformalClassifier
-from setwise.estimators.fingerprint import take_probe
+from setwise.estimators.fingerprint import UsedRows, take_probe
 from setwise.evidence.row_facts import RowFacts
+from setwise.evidence.row_index import check_row_names
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.probabilities import as_probabilities
@@ -120,6 +121,9 @@ class ConformalClassifier(BaseConformalClassifier):
             With which probability each row was to be verified, where it was not the same for all.
         """
         (X,) = indexable(X)
+        check_row_names(
+            X=X, y=y, groups=groups, verified=verified, by=by, verified_probability=verified_probability
+        )
         sets = self._read(X, y)
         n, named = len(sets), by if isinstance(by, str) else "given"
         facts = RowFacts.read(
@@ -139,6 +143,9 @@ class ConformalClassifier(BaseConformalClassifier):
         else:
             kept, held = self._split(n, facts.group, rng, self._first(facts))
             self.estimator_ = model.fit(_safe_indexing(X, kept), as_y(sets[kept], model))
+        together = Remedy("groups", None, "with one number for each distinct row, so that copies stay together")
+        self.used_rows_ = UsedRows.of(X, kept, held, np.isin(np.arange(n), held).astype(int), together)
+        self._note_learned(sets, [kept])
         self._fitted_on(X, sets)
         self.calibration_rows_ = held
         learner = type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__
@@ -154,12 +161,15 @@ class ConformalClassifier(BaseConformalClassifier):
     def conformalize(self, X: Any, y: Any, **options: Any) -> ConformalClassifier:
         """Calibrates (again) on rows the model was not trained on; options as in `setwise.conformalize`."""
         check_is_fitted(self, "estimator_")
+        check_row_names(X=X, y=y, row_ids=options.get("row_ids"), **{name: options.get(name) for name in _FACTS})
         sets = as_candidates(y, len(self.classes_), self.vocabulary_, name="y")
         given = {name: options.pop(name, None) for name in _FACTS}
         by = given.pop("by")
         named = isinstance(by, str)
         facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **given)
-        return self._calibrated(X, sets, facts, by=by if named else "given", **options)
+        self._calibrated(X, sets, facts, by=by if named else "given", **options)
+        self.used_rows_ = self.used_rows_.calibrated_on(X)
+        return self
 
     @property
     def fitted_models(self) -> list[Any]:
@@ -178,6 +188,7 @@ class ConformalClassifier(BaseConformalClassifier):
         matrix = as_probabilities(matrix, score.domain, len(self.classes_))
         if len(matrix) != len(sets):
             raise InputError(f"y: {len(sets)} rows for {len(matrix)} rows of X")
+        settings |= {"precision": matrix.dtype.name, "novel": self._novel(sets, self.estimator_)}
         self.calibration_ = calibrate(matrix, sets, facts, strategy, score, **settings)
         self.probe_ = take_probe(X)
         return self
@@ -186,7 +197,11 @@ class ConformalClassifier(BaseConformalClassifier):
         """Verified rows that are kept for calibration before others, where the strategy rests on them."""
         rests = uses_checks(as_strategy(self.strategy), len(facts.checked))
         # Whoever does not ask for checks makes no premise of how rows were chosen for them.
-        return facts.checked if rests and facts.group is None and facts.chance is None else None
+        return (
+            facts.checked
+            if rests and facts.group is None and facts.weight is None and facts.chance is None
+            else None
+        )
 
     def _split(
         self, n: int, group: Array | None, rng: np.random.RandomState, first: Ints | None = None

@@ -52,6 +52,8 @@ class LabelSets:
     """Made from one label per row: singletons by design, not by chance."""
     relative: bool = False
     """Some sets say "every label" of an inferred vocabulary, so that no label may be added to it later."""
+    completed: bool = False
+    """Some rows had no labels, and were given every one."""
 
     # ---------------------------------------------------------------- constructors
 
@@ -269,7 +271,8 @@ class LabelSets:
             )
         if len(gaps):
             keys = np.concatenate([keys, (gaps[:, None] * k + np.arange(k)).ravel()])
-        return cls.from_keys(vocabulary, n, keys, relative=bool(len(gaps)) and not vocabulary.declared)
+        made = cls.from_keys(vocabulary, n, keys, relative=bool(len(gaps)) and not vocabulary.declared)
+        return replace(made, completed=bool(len(gaps)))
 
     @classmethod
     def from_keys(cls, vocabulary: Vocabulary, n: int, keys: Ints, *, relative: bool = False) -> LabelSets:
@@ -412,7 +415,8 @@ class LabelSets:
         codes = positions[self.rows[1]]
         if (codes < 0).any():
             vocabulary.require(self.classes[self.rows[1]], np.repeat(np.arange(self._n), self.sizes))
-        return replace(self.from_codes(vocabulary, codes, self.sizes), single=self.single, relative=self.relative)
+        made = self.from_codes(vocabulary, codes, self.sizes)
+        return replace(made, single=self.single, relative=self.relative, completed=self.completed)
 
     def issubset(self, other: LabelSets) -> Bools:
         """Whether each set lies inside the other object's set of the same row."""
@@ -447,6 +451,13 @@ class LabelSets:
         return np.array_equal(self._keys, self._aligned(other)._keys)
 
     __hash__ = None  # type: ignore[assignment]
+
+    @lazy
+    def occurring(self) -> Bools:
+        """Which classes are in at least one set."""
+        found = np.zeros(self.n_classes, dtype=bool)
+        found[self.rows[1]] = True
+        return frozen(found)
 
     def filled(self) -> LabelSets:
         """Empty sets replaced by full ones: "nothing is known" as candidates, which is always valid."""

@@ -5,8 +5,9 @@ Each name is loaded when it is first used; `EMClassifier` and `PartialLabelKNN` 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from setwise._lazy import lazy_names
 
 if TYPE_CHECKING:
     from setwise.learn.classifier import PartialLabelClassifier
@@ -58,7 +59,7 @@ _HOMES = {
     "temperature": ("TemperatureError", "fit_temperature"),
     "trainer": ("DivergedError",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, extra="setwise[learn]")
 
 __all__ = [
     "LOSSES",
@@ -86,20 +87,3 @@ __all__ = [
     "covering_rate",
     "fit_temperature",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise ModuleNotFoundError(
-            f"{__name__}.{name} needs torch: pip install 'setwise[learn]' (EMClassifier needs none).", name="torch"
-        ) from error
-
-
-def __dir__() -> list[str]:
-    return list(__all__)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from setwise._files import replacing
+
 if TYPE_CHECKING:
     from setwise.learn.trainer import Trainer
 
@@ -30,17 +32,9 @@ class Checkpoint:
             self.save(trainer)
 
     def save(self, trainer: Trainer) -> None:
-        """Writes the whole file under another name, then renames it: a reader sees the old or the new."""
-        content = {"format": _FORMAT, "training": fingerprint(trainer), "state": trainer.state()}
-        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-        try:
-            with beside.open("wb") as file:
-                torch.save(content, file)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self.path)
-        finally:
-            beside.unlink(missing_ok=True)
+        """Writes the file in one step: a reader sees the old or the new."""
+        with replacing(self.path) as beside:
+            torch.save({"format": _FORMAT, "training": fingerprint(trainer), "state": trainer.state()}, beside)
 
     def resume(self, trainer: Trainer) -> bool:
         """Restores the trainer from the file if there is one; refuses the file of another training."""

@@ -107,5 +107,5 @@ def as_optimizer(
 
 
 def _wide(values: Tensor, parameter: Tensor) -> Tensor:
-    """One value a model, shaped to multiply its slice of the parameter."""
+    """One value per model, shaped to multiply its slice of the parameter."""
     return values.view(-1, *[1] * (parameter.ndim - 1)) if parameter.ndim else values[0]

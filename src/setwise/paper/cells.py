@@ -41,7 +41,7 @@ NAMES = {
 """As the paper writes them."""
 TABLES = (1, 2, 3, 4, 5, 6)
 
-_PRESETS = {
+PRESET_OF = {
     "fashion_mnist": "paper-mlp-fashion",
     "kmnist": "paper-mlp-kmnist",
     "mnist": "paper-mlp-mnist",
@@ -53,6 +53,7 @@ _PRESETS = {
     "fg_net": "paper-lost",  # not in the paper: of its settings those with the best approximated accuracy, which
     "italian": "paper-yahoo",  # looks at candidates alone
 }
+"""The settings of the learner of each data set."""
 _ANNEALED = {name: TEXT[name] for name in ("epochs", "annealing_epochs")}
 _OVERRIDES: dict[Variant, dict[str, Any]] = {
     "annealed": _ANNEALED,
@@ -180,7 +181,7 @@ def _sets(data: str, contamination: str, seed: int) -> Cell:
 def _learned(
     data: str, contamination: str, seed: int, protocol: Protocol, variant: Variant, *, quick: bool
 ) -> Cell:
-    preset = _PRESETS[data]
+    preset = PRESET_OF[data]
     usual = int(preset_settings(preset)["epochs"])
     overrides = dict(_OVERRIDES.get(variant, {}))
     if contamination == "instance_dependent" and variant == "paper":

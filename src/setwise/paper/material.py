@@ -22,30 +22,18 @@ from torch import Tensor, nn
 from setwise._arrays import Floats, Ints
 from setwise.data import InstanceDependent, Random, contaminate, load
 from setwise.data.benchmark_sets import Benchmark
-from setwise.data.supermodel import PIXELS
 from setwise.labels.label_sets import LabelSets
 from setwise.learn.batches import Resident
 from setwise.learn.classifier import PartialLabelClassifier
+from setwise.learn.presets import preset_settings
 from setwise.learn.scaling import fit_scaling, stack_scalings
 from setwise.learn.stacks import train_stack
 from setwise.paper.cell_stacks import names_of
-from setwise.paper.cells import IMAGES, Cell
+from setwise.paper.cells import IMAGES, PRESET_OF, Cell
 from setwise.paper.stages import Stages
 
 _CALIBRATION = {True: 10, False: 5}  # one in so many of the rows that are not for testing: images, real sets
 _TEST = 5  # one in so many of a real set
-_SUPERMODEL: dict[str, Any] = {
-    "network": "mlp",
-    "loss": "naive",
-    "hidden_sizes": (100,),
-    "batch_norm": False,
-    "optimizer": "adam",
-    "learning_rate": 0.001,
-    "weight_decay": 0.0,
-    "annealing_epochs": 0,
-    "batch_size": 256,
-    "precision": "float32",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +137,7 @@ class Material:
             self._supermodels |= {_supermodel_of(c): f for c, f in zip(members, found, strict=True)}
 
     def _trained(self, cells: Sequence[Cell]) -> list[Confusions]:
-        """Adam as it is, cross-entropy, batches of 256, in single precision: raw pixels leave no bits to spare."""
+        """The supermodels of some cells, trained together; each reads pixels as its cells' learners do."""
         names = names_of(cells)
         data = [self.data(cell.data) for cell in cells]
         learned = [_supermodel_rows(cell, own) for cell, own in zip(cells, data, strict=True)]
@@ -157,13 +145,14 @@ class Material:
         rows = np.stack([r + start[cell.data] for r, cell in zip(learned, cells, strict=True)])
         labels = torch.as_tensor(np.stack([own.y[r] for own, r in zip(data, learned, strict=True)]))
         features, k = self.features(names), data[0].n_classes
-        settings = PartialLabelClassifier(**_SUPERMODEL, epochs=cells[0].supermodel_epochs).settings()
+        settings = PartialLabelClassifier(preset="paper-supermodel", epochs=cells[0].supermodel_epochs).settings()
+        scales = [preset_settings(PRESET_OF[cell.data])["scale"] for cell in cells]
         trainer = train_stack(
             settings,
             Resident(features, torch.as_tensor(rows, device=self.device)),
             nn.functional.one_hot(labels, k).bool().to(self.device),
             [cell.seed for cell in cells],
-            scaling=stack_scalings([fit_scaling(PIXELS[cell.data], ()) for cell in cells]),
+            scaling=stack_scalings([fit_scaling(scale, ()) for scale in scales]),
             plan=replace(settings.plan(rows.shape[1], self.device), compiled=False),
         )
         whole = np.stack([np.arange(len(own.y)) + start[cell.data] for cell, own in zip(cells, data, strict=True)])

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from setwise._files import replacing
 from setwise.paper import result_plots
 from setwise.paper.cells import CONTAMINATIONS, NAMES, TABLES, Protocol, Variant
 from setwise.paper.result_tables import CAPTIONS, latex, markdown
@@ -138,6 +139,5 @@ def write_parquet(results: Sequence[Result], path: Path) -> None:
 
     lines = flat_rows(results)
     names = list(dict.fromkeys(name for line in lines for name in line))
-    beside = path.with_name(f".{path.name}.tmp")
-    pq.write_table(pa.table({name: [line.get(name) for line in lines] for name in names}), beside)
-    beside.replace(path)
+    with replacing(path) as beside:
+        pq.write_table(pa.table({name: [line.get(name) for line in lines] for name in names}), beside)

@@ -6,13 +6,12 @@ So a file under its final name is whole, whoever was killed meanwhile, and what 
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from setwise._files import replacing
 from setwise._lazy import lazy
 from setwise.paper.cells import Cell, from_settings
 
@@ -77,16 +76,9 @@ def missing(cells: Iterable[Cell], out: Path) -> list[Cell]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes beside the target and renames, so that a half-written file never takes its place."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with beside.open("x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    """Writes a file in one step."""
+    with replacing(path) as beside:
+        beside.write_text(text, encoding="utf-8")
 
 
 def shortened(value: Any, digits: int = _DIGITS) -> Any:

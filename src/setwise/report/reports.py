@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from setwise._arrays import Array, Floats, Ints
+from setwise._files import replacing
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration, automatic_categories
 from setwise.errors import InputError, Remedy
@@ -308,11 +309,9 @@ def _write(
         "parts": {"class": by_class, "category": by_category},
         "candidates": ambiguity,
     }
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.tmp")
-    beside.write_text(report_as_html(contents, data), encoding="utf-8")
-    beside.replace(target)
-    return target
+    with replacing(path) as beside:
+        beside.write_text(report_as_html(contents, data), encoding="utf-8")
+    return Path(path)
 
 
 def _paragraphs(made: list[Guarantee]) -> list[str]:

@@ -77,17 +77,18 @@ def comparison_facts(compared: list[Alternative], sweeps: list[Sweep], level: Fr
 
 def rung(guarantee: Guarantee) -> dict[str, Any]:
     """A guarantee as a rung: each claim with its premises and how each is known; what all rest on; remarks."""
+    shared = [premise for premise in guarantee.premises if premise.standing]
     return {
         "claims": [
             {
                 "text": str(claim),
                 "promised": claim.promised,
                 "void": bool(claim.refuted),
-                "premises": [_premise(premise) for premise in claim.premises],
+                "premises": [_premise(premise) for premise in claim.premises if premise not in shared],
             }
             for claim in guarantee.claims
         ],
-        "shared": [_premise(premise) for premise in guarantee.premises],
+        "shared": [_premise(premise) for premise in shared],
         "given": guarantee.given_calibration,
         "remarks": list(guarantee.remarks),
         "category": None if guarantee.category is None else str(guarantee.category),
@@ -105,7 +106,7 @@ def advice(guarantee: Guarantee, strategies: list[dict[str, Any]], *, known: int
             lines.append(f"The strategy {other['name']} promises as much with {sizes}; see what it rests on above.")
     lines += guarantee.remarks
     if guarantee.given_calibration:
-        lines.append(f"{guarantee.given_calibration} More calibration examples narrow that range.")
+        lines.append(f"{guarantee.given_calibration} More calibration examples raise that bound.")
     if not known:
         lines.append(
             "True labels of some of these rows would let coverage be measured: 100 of them tell it to within about "

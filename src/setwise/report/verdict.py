@@ -141,10 +141,13 @@ def in_plain_words(guarantee: Guarantee) -> str:
     if claim is None or promise.probability is None:
         return ""
     share = percent(promise.probability).removesuffix("%")
-    rests = _and([premise.text for premise in (*guarantee.premises, *claim.premises)])
+    over = "on average over calibration samples"
+    if claim.delta is not None:
+        over = f"in {100 * (1 - claim.delta):g} of 100 calibration samples"
+    rests = _and([premise.text for premise in claim.premises])
     return (
-        f"The promise in plain words: on average at least {share} of 100 new examples have their true label in the "
-        f"set, if {rests}."
+        f"The promise in plain words: {over} the set of {claim.subject} contains the true label in at least "
+        f"{share} of 100 cases, if {rests}."
     )
 
 

@@ -1,30 +1,48 @@
-"""The default: whatever is justified by what was verified and declared, and `max` when nothing was."""
+"""The default: whatever is justified by what was verified and declared, and `max` when nothing was.
+
+With verified rows the sets at a level contain those of split conformal prediction on these rows alone, and so its
+promise is theirs, whatever the candidates are:
+
+    T(level) = max{ alone(level), min{ rectified(level), otherwise(level) } }
+
+`alone` is the threshold of the verified rows alone, `rectified` varies less from sample to sample, and `otherwise`
+is the rule without verified rows (`corrected` or `max`); it is left out where the verified rows refute it. Verified
+rows suffice for a level where `alone` is finite: ⌈(m+1)·level⌉ ≤ m. Above the last such level the rule is
+`otherwise`, and at least the strangest verified label, so that sets still grow with the level; every label where
+`otherwise` is refuted.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
-from setwise.contamination.diagnose import AssumptionRefuted
-from setwise.evidence.evidence import Evidence
-from setwise.strategies.base import Rule, Setting, Strategy
-from setwise.strategies.corrected import Corrected
-from setwise.strategies.rank_based import Max
-from setwise.strategies.rectified import Rectified
+import numpy as np
 
-ENOUGH = 20
-"""From this number of verified rows on `auto` uses them."""
+from setwise._arrays import Floats
+from setwise.contamination.diagnose import AssumptionRefuted
+from setwise.errors import InputError
+from setwise.evidence.evidence import Evidence
+from setwise.guarantees import Claim, Guarantee
+from setwise.ranks import instances_needed
+from setwise.strategies.base import RankRule, Rule, Strategy, with_novel_labels
+from setwise.strategies.corrected import Corrected
+from setwise.strategies.premises import Setting, judgement
+from setwise.strategies.rank_based import Max
+from setwise.strategies.rectified import Rectified, heaviest, verified_alone
 
 
 def uses_checks(strategy: Strategy, checked: int) -> bool:
-    """Whether a strategy rests on so many verified rows: `rectified`, or `auto` with enough of them."""
-    return checked > 0 and (strategy.name == "rectified" or (strategy.name == "auto" and checked >= ENOUGH))
+    """Whether a strategy rests on the verified rows: `rectified` and `auto`, where there are any."""
+    return checked > 0 and strategy.name in {"rectified", "auto"}
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Verified rows: `rectified`; a declared contamination that the data do not refute: `corrected`; else `max`.
+    """Verified rows: at least these alone; a declared contamination not refuted: `corrected`; else `max`.
 
     It never adopts an assumption that was not declared.
     """
@@ -33,27 +51,126 @@ class Auto:
     pooled: ClassVar[bool] = True
 
     def needs(self, setting: Setting) -> Collection[str]:
-        """What the strategy needs that is tried first."""
-        if setting.checked >= ENOUGH:
-            return Rectified().needs(setting)
-        return () if setting.assume.kind == "nothing" else Corrected().needs(setting)
+        """What the strategies need that may be chosen."""
+        declared = () if setting.assume.kind == "nothing" else Corrected().needs(setting)
+        return {*declared, *(Rectified().needs(setting) if setting.checked else ())}
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule of the strategy that is chosen, which also states the claim."""
-        plain = evidence.shares is None
-        checked = int(evidence.verified.sum())
-        if plain and checked >= ENOUGH and evidence.share is not None:
-            return _explained(Rectified().calibrate(evidence, setting), f"{checked:,} rows are verified")
-        if plain and setting.assume.kind != "nothing" and evidence.table is not None and evidence.n > 1:
-            try:
-                rule = Corrected().calibrate(evidence, setting)
-            except AssumptionRefuted as refuted:
-                return _explained(Max().calibrate(evidence, setting), f"of this: {refuted.diagnosis.sentence}")
-            return _explained(rule, "the data do not refute the contamination that you declared")
+        if not evidence.verified.any():
+            return _unverified(evidence, setting)
+        if evidence.shares is not None:
+            if evidence.chance is not None:
+                raise InputError(
+                    "verified_probability: not together with sample_weight or groups, where rows are not verified "
+                    "one by one",
+                    "leave one of them out",
+                )
+            return Max().calibrate(evidence, setting)
+        otherwise = _unverified(evidence, setting)
+        refuted = {premise.name for premise in otherwise.claim(Fraction(9, 10)).claims[0].refuted}
+        return VerifiedRule(
+            evidence,
+            setting,
+            verified_alone(evidence, setting),
+            Rectified().calibrate(evidence, setting),
+            None if refuted & {"truth_is_candidate", "miss_rate"} else otherwise,
+        )
+
+
+def _unverified(evidence: Evidence, setting: Setting) -> Rule:
+    """The rule without verified rows."""
+    if setting.assume.kind == "nothing" or setting.filled or evidence.shares is not None or evidence.n == 1:
         return Max().calibrate(evidence, setting)
+    try:
+        rule = Corrected().calibrate(evidence, setting)
+    except AssumptionRefuted as refuted:
+        return _explained(Max().calibrate(evidence, setting), f"of this: {refuted.diagnosis.sentence}")
+    return _explained(rule, "the data do not refute the contamination that you declared")
 
 
 def _explained(rule: Rule, why: str) -> Rule:
     remark = f"Chosen by auto because {why.removesuffix('.')}."
     explained: Rule = replace(rule, remarks=(remark, *rule.remarks))  # type: ignore[type-var]
     return explained
+
+
+@dataclass(frozen=True)
+class VerifiedRule:
+    """The larger of two thresholds where the verified rows suffice for the level, and another rule where not."""
+
+    evidence: Evidence
+    setting: Setting
+    alone: RankRule
+    rectified: Rule
+    otherwise: Rule | None
+    """The rule without verified rows; None where these refute it."""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.evidence.n
+
+    def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float:  # noqa: ARG002 - unweighted
+        """The stored score up to which labels are in the set."""
+        alone, otherwise = self._alone(level), self._otherwise(level)
+        if math.isfinite(alone):
+            return max(alone, min(float(self.rectified.threshold(level)), otherwise))
+        return max(otherwise, float(self.alone.scores.max()))
+
+    def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
+        """The (n, K) p-values: a label is in the set at level 1−ε if and only if its p-value exceeds ε."""
+        new = heaviest(self.evidence)
+        fewest = self.alone.p_values(np.array([[math.inf]]), new)
+        otherwise = np.ones(scores.shape) if self.otherwise is None else self.otherwise.p_values(scores)
+        rectified = np.minimum(self.rectified.p_values(scores), otherwise)
+        values = np.maximum(self.alone.p_values(scores, new), rectified)
+        return np.where(values > fewest, values, np.minimum(otherwise, fewest))
+
+    def claim(self, level: Fraction) -> Guarantee:
+        """Split conformal prediction on the verified rows, or the claim of the rule that is in force."""
+        judged, m = judgement(self.evidence, self.setting), self.alone.n
+        if math.isfinite(self._alone(level)):
+            (claim,) = self.alone.claimant.claims(self.alone, level)
+            claim = replace(claim, note=f"the sets contain those of the {m:,} verified rows alone")
+            law, why = self.alone.claim(level).given_calibration, f"Chosen by auto because {m:,} rows are verified."
+            return self._guarantee("rectified or verified alone", level, claim, law, why)
+        if self.otherwise is None:
+            why = f"Every label is in every set: {self.shortage(level)}."
+            claim = judged.claim("truth", float(level), "every label")
+            return self._guarantee("every label", level, claim, "", why)
+        made = self.otherwise.claim(level)
+        # Verified rows are calibrated on before others: fair to all rows if these were chosen at random.
+        checks = () if self.evidence.chance is not None else (judged.checks,)
+        larger = self.threshold(level) > self._otherwise(level)
+        return replace(
+            made,
+            claims=tuple(replace(claim, premises=(*claim.premises, *checks)) for claim in made.claims),
+            given_calibration="" if larger else made.given_calibration,
+            remarks=(f"Too few rows are verified: {self._needed(level)}.", *made.remarks),
+        )
+
+    def shortage(self, level: Fraction) -> str:
+        """Why every label is in every set, and what would help; empty where this is not so."""
+        if math.isfinite(self.threshold(level)):
+            return ""
+        if self.otherwise is not None:
+            return self.otherwise.shortage(level)
+        return f"{self._needed(level)}, and these refute that the true label is a candidate"
+
+    def _guarantee(self, name: str, level: Fraction, claim: Claim, law: str, why: str) -> Guarantee:
+        claims = with_novel_labels((claim,), self.setting, self.n, level)
+        score = self.setting.conformity_score
+        return Guarantee(name, score, self.n, float(level), claims, law, (why, *self.remarks))
+
+    def _alone(self, level: Fraction) -> float:
+        return float(np.max(self.alone.threshold(level, heaviest(self.evidence))))
+
+    def _otherwise(self, level: Fraction) -> float:
+        return math.inf if self.otherwise is None else float(self.otherwise.threshold(level))
+
+    def _needed(self, level: Fraction) -> str:
+        needed = f"confidence {float(level):g} needs at least {instances_needed(level):,} verified labels"
+        unequal = "" if self.evidence.chance is None else " (more where their chances differ)"
+        return f"{needed}{unequal}, and there are {self.alone.n:,}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
@@ -16,44 +16,10 @@ import numpy as np
 
 from setwise._arrays import Floats, Ints
 from setwise._lazy import lazy
-from setwise.contamination.assumption import NOTHING, Assumption
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
-from setwise.probabilities import Domain
-from setwise.ranks import beta_interval, clopper_pearson, instances_needed, order_statistic, rank, upper_bound
-
-DELTA = 0.05
-"""Bounds from verified rows may fail for this share of samples of verified rows."""
-
-SAME_SOURCE = Premise("new examples come from the same source as these", "not knowable here")
-SAME_WITH_CANDIDATES = Premise(
-    "new examples and their candidates come from the same source as these", "not knowable here"
-)
-SAME_CANDIDATES = Premise("candidates arise for new examples as they did here", "not knowable here")
-WEIGHTED_SOURCE = Premise(
-    "new examples differ from these only in how often each kind occurs, by the weights given", "declared by you"
-)
-GROUP_SOURCE = Premise("new groups and their rows come from the same source as these", "not knowable here")
-RANDOM_CHECKS = Premise("the verified rows were chosen at random", "declared by you")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a strategy is told beyond the evidence: the score, and what the user declared.
-
-    `domain` is that of the score's probabilities; `single` says that rows have one label by design; `checked` is
-    how many rows are verified; `seed` is for strategies that draw.
-    """
-
-    conformity_score: str
-    n_classes: int
-    miss_rate: Fraction = Fraction(0)
-    dropped: int = 0
-    single: bool = False
-    assume: Assumption = NOTHING
-    checked: int = 0
-    seed: int = 0
-    domain: Domain = "simplex"
+from setwise.ranks import beta_interval, instances_needed, order_statistic, rank, upper_bound
+from setwise.strategies.premises import DELTA, Judgement, Setting, judgement
 
 
 class Strategy(Protocol):
@@ -147,10 +113,14 @@ class RankRule:
     scores: Floats
     n: int
     slack: Fraction = Fraction(0)
-    source: Premise = SAME_WITH_CANDIDATES
     contained: str = ""
     """What the set contains where e ≤ q, in words, for the law given the calibration set."""
     remarks: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> Judgement:
+        """How premises are known, from all that is known of the rows."""
+        return judgement(self.evidence, self.setting)
 
     @property
     def counts_alike(self) -> bool:
@@ -199,8 +169,7 @@ class RankRule:
             self.setting.conformity_score,
             self.n,
             float(level),
-            self.claimant.claims(self, level),
-            shared_premises(self.evidence, self.setting, self.source),
+            with_novel_labels(self.claimant.claims(self, level), self.setting, self.evidence.n, level + self.slack),
             self._law(level),
             (*self._shortage(level), *self.remarks),
             unit=self._unit,
@@ -214,30 +183,30 @@ class RankRule:
         That rows have one candidate each must be so by design: that it is so in this sample proves nothing.
         """
         reached = level + self.slack - self.setting.miss_rate
-        premises = [self.held_premise()]
+        needs = ["truth_is_candidate"]
         if not self.setting.single and self.claimant.name != "max":
-            text = "every row has a single candidate by design, as all of these have"
-            premises.append(Premise(text, "not knowable here"))
-        return Claim("truth", _bounded(reached), "split conformal prediction", tuple(premises))
+            needs.append("single_by_design")
+        return self.judged.claim("truth", _bounded(reached), "split conformal prediction", *needs)
 
     def rho_claim(self, level: Fraction, stranger_than: str) -> Claim:
-        """P(y ∈ T) ≥ 1 − ε − ρ with ρ = P(s(x, y) > e(x, S)), which verified rows can bound."""
+        """P(y ∈ T) ≥ 1 − ε − ρ with ρ = P(s(x, y) > e(x, S)), which verified rows chosen at random can bound.
+
+        The argument goes through the candidates that the new row would have, had they arisen as these did.
+        """
         run = level + self.slack
         rho = f"ρ is how often the true label is stranger than {stranger_than}"
-        checked = self.evidence.verified
-        if not checked.any() or len(self.scores) != self.evidence.n or not self.counts_alike:
+        checked, truth = self.evidence.verified, self.evidence.truth
+        if truth is None or not checked.any() or len(self.scores) != self.evidence.n or not self.counts_alike:
             note = f"it does with at least {float(run):g} − ρ, where {rho}, which candidates cannot tell"
-            return Claim("truth", None, "the ρ line", note=note)
-        truth = self.evidence.truth
-        assert truth is not None  # noqa: S101 - rows are verified, so there are scores of the truth
+            return self.judged.claim("truth", None, "the ρ line", note=note)
+        if self.evidence.chance is not None:
+            note = f"{rho}; rows verified with unequal probabilities do not bound it here, rectified uses them"
+            return self.judged.claim("truth", None, "the ρ line", note=note)
         missed, m = int((truth > self.scores)[checked].sum()), int(checked.sum())
         bound = upper_bound(missed, m, DELTA)
         note = f"{rho}: {missed} of {m} verified rows, at most {bound:.3f} with {1 - DELTA:.0%} confidence"
-        return Claim("truth", _bounded(float(run) - bound), "the ρ line", (RANDOM_CHECKS,), note)
-
-    def held_premise(self) -> Premise:
-        """That the true label is a candidate (in all rows but a share of at most the miss rate)."""
-        return held_premise(self.evidence, self.setting)
+        promised = _bounded(float(run) - bound)
+        return self.judged.claim("truth", promised, "the ρ line", "checks", note=note, delta=DELTA)
 
     # ------------------------------------------------------------ helpers
 
@@ -266,16 +235,14 @@ class RankRule:
         return limits
 
     def _law(self, level: Fraction) -> str:
-        """The Beta law of P(e ≤ q) given the calibration set; with ties it is a bound from below."""
+        """The Beta law of P(e ≤ q) given the calibration set: a bound from below, as scores may be tied."""
         position = rank(self.n, level + self.slack)
         if not self.contained or not self.counts_alike or len(self.scores) != self.n or position > self.n:
             return ""
-        low, high = beta_interval(self.n, position, DELTA)
-        tied = (self.scores == order_statistic(self.scores, position)).sum() > 1
-        between = f"at least {low:.3f}" if tied else f"between {low:.3f} and {high:.3f}"
+        low, _ = beta_interval(self.n, position, 2 * DELTA)
         return (
-            f"Given this calibration set of independent rows, the chance of containing {self.contained} is "
-            f"{between} in {100 * (1 - DELTA):g} of 100 cases."
+            f"In {100 * (1 - DELTA):g} of 100 calibration samples of independent rows the probability of "
+            f"containing {self.contained} is at least {low:.3f}."
         )
 
     def _shortage(self, level: Fraction) -> tuple[str, ...]:
@@ -304,37 +271,22 @@ class RankRule:
         return "examples" if self.evidence.group is None else "groups"
 
 
-def shared_premises(evidence: Evidence, setting: Setting, source: Premise) -> tuple[Premise, ...]:
-    """What every claim rests on: where new rows come from, and that dropped rows are like the others."""
-    premises = [source]
-    if evidence.weight is not None:
-        premises = [WEIGHTED_SOURCE]
-    elif evidence.group is not None:
-        premises = [GROUP_SOURCE]
-    if setting.dropped:
-        text = "whether a row lacks candidates has nothing to do with its features or its label"
-        premises.append(Premise(text, "declared by you", f"{setting.dropped:,} dropped"))
-    return tuple(premises)
+def with_novel_labels(claims: tuple[Claim, ...], setting: Setting, n: int, run: Fraction) -> tuple[Claim, ...]:
+    """The claims, void where labels that no learning row has are so frequent that only every label would do.
 
-
-def held_premise(evidence: Evidence, setting: Setting) -> Premise:
-    """That the true label is a candidate (in all rows but a share of at most the miss rate)."""
-    rate = float(setting.miss_rate)
-    text = (
-        f"the true label is missing from at most {rate:g} of the candidate sets"
-        if rate
-        else "the true label is always a candidate"
+    Such labels have probability zero, and the largest score. A new example may carry one that is not even among
+    the classes, and then a set of all classes misses it.
+    """
+    if setting.novel <= n - min(rank(n, run), n):
+        return claims
+    detail = f"{setting.novel:,} of {n:,} calibration rows carry labels that no learning row has"
+    void = Premise("classes", "refuted by the data", detail, (f"{setting.n_classes:,}",))
+    return tuple(
+        replace(claim, premises=tuple(void if p.name == "classes" else p for p in claim.premises))
+        if claim.event == "truth"
+        else claim
+        for claim in claims
     )
-    checked, held = evidence.verified, evidence.held
-    if held is not None and checked.any():
-        m, missed = int(checked.sum()), int((checked & ~held).sum())
-        detail = f"missing in {missed} of {m} verified rows"
-        if clopper_pearson(missed, m, 2 * DELTA)[0] > rate or (missed and not rate):
-            return Premise(text, "refuted by the data", detail)
-        if m == evidence.n and missed <= rate * m:
-            return Premise(text, "shown by the data", detail)
-        return Premise(text, "declared by you", f"miss rate {rate:g}; {detail}")
-    return Premise(text, "declared by you", f"miss rate {rate:g}")
 
 
 def _bounded(probability: Fraction | float) -> float:

@@ -14,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import betaincinv
@@ -22,17 +22,11 @@ from scipy.special import betaincinv
 from setwise._arrays import Bools, Floats, Ints
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.evidence.evidence import Evidence
-from setwise.guarantees import Claim, Guarantee, Premise
-from setwise.strategies.base import (
-    DELTA,
-    SAME_WITH_CANDIDATES,
-    Rule,
-    Setting,
-    held_premise,
-    shared_premises,
-)
-from setwise.strategies.corrected import contamination_premises, gate, label_weights, settings_between
-from setwise.strategies.curves import Curve, Margin, Steps, check_margin, margin_note, margin_premise, unweighted
+from setwise.guarantees import Guarantee, Premise
+from setwise.strategies.base import Rule, with_novel_labels
+from setwise.strategies.corrected import contamination_needs, label_weights, settings_between
+from setwise.strategies.curves import Curve, Margin, Steps, check_margin, margin_needs, not_filled, over, unweighted
+from setwise.strategies.premises import DELTA, Setting, judgement
 
 
 @dataclass(frozen=True)
@@ -66,11 +60,12 @@ class Classwise:
             raise ValueError("strategy 'classwise' needs evidence gathered with needs={'table'}.")
         if setting.assume.kind == "nothing":
             return _Singletons(self, evidence, setting)
-        diagnosis = gate(evidence, setting)
-        if diagnosis.refuted:
-            raise AssumptionRefuted(diagnosis)
+        not_filled(setting, self.name)
+        judged = judgement(evidence, setting)
+        if judged.diagnosis.refuted:
+            raise AssumptionRefuted(judged.diagnosis)
         curves = tuple(self._curves(evidence, told) for told in settings_between(setting))
-        return _Curves(self, evidence, setting, curves, contamination_premises(evidence, setting, diagnosis))
+        return _Curves(self, evidence, setting, curves)
 
     def _curves(self, evidence: Evidence, setting: Setting) -> tuple[Curve, ...]:
         """One for each class."""
@@ -102,17 +97,18 @@ class _ByClass(ABC):
     def shortage(self, level: Fraction) -> str:
         return "no class has enough rows" if np.isinf(self._limits(level)).all() else ""
 
-    def _guarantee(self, level: Fraction, basis: str, premises: tuple[Premise, ...], note: str) -> Guarantee:
+    def _guarantee(self, level: Fraction, basis: str, *needs: str | Premise, **options: Any) -> Guarantee:
         without = int(np.isinf(self._limits(level)).sum())
         remark = f"In every set, because there are too few rows: {without} of {self.setting.n_classes} classes."
-        claim = Claim("truth", float(level), basis, premises, f"for the examples of each true class, {note}")
+        subject = "a new example of any one true class"
+        judged = judgement(self.evidence, self.setting)
+        claim = judged.claim("truth", float(level), basis, *needs, subject=subject, **options)
         return Guarantee(
             self.strategy.name,
             self.setting.conformity_score,
             self.n,
             float(level),
-            (claim,),
-            shared_premises(self.evidence, self.setting, SAME_WITH_CANDIDATES),
+            with_novel_labels((claim,), self.setting, self.n, level),
             remarks=(*self.remarks, *((remark,) if without else ())),
         )
 
@@ -144,8 +140,8 @@ class _Singletons(_ByClass):
         return values
 
     def claim(self, level: Fraction) -> Guarantee:
-        note = f"in at least {100 * (1 - self.strategy.delta):g}% of calibration samples of independent rows"
-        return self._guarantee(level, "singletons", (held_premise(self.evidence, self.setting),), note)
+        needs = ("truth_is_candidate", "independent_rows")
+        return self._guarantee(level, "singletons", *needs, delta=self.strategy.delta)
 
     @property
     def _columns(self) -> tuple[Bools, Floats]:
@@ -188,7 +184,6 @@ class _Curves(_ByClass):
     setting: Setting
     curves: tuple[tuple[Curve, ...], ...]
     """For each miss rate to be served, one for each class."""
-    premises: tuple[Premise, ...]
     remarks: tuple[str, ...] = ()
 
     def _limits(self, level: Fraction) -> Floats:
@@ -202,5 +197,5 @@ class _Curves(_ByClass):
 
     def claim(self, level: Fraction) -> Guarantee:
         widest = max(self.curves[0], key=lambda curve: curve.standard_error(level))
-        premises = (*self.premises, *margin_premise(widest, level))
-        return self._guarantee(level, "corrected for contamination", premises, margin_note(widest))
+        needs = (*contamination_needs(self.setting), *margin_needs(widest, level))
+        return self._guarantee(level, "corrected for contamination", *needs, **over(widest))

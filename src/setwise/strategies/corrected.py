@@ -25,19 +25,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from setwise._arrays import Array, Floats
-from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, examine
+from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.guarantees import Premise
-from setwise.strategies.base import DELTA, Setting, held_premise
-from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
-
-ESTIMATED = Premise("the inclusion probabilities estimated from these rows are right", "not knowable here")
-
-_KINDS = {
-    "uniform": "every false label is a candidate with the same probability, whatever the example",
-    "class": "false labels are candidates with probabilities that depend on the true class alone",
-}
+from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, not_filled, steps, unweighted
+from setwise.strategies.premises import DELTA, Setting, judgement
 
 
 @dataclass(frozen=True)
@@ -75,19 +67,29 @@ class Corrected:
     def calibrate(self, evidence: Evidence, setting: Setting) -> CurveRule:
         """The curve of estimated coverage, if the data do not refute what was declared."""
         unweighted(evidence, self.name)
-        diagnosis = gate(evidence, setting)
-        if diagnosis.refuted and self.if_refuted == "raise":
-            raise AssumptionRefuted(diagnosis)
-        premises = contamination_premises(evidence, setting, diagnosis)
+        not_filled(setting, self.name)
+        check_declared(setting)
+        judged = judgement(evidence, setting)
+        if judged.diagnosis.refuted and self.if_refuted == "raise":
+            raise AssumptionRefuted(judged.diagnosis)
         curve, *also = (
             Curve(corrected_steps(evidence, told), self.margin, self.delta) for told in settings_between(setting)
         )
         basis, n = "corrected for contamination", evidence.n
-        return CurveRule(self.name, evidence, setting, curve, basis, premises, n, also=also[0] if also else None)
+        return CurveRule(
+            self.name,
+            evidence,
+            setting,
+            curve,
+            basis,
+            contamination_needs(setting),
+            n,
+            also=also[0] if also else None,
+        )
 
 
-def gate(evidence: Evidence, setting: Setting) -> Diagnosis:
-    """Whether the data refute the contamination that was declared."""
+def check_declared(setting: Setting) -> None:
+    """Refuses where no contamination was declared."""
     if setting.assume.kind == "nothing":
         raise InputError(
             "strategy 'corrected' needs to know how false labels become candidates",
@@ -95,8 +97,6 @@ def gate(evidence: Evidence, setting: Setting) -> Diagnosis:
             Remedy("assume", "class"),
             Remedy("strategy", "max", "to declare nothing"),
         )
-    table, named = _labels(evidence)
-    return examine(table, named, setting.assume, float(setting.miss_rate))
 
 
 def settings_between(setting: Setting) -> tuple[Setting, ...]:
@@ -110,16 +110,14 @@ def settings_between(setting: Setting) -> tuple[Setting, ...]:
     return setting, replace(setting, miss_rate=Fraction(0))
 
 
-def contamination_premises(evidence: Evidence, setting: Setting, diagnosis: Diagnosis) -> tuple[Premise, ...]:
-    """The declared contamination and what the data say of it; that the truth is a candidate, unless M says it."""
-    text = _KINDS[setting.assume.kind]
-    if diagnosis.refuted:
-        declared = Premise(text, "refuted by the data", f"p = {diagnosis.p_value:.2g}")
-    else:
-        declared = Premise(text, "declared by you", f"not refuted by the data, p = {diagnosis.p_value:.2g}")
+def contamination_needs(setting: Setting) -> tuple[str, ...]:
+    """The premises of a correction: the declared contamination; that the truth is a candidate, unless M says it."""
+    needs = ["contamination"]
     if setting.assume.estimated:
-        return declared, ESTIMATED, held_premise(evidence, setting)
-    return (declared,) if setting.assume.matrix is not None else (declared, held_premise(evidence, setting))
+        needs.append("inclusion")
+    if setting.assume.estimated or setting.assume.matrix is None:
+        needs.append("truth_is_candidate")
+    return tuple(needs)
 
 
 def _labels(evidence: Evidence) -> tuple[Floats, Array]:

@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
@@ -33,9 +33,10 @@ from scipy.special import betaincinv, ndtr, ndtri
 from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.guarantees import Guarantee, Premise
 from setwise.ranks import instances_needed
-from setwise.strategies.base import SAME_WITH_CANDIDATES, Setting, shared_premises
+from setwise.strategies.base import with_novel_labels
+from setwise.strategies.premises import Setting, judgement
 
 Margin = Literal["none", "normal", "finite"]
 
@@ -80,15 +81,11 @@ def steps(scores: Floats, weights: Floats, d: Floats, spread: float, new: float 
 
 @dataclass(frozen=True)
 class Curve:
-    """The level certified at each threshold, non-decreasing; 0 before the first.
-
-    `plus` is an independent second sample whose mean is added, for the finite margin; both then have d = 1.
-    """
+    """The level certified at each threshold, non-decreasing; 0 before the first."""
 
     steps: Steps
     margin: Margin
     delta: float
-    plus: Steps | None = None
     thresholds: Floats = field(init=False, repr=False)
     levels: Floats = field(init=False, repr=False)
 
@@ -96,10 +93,7 @@ class Curve:
         if self.margin == "none":
             self._keep(*_on_average(self.steps))
             return
-        if self.plus is None:
-            thresholds, levels = _certified(self.steps, self.margin, self.delta)
-        else:
-            thresholds, levels = _certified_sum((self.steps, self.plus), self.margin, self.delta)
+        thresholds, levels = _certified(self.steps, self.margin, self.delta)
         self._keep(thresholds, np.minimum.accumulate(levels[::-1])[::-1])
 
     def _keep(self, thresholds: Floats, levels: Floats) -> None:
@@ -207,14 +201,6 @@ def _binomial_bound(steps: Steps, total: Floats, delta: float) -> Floats:
     return np.interp(total / all_d, shares, bounds)
 
 
-def _certified_sum(parts: tuple[Steps, ...], margin: Margin, delta: float) -> tuple[Floats, Floats]:
-    """The sum of the bounds of each part's mean, which fails where one of them does."""
-    found = [_certified(part, margin, delta / len(parts)) for part in parts]
-    thresholds = np.unique(np.concatenate([own for own, _ in found]))
-    bounds = [np.append(-math.inf, b)[np.searchsorted(own, thresholds, side="right")] for own, b in found]
-    return thresholds, np.sum(bounds, axis=0)
-
-
 def _factors(steps: Steps, margin: Margin, delta: float) -> tuple[float, float]:
     """What multiplies the standard deviation, and what is taken off besides."""
     if margin == "normal":
@@ -236,7 +222,7 @@ class CurveRule:
     setting: Setting
     curve: Curve
     basis: str
-    premises: tuple[Premise, ...]
+    needs: tuple[str, ...]
     fewest: int
     unit: str = "calibration examples"
     also: Curve | None = None
@@ -269,8 +255,9 @@ class CurveRule:
 
     def claim(self, level: Fraction) -> Guarantee:
         """The level, for large samples or with the margin's confidence."""
-        premises = (*self.premises, *margin_premise(self.curve, level))
-        claim = Claim("truth", float(level), self.basis, premises, margin_note(self.curve))
+        judged = judgement(self.evidence, self.setting)
+        needs = (*self.needs, *margin_needs(self.curve, level))
+        claim = judged.claim("truth", float(level), self.basis, *needs, **over(self.curve))
         reason = self.shortage(level)
         remarks = (f"Every label is in every set: {reason}.",) if reason else ()
         return Guarantee(
@@ -278,8 +265,7 @@ class CurveRule:
             self.setting.conformity_score,
             self.n,
             float(level),
-            (claim,),
-            shared_premises(self.evidence, self.setting, SAME_WITH_CANDIDATES),
+            with_novel_labels((claim,), self.setting, self.n, level),
             remarks=(*remarks, *self.remarks),
         )
 
@@ -294,20 +280,29 @@ class CurveRule:
         return ""
 
 
-def margin_premise(curve: Curve, level: Fraction) -> tuple[Premise, ...]:
-    """What a margin without a proof rests on: that the sample is large."""
+def margin_needs(curve: Curve, level: Fraction) -> tuple[str | Premise, ...]:
+    """What a margin rests on: independent rows, or, without a proof, a large sample."""
     if curve.margin == "finite":
-        return ()
+        return ("independent_rows",)
     detail = f"standard error of the coverage {curve.standard_error(level):.3f}"
-    return (Premise("the calibration sample is large", "not knowable here", detail),)
+    return (Premise("large_sample", "not knowable here", detail),)
 
 
-def margin_note(curve: Curve) -> str:
-    """What the margin buys."""
+def over(curve: Curve) -> dict[str, Any]:
+    """Over what a claim with this margin is taken: the average over samples, approximately, or a share of them."""
     if curve.margin == "none":
-        return "on average over calibration samples, approximately"
-    share = f"{100 * (1 - curve.delta):g}% of calibration samples of independent rows"
-    return f"in about {share}" if curve.margin == "normal" else f"in at least {share}"
+        return {"note": "approximately"}
+    return {"delta": curve.delta} | ({"note": "approximately"} if curve.margin == "normal" else {})
+
+
+def not_filled(setting: Setting, name: str) -> None:
+    """Refuses rows that were given every label, where labels are weighed."""
+    if setting.filled:
+        raise InputError(
+            f"strategy {name!r} weighs candidates, and rows without any were given every label (missing='full')",
+            Remedy("missing", "drop", "if whether a row lacks candidates has nothing to do with it"),
+            Remedy("strategy", "max"),
+        )
 
 
 def unweighted(evidence: Evidence, name: str) -> None:

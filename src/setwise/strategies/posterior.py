@@ -16,13 +16,10 @@ import numpy as np
 from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.guarantees import Claim, Premise
-from setwise.strategies.base import DELTA, RankRule, Rule, Setting, held_premise
-from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
-
-CALIBRATED = Premise(
-    "among the candidates the model's probabilities are right (a calibrated posterior)", "not knowable here"
-)
+from setwise.guarantees import Claim
+from setwise.strategies.base import RankRule, Rule
+from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, not_filled, steps, unweighted
+from setwise.strategies.premises import DELTA, Setting
 
 
 @dataclass(frozen=True)
@@ -57,6 +54,7 @@ class Posterior:
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The curve of posterior-weighted coverage, or ranks among drawn labels."""
         unweighted(evidence, self.name)
+        not_filled(setting, self.name)
         if setting.miss_rate:
             raise InputError(
                 "strategy 'posterior' takes the truth to be a candidate",
@@ -68,15 +66,16 @@ class Posterior:
             return RankRule(self, evidence, setting, scores, evidence.n)
         curve = Curve(posterior_steps(evidence), self.margin, self.delta)
         basis = "posterior-weighted calibration"
-        premises = (CALIBRATED, held_premise(evidence, setting))
-        return CurveRule(self.name, evidence, setting, curve, basis, premises, fewest=evidence.n)
+        needs = ("calibrated", "truth_is_candidate")
+        return CurveRule(self.name, evidence, setting, curve, basis, needs, fewest=evidence.n)
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Of drawn labels: 1 − ε for one draw per row, 1 − 2ε for several."""
         promised = level if self.draws == 1 else max(2 * level - 1, Fraction(0))
         note = "" if self.draws == 1 else "1 − 2ε, and in practice near 1 − ε"
-        premises = (CALIBRATED, rule.held_premise())
-        return (Claim("truth", float(promised), "Monte Carlo conformal prediction", premises, note),)
+        needs = ("calibrated", "truth_is_candidate")
+        source = "Monte Carlo conformal prediction"
+        return (rule.judged.claim("truth", float(promised), source, *needs, note=note),)
 
 
 def posterior_steps(evidence: Evidence) -> Steps:

@@ -27,17 +27,8 @@ from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise, Status
 from setwise.ranks import as_fraction, as_level, clopper_pearson, order_statistic, rank, upper_bound
-from setwise.strategies.base import (
-    DELTA,
-    RANDOM_CHECKS,
-    SAME_CANDIDATES,
-    SAME_SOURCE,
-    SAME_WITH_CANDIDATES,
-    OnCandidates,
-    OnExtremes,
-    RankRule,
-    Setting,
-)
+from setwise.strategies.base import OnCandidates, OnExtremes, RankRule
+from setwise.strategies.premises import DELTA, Setting, judgement
 
 
 @dataclass(frozen=True)
@@ -51,13 +42,11 @@ class Max(OnExtremes):
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score per row: the largest over its candidates."""
-        # With misses the argument goes through the new row's own candidates, so these must be alike too.
-        source = SAME_WITH_CANDIDATES if setting.miss_rate else SAME_SOURCE
-        rule = RankRule(self, evidence, setting, evidence.high, evidence.instances, setting.miss_rate, source)
+        rule = RankRule(self, evidence, setting, evidence.high, evidence.instances, setting.miss_rate)
         if evidence.precise:
             return replace(rule, contained="the label given")
         contained = "all candidates"
-        if rule.held_premise().status != "refuted by the data":
+        if not rule.judged.truth_refuted:
             less = f", less the miss rate {float(setting.miss_rate):g}," if setting.miss_rate else ""
             contained += f" (for the true label{less} a floor)"
         return replace(rule, contained=contained, remarks=_advice(evidence, setting))
@@ -66,15 +55,13 @@ class Max(OnExtremes):
         """Theorem 1, as a claim about the truth and as a claim about the candidates."""
         if rule.evidence.precise:
             return (rule.plain_claim(level),)
-        held = rule.held_premise()
         run = float(min(level + rule.slack, Fraction(1)))
         claims = [
-            Claim("truth", float(level), "Theorem 1", (held,)),
-            Claim("candidates", run, "Theorem 1", (SAME_CANDIDATES,)),
+            rule.judged.claim("truth", float(level), "Theorem 1", "truth_is_candidate"),
+            rule.judged.claim("candidates", run, "Theorem 1", "same_candidates"),
         ]
-        if held.status == "refuted by the data":
-            bound = rule.rho_claim(level, "every candidate")
-            claims.append(replace(bound, premises=(*bound.premises, SAME_CANDIDATES)))
+        if rule.judged.truth_refuted:
+            claims.append(rule.rho_claim(level, "every candidate"))
         return tuple(claims)
 
 
@@ -95,7 +82,7 @@ class Min(OnExtremes):
         """Weak coverage, and the ρ line."""
         if rule.evidence.precise:
             return (rule.plain_claim(level),)
-        overlap = Claim("overlap", float(level), "weak coverage")
+        overlap = rule.judged.claim("overlap", float(level), "weak coverage", "same_candidates")
         return overlap, rule.rho_claim(level, "its least strange candidate")
 
 
@@ -117,9 +104,8 @@ class Mean(OnCandidates):
         """
         if rule.evidence.precise:
             return (rule.plain_claim(level),)
-        text = "the true label of every calibration row is no stranger than its average candidate"
-        premise = _row_premise(rule.evidence, rule.scores, text)
-        theorem = Claim("truth", float(level), "Theorem 3", (premise,))
+        below = _truth_below_mean(rule.evidence, rule.scores)
+        theorem = rule.judged.claim("truth", float(level), "Theorem 3", below, "max_otherwise")
         return theorem, rule.rho_claim(level, "its average candidate")
 
 
@@ -170,6 +156,7 @@ class Mixture(OnExtremes):
         return (rule.rho_claim(level, "the mixture of its extreme candidates"),)
 
     def _tuned(self, evidence: Evidence, setting: Setting) -> RankRule:
+        setting = replace(setting, judged=judgement(evidence, setting))  # what the verified rows refute stays known
         checked = evidence.rows(np.flatnonzero(evidence.verified))
         rest = evidence.rows(np.flatnonzero(~evidence.verified))
         grid = np.linspace(0.1, 1.0, 10)
@@ -179,6 +166,11 @@ class Mixture(OnExtremes):
             raise ValueError(
                 f"mu='verified': {m} verified rows cannot justify a mixture at confidence {self.tune_for:g}; "
                 f"at least {needed} are needed, fewer at a lower level."
+            )
+        if evidence.chance is not None:
+            raise InputError(
+                "mu='verified' is not defined for rows verified with unequal probabilities",
+                Remedy("strategy", "rectified", "which uses them"),
             )
         if evidence.shares is not None:
             raise ValueError("mu='verified' is not defined for weighted or grouped rows; give mu as a number.")
@@ -214,7 +206,8 @@ class _Tuned:
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """The level itself: the bound on ρ is already part of the threshold."""
         note = f"ρ ≤ {float(rule.slack):.3f} with {100 * (1 - self.delta):g}% confidence over the verified rows"
-        return (Claim("truth", float(level), "the ρ line", (RANDOM_CHECKS,), note),)
+        claim = rule.judged.claim("truth", float(level), "the ρ line", "checks", note=note, delta=self.delta)
+        return (claim,)
 
 
 @dataclass(frozen=True)
@@ -239,7 +232,7 @@ class All:
             )
         if evidence.every is None:
             raise ValueError("strategy 'all' needs evidence gathered with needs={'every'}.")
-        return RankRule(self, evidence, setting, evidence.every, evidence.n, source=SAME_SOURCE)
+        return RankRule(self, evidence, setting, evidence.every, evidence.n)
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Theorem 2 where it can apply; Theorem 1 if `max` would be used wherever its sets are larger."""
@@ -248,17 +241,16 @@ class All:
             return (rule.plain_claim(level),)
         claims = []
         if rule.threshold(level) >= Max().calibrate(evidence, setting).threshold(level):
-            text = "you would use max instead wherever its sets are larger, which they are not here"
-            premises = (rule.held_premise(), Premise(text, "not knowable here"))
-            claims.append(Claim("truth", float(level), "Theorem 1", premises))
+            needs: tuple[str | Premise, ...] = ("truth_is_candidate", "max_otherwise")
+            claims.append(rule.judged.claim("truth", float(level), "Theorem 1", *needs))
         if "total" in self.needs(setting) and evidence.total is not None and setting.miss_rate == 0:
-            quantile = _true_quantile(rule, level)
-            checks = (RANDOM_CHECKS,) if "verified" in quantile.detail else ()
-            premises = (rule.held_premise(), size_certificate(rule, level), quantile, *checks)
-            claims.append(Claim("truth", float(level), "Theorem 2", premises))
+            quantile = _confident_truth(rule, level)
+            needs = ("truth_is_candidate", size_certificate(rule, level), quantile, "max_otherwise")
+            checks = ("checks",) if "verified" in quantile.detail else ()
+            claims.append(rule.judged.claim("truth", float(level), "Theorem 2", *needs, *checks))
         if not claims:
             note = "Theorem 2 is about the score LAC without misses, and on these rows the sets of max are larger"
-            claims.append(Claim("truth", None, "Theorem 2", note=note))
+            claims.append(rule.judged.claim("truth", None, "Theorem 2", note=note))
         return tuple(claims)
 
 
@@ -282,37 +274,38 @@ def size_certificate(rule: RankRule, level: Fraction) -> Premise:
     own = f"the paper's own premise, ε ≤ {float(bound):.4f} and |S| ≥ 2"
     detail = f"rank {position:,}, and {needed:,} is enough; {side} {own}"
     status: Status = "shown by the data" if position >= needed else "not knowable here"
-    return Premise("false candidates cannot push the threshold below that of the true labels", status, detail)
+    return Premise("certificate", status, detail)
 
 
-def _true_quantile(rule: RankRule, level: Fraction) -> Premise:
+def _confident_truth(rule: RankRule, level: Fraction) -> Premise:
     """q(E₁) ≤ 1 − s/2 with s the largest sum of a row (one, up to rounding): f_y ≥ s/2 in at least t rows."""
     total = rule.evidence.total
     half = (1.0 if total is None else float(total.max())) / 2
-    text = f"at least {float(level):g} of these rows give their true label a probability of {half:.4g} or more"
+    name, values = "confident_truth", (f"{float(level):g}", f"{half:.4g}")
     checked, truth = rule.evidence.verified, rule.evidence.truth
-    if truth is None or not checked.any():
-        return Premise(text, "not knowable here", "checked labels could tell")
+    if truth is None or not checked.any() or rule.evidence.chance is not None:
+        return Premise(name, "not knowable here", "verified labels could tell", values)
     m, good = int(checked.sum()), int((truth[checked] <= -half).sum())
     share = rank(rule.n, level) / rule.n
     if m == rule.n:
         status: Status = "shown by the data" if good >= rank(rule.n, level) else "refuted by the data"
-        return Premise(text, status, f"{good} of all {m} rows")
+        return Premise(name, status, f"{good} of all {m} rows", values)
     low, high = clopper_pearson(good, m, 2 * DELTA)
     detail = f"{good} of {m} verified rows, with {1 - DELTA:.0%} confidence"
     if low >= share:
-        return Premise(text, "shown by the data", detail)
-    return Premise(text, "refuted by the data" if high < share else "not knowable here", detail)
+        return Premise(name, "shown by the data", detail, values)
+    return Premise(name, "refuted by the data" if high < share else "not knowable here", detail, values)
 
 
-def _row_premise(evidence: Evidence, scores: Floats, text: str) -> Premise:
+def _truth_below_mean(evidence: Evidence, scores: Floats) -> Premise:
     """That s(x, y) ≤ e in every row: candidates never refute it, verified rows can."""
     checked, truth = evidence.verified, evidence.truth
     if truth is None or not checked.any():
-        return Premise(text, "not knowable here", "verified labels could refute it")
+        return Premise("truth_below_mean", "not knowable here", "verified labels could refute it")
     broken, m = int((truth > scores)[checked].sum()), int(checked.sum())
     status: Status = "shown by the data" if m == evidence.n else "not knowable here"
-    return Premise(text, "refuted by the data" if broken else status, f"fails in {broken} of {m} verified rows")
+    detail = f"fails in {broken} of {m} verified rows"
+    return Premise("truth_below_mean", "refuted by the data" if broken else status, detail)
 
 
 def _one_score(

@@ -1,4 +1,4 @@
-"""The paper's supermodel: a 784-100-10 network on raw pixels whose confusions contaminate its own training set.
+"""The supermodel that the committed figures of contamination were made with: a 784-100-10 network on raw pixels whose confusions contaminate its own training set.
 
 Its input is (x − shift) / scale with x in 0..255, not 0..1: the steep logits that follow are what makes the
 candidate sets as small as the paper's. Torch trains it; the trained model is three arrays and needs numpy alone.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._arrays import Array, Floats, Ints, frozen
+from setwise._arrays import Array, Floats, frozen
 
 PIXELS = {"mnist": (0.1307, 0.3081), "fashion_mnist": (0.1307, 0.3081), "kmnist": (0.5, 0.5)}
 """Shift and scale by which the paper feeds each benchmark set."""
@@ -72,15 +72,9 @@ def train_supermodel(
     random_state
         Seed of the initial weights and of the order of the rows.
 
-    Examples
-    --------
-    >>> from setwise.data import load, train_supermodel
-    >>> mnist = load("mnist")  # doctest: +SKIP
-    >>> train = mnist.split["train"]  # doctest: +SKIP
-    >>> supermodel = train_supermodel(mnist.X[train], mnist.y[train])  # doctest: +SKIP
     """
-    import torch  # noqa: PLC0415 - heavy, and needed here alone
-    from torch import nn  # noqa: PLC0415
+    import torch
+    from torch import nn
 
     features = torch.as_tensor(np.ascontiguousarray(np.asarray(X)).copy())
     labels = torch.as_tensor(np.asarray(y).astype(np.int64))
@@ -99,17 +93,3 @@ def train_supermodel(
                 optimizer.step()
     weights = [frozen(w.detach().numpy().T.copy()) for w in network.parameters()]
     return Supermodel(weights[0], weights[1], weights[2], weights[3], shift=shift, scale=scale)
-
-
-def average_size(probabilities: Floats, y: Ints) -> float:
-    """The average candidate-set size that instance-dependent contamination has in expectation: 1 + Σ p_y.
-
-    >>> import numpy as np
-    >>> average_size(np.array([[0.5, 0.3, 0.2], [0.2, 0.4, 0.4]]), np.array([0, 1]))
-    2.583...
-    """
-    wrong = np.array(probabilities, dtype=np.float64)
-    wrong[np.arange(len(y)), y] = 0
-    largest = wrong.max(axis=1)
-    ratio = np.divide(wrong.sum(axis=1), largest, out=np.ones(len(y)), where=largest > 0)
-    return float(1 + ratio.mean())

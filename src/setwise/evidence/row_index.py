@@ -1,0 +1,63 @@
+"""Row names of pandas objects that are passed together: rows go by position, which names must not contradict."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from setwise.errors import InputError, MisuseWarning
+
+
+def check_row_names(**given: Any) -> None:
+    """Refuses pandas objects whose index holds the names of the first one in another order.
+
+    An index that shares only some names with it is a warning, unless one of the two is 0, 1, 2, …, which is what
+    pandas gives to rows without names. Indexes without a common name are of different kinds: rows go by position.
+
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"length": [1.0, 2.0]}, index=["a", "b"])
+    >>> check_row_names(X=X, y=pd.Series(["owl", "wren"], index=["b", "a"]))
+    Traceback (most recent call last):
+    setwise.errors.InputError: y: its index holds the rows of X in another order: row 0 is 'b' in y and 'a' in X;
+    use y.loc[X.index] to go by name, or use y.to_numpy() to go by position.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return
+    named = {
+        name: value.index for name, value in given.items() if isinstance(value, (pandas.Series, pandas.DataFrame))
+    }
+    if len(named) < 2:
+        return
+    (first, index), *others = named.items()
+    for name, other in others:
+        if len(other) != len(index) or other.equals(index):
+            continue
+        shared = np.asarray(other.isin(index))
+        if shared.all() and index.isin(other).all():
+            pairs = enumerate(zip(other, index, strict=True))
+            row, there, here = next((row, there, here) for row, (there, here) in pairs if there != here)
+            raise InputError(
+                f"{name}: its index holds the rows of {first} in another order: row {row} is {there!r} in {name} "
+                f"and {here!r} in {first}",
+                f"use {name}.loc[{first}.index] to go by name",
+                f"use {name}.to_numpy() to go by position",
+            )
+        if shared.any() and not _counts(index) and not _counts(other):
+            warnings.warn(
+                MisuseWarning(
+                    f"{name}: {int(shared.sum()):,} of {len(other):,} names in its index are in that of {first}, "
+                    "and rows go by position",
+                    f"use {name}.loc[{first}.index] to go by name",
+                    f"use {name}.to_numpy() to go by position",
+                ),
+                stacklevel=3,
+            )
+
+
+def _counts(index: Any) -> bool:
+    """Whether an index is 0, 1, 2, …, as one that nobody set."""
+    return bool(index.dtype.kind in "iu" and np.array_equal(index, np.arange(len(index))))

@@ -1,0 +1,120 @@
+"""What verified rows reveal: a choice that was not random, and candidate sets without the truth.
+
+Verified rows speak for the others only if they were chosen at random, or with known probabilities. A choice by the
+number of candidates or by the model's confidence can be seen: these are distributed differently in the other rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from setwise._arrays import Bools, Floats, Ints
+from setwise.errors import MisuseWarning, Remedy
+from setwise.evidence.evidence import Evidence
+from setwise.evidence.row_facts import RowFacts
+from setwise.labels.label_sets import LabelSets
+
+LEVEL = 0.01
+"""Rows that were chosen at random are called different with at most this probability."""
+_EXACT = 5_000_000
+_STATISTICS = {
+    "number of candidates": "sizes",
+    "score of the most plausible candidate": "low",
+    "score of the least plausible candidate": "high",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the rows speak against: the p-value of the test, and a sentence about what was seen."""
+
+    p_value: float
+    sentence: str
+
+
+def checks_differ(evidence: Evidence, category: Ints | None = None) -> Finding | None:
+    """Whether verified rows differ from the others in the number or the scores of their candidates.
+
+    Two-sample Kolmogorov–Smirnov tests within each category, Bonferroni-corrected, at `LEVEL`. None where they find
+    no difference, where the probabilities of being verified are known, and where there is nothing to compare. Of
+    rows in groups the groups' means are compared, if groups were verified as a whole; otherwise nothing is.
+    """
+    if evidence.chance is not None or evidence.truth is None:
+        return None
+    parts = [evidence]
+    if category is not None:
+        parts = [evidence.rows(np.flatnonzero(category == code)) for code in np.unique(category)]
+    found = [finding for part in parts for finding in _comparisons(part)]
+    if not found:
+        return None
+    worst = min(found, key=lambda finding: finding.p_value)
+    p_value = min(1.0, worst.p_value * len(found))
+    if p_value >= LEVEL:
+        return None
+    shown = "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.4f}"
+    return Finding(p_value, f"verified rows differ from the others in the {worst.sentence}; {shown})")
+
+
+def _comparisons(evidence: Evidence) -> list[Finding]:
+    """One test for each statistic that varies."""
+    columns = {name: np.asarray(getattr(evidence, field), dtype=float) for name, field in _STATISTICS.items()}
+    if np.array_equal(evidence.low, evidence.high):
+        del columns["score of the least plausible candidate"]
+    checked = evidence.verified
+    if evidence.group is not None:
+        _, which, sizes = np.unique(evidence.group, return_inverse=True, return_counts=True)
+        columns = {name: np.bincount(which, weights=values) / sizes for name, values in columns.items()}
+        share = np.bincount(which, weights=checked) / sizes
+        if not np.isin(share, [0, 1]).all():
+            return []
+        checked = share == 1
+    if min(int(checked.sum()), int((~checked).sum())) < 2:
+        return []
+    return [_compared(name, values, checked) for name, values in columns.items() if np.ptp(values) > 0]
+
+
+def _compared(name: str, values: Floats, checked: Bools) -> Finding:
+    from scipy.stats import ks_2samp  # noqa: PLC0415 - it is heavy, and needed for verified rows only
+
+    inside, outside = values[checked], values[~checked]
+    method = "auto" if len(inside) * len(outside) <= _EXACT else "asymp"
+    p_value = float(ks_2samp(inside, outside, method=method).pvalue)
+    means = f"{inside.mean():.2f} on average, {outside.mean():.2f} elsewhere"
+    if name != "number of candidates":  # the scale on which scores are stored is not the one that is printed
+        means = (
+            f"{abs(inside.mean() - outside.mean()):.3f} {'higher' if inside.mean() > outside.mean() else 'lower'}"
+        )
+    return Finding(p_value, f"{name} ({means}")
+
+
+def warn_about_checks(
+    evidence: Evidence, sets: LabelSets, facts: RowFacts, category: Ints | None, kept: Ints | None, *, misses: bool
+) -> str:
+    """Warns if verified rows differ from the others, which it returns, and if a verified label is no candidate.
+
+    `kept` are the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
+    """
+    found = checks_differ(evidence, category)
+    if found is not None:
+        draw = "draw the rows to verify at random"
+        known = Remedy("verified_probability", None, "with the probability of each row to be verified")
+        problem = f"verified: not a random choice of the rows: {found.sentence}"
+        warnings.warn(MisuseWarning(problem, draw, known), stacklevel=4)
+    differs = "" if found is None else found.sentence
+    if misses or evidence.held is None or facts.verified is None:
+        return differs
+    outside = np.flatnonzero(evidence.verified & ~evidence.held)
+    if len(outside):
+        first = int(outside[0])
+        label, own = sets.classes.tolist()[facts.verified[first]], sets[first : first + 1].to_lists()[0]
+        shown = ", ".join(map(repr, own[:5])) + (", …" if len(own) > 5 else "")
+        problem = (
+            f"verified: the label of row {first if kept is None else kept[first]} is {label!r}, which is not among "
+            f"its candidates {{{shown}}} ({len(outside):,} of {len(facts.checked):,} verified rows are such)"
+        )
+        rate = Remedy("miss_rate", None, "to allow for such rows")
+        warnings.warn(MisuseWarning(problem, "correct the candidates", rate), stacklevel=4)
+    return differs

@@ -1,0 +1,175 @@
+"""What a strategy is told, and how each premise of a claim is judged: once, from all that is known of the rows.
+
+A premise is shown, refuted, declared or not knowable; "not refuted" is never "shown". Parts of a calibration (its
+categories, the rows a fallback is left with) share one `Judgement`, so that what the verified rows of one part
+refute no other part promises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from setwise._lazy import lazy
+from setwise.contamination.assumption import NOTHING, Assumption
+from setwise.contamination.diagnose import Diagnosis, examine
+from setwise.evidence.evidence import Evidence
+from setwise.guarantees import Claim, Event, Premise, Status
+from setwise.probabilities import Domain
+from setwise.ranks import clopper_pearson
+
+DELTA = 0.05
+"""Bounds from verified rows may fail for this share of samples of verified rows."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a strategy is told beyond the evidence: the score, and what the user declared.
+
+    Attributes
+    ----------
+    conformity_score, n_classes, domain
+        The score's name, how many labels there are, and the domain of the score's probabilities.
+    miss_rate, assume
+        As in `conformalize`.
+    dropped, filled
+        How many rows without candidates were left out, and whether some were given every label.
+    single
+        Whether rows have one label by design.
+    checked
+        How many rows are verified.
+    novel
+        How many rows carry labels that no learning row has, where the labels were inferred.
+    chosen
+        How verified rows differ from the others, where they do.
+    by
+        Where categories come from: ``"given"``, ``"predicted"`` or ``"size"``.
+    seed
+        For strategies that draw.
+    precision
+        The floating type of the probabilities, as numpy names it.
+    judged
+        The judgement of all rows, where the evidence is a part of them.
+    """
+
+    conformity_score: str
+    n_classes: int
+    miss_rate: Fraction = Fraction(0)
+    dropped: int = 0
+    single: bool = False
+    assume: Assumption = NOTHING
+    checked: int = 0
+    seed: int = 0
+    domain: Domain = "simplex"
+    filled: bool = False
+    novel: int = 0
+    chosen: str = ""
+    by: str = "given"
+    precision: str = "float64"
+    judged: Judgement | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """How the premises of claims about these rows are known; `classes` are the labels' names, for what is printed."""
+
+    evidence: Evidence
+    setting: Setting
+    classes: tuple[Any, ...] | None = None
+
+    def premise(self, name: str) -> Premise:
+        """A premise that needs nothing but the rows to be judged, by its name in the vocabulary."""
+        if name == "truth_is_candidate":
+            return self.truth_is_candidate
+        if name == "checks":
+            return self.checks
+        if name == "contamination":
+            return self.contamination
+        if name == "classes":
+            return Premise(name, "not knowable here", values=(f"{self.setting.n_classes:,}",))
+        declared = {"weights", "missing_at_random"}
+        detail = f"{self.setting.dropped:,} dropped" if name == "missing_at_random" else ""
+        return Premise(name, "declared by you" if name in declared else "not knowable here", detail)
+
+    def claim(
+        self, event: Event, probability: float | None, source: str, *needs: str | Premise, **options: Any
+    ) -> Claim:
+        """A claim that rests on the premises named, and on those that every claim rests on."""
+        own = tuple(self.premise(need) if isinstance(need, str) else need for need in needs)
+        named = {premise.name for premise in own}
+        standing = tuple(premise for premise in self.standing if premise.name not in named)
+        if self.evidence.group is not None:
+            options.setdefault("subject", "a row of a random new group")
+        return Claim(event, probability, source, (*standing, *own), **options)
+
+    @lazy
+    def standing(self) -> tuple[Premise, ...]:
+        """What every claim about these rows rests on."""
+        names = ["same_examples"]
+        if self.evidence.weight is not None:
+            names = ["weights"]
+        elif self.evidence.group is not None:
+            names = ["same_groups"]
+        names += ["unseen", "classes"]
+        names += ["same_candidates"] if self.setting.by == "size" else []
+        names += ["missing_at_random"] if self.setting.dropped else []
+        return tuple(map(self.premise, names))
+
+    @lazy
+    def truth_is_candidate(self) -> Premise:
+        """That the true label is a candidate, in all rows but a share of at most the miss rate."""
+        rate = float(self.setting.miss_rate)
+        name, values = ("miss_rate", (f"{rate:g}",)) if rate else ("truth_is_candidate", ())
+        m, missed = self.verified_and_missed
+        if m == 0:
+            return Premise(name, "declared by you", f"miss rate {rate:g}", values)
+        detail = f"missing in {missed} of {m} verified rows"
+        random = self.evidence.chance is None
+        if (missed and not rate) or (random and clopper_pearson(missed, m, 2 * DELTA)[0] > rate):
+            return Premise(name, "refuted by the data", detail, values)
+        if m == self.evidence.n and missed <= rate * m:
+            return Premise(name, "shown by the data", detail, values)
+        return Premise(name, "declared by you", f"miss rate {rate:g}; {detail}", values)
+
+    @property
+    def truth_refuted(self) -> bool:
+        """Whether verified rows refute that the true label is a candidate as often as declared."""
+        return self.truth_is_candidate.status == "refuted by the data"
+
+    @lazy
+    def verified_and_missed(self) -> tuple[int, int]:
+        """How many rows are verified, and how many of these lack their truth among the candidates."""
+        checked, held = self.evidence.verified, self.evidence.held
+        return int(checked.sum()), 0 if held is None else int((checked & ~held).sum())
+
+    @property
+    def checks(self) -> Premise:
+        """How rows were chosen to be verified."""
+        if self.evidence.chance is not None:
+            return Premise("known_chances", "declared by you")
+        differs = self.setting.chosen
+        return Premise("random_checks", "refuted by the data" if differs else "declared by you", differs)
+
+    @lazy
+    def diagnosis(self) -> Diagnosis:
+        """What the data say of the contamination that was declared."""
+        if self.evidence.table is None or self.evidence.named is None:
+            raise ValueError("the declared contamination is examined on evidence gathered with needs={'table'}.")
+        declared, rate = self.setting.assume, float(self.setting.miss_rate)
+        return examine(self.evidence.table, self.evidence.named, declared, rate, classes=self.classes)
+
+    @property
+    def contamination(self) -> Premise:
+        """The contamination that was declared, which the data may refute."""
+        p = f"p = {self.diagnosis.p_value:.2g}"
+        refuted: Status = "refuted by the data"
+        kind = self.setting.assume.kind
+        if self.diagnosis.refuted:
+            return Premise(kind, refuted, p)
+        return Premise(kind, "declared by you", f"not refuted by the data, {p}")
+
+
+def judgement(evidence: Evidence, setting: Setting) -> Judgement:
+    """The judgement of all rows where there is one, else of this evidence."""
+    return setting.judged or Judgement(evidence, setting)

@@ -1,0 +1,221 @@
+"""Misuse that was once silent, one test each: what makes a guarantee false for new rows is noticed."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+
+from setwise import (
+    ConformalClassifier,
+    CrossConformalClassifier,
+    LabelSets,
+    MisuseWarning,
+    SetSizeScorer,
+    conformalize,
+    evaluate,
+)
+from setwise.errors import InputError
+from tests.conftest import candidates_from, labels_from, simplex
+
+
+def sample(rng, n=400):
+    y = rng.integers(0, 4, n)
+    return 1.2 * np.eye(4)[y] + rng.normal(size=(n, 4)), y
+
+
+@pytest.fixture
+def fitted(rng):
+    X, y = sample(rng)
+    return ConformalClassifier(KNeighborsClassifier(3), random_state=0).fit(X, y), X, y
+
+
+# ------------------------------------------------------------------ the same rows again
+
+
+def test_calibrating_on_rows_that_were_learned_from_is_noticed(fitted, rng):
+    model, X, y = fitted
+    with pytest.warns(MisuseWarning, match=r"^X: 320 rows \(80%, the first is row \d+\) were learned from"):
+        model.conformalize(X, y)
+    new, truth = sample(rng, 2000)
+    assert model.evaluate(new, truth)["coverage"] < 0.85  # and 0.9 is promised
+    model.conformalize(*sample(rng))
+    model.conformalize(X[model.calibration_rows_], y[model.calibration_rows_])  # they may be used again
+
+
+def test_a_loaded_model_knows_the_rows_it_learned_from(tmp_path, rng):
+    X, y = sample(rng)
+    ConformalClassifier(LogisticRegression(), random_state=0).fit(X, y).save(tmp_path / "model")
+    loaded = ConformalClassifier.load(tmp_path / "model")
+    with pytest.warns(MisuseWarning, match="400 rows"):
+        loaded.evaluate(X, y)
+    with pytest.warns(MisuseWarning, match="320 rows"):
+        loaded.conformalize(pd.DataFrame(X), y)
+    loaded.conformalize(*sample(rng))
+
+
+@pytest.mark.parametrize("kind", [ConformalClassifier, CrossConformalClassifier])
+def test_evaluating_on_rows_that_were_used_is_noticed(kind, tmp_path, rng):
+    X, y = sample(rng)
+    model = kind(LogisticRegression(), random_state=0).fit(X, y)
+    with pytest.warns(
+        MisuseWarning, match=r"400 rows \(100%, the first is row 0\) were learned from or calibrated on"
+    ):
+        model.evaluate(X, y)
+    new, truth = sample(rng)
+    with pytest.warns(MisuseWarning, match="20 rows .5%, the first is row 380"):
+        model.report(tmp_path / "page.html", np.vstack([new[:380], X[:20]]), np.append(truth[:380], y[:20]))
+    model.evaluate(new, truth)
+
+
+def test_a_model_trained_elsewhere_knows_its_calibration_rows_alone(rng):
+    (X, y), (other, labels) = sample(rng), sample(rng)
+    trained = LogisticRegression().fit(X, y)
+    model = ConformalClassifier(FrozenEstimator(trained)).fit(other, labels)
+    model.conformalize(*sample(rng))
+    model.evaluate(other, labels)  # they are not calibrated on any more
+
+
+@pytest.mark.parametrize("levels", [2, 4, 10])
+def test_rows_of_few_distinct_values_are_no_misuse(levels, rng):
+    X = rng.integers(0, levels, (1200, 3))
+    y = (X.sum(axis=1) + (rng.random(1200) < 0.3)) % 3
+    model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X[:400], y[:400])
+    model.conformalize(X[400:800], y[400:800])
+    model.evaluate(X[800:], y[800:])
+
+
+def test_searching_over_settings_warns_of_nothing(rng):
+    X, y = sample(rng)
+    search = GridSearchCV(
+        ConformalClassifier(LogisticRegression(), random_state=0),
+        {"estimator__C": [0.1, 1.0]},
+        scoring=SetSizeScorer(0.9),
+        return_train_score=True,
+    )
+    search.fit(X, y)
+
+
+# ------------------------------------------------------------------ copies on both sides of a split
+
+
+def test_copies_across_the_split_are_noticed_and_groups_keep_them_together(rng):
+    X, y = (np.repeat(values, 3, axis=0) for values in sample(rng, 200))
+    nearest = KNeighborsClassifier(1)
+    with pytest.warns(
+        MisuseWarning, match=r"of the calibration rows 1\d\d rows \((9\d|100)%, .* copies .* use groups=…"
+    ):
+        ConformalClassifier(nearest, random_state=0).fit(X, y)
+    with pytest.warns(MisuseWarning, match=r"are copies of rows that were learned from.*remove the copies\.$"):
+        CrossConformalClassifier(nearest, random_state=0).fit(X, y)
+    together = np.unique(X, axis=0, return_inverse=True)[1]
+    model = ConformalClassifier(nearest, random_state=0).fit(X, y, groups=together)
+    new, truth = sample(rng, 2000)
+    assert model.evaluate(new, truth)["coverage"] >= 0.85
+
+
+# ------------------------------------------------------------------ verified rows
+
+
+@pytest.fixture
+def rows(rng):
+    p = simplex(rng, 500, 4)
+    y = labels_from(rng, p)
+    return p, y, candidates_from(rng, y, 4)
+
+
+def test_verified_rows_unlike_the_others_are_noticed(rows, rng):
+    p, y, mask = rows
+    verified = np.where(mask.sum(axis=1) == 1, y, np.nan)
+    with pytest.warns(
+        MisuseWarning, match=r"number of candidates \(1.00 on average, 2.\d\d elsewhere; p < 0.0001\)"
+    ):
+        conformalize(p, mask, verified=verified)
+    with pytest.warns(MisuseWarning, match="draw the rows to verify at random, or use verified_probability=…"):
+        conformalize(p, mask, verified=verified)
+    conformalize(p, mask, verified=verified, verified_probability=np.full(500, 0.3))
+    conformalize(p, mask, verified=np.where(rng.random(500) < 0.3, y, np.nan))
+
+
+def test_a_verified_truth_outside_its_candidates_is_noticed(rows):
+    p, y, mask = rows
+    names = np.array(["ant", "bee", "cat", "dog"])
+    verified = [str(names[label]) if i < 10 else None for i, label in enumerate(y)]
+    mask[0], mask[4] = False, ~np.eye(4, dtype=bool)[y[4]]
+    sets = LabelSets.from_mask(mask, classes=names)
+    own = ", ".join(f"'{name}'" for name in names if name != names[y[4]])
+    words = (
+        f"the label of row 4 is '{names[y[4]]}', which is not among its candidates {{{own}}} (1 of 9 verified rows"
+    )
+    with pytest.warns(MisuseWarning, match=re.escape(words)):
+        conformalize(p, sets, "max", verified=verified, missing="drop")
+    with pytest.warns(MisuseWarning, match="correct the candidates, or use miss_rate=…"):
+        conformalize(p, sets, "max", verified=verified, missing="drop")
+    conformalize(p, sets, "max", verified=verified, missing="drop", miss_rate=0.05)
+    conformalize(p, sets, "rectified", verified=verified, missing="drop")  # it does not rest on the candidates
+
+
+# ------------------------------------------------------------------ row names in another order
+
+
+@pytest.fixture
+def shuffled(rng):
+    """A frame of features, labels in another order, and the other things a row may come with."""
+    X, y = sample(rng, 300)
+    frame = pd.DataFrame(X, columns=list("abcd"), index=[f"row {i}" for i in range(300)])
+    order = rng.permutation(300)
+    return frame, pd.Series(y, frame.index), frame.index[order]
+
+
+def test_row_names_in_another_order_are_an_error_in_fit(shuffled):
+    X, y, other = shuffled
+    wrong = y.loc[other]
+    for kind in (ConformalClassifier, CrossConformalClassifier):
+        with pytest.raises(InputError, match="y: its index holds the rows of X in another order: row 0 is 'row "):
+            kind(LogisticRegression()).fit(X, wrong)
+    for name in ("verified", "by", "groups"):
+        with pytest.raises(InputError, match=f"{name}: its index"):
+            ConformalClassifier(LogisticRegression()).fit(X, y, **{name: wrong})
+    ConformalClassifier(LogisticRegression()).fit(X, wrong.loc[X.index])
+    ConformalClassifier(LogisticRegression()).fit(X, y.to_numpy())
+
+
+def test_row_names_in_another_order_are_an_error_in_conformalize_and_evaluate(shuffled):
+    X, y, _ = shuffled
+    model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X.to_numpy()[:150], y.to_numpy()[:150])
+    X, y = X.iloc[150:].set_axis(range(150), axis=0), y.iloc[150:].set_axis(range(150))
+    wrong = y.iloc[::-1]
+    for name in ("verified", "by", "groups", "sample_weight"):
+        with pytest.raises(InputError, match=f"{name}: its index"):
+            model.conformalize(X, y, **{name: wrong})
+    p = pd.DataFrame(model.predict_proba(X.to_numpy()))
+    for name in ("verified", "by", "groups", "sample_weight", "row_ids", "verified_probability"):
+        with pytest.raises(InputError, match=f"{name}: its index holds the rows of probabilities"):
+            conformalize(p, y, **{name: wrong})
+    with pytest.raises(InputError, match="candidates: its index"):
+        conformalize(p, wrong)
+    with pytest.raises(InputError, match="y: its index"):
+        model.evaluate(X, wrong)
+    with pytest.raises(InputError, match="y: its index holds the rows of sets"):
+        evaluate(pd.DataFrame(p > 0.3), wrong)
+    with pytest.raises(InputError, match="by: its index holds the rows of y"):
+        evaluate(LabelSets.from_mask(p.to_numpy() > 0.3), y, by=wrong)
+
+
+# ------------------------------------------------------------------ a crash
+
+
+def test_categories_by_size_go_with_dropped_rows(rows):
+    p, _, mask = rows
+    mask[::7] = False
+    calibration = conformalize(p, mask, "max", by="size", missing="drop")
+    sizes = mask.sum(axis=1)
+    assert calibration.category_names == sorted(set(sizes.tolist()) - {0})
+    assert calibration.evidence.n == int((sizes > 0).sum())
+    assert [rule.n for rule in calibration.rules] == [
+        int((sizes == size).sum()) for size in calibration.category_names
+    ]

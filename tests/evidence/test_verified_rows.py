@@ -1,0 +1,90 @@
+"""What verified rows reveal: a choice that was not random."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from setwise import LabelSets
+from setwise.evidence.evidence import gather
+from setwise.evidence.row_facts import RowFacts
+from setwise.evidence.verified_rows import checks_differ
+from setwise.labels.vocabulary import MISSING
+from setwise.scores import LAC
+from tests.conftest import candidates_from, labels_from, simplex
+
+
+def sample(rng, n, k, chosen, **facts):
+    """Evidence in which the chosen rows are verified; `chosen` sees probabilities and candidates."""
+    p = simplex(rng, n, k)
+    y = labels_from(rng, p)
+    mask = candidates_from(rng, y, k)
+    verified = np.full(n, MISSING)
+    rows = chosen(p, mask)
+    verified[rows] = y[rows]
+    return gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=verified, **facts), ())
+
+
+CHOICES = {
+    "singletons": (lambda p, mask: np.flatnonzero(mask.sum(axis=1) == 1), "number of candidates"),
+    "the least sure": (
+        lambda p, mask: np.argsort(p.max(axis=1))[:60],
+        "score of the most plausible candidate .* higher",
+    ),
+    "the surest": (
+        lambda p, mask: np.argsort(-p.max(axis=1))[:60],
+        "score of the most plausible candidate .* lower",
+    ),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_verified_rows_that_were_picked_are_seen(choice, rng):
+    chosen, words = CHOICES[choice]
+    found = checks_differ(sample(rng, 500, 5, chosen))
+    assert found.p_value < 1e-4
+    assert re.search(words, found.sentence)
+
+
+@pytest.mark.parametrize(("n", "k", "m"), [(300, 5, 60), (60, 5, 20), (40, 3, 3), (100, 2, 98), (300, 5, 5)])
+def test_verified_rows_drawn_at_random_are_called_different_in_one_of_a_hundred_samples_at_most(n, k, m):
+    rng = np.random.default_rng(5)
+    alarms = sum(
+        checks_differ(sample(rng, n, k, lambda p, mask: rng.permutation(n)[:m])) is not None for _ in range(400)
+    )
+    assert alarms <= binom.ppf(0.999, 400, 0.01)
+
+
+def test_known_chances_whole_samples_and_nothing_verified_leave_nothing_to_compare(rng):
+    picked, _ = CHOICES["singletons"]
+    assert checks_differ(sample(rng, 500, 5, picked, chance=np.full(500, 0.5))) is None
+    assert checks_differ(sample(rng, 500, 5, lambda p, mask: np.arange(500))) is None
+    assert checks_differ(sample(rng, 500, 5, lambda p, mask: np.arange(0))) is None
+
+
+def test_whole_groups_are_compared_as_groups():
+    rng = np.random.default_rng(6)
+
+    def grouped(pick):
+        p = np.repeat(simplex(rng, 50, 5), 20, axis=0)  # the rows of a group are alike
+        y = np.repeat(labels_from(rng, p[::20]), 20)
+        mask = np.repeat(candidates_from(rng, y[::20], 5), 20, axis=0)
+        group = np.repeat(np.arange(50), 20)
+        verified = np.where(np.isin(group, pick(mask[::20])), y, MISSING)
+        return gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=verified, group=group), ())
+
+    random = [checks_differ(grouped(lambda mask: rng.permutation(50)[:15])) for _ in range(100)]
+    assert sum(found is not None for found in random) <= 4  # by rows it is nearly all of them
+    assert checks_differ(grouped(lambda mask: np.argsort(mask.sum(axis=1))[:15])) is not None
+
+
+def test_a_different_number_of_checks_in_each_category_is_no_difference(rng):
+    easy = np.arange(600) < 300
+    p = np.where(easy[:, None], simplex(rng, 600, 5, 8.0), simplex(rng, 600, 5, 0.5))
+    y = labels_from(rng, p)
+    mask = candidates_from(rng, y, 5)
+    verified = np.where(rng.random(600) < np.where(easy, 0.6, 0.1), y, MISSING)
+    evidence = gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=verified), ())
+    assert checks_differ(evidence) is not None
+    assert checks_differ(evidence, easy.astype(int)) is None

@@ -1,0 +1,100 @@
+"""Few verified labels: `auto` covers whatever the candidates are, and not without the verified rows alone."""
+
+import numpy as np
+import pytest
+
+from setwise import conformalize
+from setwise.strategies import Posterior, Rectified
+from setwise.strategies import auto as auto_rule
+from tests.statistical.sampling import (
+    LEVEL,
+    REPETITIONS,
+    assert_valid_and_sharp,
+    at_least,
+    count,
+    draw,
+    one_hot,
+    predicted,
+)
+
+K, M = 4, 14  # ⌈15·0.9⌉ = 14 of 14 verified scores
+
+
+@pytest.fixture
+def gullible(monkeypatch):
+    """In the place of `rectified` stands a strategy that trusts the candidates, as if nobody had checked."""
+    monkeypatch.setattr(auto_rule, "Rectified", Posterior)
+
+
+def confusing(rng, n):
+    """Candidates: what the model finds most probable, and the truth, which the model finds improbable too often."""
+    p, y = draw(rng, n, K, 1.5)
+    return p, y, one_hot(y, K) | one_hot(p.argmax(axis=1), K)
+
+
+def trial(rng):
+    p, y, mask = confusing(rng, 60)
+    verified = np.full(60, None, object)
+    verified[:M] = y[:M]
+    calibration = conformalize(p[:60], mask[:60], verified=verified)
+    assert calibration.guarantee(LEVEL).promised == LEVEL
+    return calibration.predict_set(p[60:], LEVEL).to_mask()[0, y[60]]
+
+
+def test_auto_covers_with_few_checks():
+    assert at_least(count(trial), LEVEL)
+
+
+@pytest.mark.usefixtures("gullible")
+def test_the_verified_rows_alone_carry_the_promise(monkeypatch):
+    assert_valid_and_sharp(monkeypatch, trial)
+    monkeypatch.setattr(auto_rule.VerifiedRule, "_alone", lambda *_: -1e9)
+    assert not at_least(count(trial), LEVEL)
+
+
+@pytest.mark.usefixtures("gullible")
+@pytest.mark.parametrize("prefers", ["hard", "easy"])
+def test_rows_checked_with_unequal_chances_carry_the_promise(prefers):
+    n, repetitions = 60, 1500
+
+    def unequal(rng, *, told=True):
+        hard = rng.random(n + 1) < 0.3
+        own = np.where(hard, rng.uniform(0.05, 0.3, n + 1), rng.uniform(0.5, 1.0, n + 1))
+        y = rng.integers(0, K, n + 1)
+        top = one_hot((y + 1) % K, K)  # the model's choice in hard rows, and a candidate in all
+        p = np.where(one_hot(y, K), own[:, None], np.where(top, 0.9, 0.1 / (K - 2)) * (1 - own)[:, None])
+        mask = one_hot(y, K) | top
+        chance = np.where(hard == (prefers == "hard"), 0.5, 0.1)[:n]
+        options = {"verified": np.where(rng.random(n) < chance, y[:n], None)}
+        return predicted(p, mask, "auto", **options | ({"verified_probability": chance} if told else {}))[y[n]]
+
+    promised = LEVEL - 1 / (n + 1)
+    assert at_least(count(unequal, repetitions), promised, repetitions)
+    if prefers == "easy":
+        untold = count(lambda rng: unequal(rng, told=False), repetitions)
+        assert not at_least(untold, promised, repetitions)
+
+
+def test_the_promise_with_unequal_chances_is_one_row_short():
+    rng = np.random.default_rng(0)
+    p, y, mask = confusing(rng, 80)
+    chance = np.full(81, 0.5)
+    verified = np.where(rng.random(81) < chance, y, None)
+    made = conformalize(p, mask, verified=verified, verified_probability=chance)
+    assert np.isclose(made.guarantee(LEVEL).promised, LEVEL - 1 / 82)
+
+
+def test_the_finite_margin_holds_in_95_of_100_samples_and_not_at_a_smaller_rank():
+    p, y, _ = confusing(np.random.default_rng(99), 200_000)
+    own = np.sort(1 - p[np.arange(len(y)), y])
+
+    def covers(rng, delta=0.05):
+        q, z, mask = confusing(rng, 199)
+        verified = np.full(200, None, object)
+        verified[:60] = z[:60]
+        threshold = conformalize(q, mask, Rectified("finite", delta), verified=verified).threshold(0.8)
+        return np.searchsorted(own, threshold, side="right") / len(own) >= 0.8
+
+    repetitions = REPETITIONS // 3
+    assert at_least(count(covers, repetitions), 0.95, repetitions)
+    assert not at_least(count(lambda rng: covers(rng, 0.15), repetitions), 0.95, repetitions)

@@ -1,0 +1,209 @@
+"""`auto`: what is chosen when, and what verified rows promise at every level."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setwise import Calibration, MisuseWarning, conformalize
+from tests.conftest import candidates_from, labels_from, simplex
+from tests.strategies.test_rectified import rows, some
+
+K = 5
+
+
+def alone(p, y, verified):
+    """Split conformal prediction on the verified rows."""
+    checked = np.array([v is not None for v in verified])
+    return conformalize(p[checked], y[checked], "max")
+
+
+def test_auto_takes_verified_rows_where_they_suffice_then_what_is_declared_then_max(rng):
+    p = simplex(rng, 600, K)
+    y = labels_from(rng, p)
+    mask = candidates_from(rng, y, K, 0.3)
+    forty, five = some(rng, y, 40), some(rng, y, 5)
+    named = {
+        "rectified or verified alone": {"verified": forty, "assume": "uniform"},
+        "corrected": {"verified": five, "assume": "uniform"},
+        "max": {"verified": five},
+    }
+    for name, told in named.items():
+        made = conformalize(p, mask, **told)
+        assert made.guarantee().strategy == name
+        if name != "rectified or verified alone":
+            assert made.threshold(0.9) == conformalize(p, mask, name, **told).threshold(0.9)
+            assert "needs at least 9 verified labels, and there are 5" in str(made.guarantee())
+    told = conformalize(p, mask, verified=forty)
+    assert "auto because 40 rows are verified" in str(told.guarantee())
+    assert told.guarantee().promised == 0.9
+    assert told.guarantee(0.99).strategy == "max"
+    assert conformalize(p, mask, sample_weight=np.ones(600), verified=forty).guarantee().strategy == "max"
+
+
+def test_auto_takes_the_larger_threshold_and_at_most_that_of_max(rng):
+    seen = set()
+    for _ in range(30):
+        p, y, mask = rows(rng, 300)
+        verified = some(rng, y, 25)
+        one = alone(p, y, verified).threshold(0.9)
+        other = conformalize(p, mask, "rectified", verified=verified).threshold(0.9)
+        most = conformalize(p, mask, "max").threshold(0.9)
+        assert conformalize(p, mask, verified=verified).threshold(0.9) == max(one, min(other, most))
+        seen.add("alone" if one > min(other, most) else "rectified" if other <= most else "max")
+    assert seen >= {"alone", "rectified"}
+
+
+def test_any_number_of_verified_rows_that_the_level_allows_is_enough(rng):
+    p, y, mask = rows(rng, 300)
+    verified = some(rng, y, 2)
+    made = conformalize(p, mask, verified=verified)
+    assert made.guarantee(0.6).strategy == "rectified or verified alone"
+    assert made.guarantee(Fraction(2, 3)).strategy == "rectified or verified alone"
+    assert made.guarantee(0.67).strategy == "max"
+    assert made.threshold(Fraction(2, 3)) >= alone(p, y, verified).threshold(Fraction(2, 3))
+
+
+def test_where_checks_refute_the_candidates_and_do_not_suffice_every_label_is_in_the_set(rng):
+    p, y, mask = rows(rng, 300)
+    verified = some(rng, y, 30)
+    wrong = next(i for i, v in enumerate(verified) if v is not None)
+    mask[wrong, y[wrong]] = False
+    mask[wrong, (y[wrong] + 1) % K] = True
+    made = conformalize(p, mask, verified=verified)
+    other = conformalize(p, mask, "rectified", verified=verified)
+    assert made.threshold(0.9) == max(alone(p, y, verified).threshold(0.9), other.threshold(0.9))
+    assert made.guarantee(0.9).promised == 0.9
+    with pytest.warns(UserWarning, match="needs at least 99 verified labels, and there are 30, and these refute"):
+        assert made.predict_set(p, 0.99).to_mask().all()
+    assert made.guarantee(0.99).strategy == "every label"
+    assert made.guarantee(0.99).promised == 0.99
+    allowed = conformalize(p, mask, verified=verified, miss_rate=0.05)  # one of 30 does not refute 0.05
+    assert allowed.guarantee(0.98).strategy == "max"
+
+
+def test_unequal_chances_weigh_the_verified_rows_and_cost_one_row_of_the_promise(rng):
+    p, y, mask = rows(rng, 400)
+    chance = np.where(p.max(axis=1) > 0.6, 0.1, 0.5)
+    verified = np.where(rng.random(400) < chance, y, None)
+    made = conformalize(p, mask, verified=verified, verified_probability=chance)
+    checked = np.array([v is not None for v in verified])
+    own, w = (1 - p[np.arange(400), y])[checked], 1 / chance[checked]
+    heavy = 1 / chance.min()
+    right = [t for t in np.sort(own) if w[own > t].sum() + heavy <= 0.1 * (w.sum() + heavy) + 1e-9]
+    other = conformalize(p, mask, "rectified", verified=verified, verified_probability=chance).threshold(0.9)
+    most = conformalize(p, mask, "max").threshold(0.9)
+    assert np.isclose(made.threshold(0.9), max(right[0], min(other, most)))
+    assert np.isclose(made.guarantee(0.9).promised, 0.9 - 1 / 401)
+    assert "with the probabilities given" in str(made.guarantee(0.9))
+    same = conformalize(p, mask, verified=verified, verified_probability=np.full(400, 0.25))
+    with pytest.warns(MisuseWarning, match="not a random choice of the rows"):
+        plain = conformalize(p, mask, verified=verified)
+    assert plain.guarantee(0.9).promised is None
+    assert "random_checks" in {premise.name for premise in plain.guarantee(0.9).claims[0].refuted}
+    levels = [0.5, 0.8, 0.9, 0.95]
+    assert np.allclose(same.threshold(levels), plain.threshold(levels))
+
+
+def test_a_heavy_row_that_nobody_checked_counts_too(rng):
+    """The new row may weigh as much as any calibration row, verified or not."""
+    p, y, mask = rows(rng, 200)
+    chance, verified = np.full(200, 0.5), some(rng, y, 60)
+    unchecked = next(i for i, v in enumerate(verified) if v is None)
+    chance[unchecked] = 0.005  # weighs 200: as much as a hundred of the others
+    made = conformalize(p, mask, verified=verified, verified_probability=chance)
+    assert made.guarantee(0.9).strategy == "max"
+    assert made.guarantee(0.3).strategy == "rectified or verified alone"
+
+
+@pytest.mark.parametrize("other", ["sample_weight", "groups"])
+def test_unequal_chances_are_refused_with_weights_and_groups(other, rng):
+    p, y, mask = rows(rng, 60)
+    with pytest.raises(ValueError, match="verified_probability: not together with sample_weight or groups"):
+        conformalize(
+            p, mask, verified=some(rng, y, 20), verified_probability=np.full(60, 0.3), **{other: np.ones(60)}
+        )
+
+
+def test_auto_falls_back_to_max_and_says_why_where_the_data_refute_the_declaration(rng):
+    p, _, mask = rows(rng, 2000)
+    made = conformalize(p, mask, assume="uniform")
+    assert made.threshold(0.9) == conformalize(p, mask, "max").threshold(0.9)
+    text = str(made.guarantee())
+    assert "auto because" in text
+    assert "refuted" in text
+
+
+def test_a_category_of_one_row_does_not_stop_auto(rng):
+    p = simplex(rng, 301, K)
+    mask = candidates_from(rng, labels_from(rng, p), K, 0.3)
+    by = np.array(["common"] * 300 + ["rare"])
+    made = conformalize(p, mask, assume="uniform", by=by)
+    assert np.isinf(made.rules[1].threshold(Fraction(9, 10)))
+    named = conformalize(p, mask, "corrected", assume="uniform", by=by)
+    assert np.isinf(named.rules[1].threshold(Fraction(9, 10)))
+
+
+@st.composite
+def calibrations(draw):
+    """Verified rows in any number, with and without chances, misses, a declaration; scores with ties."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(2, 60))
+    p, y, mask = rows(rng, n)
+    if draw(st.booleans()):
+        p = np.maximum(p.round(1), 0.01)
+        p /= p.sum(axis=1, keepdims=True)
+    if draw(st.booleans()):
+        mask[np.arange(n), y] &= rng.random(n) < 0.9
+        mask[~mask.any(axis=1), 0] = True
+    chance = rng.uniform(0.1, 1, n) if draw(st.booleans()) else None
+    told = {} if chance is None else {"verified_probability": chance}
+    if draw(st.booleans()):
+        told["miss_rate"] = 0.05
+    if draw(st.booleans()):
+        told["assume"] = "uniform"
+    verified = np.where(rng.random(n) < (draw(st.floats(0.05, 1)) if chance is None else chance), y, None)
+    verified[0] = y[0]
+    return p, conformalize(p, mask, verified=verified, **told)
+
+
+LEVELS = sorted({*(i / 40 for i in range(1, 40)), 0.98, 0.99, 0.999, *(Fraction(m, m + 1) for m in range(1, 30))})
+
+
+@pytest.mark.filterwarnings("ignore::setwise.calibration.calibration.SmallCalibrationWarning")
+@settings(max_examples=150, deadline=None)
+@given(calibrations())
+def test_sets_grow_with_the_level_and_p_values_say_the_same(made):
+    p, calibration = made
+    thresholds = np.array(calibration.threshold(LEVELS))
+    assert thresholds.tolist() == sorted(thresholds.tolist())
+    values = calibration.predict_p(p)
+    decimals = [level for level in LEVELS if not isinstance(level, Fraction)]
+    for level, sets in zip(decimals, calibration.predict_set(p, decimals), strict=True):
+        assert np.array_equal(values > float(1 - Fraction(str(level))), sets.to_mask())
+
+
+def test_saved_calibrations_answer_alike(rng, tmp_path):
+    p, y, mask = rows(rng, 300)
+    chance = rng.uniform(0.2, 0.9, 300)
+    for told in ({}, {"verified_probability": chance}):
+        made = conformalize(p, mask, verified=np.where(rng.random(300) < chance / 8, y, None), **told)
+        made.save(tmp_path / "cal")
+        read = Calibration.load(tmp_path / "cal")
+        for level in (0.8, 0.9, 0.99):
+            assert read.threshold(level) == made.threshold(level) < math.inf
+            assert str(read.guarantee(level)) == str(made.guarantee(level))
+        assert np.array_equal(read.predict_p(p), made.predict_p(p))
+
+
+def test_auto_rests_on_verified_rows_in_each_category(rng):
+    p, y, mask = rows(rng, 400)
+    by = np.where(np.arange(400) < 300, "a", "b")
+    verified = some(rng, y, 60)
+    verified[300:] = None
+    made = conformalize(p, mask, verified=verified, by=by)
+    assert made.rules[0].claim(Fraction(9, 10)).strategy == "rectified or verified alone"
+    assert made.rules[1].claim(Fraction(9, 10)).strategy == "max"
