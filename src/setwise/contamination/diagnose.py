@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
@@ -11,11 +12,8 @@ import numpy as np
 from setwise._arrays import Bools, Floats
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.deficit_tests import Deficit, RankedRows
-from setwise.contamination.inclusion import check_separable, maximise
-from setwise.evidence.row_facts import present_rows
-from setwise.labels.coerce import as_candidates
+from setwise.contamination.inclusion import check_separable, maximise, on_the_same_columns
 from setwise.labels.vocabulary import Classes
-from setwise.probabilities import as_probabilities
 from setwise.ranks import as_level, clopper_pearson
 
 _SHARES = {"rank": 1 / 2, "category": 1 / 6, "label": 1 / 6, "size": 1 / 6}
@@ -212,10 +210,7 @@ def diagnose(
     >>> diagnose(P, S | (P > 0.1)).refuted  # annotators who keep whatever looks plausible
     True
     """
-    P = as_probabilities(probabilities)
-    sets, _ = present_rows(as_candidates(candidates, P.shape[1], classes), "error")
-    if len(sets) != len(P):
-        raise ValueError(f"candidates: {len(sets)} rows for {len(P)} rows of probabilities.")
+    P, sets = on_the_same_columns(probabilities, candidates, classes)
     mask, declared = sets.to_mask(), as_assumption(assume, P.shape[1])
     if declared.kind == "class" and declared.matrix is None:
         _check_miss_rate(miss_rate)
@@ -230,7 +225,7 @@ def examine(
     miss_rate: float = 0.0,
     level: float = 0.05,
     *,
-    classes: list[Any] | None = None,
+    classes: Sequence[Any] | None = None,
 ) -> Diagnosis:
     """As `diagnose`, from scores (n, K) of which a smaller one is more plausible, and a mask of candidates.
 
@@ -241,7 +236,7 @@ def examine(
     _check_miss_rate(miss_rate)
     if n < 2:
         raise ValueError(f"candidates: {n} row; nothing can be tested on fewer than two.")
-    names = list(range(n_classes)) if classes is None else classes
+    names = list(range(n_classes)) if classes is None else list(classes)
     declared = as_assumption(assume, n_classes)
     _check_matrix(declared, miss_rate, names)
     rows = RankedRows(scores, mask, declared, miss_rate, names)
