@@ -87,6 +87,7 @@ def without_truth(y, mask, rows):
     return mask
 
 
+@pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")
 def test_6_a_mixture_that_falls_back_to_max_knows_what_the_verified_rows_refute(rows):
     p, y, mask = rows
     broken = without_truth(y, mask, np.arange(0, 600, 4))
@@ -96,6 +97,7 @@ def test_6_a_mixture_that_falls_back_to_max_knows_what_the_verified_rows_refute(
     assert [premise.name for premise in claim.refuted] == ["truth_is_candidate"]
 
 
+@pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")
 def test_6_a_category_knows_what_the_verified_rows_of_another_refute(rows):
     p, y, mask = rows
     broken = without_truth(y, mask, np.arange(40))
@@ -105,6 +107,7 @@ def test_6_a_category_knows_what_the_verified_rows_of_another_refute(rows):
     assert made.promised is None
 
 
+@pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")
 def test_7_the_bracket_gives_way_where_verified_rows_refute_the_miss_rate(rows):
     p, y, mask = rows
     broken = without_truth(y, mask, np.arange(0, 600, 3))
@@ -132,9 +135,7 @@ def test_8_rows_that_were_given_every_label_are_not_weighed(rows, strategy):
 
 
 @pytest.mark.parametrize("score", ["lac", "aps", "raps", "saps", "margin"])
-@pytest.mark.parametrize(
-    ("first", "then"), [("float32", "float64"), ("float64", "float32"), ("float16", "float64")]
-)
+@pytest.mark.parametrize("types", [("float32", "float64"), ("float64", "float32"), ("float16", "float64")])
 def test_9_scores_are_compared_in_the_coarser_precision(rng, score, types):
     first, then = types
     p = rng.integers(1, 8, (500, K))
