@@ -216,3 +216,11 @@ def assume_of(text: str, labels: list[Any]) -> Any:
     if sorted(rows) != sorted(columns) or len(table) != len(columns):
         raise ValueError(f"{path}: expected a row for each of the {len(columns)} labels, found {len(table)} rows.")
     return table.X[[rows.index(name) for name in columns]]
+
+
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Refuses a file to write that exists, unless --force is given, or whose folder does not."""
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists already; use --force to replace it.")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{path}: the folder {path.absolute().parent} does not exist.")
