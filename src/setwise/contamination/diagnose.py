@@ -187,8 +187,8 @@ def diagnose(
     miss_rate
         η: how often the truth is absent from its candidate set.
     level
-        What the p-value is held against. None is 0.15, and 0.05 for a matrix that is given: the largest of 0.05, 0.10,
-        … at which an assumption that is true was refuted in at most 5 of 100 samples, in each of 380 settings.
+        What the p-value is held against. None is 0.15, and 0.05 for a matrix that is given: the largest of 0.05,
+        0.10, … at which a true assumption was refuted in at most 5 of 100 samples, in each of 380 settings.
 
     Notes
     -----
