@@ -1,13 +1,18 @@
 """Beyond the paper: every promise holds over repeated samples, and is broken when its correction is taken away."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from setwise import conformalize
+from setwise import LabelSets, conformalize
+from setwise.contamination.assumption import as_assumption
 from setwise.data import ClassConditional, Random, contaminate
-from setwise.strategies import Classwise, Corrected, classwise, corrected, curves, rectified
+from setwise.evidence.evidence import gather
+from setwise.scores import LAC
+from setwise.strategies import Classwise, Corrected, Setting, classwise, corrected, curves, rectified
 from setwise.strategies.posterior import posterior_steps
-from tests.statistical.sampling import LEVEL, at_least, count, draw, one_hot, predicted
+from tests.statistical.sampling import LEVEL, at_least, at_most, count, draw, one_hot, predicted
 
 K = 5
 DRAWS = 150
@@ -87,7 +92,44 @@ def test_the_normal_margin_holds_in_about_as_many_samples_as_it_says(monkeypatch
     options = {"n": 1500, "generator": Random(p=0.2), "assume": "uniform"}
     assert at_least(int((coverages(strategy, **options) >= LEVEL).sum()), 0.88, DRAWS)
     monkeypatch.setattr(curves, "_factors", lambda *_: (0.0, 0.0))
+    monkeypatch.setattr(curves, "_binomial_bound", lambda *_: np.inf)
     assert not at_least(int((coverages(strategy, **options) >= LEVEL).sum()), 0.88, DRAWS)
+
+
+def uniform_coverages(n, k, share, draws, sharpness, margin="none"):
+    """The true coverage of each of many corrected thresholds at 0.9, under uniform contamination."""
+    rng = np.random.default_rng([n, k])
+    p, y = draw(rng, 100_000, k, sharpness)
+    own, found = np.sort(-p[np.arange(len(y)), y]), []
+    for _ in range(draws):
+        p, y = draw(rng, n - 1, k, sharpness)
+        mask = one_hot(y, k) | (rng.random(p.shape) < share)
+        evidence = gather(LAC(), p, LabelSets.from_mask(mask), needs={"table"})
+        setting = Setting("lac", k, assume=as_assumption("uniform", k))
+        curve = curves.Curve(corrected.corrected_steps(evidence, setting), margin, 0.05)
+        found.append(np.searchsorted(own, curve.threshold(Fraction(9, 10)), side="right") / len(own))
+    return np.array(found)
+
+
+def test_thresholds_are_not_too_small_on_average_as_the_first_that_reach_the_level_are(monkeypatch):
+    """The first crossing covered 0.88 to 0.89 here."""
+    cases = [(200, 20, 0.3), (500, 10, 0.3), (500, 20, 0.5), (200, 10, 0.8)]
+    assert np.mean([uniform_coverages(*case, 100, 1.0).mean() for case in cases]) > LEVEL - 0.004
+
+    def first_crossing(steps):
+        thresholds, sums = curves._summed(steps)
+        return thresholds, np.maximum.accumulate(sums(steps.values) / (steps.d.sum() + 1))
+
+    monkeypatch.setattr(curves, "_on_average", first_crossing)
+    assert np.mean([uniform_coverages(*case, 100, 1.0).mean() for case in cases]) < LEVEL - 0.008
+
+
+def test_the_normal_margin_does_not_trust_a_standard_deviation_of_rows_that_hardly_ever_miss(monkeypatch):
+    """Thirty of these hundred rows say something: without the binomial bound 16 of 100 samples fell short."""
+    draws = 500
+    assert at_most(int((uniform_coverages(100, 2, 0.7, draws, 2.0, "normal") < LEVEL).sum()), 0.05, draws)
+    monkeypatch.setattr(curves, "_binomial_bound", lambda *_: np.inf)
+    assert not at_most(int((uniform_coverages(100, 2, 0.7, draws, 2.0, "normal") < LEVEL).sum()), 0.05, draws)
 
 
 def test_the_spread_of_coverage_is_what_the_variance_formula_says():
@@ -117,6 +159,7 @@ def rectified_coverages(n, m, draws=DRAWS):
     return np.array(found), np.array(alone)
 
 
+@pytest.mark.filterwarnings("ignore::setwise.errors.MisuseWarning")  # one random choice in a hundred looks chosen
 def test_rectified_covers_on_average_and_spreads_less_than_the_verified_rows_alone(monkeypatch):
     found, alone = rectified_coverages(1000, 60)
     assert_mean(found)

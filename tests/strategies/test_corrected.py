@@ -9,7 +9,7 @@ from setwise import AssumptionRefuted, Calibration, LabelSets, conformalize
 from setwise.contamination.assumption import as_assumption
 from setwise.evidence.evidence import gather
 from setwise.scores import LAC
-from setwise.strategies import Corrected, Setting
+from setwise.strategies import Corrected, Rectified, Setting
 from setwise.strategies.corrected import corrected_steps, label_weights
 from setwise.strategies.curves import Curve, Steps
 from tests.conftest import candidates_from, labels_from, simplex
@@ -268,6 +268,16 @@ def test_a_declared_miss_rate_may_be_larger_than_the_true_one(true_rate, margin,
     assert (own <= made.threshold(0.8)).mean() > 0.79
     values = made.predict_p(p[:200])
     assert np.array_equal(made.predict_set(p[:200], 0.8).to_mask(), values > 0.2)
+
+
+def test_the_normal_margin_needs_ten_expected_misses(rng):
+    p, y, mask = rows(rng, 400)
+    verified = [label if i < 50 else None for i, label in enumerate(y.tolist())]
+    made = conformalize(p, mask, Rectified(margin="normal"), verified=verified)
+    with pytest.warns(UserWarning, match="needs at least 100 verified labels, and there are 50"):
+        assert made.predict_set(p, 0.9).to_mask().all()
+    assert np.isfinite(made.threshold(0.8))
+    assert made.predict_p(p).min() == 0.2
 
 
 def test_small_samples_do_not_stop_too_early(rng):

@@ -55,7 +55,8 @@ class Calibration:
             parts = [
                 self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
             ]
-        told = replace(self.setting, judged=Judgement(self.evidence, self.setting))
+        names = tuple(self.vocabulary.classes.tolist())
+        told = replace(self.setting, judged=Judgement(self.evidence, self.setting, names))
         rules = tuple(self._calibrated(code, part, told) for code, part in enumerate(parts))
         object.__setattr__(self, "rules", rules)
 

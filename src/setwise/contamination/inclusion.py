@@ -15,8 +15,9 @@ from setwise._arrays import Bools, Floats, frozen
 from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import present_rows
 from setwise.labels.coerce import as_candidates
+from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Classes
-from setwise.probabilities import as_probabilities
+from setwise.probabilities import as_probabilities, column_names
 
 _EDGE = 1e-6  # how near to 0 and 1 an estimated inclusion probability may come
 _SETTLED = 1e-5
@@ -68,15 +69,28 @@ def estimate_inclusion(
            [0. , 1. , 0. ],
            [0. , 0. , 1. ]])
     """
-    P = as_probabilities(probabilities)
-    sets, _ = present_rows(as_candidates(candidates, P.shape[1], classes), "error")
-    if len(sets) != len(P):
-        raise ValueError(f"candidates: {len(sets)} rows for {len(P)} rows of probabilities.")
+    P, sets = on_the_same_columns(probabilities, candidates, classes)
     if not 0 <= miss_rate < 1:
         raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
     if iterations < 1:
         raise ValueError(f"iterations: {iterations}; at least one is needed.")
     return frozen(maximise(P, sets.to_mask(), miss_rate, iterations))
+
+
+def on_the_same_columns(probabilities: Any, candidates: Any, classes: Classes) -> tuple[Floats, LabelSets]:
+    """Probabilities and candidate sets of the same rows and labels; named columns in the order of the classes.
+
+    Candidates that are positions take the names of a frame's columns.
+    """
+    P, names = as_probabilities(probabilities), column_names(probabilities)
+    sets, _ = present_rows(as_candidates(candidates, P.shape[1], classes), "error")
+    if len(sets) != len(P):
+        raise ValueError(f"candidates: {len(sets)} rows for {len(P)} rows of probabilities.")
+    if names is None:
+        return P, sets
+    if sets.classes.tolist() == list(range(P.shape[1])):
+        return P, LabelSets.from_mask(sets.to_mask(), names)
+    return as_probabilities(probabilities, classes=sets.classes), sets
 
 
 def maximise(P: Floats, mask: Bools, miss_rate: float, iterations: int = 200) -> Floats:

@@ -40,7 +40,8 @@ class Corrected:
     ----------
     margin
         ``"none"`` promises the level for large samples, on average; ``"normal"`` adds the bound of the central
-        limit theorem, ``"finite"`` one with a proof for this many rows: both hold in a share 1−`delta` of samples.
+        limit theorem and holds in about a share 1−`delta` of samples, with every label in the set where fewer than
+        ten misses are expected; ``"finite"`` adds a bound with a proof for this many rows.
     delta
         How often a margin may fail.
     if_refuted
@@ -133,12 +134,14 @@ def corrected_steps(evidence: Evidence, setting: Setting) -> Steps:
 
 
 def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats, float, float]:
-    """Weights (n, K) with mean c·1{l = y} and d (n,) with mean c; the spread of their sums; d at its largest."""
+    """Weights (n, K) with mean c·1{l = y} and d (n,) with mean c; the spread of their sums; d where truths step."""
     _, named = _labels(evidence)
     if setting.assume.matrix is None:
         rate = float(setting.miss_rate)
         r = (evidence.sizes - 1 + rate) / (named.shape[1] - 1)
-        return named - r[:, None], 1 - rate - r, _uniform_spread(named.shape[1], rate), 1 - rate
+        d = 1 - rate - r
+        new = float(d @ d / d.sum()) if d.sum() > 0 else 1 - rate  # a truth steps by about d
+        return named - r[:, None], d, _uniform_spread(named.shape[1], rate), new
     inverse, z = _inverse(setting.assume.matrix)
     centred = inverse - np.outer(inverse.sum(axis=1), z)
     return named @ centred + z, np.ones(evidence.n), _spread(centred, z), 1.0

@@ -4,41 +4,44 @@ Row i contributes N_i(t), a sum of signed weights of the labels whose score is a
 such that E N_i(t) = G(t)·E d_i for every t, where G(t) = P(s(x, y) ≤ t) is the coverage wanted. The level
 certified at t is the largest L for which mean(N(t) − L·d) stays above its margin:
 
-    none     0; the new row is counted as one more that is missed, so that precise labels give exact ranks
-    normal   z·sd(N(t) − L·d)/√n, the bound of the central limit theorem
+    none     0; the new row is counted as one more that is missed, so that precise labels give exact ranks; the
+             bias of looking up a threshold in a noisy curve is taken off
+    normal   z·sd(N(t) − L·d)/√n, the bound of the central limit theorem, and no more than the exact binomial bound
+             of Σd/new precise labels
     finite   sd·√(2 ln(2/δ)/n) + 7·R·ln(2/δ)/(3(n−1)), the empirical Bernstein bound of Maurer and Pontil
              (COLT 2009) for independent rows with values in an interval of length R
 
 L is the root of a quadratic equation (as in Fieller's theorem for a ratio of means), so one pass over the sorted
-scores answers every level. The certified level is not monotone in t. Without a margin the first crossing counts,
-which is consistent because the estimate converges uniformly; in small samples it comes too early on average, and
-there the curve is made monotone by isotonic regression. With a margin, a threshold counts only if every larger one
-is certified too: as G is monotone, the pointwise bound at the largest t with G(t) < L then suffices, and
-G(threshold) ≥ L with probability at least 1 − δ. Where no threshold counts, every label is in the set.
+scores answers every level. The certified level is not monotone in t. Without a margin the first threshold that
+reaches L comes too early on average and the last one too late, and the mean of the two monotone curves counts. With
+a margin, a threshold counts only if every larger one is certified too: as G is monotone, the pointwise bound at the
+largest t with G(t) < L then suffices, and G(threshold) ≥ L with probability at least 1 − δ. Where no threshold
+counts, every label is in the set.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import betaincinv, ndtr, ndtri
 
 from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Guarantee, Premise
-from setwise.ranks import instances_needed, rank
+from setwise.ranks import instances_needed
 from setwise.strategies.base import with_novel_labels
 from setwise.strategies.premises import Setting, judgement
 
 Margin = Literal["none", "normal", "finite"]
 
-_USUAL, _LARGE = Fraction(9, 10), 0.05
-"""Where the standard error of the coverage at 0.9 is larger, the sample is small."""
+_CELLS = 400  # of the unit interval, for integrals over the coverage
+_MISSES = 10  # expected at a level, below which the central limit theorem is not relied on
 
 
 def check_margin(margin: str, delta: float) -> None:
@@ -53,8 +56,8 @@ def check_margin(margin: str, delta: float) -> None:
 class Steps:
     """The rows' step functions: N_i is `values[i, j]` from the j-th smallest score of the row on, 0 before.
 
-    `spread` is the length R of the interval that holds N_i(t) − L·d_i for all t and all L in [0, 1]; `new` is the
-    d of a new row, at its largest.
+    N_i ends at about d_i. `spread` is the length R of the interval that holds N_i(t) − L·d_i for all t and all L in
+    [0, 1]; `new` is the d of a new row, on average over the steps that truths make.
     """
 
     scores: Floats
@@ -78,31 +81,20 @@ def steps(scores: Floats, weights: Floats, d: Floats, spread: float, new: float 
 
 @dataclass(frozen=True)
 class Curve:
-    """The level certified at each threshold, non-decreasing; 0 before the first.
-
-    `plus` is an independent second sample whose mean is added, for the finite margin; both then have d = 1.
-    """
+    """The level certified at each threshold, non-decreasing; 0 before the first."""
 
     steps: Steps
     margin: Margin
     delta: float
-    plus: Steps | None = None
     thresholds: Floats = field(init=False, repr=False)
     levels: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.plus is None:
-            thresholds, levels = _certified(self.steps, self.margin, self.delta)
-        else:
-            thresholds, levels = _certified_sum((self.steps, self.plus), self.margin, self.delta)
-        if self.margin != "none":
-            self._keep(thresholds, np.minimum.accumulate(levels[::-1])[::-1])
+        if self.margin == "none":
+            self._keep(*_on_average(self.steps))
             return
-        self._keep(thresholds, np.maximum.accumulate(levels))
-        if self.standard_error(_USUAL) > _LARGE:
-            from scipy.optimize import isotonic_regression  # noqa: PLC0415 - heavy, and rarely needed
-
-            self._keep(thresholds, isotonic_regression(levels).x)
+        thresholds, levels = _certified(self.steps, self.margin, self.delta)
+        self._keep(thresholds, np.minimum.accumulate(levels[::-1])[::-1])
 
     def _keep(self, thresholds: Floats, levels: Floats) -> None:
         # Rounded, so that a level that is reached exactly, as 9 of 10 rows are 0.9, is not missed by a last bit.
@@ -133,25 +125,59 @@ class Curve:
         return math.sqrt(float(np.square(error).sum()) / max(steps.n - 1, 1) / steps.n) / mean_d
 
 
-def _certified(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
-    """Thresholds in order, and the level certified at each."""
-    n = steps.n
+def _summed(steps: Steps) -> tuple[Floats, Callable[[Floats], Floats]]:
+    """Thresholds in order, and a function that sums the rows' step functions at each."""
     order = np.argsort(steps.scores, axis=None, kind="stable")
     thresholds = steps.scores.ravel()[order]
     last = np.flatnonzero(np.append(thresholds[1:] != thresholds[:-1], True))
-    thresholds = thresholds[last]
 
     def sums(values: Floats) -> Floats:
-        """The sum over the rows of a step function, at each threshold."""
         jumps = np.diff(values, axis=1, prepend=0.0).ravel()[order]
         return np.cumsum(jumps, out=jumps)[last]
 
+    return thresholds[last], sums
+
+
+def _on_average(steps: Steps) -> tuple[Floats, Floats]:
+    """Thresholds in order, and the coverage that each has on average over samples, non-decreasing.
+
+    Were the error of the estimated coverage a smooth normal process with variance V(g) where the coverage is g,
+    then P(G(threshold of L) ≤ g) = Φ((g − L)/√V(g)), and the mean of G(threshold of L) the integral of
+    Φ((L − g)/√V(g)).
+    V falls to zero at g = 1, so that it lies below L. Of this, what is known from the ranks of precise labels,
+    V(g) = g(1 − g)·new/Σd, is accounted for by the new row that is missed; the rest is added.
+    """
+    thresholds, sums = _summed(steps)
     total, all_d = sums(steps.values), float(steps.d.sum())
     if all_d <= 0:  # candidates say next to nothing: no level is certified
         return thresholds, np.zeros(len(thresholds))
-    if margin == "none":
-        return thresholds, total / (all_d + steps.new)
-    d, free = all_d / n, max(n - 1, 1)
+    raw = total / (all_d + steps.new)
+    level = np.clip((np.maximum.accumulate(raw) + np.minimum.accumulate(raw[::-1])[::-1]) / 2, 0.0, 1.0)
+    g, end = np.clip(total / all_d, 0.0, 1.0), steps.values[:, -1]
+    squares = sums(steps.values**2) - 2 * g * sums(steps.values * end[:, None]) + g**2 * float(end @ end)
+    exact = g * (1 - g) * steps.new / all_d
+    noise = np.where(np.isclose(squares / all_d**2, exact, rtol=1e-9, atol=1e-15), exact, squares / all_d**2)
+    at = np.linspace(0.0, 1.0, _CELLS // 2 + 1)
+    gained = _mean_coverage(at, level, noise) - _mean_coverage(at, level, exact)
+    return thresholds, np.maximum.accumulate(level + np.interp(level, at, gained))
+
+
+def _mean_coverage(at: Floats, level: Floats, variance: Floats) -> Floats:
+    """The integral of Φ((L − g)/√V(g)) over g at each L in `at`, with the variances at the levels of a curve."""
+    g = (np.arange(_CELLS) + 0.5) / _CELLS
+    known = np.interp(g, np.append(0.0, level), np.append(0.0, variance), right=0.0)
+    deviation = np.sqrt(np.maximum(known, 1e-18))
+    mean: Floats = ndtr((at[:, None] - g) / deviation).mean(axis=1)
+    return mean
+
+
+def _certified(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
+    """Thresholds in order, and the level certified at each with a margin."""
+    n = steps.n
+    thresholds, sums = _summed(steps)
+    total, d, free = sums(steps.values), float(steps.d.mean()), max(n - 1, 1)
+    if d <= 0:
+        return thresholds, np.zeros(len(thresholds))
     c, less = _factors(steps, margin, delta)
     v_nn = (sums(steps.values**2) - total**2 / n) / free
     v_nd = (sums(steps.values * steps.d[:, None]) - total * d) / free
@@ -160,21 +186,25 @@ def _certified(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floa
     if lead <= 0:
         return thresholds, np.zeros(len(thresholds))
     half = a * d - c**2 * v_nd
-    return thresholds, (half - np.sqrt(np.maximum(half**2 - lead * (a**2 - c**2 * v_nn), 0.0))) / lead
+    levels: Floats = (half - np.sqrt(np.maximum(half**2 - lead * (a**2 - c**2 * v_nn), 0.0))) / lead
+    return thresholds, levels if margin == "finite" else np.minimum(levels, _binomial_bound(steps, total, delta))
 
 
-def _certified_sum(parts: tuple[Steps, ...], margin: Margin, delta: float) -> tuple[Floats, Floats]:
-    """The sum of the bounds of each part's mean, which fails where one of them does."""
-    found = [_certified(part, margin, delta / len(parts)) for part in parts]
-    thresholds = np.unique(np.concatenate([own for own, _ in found]))
-    bounds = [np.append(-math.inf, b)[np.searchsorted(own, thresholds, side="right")] for own, b in found]
-    return thresholds, np.sum(bounds, axis=0)
+def _binomial_bound(steps: Steps, total: Floats, delta: float) -> Floats:
+    """Clopper and Pearson's bound for as many precise labels as the rows are worth, at their estimated coverage.
+
+    Where few rows miss, their standard deviation is far too small or zero; this bound does not rest on it.
+    """
+    all_d = float(steps.d.sum())
+    rows = min(all_d / steps.new, steps.n) if steps.new > 0 else steps.n
+    shares = np.linspace(0.0, 1.0, 2_001)
+    bounds = np.append(0.0, betaincinv(rows * shares[1:], rows * (1 - shares[1:]) + 1, delta))
+    found: Floats = np.interp(total / all_d, shares, bounds)
+    return found
 
 
 def _factors(steps: Steps, margin: Margin, delta: float) -> tuple[float, float]:
     """What multiplies the standard deviation, and what is taken off besides."""
-    if margin == "none":
-        return 0.0, 0.0
     if margin == "normal":
         return float(ndtri(1 - delta)) / math.sqrt(steps.n), 0.0
     log = math.log(2 / delta)
@@ -207,9 +237,14 @@ class CurveRule:
 
     def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float:  # noqa: ARG002 - unweighted
         """The stored score up to which labels are in the set."""
-        if rank(self.fewest, level) > self.fewest:
+        if 1 - level < self._smallest:
             return math.inf
         return max(curve.threshold(level) for curve in self._curves)
+
+    @property
+    def _smallest(self) -> Fraction:
+        """The smallest error that so few rows can show: the rank rule's, or one with ten misses expected."""
+        return Fraction(1, self.fewest + 1) if self.curve.margin != "normal" else Fraction(_MISSES, self.fewest)
 
     @property
     def _curves(self) -> tuple[Curve, ...]:
@@ -218,7 +253,7 @@ class CurveRule:
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
         """One minus the level certified just below a label's score, and never below what so few rows can say."""
         values: Floats = np.max([curve.p_values(scores) for curve in self._curves], axis=0)
-        return np.maximum(values, 1 / (self.fewest + 1), out=values)
+        return np.maximum(values, float(self._smallest), out=values)
 
     def claim(self, level: Fraction) -> Guarantee:
         """The level, for large samples or with the margin's confidence."""
@@ -238,8 +273,9 @@ class CurveRule:
 
     def shortage(self, level: Fraction) -> str:
         """Why every label is in every set; empty where this is not so."""
-        if rank(self.fewest, level) > self.fewest:
-            needs = f"confidence {float(level):g} needs at least {instances_needed(level):,} {self.unit}"
+        if 1 - level < self._smallest:
+            fewest = math.ceil(_MISSES / (1 - level)) if self.curve.margin == "normal" else instances_needed(level)
+            needs = f"confidence {float(level):g} needs at least {fewest:,} {self.unit}"
             return f"{needs}, and there are {self.fewest:,}"
         if math.isinf(self.threshold(level)):
             return f"with margin {self.curve.margin!r} these rows certify no smaller set at {float(level):g}"
@@ -258,7 +294,7 @@ def over(curve: Curve) -> dict[str, Any]:
     """Over what a claim with this margin is taken: the average over samples, approximately, or a share of them."""
     if curve.margin == "none":
         return {"note": "approximately"}
-    return {"delta": curve.delta}
+    return {"delta": curve.delta} | ({"note": "approximately"} if curve.margin == "normal" else {})
 
 
 def not_filled(setting: Setting, name: str) -> None:

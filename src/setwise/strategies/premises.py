@@ -72,10 +72,11 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """How the premises of claims about these rows are known."""
+    """How the premises of claims about these rows are known; `classes` are the labels' names, for printing."""
 
     evidence: Evidence
     setting: Setting
+    classes: tuple[Any, ...] | None = None
 
     def premise(self, name: str) -> Premise:
         """A premise that needs nothing but the rows to be judged, by its name in the vocabulary."""
@@ -155,7 +156,8 @@ class Judgement:
         """What the data say of the contamination that was declared."""
         if self.evidence.table is None or self.evidence.named is None:
             raise ValueError("the declared contamination is examined on evidence gathered with needs={'table'}.")
-        return examine(self.evidence.table, self.evidence.named, self.setting.assume, float(self.setting.miss_rate))
+        declared, rate = self.setting.assume, float(self.setting.miss_rate)
+        return examine(self.evidence.table, self.evidence.named, declared, rate, classes=self.classes)
 
     @property
     def contamination(self) -> Premise:
