@@ -4,7 +4,7 @@ import json
 import pickle
 
 import numpy as np
-import pandas
+import pandas as pd
 import pytest
 from scipy.stats import binom, hypergeom, norm, ttest_1samp
 
@@ -333,7 +333,7 @@ def test_labels_are_called_by_their_names_wherever_these_are_known(uniform):
     p, sets = uniform
     mask = sets.to_mask() & ((np.arange(6) != 2) | (p > 0.9))
     mask[~mask.any(axis=1), 0] = True
-    frame = pandas.DataFrame(p, columns=NAMES)
+    frame = pd.DataFrame(p, columns=NAMES)
     shuffled = frame[sorted(NAMES, reverse=True)]
     named = LabelSets.from_mask(mask, NAMES)
     told = [diagnose(p, mask), diagnose(p, mask, classes=NAMES), diagnose(p, named), diagnose(frame, mask)]
