@@ -9,7 +9,7 @@ BENCH_READY := .venv-bench/.ready
 DOCS_READY  := $(VENV)/.docs-ready
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long lint bench docs reproduce clean
+.PHONY: demo browser test test-long observatory lint bench docs reproduce clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -25,6 +25,10 @@ test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tes
 
 test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 	$(BIN)/python -m pytest -n 2 -m long
+
+observatory: $(READY)   ## every promise against simulations with known truth; exit status 1 where one is broken
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.observatory --out benchmarks/results/observatory.json
+	$(BIN)/python benchmarks/observatory.py
 
 browser:                ## what the report is tested in; a note where it cannot be installed
 	@command -v chromium >/dev/null || (apt-get update && apt-get install -y chromium) >/dev/null 2>&1 || \

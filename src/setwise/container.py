@@ -38,11 +38,16 @@ def read_container(
         raise ValueError(f"{path}: not a {kind} file ({error}).") from error
     if found != kind:
         raise ValueError(f"{path}: a {found} file, not a {kind} file.")
-    if written > version:
-        raise ValueError(
-            f"{path}: format {written}, written by setwise {header.get('setwise')}; this is setwise "
-            f"{__version__}, which reads format {version}. Update setwise."
-        )
+    check_version(header, version, path)
     if written < version:
         raise ValueError(f"{path}: format {written} is no longer read (now {version}); make the file again.")
     return header, arrays
+
+
+def check_version(header: Mapping[str, Any], version: int, path: str | os.PathLike[str]) -> None:
+    """Refuses what a newer setwise wrote in a format that this one does not know."""
+    if header["version"] > version:
+        raise ValueError(
+            f"{path}: format {header['version']}, written by setwise {header.get('setwise')}; this is setwise "
+            f"{__version__}, which reads formats up to {version}. Update setwise."
+        )

@@ -61,10 +61,6 @@ class InputError(Advice, ValueError):
     """Something passed cannot be used."""
 
 
-class InputTypeError(InputError, TypeError):
-    """The same where the kind of thing is wrong, not its value."""
-
-
 class MisuseWarning(Advice, UserWarning):
     """What was passed can be used, but the rows suggest that a guarantee will not hold for new rows.
 

@@ -137,7 +137,9 @@ def test_probabilities_from_outside_may_have_categories_too(here, capsys, place)
     assert read_sets("sets.csv", classes=NAMES) == expected
 
 
-@pytest.mark.parametrize("learner", [QUICK, ("--network", "linear", "--epochs", "3")], ids=["em", "network"])
+@pytest.mark.parametrize(
+    "learner", [QUICK, ("--learner", "network", "--network", "linear", "--epochs", "3")], ids=["em", "network"]
+)
 def test_a_cross_conformal_model_is_saved_loaded_and_predicts(here, capsys, learner):
     common = ("fit", "votes.parquet", "--candidates", "answers", "--ignore", "id", "--ignore", "truth")
     result = said(capsys, *common, "--ignore", "ward", *learner, "--cross", "3", "--out", "model")

@@ -62,7 +62,8 @@ OTHERS = tuple(
     word for name in ("who", "gap", "colour", "day", "holes", "pairs", "unknown") for word in ("--ignore", name)
 )
 ADVICE = {
-    "no candidates, fit": (HOLES, {"--missing full": ("--missing", "full")}),
+    "no candidates, fit": (HOLES, {"--missing full": ("--missing", "full", "--classes", "|".join(NAMES))}),
+    "every label, fit": ((*HOLES, "--missing", "full"), {"--classes …": ("--classes", "|".join(NAMES))}),
     "no candidates, conformalize": ((*CAL, "holes"), {"--missing full": ("--missing", "full")}),
     "a gap": ((*FIT, *COLUMNS, "gap"), {"--impute median": ("--impute", "median")}),
     "text": (
@@ -217,3 +218,21 @@ def test_what_was_calibrated_by_category_asks_for_the_column(here, capsys):
         assert options_in(failure(capsys, *arguments)) == {"--by"}
         assert run([*arguments, "--by", "ward"]) == 0
         capsys.readouterr()
+
+
+def test_warnings_of_misuse_name_options_too(here, capsys):
+    X, lists, _ = rows(N, 0)
+    twice = [*range(N), *range(N)]
+    columns = dict(zip("wxyz", X[twice].T, strict=True))
+    write(here / "twice.csv", {**columns, "row": twice, "answers": [lists[i] for i in twice]})
+    arguments = ["fit", "twice.csv", "--candidates", "answers", "--out", "model", "--learner", "em", "--force"]
+    assert run([*arguments, "--ignore", "row"]) == 0
+    line = capsys.readouterr().err
+    assert "are copies of rows that were learned from" in line
+    assert "remove the copies, or use --groups … with one number for each distinct row" in line
+    assert run([*arguments, "--groups", "row"]) == 0
+    assert "copies" not in capsys.readouterr().err
+    write(here / "once.csv", {**dict(zip("wxyz", X.T, strict=True)), "answers": lists})
+    assert run([*arguments[:1], "once.csv", *arguments[2:]]) == 0
+    assert run(["report", "model", "once.csv", "--candidates", "answers", "--out", "r.html"]) == 0
+    assert f"X: {N} rows (100%, the first is row 0) were learned from or calibrated on" in capsys.readouterr().err

@@ -107,7 +107,7 @@ def test_copies_across_the_split_are_noticed_and_groups_keep_them_together(rng):
     X, y = (np.repeat(values, 3, axis=0) for values in sample(rng, 200))
     nearest = KNeighborsClassifier(1)
     with pytest.warns(
-        MisuseWarning, match=r"of the calibration rows 1\d\d rows \((9\d|100)%, .* copies .* use groups=…"
+        MisuseWarning, match=r"1\d\d rows \((9\d|100)%, .* to calibrate on are copies .* use groups=…"
     ):
         ConformalClassifier(nearest, random_state=0).fit(X, y)
     with pytest.warns(MisuseWarning, match=r"are copies of rows that were learned from.*remove the copies\.$"):

@@ -92,13 +92,13 @@ def test_conformal_cleaning_asks_for_held_out_rows():
     "base",
     [
         LogisticRegression(),
-        HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=5),
+        HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5),
         RandomForestClassifier(20, random_state=0),
     ],
 )
 def test_any_classifier_learns_from_candidates_better_than_from_their_average(base):
     X, candidates, y = some_rows(n=500, p=0.6)
-    model = EMClassifier(base, max_iter=5, random_state=0).fit(X[:350], candidates[:350])
+    model = EMClassifier(base, max_iter=4, random_state=0).fit(X[:350], candidates[:350])
     once = EMClassifier(base, max_iter=1).fit(X[:350], candidates[:350])
     accuracy = (model.predict(X[350:]) == y[350:]).mean()
     assert accuracy > 0.85

@@ -4,8 +4,7 @@ import numpy as np
 import torch
 
 from setwise.paper.cells import Cell, cells_of
-from setwise.paper.material import Material
-from setwise.paper.stages import Stages
+from setwise.paper.material import Material, Stages
 
 
 def material():

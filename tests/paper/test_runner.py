@@ -10,10 +10,9 @@ from setwise.paper import material
 from setwise.paper.cell_stacks import Stack, stacks
 from setwise.paper.cells import Cell, cells_of, from_settings
 from setwise.paper.compute import compute
-from setwise.paper.material import Material
+from setwise.paper.material import Material, Stages
 from setwise.paper.results import load
 from setwise.paper.runner import plan, record, run, runs
-from setwise.paper.stages import Stages
 
 COMMITTED = Path(__file__).with_name("committed-cell.json")
 SMALL = Cell("lost", "original", 0, preset="paper-lost", epochs=5)

@@ -10,9 +10,8 @@ import typer
 import setwise
 from setwise import data
 from setwise.cli import options as opt
-from setwise.cli.claims import claims, show_claims
 from setwise.cli.options import assume_of, strategy_of
-from setwise.cli.screen import Screen
+from setwise.cli.screen import Screen, claims, show_claims
 
 EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
@@ -43,11 +42,10 @@ def conformalize(
     as_json: opt.Json = False,
 ) -> None:
     """Calibrates the probabilities of a model of your own on candidate sets; writes a calibration file."""
-    from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.cli.table_columns import stands_for_prediction  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
-    refuse_existing(out, force=force)
+    opt.refuse_existing(out, force=force)
     options = {"candidates": candidates, "truth": verified, "separator": separator, "missing": missing}
     with screen.working(f"reading {probabilities}"):
         predicted = all(stands_for_prediction(by, file) for file in (probabilities, labels))

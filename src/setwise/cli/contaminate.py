@@ -33,13 +33,12 @@ def contaminate(
 
     With --probabilities those labels enter that the model confuses, else each with probability --p.
     """
-    from setwise.cli.candidate_tables import whole_table, write_candidates  # noqa: PLC0415 - Arrow, for files
-    from setwise.cli.files import refuse_existing  # noqa: PLC0415
     from setwise.cli.saved_models import probability_batches  # noqa: PLC0415
+    from setwise.cli.table_columns import whole_table, write_candidates  # noqa: PLC0415 - Arrow, for files
     from setwise.data.label_columns import truth_from_column  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
-    refuse_existing(out, force=force)
+    opt.refuse_existing(out, force=force)
     with screen.working(f"reading {file}"):
         table = whole_table(file, out, text=[truth])
         if truth not in table.column_names:

@@ -28,7 +28,7 @@ def convert(
     ] = "table",
     candidates: opt.Candidates = "candidates",
     rule: Annotated[
-        str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, largest.")
+        str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, plurality.")
     ] = "union",
     task: Annotated[str, typer.Option("--task", help="Of votes: the column of tasks.")] = "task",
     worker: Annotated[str | None, typer.Option("--worker", help="Of votes: the column of annotators.")] = None,
@@ -40,11 +40,10 @@ def convert(
     as_json: opt.Json = False,
 ) -> None:
     """Writes candidate sets in another format, or makes them out of annotators' answers."""
-    from setwise.cli.candidate_tables import write_candidates  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.cli.files import refuse_existing  # noqa: PLC0415
+    from setwise.cli.table_columns import write_candidates  # noqa: PLC0415 - Arrow is loaded for files
 
     screen = Screen(quiet, as_json)
-    refuse_existing(out, force=force)
+    opt.refuse_existing(out, force=force)
     with screen.working(f"reading {file}"):
         if source == "table":
             sets, carried = _from_table(file, out, candidates, separator)
@@ -63,8 +62,7 @@ def convert(
 
 def _from_table(file: Path, out: Path, candidates: str, separator: str) -> tuple[LabelSets, dict[str, Any]]:
     """Sets and all other columns of a table; of a file of arrays the features and the truth."""
-    from setwise.cli.candidate_tables import whole_table  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.cli.table_columns import sets_in  # noqa: PLC0415
+    from setwise.cli.table_columns import sets_in, whole_table  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import is_table  # noqa: PLC0415
     from setwise.data.tabular import Layout, interpret  # noqa: PLC0415
 

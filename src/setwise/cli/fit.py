@@ -10,9 +10,8 @@ import typer
 
 from setwise import learn
 from setwise.cli import options as opt
-from setwise.cli.claims import claims, show_claims
 from setwise.cli.options import assume_of, strategy_of
-from setwise.cli.screen import Clock, Screen
+from setwise.cli.screen import Clock, Screen, claims, show_claims
 from setwise.cli.threads import use_one_thread
 from setwise.report import report_model
 
@@ -52,6 +51,7 @@ def fit(
     impute: opt.Impute = None,
     categories: opt.OneHot = False,
     missing: opt.Missing = "error",
+    classes: opt.Classes = None,
     separator: opt.Separator = "|",
     delimiter: opt.Delimiter = None,
     report_to: opt.ReportTo = None,
@@ -62,17 +62,17 @@ def fit(
     as_json: opt.Json = False,
 ) -> None:
     """Learns from candidate sets, calibrates on rows kept for it, and saves the model."""
-    from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.cli.table_columns import categories_of, sets_in, stands_for_prediction  # noqa: PLC0415
     from setwise.estimators.model_directory import check_target, save_model  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
     for target in filter(None, (out, report_to)):
-        refuse_existing(target, force=force)
+        opt.refuse_existing(target, force=force)
     check_target(out)
     column_by = None if by is None or stands_for_prediction(by, file, delimiter) else by
     ignored = list(dict.fromkeys([*(carry or []), *filter(None, (groups, column_by))]))
     reading = {"separator": separator, "delimiter": delimiter, "missing": missing, "impute": _filling(impute)}
+    reading["classes"] = None if classes is None else [label.strip() for label in classes.split(separator)]
     reading["categories"] = "onehot" if categories else None
     with screen.working(f"reading {file}"):
         table, columns = _read(file, candidates, features, ignored, verified, reading)

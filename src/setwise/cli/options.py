@@ -98,6 +98,10 @@ By = Annotated[
 Key = Annotated[
     str | None, typer.Option("--key", help="A column of both tables that matches their rows. Default: row by row.")
 ]
+Classes = Annotated[
+    str | None,
+    typer.Option("--classes", help="All labels that there are, as candidates are written: ant|cat|owl."),
+]
 Missing = Annotated[
     str, typer.Option("--missing", help="Rows without candidates: error, or full (every label is one).")
 ]
@@ -216,3 +220,11 @@ def assume_of(text: str, labels: list[Any]) -> Any:
     if sorted(rows) != sorted(columns) or len(table) != len(columns):
         raise ValueError(f"{path}: expected a row for each of the {len(columns)} labels, found {len(table)} rows.")
     return table.X[[rows.index(name) for name in columns]]
+
+
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Refuses a file to write that exists, unless --force is given, or whose folder does not."""
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists already; use --force to replace it.")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{path}: the folder {path.absolute().parent} does not exist.")

@@ -45,7 +45,6 @@ def predict(
 ) -> None:
     """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
     from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded when a file is read
-    from setwise.cli.files import refuse_existing  # noqa: PLC0415
     from setwise.data.arrow_tables import row_count  # noqa: PLC0415
     from setwise.data.set_files import set_writer  # noqa: PLC0415
 
@@ -53,7 +52,7 @@ def predict(
     source = probabilities or file
     if source is None or (probabilities is not None and file is not None):
         raise ValueError("predict: give a FILE of new rows for a model, or --probabilities FILE for a calibration.")
-    refuse_existing(out, force=force)
+    opt.refuse_existing(out, force=force)
     totals = _Totals()
     give: Callable[[Any], Any] = _same
     if probabilities is not None:

@@ -57,10 +57,8 @@ def report(
     as_json: opt.Json = False,
 ) -> None:
     """Writes a report for whoever must decide whether to trust the sets: one HTML file, complete in itself."""
-    from setwise.cli.files import refuse_existing  # noqa: PLC0415 - Arrow is loaded for files
-
     screen, clock = Screen(quiet, as_json), Clock()
-    refuse_existing(out, force=force)
+    opt.refuse_existing(out, force=force)
     if not run.exists():
         raise ValueError(f"{run}: there is no such file or directory.")
     if (run / _RUN).is_file():

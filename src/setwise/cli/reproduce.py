@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setwise.cli import options as opt
-from setwise.cli.screen import Clock, Screen
+from setwise.cli.screen import Clock, Screen, bar_on_stderr
 from setwise.paper import result_plots
 from setwise.paper.cells import NAMES, TABLES, VARIANTS, Cell, cells_of
 from setwise.paper.record import write_outputs
@@ -154,17 +154,7 @@ def _progress(screen: Screen, todo: Todo) -> Iterator[Any]:
     if not screen.shows_progress:
         yield _Lines(estimate, silent=screen.quiet or screen.as_json)
         return
-    from rich import progress  # noqa: PLC0415 - slow to import, needed here alone
-    from rich.console import Console  # noqa: PLC0415
-
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.TextColumn("{task.fields[state]}"),
-        progress.TimeElapsedColumn(),
-    )
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("preparing", total=estimate.total, state="")
+    with bar_on_stderr("preparing", estimate.total) as (bar, task):
 
         def watch(stack: Stack, epoch: int) -> None:
             estimate(stack, epoch)

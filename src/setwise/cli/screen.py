@@ -56,7 +56,7 @@ class Screen:
         if not self.shows_progress:
             yield
             return
-        with _bar(title, None) as (bar, _):
+        with bar_on_stderr(title, None) as (bar, _):
             bar.refresh()
             yield
 
@@ -66,18 +66,20 @@ class Screen:
         if not self.shows_progress:
             yield _ignore
             return
-        with _bar(title, total) as (bar, task):
+        with bar_on_stderr(title, total) as (bar, task):
             yield lambda rows: bar.advance(task, rows)
 
 
 @contextmanager
-def _bar(title: str, total: int | None) -> Iterator[tuple[Any, Any]]:
+def bar_on_stderr(title: str, total: float | None) -> Iterator[tuple[Any, Any]]:
+    """A bar of rich and its task, whose field `state` is shown beside it."""
     from rich import progress  # noqa: PLC0415 - slow to import, needed here alone
     from rich.console import Console  # noqa: PLC0415
 
-    columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.TimeElapsedColumn())
+    texts = (progress.TextColumn("{task.description}"), progress.TextColumn("{task.fields[state]}"))
+    columns = (texts[0], progress.BarColumn(), texts[1], progress.TimeElapsedColumn())
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield bar, bar.add_task(title, total=total)
+        yield bar, bar.add_task(title, total=total, state="")
 
 
 class Clock:
@@ -93,6 +95,25 @@ class Clock:
 
     def __str__(self) -> str:
         return f"{self.seconds:.1f} s"
+
+
+def show_claims(screen: Screen, model: Any, confidence_level: float) -> None:
+    """How it was conformalized, and the guarantee, one paragraph per category."""
+    found = claims(model, confidence_level)
+    asked, used = found["strategy"]["asked"], found["strategy"]["used"]
+    shown = asked if asked == used else f"{asked} → {used}"
+    screen.say(f"conformalized on {found['calibrated_on']:,} rows with strategy {shown}\n")
+    screen.say(found["guarantee"]["text"])
+
+
+def claims(model: Any, confidence_level: float) -> dict[str, Any]:
+    """The same as plain data."""
+    parts, made = getattr(model, "calibration_", model).parts, model.guarantee(confidence_level)
+    return {
+        "calibrated_on": sum(part.evidence.n for part in parts),
+        "strategy": {"asked": parts[0].strategy.name, "used": made.strategy},
+        "guarantee": made.to_dict(),
+    }
 
 
 def _ignore(_rows: int) -> None:

@@ -29,7 +29,6 @@ _IDX_FILES = (
     "t10k-labels-idx1-ubyte.gz",
 )
 _PLL_HOME = "http://palm.seu.edu.cn/zhangml/files/"
-_DIGITS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 
 
 def _images(
@@ -68,7 +67,7 @@ REGISTRY: dict[str, Entry] = {
             "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
             "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
         ),
-        class_names=_DIGITS,
+        class_names=tuple("0123456789"),
         citation="LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition, 1998",
         licence="public benchmark",
     ),
@@ -81,7 +80,7 @@ REGISTRY: dict[str, Entry] = {
             "76fbd229ce87db80dd281af5e6670de4ad0e42fb30a7bd643972994c47c1f42e",
             "a11dc742be8e781a40a92f53d6a4957e7b7d36df2faa097659131ebfd8fd60c6",
         ),
-        class_names=("お", "き", "す", "つ", "な", "は", "ま", "や", "れ", "を"),
+        class_names=tuple("おきすつなはまやれを"),
         citation="Clanuwat et al.: Deep learning for classical Japanese literature, 2018",
         licence="CC BY-SA 4.0",
     ),

@@ -71,8 +71,8 @@ class UsedRows:
         found = copies(X, digests, part, calibrated)
         if found is not None:
             problem = (
-                f"X: of the calibration rows {found} are copies of rows that were learned from: new rows, which "
-                "are not, will be covered less often than promised"
+                f"X: {found} to calibrate on are copies of rows that were learned from: new rows, which are not, "
+                "will be covered less often than promised"
             )
             warnings.warn(MisuseWarning(problem, "remove the copies", *remedies), stacklevel=3)
         return cls(digests[learned], digests[np.setdiff1d(calibrated, learned)])

@@ -22,6 +22,7 @@ from setwise._arrays import Floats
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
+from setwise.container import check_version
 from setwise.estimators.adapters import answers, as_trained
 from setwise.estimators.fingerprint import UsedRows, read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
@@ -132,16 +133,12 @@ def read_head(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder}: not a model directory; it has no {_HEAD}.")
     try:
         head = json.loads((folder / _HEAD).read_text(encoding="utf-8"))
-        found, version = head["format"], head["version"]
+        found, _ = head["format"], head["version"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{folder / _HEAD}: cannot be read ({error!r}).") from error
     if found != FORMAT:
         raise ValueError(f"{folder}: holds {found!r}, not a {FORMAT}.")
-    if version > VERSION:
-        raise ValueError(
-            f"{folder}: format {version}, written by setwise {head.get('setwise')}; this is setwise {__version__}, "
-            f"which reads formats up to {VERSION}. Update setwise."
-        )
+    check_version(head, VERSION, folder)
     needed = {"kind", "classes", "files", "members", "parameters", "used_rows"}
     if needed - set(head):
         raise ValueError(f"{folder / _HEAD}: lacks {', '.join(sorted(needed - set(head)))}.")

@@ -19,11 +19,11 @@ from setwise.row_noise import Words, as_words, mix, multipliers
 
 NOTABLE = 0.01
 """From this share of the rows on a coincidence is worth a warning: coverage is at most so much lower."""
-_SEED = 0
-_HALVES = 6
-_NEAR = 20
-_COPIES = 8
-_FEW = 20
+_SEED = 0  # of the multipliers: digests that were saved stay valid while it is the same
+_HALVES = 6  # choices of half of the columns
+_NEAR = 20  # discrete features: for 20 pairs of equal rows at least one pair that is equal in one half only
+_COPIES = 8  # more of a kind are not copies
+_FEW = 20  # so many distinct rows occur k, 2k, … times by chance once in 2²⁰ tables at most
 
 
 def row_digests(X: Any) -> Words | None:

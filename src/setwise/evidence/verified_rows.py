@@ -81,7 +81,9 @@ def _compared(name: str, values: Floats, checked: Bools) -> Finding:
 
     inside, outside = values[checked], values[~checked]
     method = "auto" if len(inside) * len(outside) <= _EXACT else "asymp"
-    p_value = float(ks_2samp(inside, outside, method=method).pvalue)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # that it took the asymptotic form after all
+        p_value = float(ks_2samp(inside, outside, method=method).pvalue)
     means = f"{inside.mean():.2f} on average, {outside.mean():.2f} elsewhere"
     if name != "number of candidates":  # the scale on which scores are stored is not the one that is printed
         means = (

@@ -20,7 +20,6 @@ from setwise.learn.base import CandidateClassifier
 from setwise.learn.batches import Resident, as_device, candidate_mask, read_rows, read_source
 from setwise.learn.fitted_networks import FittedNetworks, choose, continue_fit, fit_networks, fit_parts
 from setwise.learn.presets import preset_settings
-from setwise.learn.scaling import Scaling
 from setwise.learn.seeds import draw_seeds
 from setwise.learn.settings import Settings
 from setwise.learn.validation import read_candidates
@@ -77,7 +76,7 @@ class PartialLabelClassifier(CandidateClassifier):
         The labels, in the order of `predict_proba`'s columns.
     fitted_
         What was learned: networks, scaling, temperature and the settings as chosen.
-    network_, scaling_, temperature_
+    network_, temperature_
         Of `fitted_`.
     choices_
         The approximated accuracy of each option that ``"auto"`` tried.
@@ -217,11 +216,6 @@ class PartialLabelClassifier(CandidateClassifier):
     def network_(self) -> torch.nn.Module:
         """The networks, as one module."""
         return self.fitted_.network
-
-    @property
-    def scaling_(self) -> Scaling:
-        """The scaling of the features."""
-        return self.fitted_.scaling
 
     @property
     def temperature_(self) -> float:

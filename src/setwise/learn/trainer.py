@@ -23,7 +23,7 @@ from setwise.learn.optimizers import as_optimizer
 from setwise.learn.scaling import Scaling
 from setwise.learn.seeds import permutations
 
-_LONG = 100_000  # steps of a single model
+_LONG = 600_000  # steps of models from which the half minute of compiling is won back
 
 Hook = Callable[["Trainer"], None]
 

@@ -29,10 +29,9 @@ from setwise.learn.stacks import train_stack
 from setwise.learn.trainer import Trainer
 from setwise.paper.cell_stacks import Stack, names_of
 from setwise.paper.cells import Cell
-from setwise.paper.material import Material, Prepared
+from setwise.paper.material import Material, Prepared, Stages
 from setwise.paper.measure import Rows, describe_sets, measure
 from setwise.paper.results import Result
-from setwise.paper.stages import Stages
 
 Watch = Callable[[Stack, int], None]
 """Told how many epochs of a stack are done."""

@@ -8,8 +8,11 @@ calibration rows from test rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -30,7 +33,6 @@ from setwise.learn.scaling import fit_scaling, stack_scalings
 from setwise.learn.stacks import train_stack
 from setwise.paper.cell_stacks import names_of
 from setwise.paper.cells import IMAGES, PRESET_OF, Cell
-from setwise.paper.stages import Stages
 
 _CALIBRATION = {True: 10, False: 5}  # one in so many of the rows that are not for testing: images, real sets
 _TEST = 5  # one in so many of a real set
@@ -62,6 +64,29 @@ class Confusions:
     probabilities: Floats
     train_accuracy: float
     test_accuracy: float
+
+
+class Stages:
+    """Where the time goes: seconds by the name of a stage, added up.
+
+    >>> stages = Stages()
+    >>> with stages.timed("load"):
+    ...     pass
+    >>> list(stages.seconds)
+    ['load']
+    """
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Adds what happens inside to a stage."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.perf_counter() - began
 
 
 class Material:

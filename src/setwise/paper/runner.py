@@ -14,10 +14,9 @@ import torch
 from setwise.paper.cell_stacks import Stack, absent, stacks
 from setwise.paper.cells import Cell
 from setwise.paper.compute import Watch, compute, environment
-from setwise.paper.material import Material
+from setwise.paper.material import Material, Stages
 from setwise.paper.record import Record
 from setwise.paper.results import load, missing, save, write_text
-from setwise.paper.stages import Stages
 
 
 @dataclass(frozen=True)

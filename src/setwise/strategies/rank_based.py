@@ -331,7 +331,7 @@ def _advice(evidence: Evidence, setting: Setting) -> tuple[str, ...]:
         return ()
     checked = int(evidence.verified.sum())
     seen = f" beyond the {checked} there are" if checked else ""
-    advice = f"Smaller sets: 20 or more verified labels{seen} would justify rectified"
+    advice = f"Smaller sets: with a few verified labels{seen} auto promises the level whatever the candidates are"
     if setting.assume.kind == "nothing":
         advice += (
             "; if false labels enter by chance, declare it (assume='uniform'), and corrected is justified unless "

@@ -1,0 +1,35 @@
+"""`python -m tests.observatory`: all cells, in parallel; `--cell KEY` one of them, `--find TEXT` some."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from tests.observatory.cells import grid
+from tests.observatory.judge import judge
+from tests.observatory.record import observe
+
+
+def main() -> int:
+    """The number of violations, as exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.observatory")
+    parser.add_argument("--cell", help="the key of one cell")
+    parser.add_argument("--find", help="cells whose key contains this", default="")
+    parser.add_argument("--share", type=float, default=1.0, help="which share of the calibration samples is drawn")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--out", help="where to write the results as JSON")
+    options = parser.parse_args()
+    cells = grid()
+    if options.cell:
+        verdict = judge(cells[options.cell], options.share)
+        print(verdict)
+        return int(verdict.status == "violated")
+    chosen = [cell for key, cell in cells.items() if options.find in key]
+    return observe(chosen, options.share, options.processes, options.out)
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))

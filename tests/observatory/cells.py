@@ -1,0 +1,281 @@
+"""The grid: every strategy and score in every shape and world that says something about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import product
+from typing import Any
+
+from setwise.scores import LAC
+from setwise.strategies import Classwise, Corrected, Mixture, Posterior, Rectified
+
+STRATEGIES: dict[str, Any] = {
+    "auto": "auto",
+    "max": "max",
+    "min": "min",
+    "mean": "mean",
+    "all": "all",
+    "mixture 0.3": Mixture(mu=0.3),
+    "mixture 0.7": Mixture(mu=0.7),
+    "mixture verified": Mixture(mu="verified"),
+    "corrected": Corrected(),
+    "corrected normal": Corrected(margin="normal"),
+    "corrected finite": Corrected(margin="finite"),
+    "rectified": Rectified(),
+    "rectified normal": Rectified(margin="normal"),
+    "rectified finite": Rectified(margin="finite"),
+    "posterior": Posterior(),
+    "posterior normal": Posterior(margin="normal"),
+    "posterior finite": Posterior(margin="finite"),
+    "posterior, 1 draw": Posterior(draws=1),
+    "posterior, 5 draws": Posterior(draws=5),
+    "classwise": Classwise(),
+    "classwise finite": Classwise(margin="finite"),
+}
+RANKS = ("max", "min", "mean", "mixture 0.3", "mixture 0.7", "all")
+SIZES = (5, 20, 50, 200, 2000)
+ALL_K = (2, 3, 10, 50)
+CONTAMINATIONS = (
+    "none",
+    "uniform:0.3",
+    "uniform:0.7",
+    "class",
+    "confusing",
+    "sizes",
+    "adversarial",
+    "decoy",
+    "harmless",
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting of everything; its key names what differs from the default."""
+
+    strategy: str = "max"
+    score: str = "lac"
+    shape: str = "plain"
+    n: int = 50
+    k: int = 3
+    contamination: str = "uniform:0.3"
+    checks: str = "none"
+    model: str = "right"
+    breach: str = ""
+    assume: str = "nothing"
+    missing: str = "error"
+    miss_rate: float = 0.0
+    level: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """All settings that are not the default, in words."""
+        shown = {f.name: getattr(self, f.name) for f in fields(self)}
+        always = ("strategy", "score", "shape", "n", "k", "contamination")
+        rest = [
+            f"{f.name}={shown[f.name]}" for f in fields(self) if f.name not in always and shown[f.name] != f.default
+        ]
+        return "; ".join(
+            [self.strategy, self.score, self.shape, f"n={self.n}", f"K={self.k}", self.contamination, *rest]
+        )
+
+    @property
+    def confidence(self) -> float:
+        """The level asked for: 0.9, or 0.8 where five rows must do."""
+        return self.level or (0.8 if self.n == 5 else 0.9)
+
+    @property
+    def fixed(self) -> bool:
+        """Whether each row of the population has one truth and one candidate set."""
+        return self.assume == "nothing" and not self.strategy.startswith("posterior")
+
+    @property
+    def samples(self) -> int:
+        """How many calibration samples are drawn."""
+        if self.shape in {"command line", "fit by command line"}:
+            return 24
+        if self.shape in {"classifier", "cross"}:
+            return 60 if self.contamination == "none" else 30
+        if self.shape == "table":
+            return 80
+        few = 160 if self.n >= 2000 else 400 if self.n >= 200 else 600
+        return few // 2 if self.score != "lac" or self.assume != "nothing" else few
+
+    def made_strategy(self) -> Any:
+        return STRATEGIES[self.strategy]
+
+    def made_score(self) -> Any:
+        return LAC(domain="unit") if self.score == "unit" else self.score
+
+
+def grid() -> dict[str, Cell]:
+    """Every cell by its key."""
+    made = [cell for block in BLOCKS for cell in block()]
+    return {cell.key: cell for cell in made}
+
+
+def _cells(**options: Any) -> list[Cell]:
+    """The product of all options that are tuples."""
+    names = list(options)
+    values = [value if isinstance(value, tuple) else (value,) for value in options.values()]
+    return [Cell(**dict(zip(names, chosen, strict=True))) for chosen in product(*values)]
+
+
+def ranks() -> list[Cell]:
+    """Strategies by ranks, without checks: Theorems 1 to 3, weak coverage, the law, the bracket."""
+    return _cells(strategy=("auto", *RANKS), n=SIZES, k=ALL_K, contamination=CONTAMINATIONS)
+
+
+def models() -> list[Cell]:
+    """Whatever the model is worth; probabilities with ties, as neighbours, trees and saturation give them."""
+    worth = ("overconfident", "poor", "tenths", "leaves", "saturated", "two kinds")
+    some = ("none", "uniform:0.3", "adversarial", "decoy")
+    return [
+        *_cells(strategy=("max", "min", "mean", "all"), n=(20, 200), k=(2, 3, 10), contamination=some, model=worth),
+        *_cells(strategy=("max", "min"), n=(9, 19, 20), contamination=some, model=worth, level=(0.9, 0.95)),
+    ]
+
+
+def scores() -> list[Cell]:
+    """Every score."""
+    others = ("aps", "raps", "saps", "margin", "unit")
+    some = ("none", "uniform:0.3", "confusing", "adversarial")
+    used = ("max", "min", "mean", "mixture 0.3")
+    return [
+        *_cells(strategy=used, score=others, n=(20, 200), k=(3, 10), contamination=some),
+        *_cells(strategy="max", score=others, n=(5, 50, 2000), k=(2, 50), contamination=some[1:3]),
+        *_cells(strategy="rectified", score=others, n=2000, k=(3, 10), contamination=some[1:], checks="random"),
+        *_cells(strategy="auto", score=others, n=(50, 200), contamination=some[1:], checks=("random", "half")),
+        *_cells(strategy=("corrected", "corrected finite"), score=others[:4], n=2000, assume="uniform"),
+        *_cells(strategy=("posterior", "posterior, 1 draw"), score=others[:4], n=2000),
+    ]
+
+
+def declared() -> list[Cell]:
+    """Strategies that are told how candidates arise, where it is so and where it is not."""
+    margins = ("corrected", "corrected normal", "corrected finite", "auto", "classwise", "classwise finite")
+    of_class = ("none", "uniform:0.3", "class")
+    return [
+        *_cells(strategy=margins, n=(20, 200, 2000), k=(2, 3, 10), assume="uniform",
+                contamination=("none", "uniform:0.1", "uniform:0.3", "uniform:0.7", "confusing", "decoy")),
+        *_cells(strategy=margins[:3], n=2000, k=50, assume="uniform", contamination=("uniform:0.1", "uniform:0.3")),
+        *_cells(strategy=margins, n=(200, 2000), k=(2, 3, 10), assume="matrix",
+                contamination=("class", "confusing")),
+        *_cells(strategy=margins, n=2000, k=3, assume="class", contamination=of_class),
+        *_cells(strategy=("classwise",), n=(50, 200, 2000), k=(2, 3, 10), contamination=CONTAMINATIONS),
+    ]  # fmt: skip
+
+
+def posteriors() -> list[Cell]:
+    """Weights from the model, where they are right and where they are not."""
+    kinds = ("posterior", "posterior normal", "posterior finite", "posterior, 1 draw", "posterior, 5 draws")
+    some = ("none", "uniform:0.1", "uniform:0.3", "uniform:0.7", "class", "confusing")
+    return [
+        *_cells(strategy=kinds, n=(20, 200, 2000), k=(2, 3, 10), contamination=some),
+        *_cells(strategy=kinds, n=(20, 200, 2000), model=("overconfident", "poor")),
+    ]
+
+
+def verified() -> list[Cell]:
+    """Verified rows: at random, few, half, all; with chances; avoiding hard rows, told and untold."""
+    users = ("rectified", "rectified normal", "rectified finite", "auto")
+    bounds = ("min", "mean", "mixture 0.3", "mixture verified", "all", "max")
+    ways = ("random", "half", "all", "chances", "easy", "singletons")
+    some = ("uniform:0.3", "confusing", "adversarial", "decoy")
+    return [
+        *_cells(strategy=users, n=(20, 50, 200, 2000), k=(3, 10), contamination=some, checks=("random", "half")),
+        *_cells(strategy=users, n=(50, 200, 2000), contamination=some[::3], checks=("few", *ways[2:])),
+        *_cells(strategy=bounds, n=(20, 200, 2000), k=(3, 10), contamination=(*some, "harmless"),
+                checks=("random", "all")),
+        *_cells(strategy=(*users, *bounds), n=(200, 1000), contamination="decoy", checks=ways,
+                model=("two kinds", "tenths")),
+        *_cells(strategy=("auto", *bounds), n=(19, 99), contamination=("decoy", "harmless"), checks="all",
+                model=("two kinds", "overconfident")),
+        *_cells(strategy="all", n=(19, 30), contamination="decoy", checks="all", k=2),
+        *_cells(strategy="auto", n=(50, 200, 2000), k=10, checks=("few", "random", "half"),
+                level=(0.8, 0.95, 0.99)),
+    ]  # fmt: skip
+
+
+def shapes() -> list[Cell]:
+    """Categories, groups, weights, candidates of new rows, files."""
+    some = ("none", "uniform:0.3", "confusing", "adversarial")
+    by = ("by given", "by predicted", "by size")
+    return [
+        *_cells(strategy=("auto", "max", "min", "mean", "mixture 0.3"), shape=by, n=(50, 200, 2000), k=(3, 10),
+                contamination=some),
+        *_cells(strategy=("corrected finite", "corrected"), shape=by, n=2000, assume="uniform"),
+        *_cells(strategy=("rectified", "auto", "all"), shape=by, n=(200, 2000), checks=("random", "half"),
+                contamination=some[1:]),
+        *_cells(strategy=("auto", "max", "min", "mean", "mixture 0.3"), shape=("groups", "groups, informative"),
+                n=(20, 50, 200), k=(2, 3, 10), contamination=some[:3]),
+        *_cells(strategy=("auto", "max", "min", "mean", "mixture 0.3"), shape="weights", n=(20, 50, 200, 2000),
+                k=(3, 10), contamination=some),
+        *_cells(strategy=("auto", *RANKS[:4], "all"), shape="saved", n=(20, 200), k=(3, 10),
+                contamination=some[1:]),
+        *_cells(strategy=("rectified", "mixture verified", "corrected finite", "posterior", "classwise"),
+                shape="saved", n=2000, checks="random", assume="uniform"),
+        *_cells(strategy=("auto", "max", "min", "mean"), shape="own", n=(20, 200), k=(3, 10), contamination=some),
+        *_cells(strategy="max", score=("aps", "margin"), shape=(*by, "weights", "saved", "own"), n=(50, 200),
+                contamination=some[1:3]),
+    ]  # fmt: skip
+
+
+def breaches() -> list[Cell]:
+    """Worlds in which a premise is false: claims that name it say nothing there, all others must hold."""
+    used = ("auto", "max", "min", "mean", "mixture 0.3", "all")
+    told = ("corrected finite", "classwise finite", "auto", "posterior finite", "classwise")
+    losers = (*used, "mixture verified", "rectified", "rectified finite", "classwise")
+    return [
+        *_cells(strategy=used, n=(20, 200), k=(3, 10), contamination="none", breach="annotators"),
+        *_cells(strategy=used[:5], shape=("by size", "own"), n=(50, 200, 500), k=(3, 10), breach="annotators",
+                model=("right", "two kinds")),
+        *_cells(strategy=used, n=(20, 50, 200), contamination=("none", "uniform:0.3", "decoy"),
+                breach="environment"),
+        *_cells(strategy=used, n=(50, 300), k=(3, 5), contamination=("none", "uniform:0.3"),
+                model=("tenths", "leaves", "right"), breach=("float32", "float64")),
+        *_cells(strategy=("max", "mean"), score=("aps", "raps", "saps", "margin"), n=300, k=(3, 5),
+                contamination="none", model=("tenths", "leaves", "constant"), breach=("float32", "float64")),
+        *_cells(strategy=("max", "mean"), score=("lac", "margin"), n=300, k=(3, 5), contamination="none",
+                model=("tenths", "leaves"), breach=("upcast", "decimals")),
+        *_cells(strategy="max", shape=("by predicted", "by given", "saved", "weights"), n=300, k=5,
+                contamination="none", model="tenths", breach=("float32", "float64")),
+        *_cells(strategy=("rectified", "auto", "mixture verified"), n=300, model="tenths", checks="half",
+                breach=("float32", "float64")),
+        *_cells(strategy=used, n=(50, 200), contamination=("none", "uniform:0.3"), breach="seen"),
+        *_cells(strategy=used, n=(50, 200), missing=("full", "drop"), breach="blank"),
+        *_cells(strategy=told, n=4000, k=5, contamination="uniform:0.1", assume=("uniform", "nothing"),
+                missing=("full", "drop"), breach="blank"),
+        *_cells(strategy="max", shape=("by given", "by predicted", "by size"), n=200, missing=("full", "drop"),
+                breach="blank"),
+        *_cells(strategy=losers, n=(50, 200, 1000), k=(3, 4), contamination=("none", "uniform:0.3"), breach="lost",
+                checks=("none", "random", "all")),
+        *_cells(strategy=("auto", "max", "corrected", "classwise", "min", "mean", "mixture verified"),
+                n=(50, 200, 2000), breach="lost as declared", miss_rate=0.05, level=0.8,
+                checks=("none", "random")),
+    ]  # fmt: skip
+
+
+def interfaces() -> list[Cell]:
+    """Through scikit-learn, cross-conformal, tables and the command line."""
+    some = ("none", "uniform:0.3")
+    return [
+        *_cells(strategy=("auto", "max", "mean", "min"), shape="classifier", n=(100, 400), k=(2, 4),
+                contamination=some),
+        *_cells(strategy="auto", shape="classifier", n=400, k=4, checks=("random", "half"), contamination=some[1]),
+        *_cells(strategy=("auto", "max"), shape="classifier", n=400, k=5, contamination="none", level=(0.8, 0.9),
+                breach=("tail", "short tail")),
+        *_cells(strategy=("auto", "max"), shape="classifier", n=400, k=4, contamination="none", breach="seen"),
+        *_cells(strategy=("auto", "max", "mean"), shape="cross", n=(40, 100), k=(2, 4), contamination="none",
+                level=(0.8, 0.9)),
+        *_cells(strategy=("max", "mean"), shape="cross", n=40, k=3, contamination=some[1], level=0.8),
+        *_cells(strategy="max", shape="cross", n=400, k=5, contamination="none", breach=("tail", "short tail")),
+        *_cells(strategy=("auto", "max"), shape="table", n=(50, 200), k=4, contamination="none", missing="full",
+                breach=("unnamed", "")),
+        *_cells(strategy=("auto", "max", "mean"), shape="command line", n=200, k=4, contamination=some),
+        *_cells(strategy="max", shape="fit by command line", n=400, k=4, contamination="none", missing="full",
+                breach="unnamed"),
+        *_cells(strategy="max", shape="fit by command line", n=400, k=4, contamination=some),
+    ]  # fmt: skip
+
+
+BLOCKS = (ranks, models, scores, declared, posteriors, verified, shapes, breaches, interfaces)

@@ -1,0 +1,57 @@
+"""A slice of the observatory (`make observatory` is all of it), and that it would notice what it looks for."""
+
+import math
+
+import numpy as np
+import pytest
+
+from setwise.guarantees import PREMISES
+from tests.observatory import worlds
+from tests.observatory.cells import BLOCKS, Cell, grid
+from tests.observatory.judge import _average_p, judge
+
+EVERY = 30
+"""One of so many cells is in the slice."""
+
+FROM_DATA = {"certificate", "confident_truth", "large_sample", "truth_is_candidate"}
+"""Premises that a world does not fix by itself."""
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.__name__)
+def test_no_promise_is_broken_in_the_slice(block):
+    verdicts = [judge(cell, share=0.25) for cell in block()[::EVERY]]
+    broken = [str(verdict) for verdict in verdicts if verdict.status == "violated"]
+    assert not broken, "\n".join(broken)
+    assert any(verdict.status == "kept" for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [lambda n, level: math.ceil(n * level), lambda n, level: math.floor((n + 1) * level)],
+    ids=["without the +1", "without the ceiling"],
+)
+def test_a_rank_that_is_one_too_small_is_found(mutant, monkeypatch):
+    cell = Cell("max", n=14, contamination="none")
+    assert judge(cell).status == "kept"
+    monkeypatch.setattr("setwise.strategies.base.rank", mutant)
+    assert judge(cell).status == "violated"
+
+
+def test_every_premise_of_the_vocabulary_has_its_place_in_the_table_of_worlds():
+    named = set.union(*worlds.CONTAMINATION.values(), *worlds.CHECKS.values(), *worlds.BREACHES.values())
+    assert named | FROM_DATA | worlds.EVERYWHERE | {"miss_rate", "max_otherwise"} == set(PREMISES)
+
+
+def test_there_are_at_least_three_thousand_cells_and_every_breach_has_some():
+    cells = grid().values()
+    assert len(cells) >= 3000
+    assert {cell.breach for cell in cells} == set(worlds.BREACHES)
+    assert {cell.checks for cell in cells} == set(worlds.CHECKS)
+
+
+def test_the_e_value_of_a_true_average_is_rarely_large_and_that_of_a_false_one_is():
+    rng = np.random.default_rng(3)
+    coverage = rng.beta(19, 2, size=(2000, 100))  # mean 19/21
+    true = [_average_p(np.full(100, 19 / 21), row) for row in coverage]
+    assert np.mean(np.array(true) < 0.05) <= 0.05
+    assert _average_p(np.full(100, 0.97), coverage[0]) < 1e-6
