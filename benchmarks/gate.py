@@ -3,10 +3,10 @@
     SETWISE_DATA=DIR python benchmarks/gate.py --keep [--only false_alarms power real shared_confusions images]
 
 False alarms: samples in which the declared contamination holds, over numbers of classes and rows, inclusion
-probabilities, models, scores, miss rates, and matrices known and estimated. The default level of `diagnose` is the
-largest of `LEVELS` at which the worst of these settings is refuted in at most 5 of 100 samples; as the largest of many
-shares is too large by chance, the settings with the largest shares are drawn anew, ten times as often, and these
-shares count.
+probabilities, models, scores, miss rates, and matrices known and estimated. The default level of `diagnose` is, for
+each kind of declaration, the largest of `LEVELS` at which the worst of its settings is refuted in at most 5 of 100
+samples; as the largest of many shares is too large by chance, the settings with the largest shares are drawn anew, ten
+times as often, and these shares count.
 
 Power: annotators who share the model's confusions (the model's top label is always a candidate, every other label with
 probability 0.3), five classes, a calibrated model.
@@ -47,7 +47,7 @@ IMAGES = ("mnist", "kmnist", "fashion_mnist")
 CONTAMINATIONS = ("random 0.1", "random 0.7", "instance")
 ROWS, LEARNED, K = 6_000, 10_000, 10
 LEVELS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
-AGAIN = 16
+AGAIN = 10
 MODELS = {
     "calibrated": lambda logits: softmax(logits, axis=1),
     "overconfident": lambda logits: softmax(3 * logits, axis=1),
@@ -115,14 +115,29 @@ def nulls():
 
 
 def false_alarms(runs):
-    """The share of samples refuted at each level, and again for the settings with the largest shares."""
+    """The share of samples refuted at each level, and again for the settings with the largest shares of each kind."""
     settings = list(nulls())
     first = [alarms(null, null.runs(2 * runs), index) for index, null in enumerate(settings)]
+    again = drawn_again(settings, first, runs)
+    return {"settings": dict(Counter(kind_of(null) for null in settings)), "again": again, "first": first}
+
+
+def drawn_again(settings, first, runs):
+    """The settings of each kind with the largest shares, ten times as often."""
     order = sorted(range(len(settings)), key=lambda i: [*first[i]["refuted"].values()][1:3], reverse=True)
-    again = [alarms(settings[i], settings[i].runs(20 * runs), len(settings) + i) for i in order[:AGAIN]]
-    worst = {level: max(line["refuted"][level] for line in again) for level in again[0]["refuted"]}
-    print(f"{len(settings)} settings, the largest shares when drawn again: {worst}")
-    return {"settings": len(settings), "worst": worst, "again": again, "first": first}
+    found = {}
+    for kind in ("uniform", "matrix", "class"):
+        worst = [i for i in order if kind_of(settings[i]) == kind][:AGAIN]
+        lines = [alarms(settings[i], settings[i].runs(20 * runs), len(settings) + i) for i in worst]
+        shares = {level: max(line["refuted"][level] for line in lines) for level in lines[0]["refuted"]}
+        print(f"{kind}: the largest shares when drawn again: {shares}", flush=True)
+        found[kind] = {"worst": shares, "lines": lines}
+    return found
+
+
+def kind_of(null):
+    """What is declared: a matrix, a matrix to be estimated, or uniform contamination, however inclusions depend."""
+    return null.kind if null.kind in ("matrix", "class") else "uniform"
 
 
 def alarms(null, runs, seed):

@@ -226,6 +226,7 @@ class Guarantee:
         for claim, made in zip(plain["claims"], self.claims, strict=True):
             for premise, own in zip(claim["premises"], made.premises, strict=True):
                 premise["text"] = own.text
+        plain["premises"] = [asdict(premise) | {"text": premise.text} for premise in self.premises]
         plain["promised"], plain["delta"] = self.promised, self.delta
         plain["text"] = str(self)
         return plain

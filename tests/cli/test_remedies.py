@@ -62,7 +62,8 @@ OTHERS = tuple(
     word for name in ("who", "gap", "colour", "day", "holes", "pairs", "unknown") for word in ("--ignore", name)
 )
 ADVICE = {
-    "no candidates, fit": (HOLES, {"--missing full": ("--missing", "full")}),
+    "no candidates, fit": (HOLES, {"--missing full": ("--missing", "full", "--classes", "|".join(NAMES))}),
+    "every label, fit": ((*HOLES, "--missing", "full"), {"--classes …": ("--classes", "|".join(NAMES))}),
     "no candidates, conformalize": ((*CAL, "holes"), {"--missing full": ("--missing", "full")}),
     "a gap": ((*FIT, *COLUMNS, "gap"), {"--impute median": ("--impute", "median")}),
     "text": (

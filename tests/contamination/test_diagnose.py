@@ -4,10 +4,11 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom, hypergeom, norm, ttest_1samp
 
-from setwise import AssumptionRefuted, LabelSets, diagnose
+from setwise import AssumptionRefuted, LabelSets, conformalize, diagnose, estimate_inclusion
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.deficit_tests import RankedRows, below_zero, few_included
 from setwise.contamination.diagnose import examine
@@ -108,7 +109,9 @@ def test_uniform_contamination_is_not_refuted_and_never_confirmed(uniform):
 def test_sets_that_follow_the_model_are_refuted_with_the_place(plausible):
     diagnosis = diagnose(*plausible)
     assert diagnosis.refuted
-    assert "is refuted by 800 rows (p < 0.001): " in diagnosis.sentence
+    alarms = "where it holds, at most 5 of 100 samples are refuted, measured over 284 settings"
+    assert f"is refuted by 800 rows (p < 0.001; {alarms}): " in diagnosis.sentence
+    assert "(p < 0.001; level 0.4): " in diagnose(*plausible, level=0.4).sentence
     by_rank = next(one for one in diagnosis.findings if one.family == "rank")
     assert int(by_rank.where[-1]) >= 4
     assert by_rank.seen < by_rank.expected
@@ -320,6 +323,29 @@ def test_the_exception_carries_the_diagnosis_and_a_remedy(plausible):
     assert str(short) == f"{diagnosis.sentence} Do this."
     again = pickle.loads(pickle.dumps(short))  # noqa: S301 - as worker processes send it
     assert (str(again), again.diagnosis) == (str(short), diagnosis)
+
+
+NAMES = ["asp", "bee", "cat", "dog", "eel", "fox"]
+
+
+def test_labels_are_called_by_their_names_wherever_these_are_known(uniform):
+    """One label is never a false candidate, so that the test of that label is the strongest."""
+    p, sets = uniform
+    mask = sets.to_mask() & ((np.arange(6) != 2) | (p > 0.9))
+    mask[~mask.any(axis=1), 0] = True
+    frame = pd.DataFrame(p, columns=NAMES)
+    shuffled = frame[sorted(NAMES, reverse=True)]
+    named = LabelSets.from_mask(mask, NAMES)
+    told = [diagnose(p, mask), diagnose(p, mask, classes=NAMES), diagnose(p, named), diagnose(frame, mask)]
+    told.append(diagnose(shuffled, named))
+    assert told[0].strongest.where == "the label 2"
+    for one in told[1:]:
+        assert one.strongest.where == "the label 'cat'"
+        assert "the label 'cat' is a candidate in" in one.sentence
+        assert one.rate == told[0].rate
+    with pytest.raises(AssumptionRefuted, match="the label 'cat' is a candidate in"):
+        conformalize(p, mask, "corrected", assume="uniform", classes=NAMES)
+    assert np.array_equal(estimate_inclusion(shuffled, named), estimate_inclusion(p, mask))
 
 
 # ---------------------------------------------------------------- what is refused

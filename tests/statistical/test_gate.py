@@ -12,7 +12,7 @@ from setwise.contamination.deficit_tests import RankedRows
 from setwise.data import ClassConditional, InstanceDependent, Random, contaminate
 from tests.statistical.sampling import at_least, at_most, draw, one_hot
 
-ROOM = import_module("setwise.contamination.diagnose")  # the package shows the function under this name
+MODULE = import_module("setwise.contamination.diagnose")  # the package shows the function under this name
 
 
 def p_values(rows, repetitions, assume="uniform", seed=0):
@@ -109,7 +109,7 @@ def test_the_number_of_ranks_is_accounted_for(monkeypatch):
         return P, one_hot(y, 10) | (rng.random(P.shape) < 0.5)
 
     assert super_uniform(p_values(rows, 150))
-    monkeypatch.setattr(ROOM, "_adjusted", lambda family: min(family, key=lambda one: one.p_value))
+    monkeypatch.setattr(MODULE, "_adjusted", lambda family: min(family, key=lambda one: one.p_value))
     assert not super_uniform(p_values(rows, 150))
 
 
@@ -123,6 +123,33 @@ def test_a_class_conditional_matrix_is_refuted_no_more_often_than_the_level():
 
     assert super_uniform(p_values(rows, 150, M))
     assert super_uniform(p_values(rows, 60, "class"))
+
+
+def test_the_default_level_refutes_a_true_matrix_in_at_most_5_of_100_samples(monkeypatch):
+    """The setting with the most false alarms of all that `benchmarks/gate.py` tries."""
+    M = np.random.default_rng(20).uniform(0, 0.6, (20, 20))
+    np.fill_diagonal(M, 1)
+
+    def refuted():
+        rng, found = np.random.default_rng(0), 0
+        for _ in range(200):
+            P, y = draw(rng, 49, 20, 3.0)
+            found += diagnose(P, contaminate(y, ClassConditional(M), random_state=rng), M).refuted
+        return found
+
+    assert at_most(refuted(), 0.05, 200)
+    monkeypatch.setitem(MODULE._LEVELS, "matrix", 0.3)
+    assert not at_most(refuted(), 0.05, 200)
+
+
+@pytest.mark.parametrize(("n", "least"), [(100, 0.25), (300, 0.8)])
+def test_shared_confusions_among_five_classes_are_seen(n, least):
+    """As measured at the default level: 0.31 and 0.90."""
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(100):
+        P, y = draw(rng, n - 1, 5, 3.0)
+        hits += diagnose(P, one_hot(y, 5) | one_hot(P.argmax(axis=1), 5) | (rng.random(P.shape) < 0.3)).refuted
+    assert at_least(hits, least, 100)
 
 
 def test_contamination_that_follows_a_model_is_refuted():

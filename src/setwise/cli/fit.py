@@ -51,6 +51,7 @@ def fit(
     impute: opt.Impute = None,
     categories: opt.OneHot = False,
     missing: opt.Missing = "error",
+    classes: opt.Classes = None,
     separator: opt.Separator = "|",
     delimiter: opt.Delimiter = None,
     report_to: opt.ReportTo = None,
@@ -71,6 +72,7 @@ def fit(
     column_by = None if by is None or stands_for_prediction(by, file, delimiter) else by
     ignored = list(dict.fromkeys([*(carry or []), *filter(None, (groups, column_by))]))
     reading = {"separator": separator, "delimiter": delimiter, "missing": missing, "impute": _filling(impute)}
+    reading["classes"] = None if classes is None else [label.strip() for label in classes.split(separator)]
     reading["categories"] = "onehot" if categories else None
     with screen.working(f"reading {file}"):
         table, columns = _read(file, candidates, features, ignored, verified, reading)

@@ -98,6 +98,10 @@ By = Annotated[
 Key = Annotated[
     str | None, typer.Option("--key", help="A column of both tables that matches their rows. Default: row by row.")
 ]
+Classes = Annotated[
+    str | None,
+    typer.Option("--classes", help="All labels that there are, as candidates are written: ant|cat|owl."),
+]
 Missing = Annotated[
     str, typer.Option("--missing", help="Rows without candidates: error, or full (every label is one).")
 ]

@@ -13,8 +13,8 @@ certified at t is the largest L for which mean(N(t) − L·d) stays above its ma
 
 L is the root of a quadratic equation (as in Fieller's theorem for a ratio of means), so one pass over the sorted
 scores answers every level. The certified level is not monotone in t. Without a margin the first threshold that
-reaches L comes too early on average and the last one too late, and the mean of the two monotone curves counts. With a
-margin, a threshold counts only if every larger one is certified too: as G is monotone, the pointwise bound at the
+reaches L comes too early on average and the last one too late, and the mean of the two monotone curves counts. With
+a margin, a threshold counts only if every larger one is certified too: as G is monotone, the pointwise bound at the
 largest t with G(t) < L then suffices, and G(threshold) ≥ L with probability at least 1 − δ. Where no threshold
 counts, every label is in the set.
 """
@@ -141,8 +141,9 @@ def _summed(steps: Steps) -> tuple[Floats, Callable[[Floats], Floats]]:
 def _on_average(steps: Steps) -> tuple[Floats, Floats]:
     """Thresholds in order, and the coverage that each has on average over samples, non-decreasing.
 
-    Were the error of the estimated coverage a smooth normal process with variance V(g) where the coverage is g, then
-    P(G(threshold of L) ≤ g) = Φ((g − L)/√V(g)), and the mean of G(threshold of L) the integral of Φ((L − g)/√V(g)).
+    Were the error of the estimated coverage a smooth normal process with variance V(g) where the coverage is g,
+    then P(G(threshold of L) ≤ g) = Φ((g − L)/√V(g)), and the mean of G(threshold of L) the integral of
+    Φ((L − g)/√V(g)).
     V falls to zero at g = 1, so that it lies below L. Of this, what is known from the ranks of precise labels,
     V(g) = g(1 − g)·new/Σd, is accounted for by the new row that is missed; the rest is added.
     """
@@ -198,7 +199,8 @@ def _binomial_bound(steps: Steps, total: Floats, delta: float) -> Floats:
     rows = min(all_d / steps.new, steps.n) if steps.new > 0 else steps.n
     shares = np.linspace(0.0, 1.0, 2_001)
     bounds = np.append(0.0, betaincinv(rows * shares[1:], rows * (1 - shares[1:]) + 1, delta))
-    return np.interp(total / all_d, shares, bounds)
+    found: Floats = np.interp(total / all_d, shares, bounds)
+    return found
 
 
 def _factors(steps: Steps, margin: Margin, delta: float) -> tuple[float, float]:
@@ -241,7 +243,7 @@ class CurveRule:
 
     @property
     def _smallest(self) -> Fraction:
-        """The smallest error that so few rows can speak of: the rank rule's, or that at which ten misses are expected."""
+        """The smallest error that so few rows can show: the rank rule's, or one with ten misses expected."""
         return Fraction(1, self.fewest + 1) if self.curve.margin != "normal" else Fraction(_MISSES, self.fewest)
 
     @property
