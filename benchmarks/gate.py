@@ -281,6 +281,17 @@ def row(name, found, accuracy, bar):
     return line
 
 
+def machine():
+    """When, with what and where."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "setwise": __version__,
+        "python": platform.python_version(),
+        **{package: importlib.metadata.version(package) for package in ("numpy", "scipy", "torch")},
+        "device": f"CPU {platform.machine()}",
+    }
+
+
 PARTS = (false_alarms, power, real, shared_confusions, images)
 
 
@@ -298,11 +309,7 @@ def main():
         began = time.perf_counter()
         found = part(options.runs)
         kept[part.__name__] = {
-            "date": datetime.now(UTC).date().isoformat(),
-            "setwise": __version__,
-            "python": platform.python_version(),
-            "machine": f"CPU {platform.machine()}",
-            "versions": {package: importlib.metadata.version(package) for package in ("numpy", "scipy", "torch")},
+            "machine": machine(),
             "seconds": round(time.perf_counter() - began, 1),
             "found": found,
         }
