@@ -37,7 +37,7 @@ def colour(square):
 
 def tooltip(square):
     counts = ", ".join(f"{number} {status}" for status, number in sorted(square["counts"].items()))
-    margin = "" if square["margin"] is None else f"; smallest margin {square['margin']:+.3f}"
+    margin = "" if square["margin"] is None else f"; median margin {square['margin']:+.3f}"
     return f"{square['strategy']}, {TITLES[square['dimension']]} {square['value'] or 'nothing'}: {counts}{margin}"
 
 
@@ -80,7 +80,7 @@ def picture(squares):
     style = "font-family='sans-serif' font-size='10' fill='#222'"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {x} {height}" width="{x}" height="{height}" role="img" '
-        f'aria-label="Smallest margin between coverage and promise, by strategy and setting">'
+        f'aria-label="Margin between coverage and promise, by strategy and setting">'
         f'<rect width="100%" height="100%" fill="#fff"/><g {style}>{"".join(marks)}</g></svg>\n'
     )
 
@@ -103,12 +103,11 @@ def figures(result):
         "|---|---|",
         *(f"| {counts.get(status, 0):,} | {meaning} |" for status, meaning in rows),
         "",
-        "![Smallest margin between coverage and promise, by strategy and setting](observatory.svg)",
+        "![Margin between coverage and promise, by strategy and setting](observatory.svg)",
         "",
-        "Each square holds the cells of one strategy with one setting, coloured by the smallest difference between what "
-        "was measured and what was promised, over all statements closest to failing. Differences just below zero are "
-        "chance: a cell is broken where the exact p-value is below "
-        f"{result['p_value_of_a_violation']:.0e}.",
+        "Each square holds the cells of one strategy with one setting. The colour is the median over these cells of how "
+        "far coverage lies above what is claimed, for the claim that comes closest: dark is tight. A square is red where "
+        f"the exact p-value of a statement is below {result['p_value_of_a_violation']:.0e} in one of its cells.",
         "",
     ]
 

@@ -85,9 +85,10 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
     if cell.shape == "saved":
         calibration.save(folder / "calibration")
         calibration = Calibration.load(folder / "calibration")
-    later = population.new(rng)
+    truth, later = population.new(rng)
+    drawn = cell.shape in {"by size", "own"}  # sets depend on the candidates of new rows, which belong to a truth
     asked: dict[str, Any] = {"sample_weight": population.weight}
-    if cell.shape in {"by size", "own"}:
+    if drawn:
         asked["candidates"] = later
     if cell.shape == "by given":
         asked["by"] = population.category
@@ -106,8 +107,8 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
     sets = inside(calibration)
 
     def covered(mask: np.ndarray) -> np.ndarray:
-        if population.fixed:
-            return mask[np.arange(len(mask)), population.truth].astype(float)
+        if population.fixed or drawn:
+            return mask[np.arange(len(mask)), truth].astype(float)
         return (population.posterior * mask).sum(axis=1)
 
     def by_class() -> np.ndarray:
@@ -131,7 +132,8 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
         population.group_share,
         by_class,
         parts,
-        bracket,
+        bracket if population.fixed or not drawn else None,
+        noise=drawn and not population.fixed,
         rows=rows,
         otherwise=otherwise if cell.strategy in {"all", "mean"} and not parts else None,
     )

@@ -89,11 +89,8 @@ class Verdict:
     seconds: float = 0.0
     violated: tuple[str, ...] = ()
     """All statements that are false."""
-
-    @property
-    def margin(self) -> float | None:
-        """How far the measurement lies above the promise."""
-        return None if self.promised is None or self.measured is None else self.measured - self.promised
+    margin: float | None = None
+    """How far the probability measured lies above the one claimed, for the claim where it is least."""
 
     def __str__(self) -> str:
         if self.promised is None:
@@ -117,6 +114,8 @@ def judge(cell: Cell, share: float = 1.0) -> Verdict:
     p_values = {name: test.p_value(samples) for name, test in tests.items()}
     common = {"samples": samples, "refused": outcomes["refused"], "seed": seed, "tests": len(tests)}
     common["violated"] = tuple(name for name, p in p_values.items() if p < FAMILY / TESTS)
+    claimed = [_margin(test) for test in tests.values() if test.kind != "interval"]
+    common["margin"] = min(claimed, default=None)
     common["seconds"] = round(time.perf_counter() - start, 2)
     if not tests:
         status = max(("named", "refused", "none"), key=lambda name: outcomes[name])

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import setwise
@@ -68,15 +69,17 @@ def _machine(processes: int) -> dict[str, Any]:
 
 
 def _squares(judged: list[tuple[Cell, Verdict]]) -> list[dict[str, Any]]:
-    """For each strategy and each value of each dimension: how many cells, and the smallest margin to a promise."""
+    """For each strategy and each value of each dimension: how many cells, and the median of their margins."""
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for cell, verdict in judged:
         for name in DIMENSIONS:
             place = (cell.strategy, name, str(getattr(cell, name)))
-            square = found.setdefault(place, {"counts": Counter(), "margin": None})
+            square = found.setdefault(place, {"counts": Counter(), "margins": []})
             square["counts"][verdict.status] += 1
             if verdict.margin is not None:
-                least = square["margin"]
-                square["margin"] = round(verdict.margin if least is None else min(least, verdict.margin), 4)
+                square["margins"].append(verdict.margin)
     names = ("strategy", "dimension", "value")
+    for square in found.values():
+        margins = square.pop("margins")
+        square["margin"] = round(median(margins), 4) if margins else None
     return [dict(zip(names, place, strict=True)) | square for place, square in found.items()]

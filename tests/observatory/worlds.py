@@ -159,11 +159,12 @@ class Population:
             self.seen[rows], self.truth[rows], self.candidates[rows], group=group, category=self.category[rows]
         )
 
-    def new(self, rng: np.random.Generator) -> np.ndarray:
-        """The candidates of the rows as new rows."""
+    def new(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Truth and candidates of the rows as new rows."""
         if self.fixed:
-            return self.later
-        return self.contaminate(rng, self.asked, labels_of(rng, self.posterior))
+            return self.truth, self.later
+        truth = labels_of(rng, self.posterior)
+        return truth, self.contaminate(rng, self.asked, truth)
 
 
 def labels_of(rng: np.random.Generator, posterior: np.ndarray) -> np.ndarray:
