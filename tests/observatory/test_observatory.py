@@ -1,6 +1,8 @@
 """A slice of the observatory (`make observatory` is all of it), and that it would notice what it looks for."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,6 +49,12 @@ def test_there_are_at_least_three_thousand_cells_and_every_breach_has_some():
     assert len(cells) >= 3000
     assert {cell.breach for cell in cells} == set(worlds.BREACHES)
     assert {cell.checks for cell in cells} == set(worlds.CHECKS)
+
+
+def test_the_page_names_a_cell_that_exists():
+    page = Path(__file__).parents[2] / "docs" / "trust.md"
+    (key,) = re.findall(r'--cell "(.*?)"', page.read_text(encoding="utf-8"))
+    assert key in grid()
 
 
 def test_the_e_value_of_a_true_average_is_rarely_large_and_that_of_a_false_one_is():
