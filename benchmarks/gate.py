@@ -4,9 +4,10 @@
 
 False alarms: samples in which the declared contamination holds, over numbers of classes and rows, inclusion
 probabilities, models, scores, miss rates, and matrices known and estimated. The default level of `diagnose` is, for
-each kind of declaration, the largest of `LEVELS` at which the worst of its settings is refuted in at most 5 of 100
-samples; as the largest of many shares is too large by chance, the settings with the largest shares are drawn anew, ten
-times as often, and these shares count.
+uniform contamination and for a given matrix, the largest of `LEVELS` at which the worst of these settings is refuted
+in at most 5 of 100 samples; an estimated matrix, tried with calibrated models alone, shares the first. As the largest
+of many shares is too large by chance, the settings with the largest shares are drawn anew, ten times as often, and
+these shares count.
 
 Power: annotators who share the model's confusions (the model's top label is always a candidate, every other label with
 probability 0.3), five classes, a calibrated model.
@@ -119,7 +120,7 @@ def false_alarms(runs):
     settings = list(nulls())
     first = [alarms(null, null.runs(2 * runs), index) for index, null in enumerate(settings)]
     again = drawn_again(settings, first, runs)
-    return {"settings": dict(Counter(kind_of(null) for null in settings)), "again": again, "first": first}
+    return {"settings": dict(Counter(kind_of(null) for null in settings)), "again": again}
 
 
 def drawn_again(settings, first, runs):
@@ -281,6 +282,17 @@ def row(name, found, accuracy, bar):
     return line
 
 
+def machine():
+    """When, with what and where."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "setwise": __version__,
+        "python": platform.python_version(),
+        **{package: importlib.metadata.version(package) for package in ("numpy", "scipy", "torch")},
+        "device": f"CPU {platform.machine()}",
+    }
+
+
 PARTS = (false_alarms, power, real, shared_confusions, images)
 
 
@@ -298,11 +310,7 @@ def main():
         began = time.perf_counter()
         found = part(options.runs)
         kept[part.__name__] = {
-            "date": datetime.now(UTC).date().isoformat(),
-            "setwise": __version__,
-            "python": platform.python_version(),
-            "machine": f"CPU {platform.machine()}",
-            "versions": {package: importlib.metadata.version(package) for package in ("numpy", "scipy", "torch")},
+            "machine": machine(),
             "seconds": round(time.perf_counter() - began, 1),
             "found": found,
         }

@@ -65,4 +65,5 @@ print(f"bracket: {low:.3f} to {high:.3f}")
 # %%
 # The same as plain data, for a program:
 plain = calibration.guarantee(0.9).to_dict()
-print(plain["promised"], [premise["status"] for premise in plain["premises"]])
+for claim in plain["claims"]:
+    print(claim["event"], claim["probability"], [premise["status"] for premise in claim["premises"]])

@@ -13,10 +13,10 @@ certified at t is the largest L for which mean(N(t) − L·d) stays above its ma
 
 L is the root of a quadratic equation (as in Fieller's theorem for a ratio of means), so one pass over the sorted
 scores answers every level. The certified level is not monotone in t. Without a margin the first threshold that
-reaches L comes too early on average and the last one too late, and the mean of the two monotone curves counts. With
-a margin, a threshold counts only if every larger one is certified too: as G is monotone, the pointwise bound at the
-largest t with G(t) < L then suffices, and G(threshold) ≥ L with probability at least 1 − δ. Where no threshold
-counts, every label is in the set.
+reaches L comes too early on average and the last one too late, and the mean of the two monotone curves counts.
+With a margin, a threshold counts only if every larger one is certified too: as G is monotone, the pointwise bound
+at the largest t with G(t) < L then suffices, and G(threshold) ≥ L with probability at least 1 − δ. Where no
+threshold counts, every label is in the set.
 """
 
 from __future__ import annotations
@@ -141,11 +141,10 @@ def _summed(steps: Steps) -> tuple[Floats, Callable[[Floats], Floats]]:
 def _on_average(steps: Steps) -> tuple[Floats, Floats]:
     """Thresholds in order, and the coverage that each has on average over samples, non-decreasing.
 
-    Were the error of the estimated coverage a smooth normal process with variance V(g) where the coverage is g,
-    then P(G(threshold of L) ≤ g) = Φ((g − L)/√V(g)), and the mean of G(threshold of L) the integral of
-    Φ((L − g)/√V(g)).
-    V falls to zero at g = 1, so that it lies below L. Of this, what is known from the ranks of precise labels,
-    V(g) = g(1 − g)·new/Σd, is accounted for by the new row that is missed; the rest is added.
+    Let T be the threshold of L. Were the error of the estimate a smooth normal process, with variance V(g) where
+    the coverage is g, then P(G(T) ≤ g) = Φ((g − L)/√V(g)), and E G(T) = ∫ Φ((L − g)/√V(g)) dg. That differs from L
+    where V is not constant, and V falls to zero at g = 1. For precise labels V(g) = g(1 − g)·new/Σd, and counting
+    the new row as missed is exact; elsewhere the difference between the two integrals is added to the level.
     """
     thresholds, sums = _summed(steps)
     total, all_d = sums(steps.values), float(steps.d.sum())
@@ -243,7 +242,7 @@ class CurveRule:
 
     @property
     def _smallest(self) -> Fraction:
-        """The smallest error that so few rows can show: the rank rule's, or one with ten misses expected."""
+        """The smallest ε for so few rows: that of the rank rule, or that at which ten misses are expected."""
         return Fraction(1, self.fewest + 1) if self.curve.margin != "normal" else Fraction(_MISSES, self.fewest)
 
     @property

@@ -72,7 +72,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """How the premises of claims about these rows are known; `classes` are the labels' names, for printing."""
+    """How the premises of claims about these rows are known; `classes` names the labels in what is printed."""
 
     evidence: Evidence
     setting: Setting
