@@ -54,6 +54,14 @@ def precision_of(values: Any) -> str:
     return name if name in {"float16", "float32"} else "float64"
 
 
+def held_in(matrix: Floats, precision: str) -> str:
+    """The precision, or float32 where doubles hold nothing that a float32 does not."""
+    if precision != "float64":
+        return precision
+    single = all(np.array_equal(matrix[block], matrix[block].astype(np.float32)) for block in blocks(matrix))
+    return "float32" if single else precision
+
+
 def in_precision(matrix: Floats, given: str, wanted: str) -> tuple[Floats, float]:
     """Probabilities of precision `given` for comparison with others of precision `wanted`, and how far they differ.
 
@@ -89,6 +97,8 @@ def _by_name(values: Any, classes: Array | None, name: str) -> Any:
 def _as_matrix(values: Any, name: str) -> Floats:
     if hasattr(values, "detach") and (values.requires_grad or str(values.device) != "cpu"):
         values = values.detach().cpu()
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name}: a masked array with masked entries; remove these rows.")
     try:
         array: Array = np.asarray(values)
     except (TypeError, ValueError) as error:

@@ -155,7 +155,7 @@ def test_verified_rows_reach_the_calibration(data):
     assert 100 < model.calibration_.evidence.verified.sum() < 200
     assert model.guarantee().promised is not None
     tuned = ConformalClassifier(GaussianNB(), Mixture(mu="verified"), random_state=0, calibration_size=300)
-    assert tuned.fit(X, mask, verified=verified).guarantee(0.9).promised == 0.9
+    assert np.isclose(tuned.fit(X, mask, verified=verified).guarantee(0.9).promised, 0.855)
 
 
 def test_calibration_may_be_repeated_with_other_options(data):

@@ -41,7 +41,9 @@ def test_a_rank_that_is_one_too_small_is_found(mutant, monkeypatch):
 
 def test_every_premise_of_the_vocabulary_has_its_place_in_the_table_of_worlds():
     named = set.union(*worlds.CONTAMINATION.values(), *worlds.CHECKS.values(), *worlds.BREACHES.values())
-    assert named | FROM_DATA | worlds.EVERYWHERE | {"miss_rate", "max_otherwise"} == set(PREMISES)
+    assert named | FROM_DATA | worlds.EVERYWHERE | {"miss_rate", "misses_at_random", "max_otherwise"} == set(
+        PREMISES
+    )
 
 
 def test_there_are_at_least_three_thousand_cells_and_every_breach_has_some():

@@ -63,7 +63,7 @@ def the_fallback_forgets_what_checks_refute(patch):
 
 
 def the_bracket_forgets_what_checks_refute(patch):
-    patch.setattr(calibration, "_miss_rate", lambda rule, delta: (float(rule.setting.miss_rate), delta))
+    patch.setattr(calibration, "_miss_rate", lambda part, setting, judged, delta: (float(setting.miss_rate), delta))
 
 
 def filled_rows_are_weighed(patch):

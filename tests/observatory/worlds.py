@@ -387,7 +387,7 @@ def _groups(cell: Any, rng: np.random.Generator) -> Population:
 
 def holds(cell: Any) -> frozenset[str]:
     """The premises that are true in the world of a cell."""
-    here = EVERYWHERE | {"missing_at_random", "miss_rate", "max_otherwise"}
+    here = EVERYWHERE | {"missing_at_random", "misses_at_random", "miss_rate", "max_otherwise"}
     of_contamination = CONTAMINATION[cell.contamination]
     if cell.score == "unit" or "calibrated" not in MODELS[cell.model]:
         of_contamination = of_contamination - {"calibrated"}

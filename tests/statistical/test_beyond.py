@@ -19,6 +19,8 @@ DRAWS = 150
 MATRIX = np.random.default_rng(5).uniform(0.05, 0.45, (K, K))
 np.fill_diagonal(MATRIX, 1)
 
+pytestmark = pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")  # 1 of 100 random choices differs
+
 
 def sample(rng, n, sharpness=2.0):
     p, y = draw(rng, n - 1, K, sharpness)

@@ -14,8 +14,10 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise.calibration.file import read_parts, write_parts
+from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import categories, weights
+from setwise.evidence.row_index import check_row_names
 from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
@@ -25,7 +27,7 @@ from setwise.ranks import Level, Levels, as_level, dkw_band, each_level, upper_b
 from setwise.row_noise import uniforms
 from setwise.scores import Score
 from setwise.strategies import Rule, Setting, Strategy
-from setwise.strategies.premises import Judgement, judgement
+from setwise.strategies.premises import Judgement
 
 
 class SmallCalibrationWarning(UserWarning):
@@ -164,9 +166,10 @@ class Calibration:
         keeps the promise if these candidates hold the truth.
         ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
         """
+        check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids)
         own = own_candidates(candidates, self.vocabulary)
         matrix, coarser, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
-        u = self._noise(matrix, row_ids)
+        u = self._noise(matrix, row_ids, coarser)
         score = self.conformity_score
 
         def answer(level: Fraction) -> LabelSets:
@@ -188,7 +191,7 @@ class Calibration:
     ) -> Floats:
         """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
         matrix, coarser, weight, codes = self._new_rows(probabilities, by, sample_weight)
-        scores = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids)) - coarser
+        scores = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, coarser)) - coarser
         if codes is None:
             return self.rules[0].p_values(scores, weight)
         values = np.ones(matrix.shape)
@@ -231,13 +234,17 @@ class Calibration:
         as_level(delta, "delta")
         if self.evidence.shares is not None:
             raise ValueError("bracket: not available for weighted or grouped rows, which are not independent.")
-        rule = self.rules[self._category_code(by)]
+        if self.setting.novel:
+            raise ValueError("bracket: not available where rows carry labels that no learning row has.")
+        code = self._category_code(by)
+        rule, judged = self.rules[code], Judgement(self.evidence, self.setting)
+        part = self.evidence if self.category is None else self.evidence.rows(np.flatnonzero(self.category == code))
 
         def answer(level: Fraction) -> tuple[float, float]:
             limit = rule.threshold(level)
             if np.ndim(limit):
                 raise ValueError("bracket: not available where every label has its own threshold.")
-            return _bracket(rule, float(limit), *_miss_rate(rule, delta))
+            return _bracket(part, float(limit), *_miss_rate(part, self.setting, judged, delta))
 
         return each_level(confidence_level, answer)
 
@@ -274,9 +281,16 @@ class Calibration:
         matrix = as_probabilities(
             probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
         )
+        check_row_names(probabilities=probabilities, by=by, sample_weight=sample_weight)
         matrix, coarser = in_precision(matrix, precision_of(probabilities), self.setting.precision)
         if own is not None and len(own) != len(matrix):
             raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
+        if coarser and self.by == "predicted" and by is None:
+            ours = self.setting.precision
+            raise InputError(
+                f"probabilities: coarser than the calibration's {ours}, where near ties change the predicted label",
+                f"pass them as {ours}",
+            )
         if self.by == "size" and own is None and by is None:
             raise ValueError(
                 "by: calibrated by the number of candidates, so new rows need theirs too; pass candidates=… to "
@@ -304,7 +318,10 @@ class Calibration:
                 else "sample_weight: calibrated without weights; pass sample_weight to conformalize first."
             )
 
-    def _noise(self, matrix: Floats, row_ids: Any) -> Floats | None:
+    def _noise(self, matrix: Floats, row_ids: Any, coarser: float) -> Floats | None:
+        """The uniform number of each row; its bits decide, and where these are lost the smallest one is valid."""
+        if coarser and row_ids is None and self.conformity_score.randomized:
+            return np.zeros(len(matrix))
         needed = self.conformity_score.randomized or row_ids is not None
         return uniforms(matrix, self.seed, row_ids) if needed else None
 
@@ -376,25 +393,22 @@ def automatic_categories(by: str, matrix: Floats, classes: Array, sets: LabelSet
     raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category per row.")
 
 
-def _miss_rate(rule: Rule, delta: float) -> tuple[float, float]:
+def _miss_rate(part: Evidence, setting: Setting, judged: Judgement, delta: float) -> tuple[float, float]:
     """A bound on how often the truth is no candidate, and the share of δ that is left beside it."""
-    judged = judgement(rule.evidence, rule.setting)
     if not judged.truth_refuted:
-        return float(rule.setting.miss_rate), delta
-    if rule.evidence.verified.any():
-        judged = Judgement(rule.evidence, rule.setting)  # of its own rows, which may be one category
-    m, missed = judged.verified_and_missed
-    if rule.evidence.chance is not None:
+        return float(setting.miss_rate), delta
+    if part.chance is not None:
         raise ValueError(
             "bracket: verified rows refute the miss rate, and verified with unequal probabilities do not bound it."
         )
+    m, missed = Judgement(part, setting).verified_and_missed
     return upper_bound(missed, m, delta / 2), delta / 2
 
 
-def _bracket(rule: Rule, threshold: float, miss_rate: float, delta: float) -> tuple[float, float]:
+def _bracket(part: Evidence, threshold: float, miss_rate: float, delta: float) -> tuple[float, float]:
     if math.isinf(threshold):
         return 1.0, 1.0  # every label is in the set
-    band = dkw_band(rule.evidence.n, delta) + miss_rate
-    lower = float((rule.evidence.high <= threshold).mean()) - band
-    upper = float((rule.evidence.low <= threshold).mean()) + band
+    band = dkw_band(part.n, delta) + miss_rate
+    lower = float((part.high <= threshold).mean()) - band
+    upper = float((part.low <= threshold).mean()) + band
     return max(lower, 0.0), min(upper, 1.0)

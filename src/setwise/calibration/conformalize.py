@@ -17,7 +17,7 @@ from setwise.evidence.verified_rows import warn_about_checks
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
-from setwise.probabilities import as_probabilities, column_names, precision_of
+from setwise.probabilities import as_probabilities, column_names, held_in, precision_of
 from setwise.ranks import as_fraction
 from setwise.row_noise import draw_seed, uniforms
 from setwise.scores import Score, as_score
@@ -185,12 +185,14 @@ def calibrate(
         filled=sets.completed,
         novel=novel,
         by=by,
-        precision=precision,
+        precision=held_in(matrix, precision),
     )
     needs = chosen.needs(setting)
     if "table" in needs and declared.kind == "class":
         setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
     evidence = gather(score, matrix, sets, facts, needs)
+    if facts.category is not None:
+        setting = replace(setting, scope=" of each category")
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
     misses = rate > 0 or uses_checks(chosen, len(facts.checked))

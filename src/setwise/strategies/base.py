@@ -153,7 +153,9 @@ class RankRule:
             values = (total - first) / total + float(self.slack)
         else:
             own = self._new_shares(new_weight)[:, None]
-            values = (below[-1] - below[first] + own) / (below[-1] + own) + float(self.slack)
+            with np.errstate(invalid="ignore", over="ignore"):
+                values = (below[-1] - below[first] + own) / (below[-1] + own) + float(self.slack)
+            values[np.isnan(values)] = 1.0  # a new row that outweighs all others beyond what numbers hold
         if self.counts_alike and len(ordered) != self.n:  # `all`: too few instances leave every label in the set
             np.maximum(values, 1 / (self.n + 1), out=values)
         return np.minimum(values, 1.0)
@@ -189,7 +191,7 @@ class RankRule:
         return self.judged.claim("truth", _bounded(reached), "split conformal prediction", *needs)
 
     def rho_claim(self, level: Fraction, stranger_than: str) -> Claim:
-        """P(y ∈ T) ≥ 1 − ε − ρ with ρ = P(s(x, y) > e(x, S)), which verified rows chosen at random can bound.
+        """P(y ∈ T) ≥ P(e ≤ q) − ρ with ρ = P(s(x, y) > e(x, S)), which verified rows chosen at random can bound.
 
         The argument goes through the candidates that the new row would have, had they arisen as these did.
         """
@@ -203,9 +205,13 @@ class RankRule:
             note = f"{rho}; rows verified with unequal probabilities do not bound it here, rectified uses them"
             return self.judged.claim("truth", None, "the ρ line", note=note)
         missed, m = int((truth > self.scores)[checked].sum()), int(checked.sum())
-        bound = upper_bound(missed, m, DELTA)
-        note = f"{rho}: {missed} of {m} verified rows, at most {bound:.3f} with {1 - DELTA:.0%} confidence"
-        promised = _bounded(float(run) - bound)
+        bound = upper_bound(missed, m, DELTA / 2)
+        reached, _ = beta_interval(self.n, rank(self.n, run), DELTA)
+        note = (
+            f"{rho}: {missed} of {m} verified rows, at most {bound:.3f}, and P(e ≤ q) is at least {reached:.3f}, "
+            f"each in {100 - 50 * DELTA:g} of 100 samples"
+        )
+        promised = _bounded(reached - bound)
         return self.judged.claim("truth", promised, "the ρ line", "checks", note=note, delta=DELTA)
 
     # ------------------------------------------------------------ helpers

@@ -117,6 +117,7 @@ def contamination_needs(setting: Setting) -> tuple[str, ...]:
         needs.append("inclusion")
     if setting.assume.estimated or setting.assume.matrix is None:
         needs.append("truth_is_candidate")
+        needs += ["misses_at_random"] if setting.miss_rate else []
     return tuple(needs)
 
 

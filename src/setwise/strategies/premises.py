@@ -41,6 +41,8 @@ class Setting:
         How many rows are verified.
     novel
         How many rows carry labels that no learning row has, where the labels were inferred.
+    scope
+        Of which sets the miss rate is declared, where it is not all: those of each category.
     chosen
         How verified rows differ from the others, where they do.
     by
@@ -65,6 +67,7 @@ class Setting:
     filled: bool = False
     novel: int = 0
     chosen: str = ""
+    scope: str = ""
     by: str = "given"
     precision: str = "float64"
     judged: Judgement | None = None
@@ -88,7 +91,7 @@ class Judgement:
             return self.contamination
         if name == "classes":
             return Premise(name, "not knowable here", values=(f"{self.setting.n_classes:,}",))
-        declared = {"weights", "missing_at_random"}
+        declared = {"weights", "missing_at_random", "misses_at_random"}
         detail = f"{self.setting.dropped:,} dropped" if name == "missing_at_random" else ""
         return Premise(name, "declared by you" if name in declared else "not knowable here", detail)
 
@@ -120,7 +123,8 @@ class Judgement:
     def truth_is_candidate(self) -> Premise:
         """That the true label is a candidate, in all rows but a share of at most the miss rate."""
         rate = float(self.setting.miss_rate)
-        name, values = ("miss_rate", (f"{rate:g}",)) if rate else ("truth_is_candidate", ())
+        scope = " of a random group" if self.evidence.group is not None else self.setting.scope
+        name, values = ("miss_rate", (f"{rate:g}", scope)) if rate else ("truth_is_candidate", ())
         m, missed = self.verified_and_missed
         if m == 0:
             return Premise(name, "declared by you", f"miss rate {rate:g}", values)
@@ -128,8 +132,6 @@ class Judgement:
         random = self.evidence.chance is None
         if (missed and not rate) or (random and clopper_pearson(missed, m, 2 * DELTA)[0] > rate):
             return Premise(name, "refuted by the data", detail, values)
-        if m == self.evidence.n and missed <= rate * m:
-            return Premise(name, "shown by the data", detail, values)
         return Premise(name, "declared by you", f"miss rate {rate:g}; {detail}", values)
 
     @property
