@@ -20,7 +20,7 @@ _EVENTS: dict[Event, str] = {
 }
 
 STANDING = {
-    "same_examples": "new examples come from the same source as these",
+    "same_examples": "new examples, and their probabilities, come from the same source as these",
     "same_groups": "new groups and their rows come from the same source as these",
     "weights": "new examples differ from these only in how often each kind occurs, by the weights given",
     "classes": "the true label is one of these {} classes",
@@ -172,6 +172,9 @@ class Guarantee:
         """The largest unconditional probability for the true label, None where there is none."""
         if self.by_category:
             found = [part.promised for part in self.by_category.values()]
+            deltas = {part.delta or 0.0 for part in self.by_category.values()}
+            if len(deltas) > 1:  # a bound in 95 of 100 samples is, on average, 0.95 of it
+                found = [p and p * (1 - (part.delta or 0.0)) for p, part in zip(found, self.parts, strict=True)]
             return None if None in found else min(p for p in found if p is not None)
         best = self._best
         return None if best is None else best.probability
@@ -179,9 +182,9 @@ class Guarantee:
     @property
     def delta(self) -> float | None:
         """In which share of calibration samples `promised` may fail; None where it is an average over samples."""
-        found = [part.delta for part in self.by_category.values() if part.delta is not None]
         if self.by_category:
-            return max(found, default=None)
+            first, *others = {part.delta for part in self.by_category.values()}
+            return None if others else first
         return None if self._best is None else self._best.delta
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from setwise._arrays import Array, Bools, Floats, blocks
 
 Domain = Literal["simplex", "unit"]
+_COARSE = 2**10  # multiples of its inverse are exact in every floating type
 TOLERANCE = 0.01
 """How far from one a row may sum: enough for probabilities written with few decimals."""
 
@@ -55,11 +56,14 @@ def precision_of(values: Any) -> str:
 
 
 def held_in(matrix: Floats, precision: str) -> str:
-    """The precision, or float32 where doubles hold nothing that a float32 does not."""
+    """The precision, or float32 where doubles hold nothing that a float32 does not.
+
+    Halves, quarters and the like are the same in every precision, and do not tell.
+    """
     if precision != "float64":
         return precision
     single = all(np.array_equal(matrix[block], matrix[block].astype(np.float32)) for block in blocks(matrix))
-    return "float32" if single else precision
+    return "float32" if single and any((matrix[b] * _COARSE % 1).any() for b in blocks(matrix)) else precision
 
 
 def in_precision(matrix: Floats, given: str, wanted: str) -> tuple[Floats, float]:

@@ -35,8 +35,8 @@ def draw_seed(random_state: Any) -> int:
     raise TypeError(f"random_state: expected an integer, a numpy generator or None, got {random_state!r}.")
 
 
-def uniforms(probabilities: Floats, seed: int, row_ids: Any = None) -> Floats:
-    """One number in [0, 1) for each row."""
+def uniforms(probabilities: Floats, seed: int, row_ids: Any = None, *, distinct: bool = False) -> Floats:
+    """One number in [0, 1) for each row; `distinct` refuses ids that occur twice."""
     hashes = np.empty(len(probabilities), dtype=np.uint64)
     if row_ids is None:
         factors = multipliers(probabilities.shape[1], seed)
@@ -47,7 +47,10 @@ def uniforms(probabilities: Floats, seed: int, row_ids: Any = None) -> Floats:
 
         for_blocks(probabilities, work)
     else:
-        words = as_words(_as_ids(row_ids, len(probabilities)))
+        ids = _as_ids(row_ids, len(probabilities))
+        if distinct:
+            _check_distinct(ids)
+        words = as_words(ids)
         hashes[:] = _hash(words, multipliers(words.shape[1], seed))
     return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
@@ -63,6 +66,17 @@ def _as_ids(row_ids: Any, n: int) -> Array:
         texts = ids.astype(np.str_)
         return texts.view(np.uint32).reshape(n, texts.dtype.itemsize // 4)
     raise TypeError(f"row_ids: expected integers or strings, got {ids.dtype}.")
+
+
+def _check_distinct(ids: Array) -> None:
+    _, first, which = np.unique(ids, axis=0, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[which.ravel()] != np.arange(len(ids)))
+    if len(again):
+        row = int(again[0])
+        raise ValueError(
+            f"row_ids: rows {first[which.ravel()[row]]} and {row} have the same id, and so would share their noise; "
+            "give every row its own, or leave row_ids out."
+        )
 
 
 def as_words(rows: Array) -> Words:

@@ -492,7 +492,18 @@ def test_row_ids_tie_the_noise_to_the_row(rows):
     two = conformalize(p[::-1], mask[::-1], "max", "aps", row_ids=ids[::-1], random_state=0)
     new = list(range(80))
     assert one.predict_set(q, row_ids=new) == two.predict_set(q, row_ids=new)
-    assert one.predict_set(q, row_ids=new) != one.predict_set(q)
+    assert one.predict_set(q, row_ids=new) != one.predict_set(q, row_ids=new[::-1])
+
+
+def test_ids_are_given_to_calibration_and_new_rows_alike(rows):
+    p, mask, q = rows
+    ids = np.arange(300)
+    with pytest.raises(ValueError, match="row_ids: calibrated with ids"):
+        conformalize(p, mask, "max", "aps", row_ids=ids).predict_set(q)
+    with pytest.raises(ValueError, match="row_ids: calibrated without ids"):
+        conformalize(p, mask, "max", "aps").predict_p(q, row_ids=ids[:80])
+    with pytest.raises(ValueError, match="row_ids: rows 1 and 4 have the same id"):
+        conformalize(p, mask, "max", "aps", row_ids=[0, 1, 2, 3, 1, *range(5, 300)])
 
 
 def test_a_seed_is_drawn_once_and_kept(rows, tmp_path):

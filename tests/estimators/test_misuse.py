@@ -42,8 +42,15 @@ def test_calibrating_on_rows_that_were_learned_from_is_noticed(fitted, rng):
     with pytest.warns(MisuseWarning, match=r"^X: 320 rows \(80%, the first is row \d+\) were learned from"):
         model.conformalize(X, y)
     new, truth = sample(rng, 2000)
-    assert model.evaluate(new, truth)["coverage"] < 0.85  # and 0.9 is promised
+    assert model.evaluate(new, truth)["coverage"] < 0.85
+    assert model.guarantee().promised is None
+    assert "the model was not trained on these rows (refuted by the data: it learned from 320" in str(
+        model.guarantee()
+    )
+    with pytest.raises(ValueError, match="bracket: not available for rows that the model has seen: it learned"):
+        model.calibration_.bracket()
     model.conformalize(*sample(rng))
+    assert model.guarantee().promised == 0.9
     model.conformalize(X[model.calibration_rows_], y[model.calibration_rows_])  # they may be used again
 
 

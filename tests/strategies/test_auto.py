@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setwise import Calibration, MisuseWarning, conformalize
+from setwise.calibration.calibration import SmallCalibrationWarning
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.strategies.test_rectified import rows, some
 
@@ -174,6 +175,7 @@ LEVELS = sorted({*(i / 40 for i in range(1, 40)), 0.98, 0.99, 0.999, *(Fraction(
 
 
 @pytest.mark.filterwarnings("ignore::setwise.calibration.calibration.SmallCalibrationWarning")
+@pytest.mark.filterwarnings("ignore:verified.*not a random choice:setwise.MisuseWarning")  # one in a hundred is odd
 @settings(max_examples=150, deadline=None)
 @given(calibrations())
 def test_sets_grow_with_the_level_and_p_values_say_the_same(made):
@@ -186,11 +188,29 @@ def test_sets_grow_with_the_level_and_p_values_say_the_same(made):
         assert np.array_equal(values > float(1 - Fraction(str(level))), sets.to_mask())
 
 
+def test_with_unequal_chances_these_alone_decide_whether_verified_rows_suffice(rng):
+    p, y, mask = rows(rng, 200)
+    chance = rng.uniform(0.1, 0.9, 200)
+    chance[0] = 0.1  # w* = 10, and ε(n/2 + w*) ≥ w* from ε = 1/11 on
+    for verified in (np.where(rng.random(200) < chance, y, None) for _ in range(20)):
+        made = conformalize(p, mask, verified=verified, verified_probability=chance)
+        assert made.guarantee(0.9).strategy == "rectified or verified alone"
+        assert made.guarantee(0.9).promised == pytest.approx(0.9 - 1 / 201)
+        assert made.guarantee(0.92).strategy == "max"
+    few = np.where(np.arange(200) < 5, y, None)  # fewer than the chances let expect
+    short = conformalize(p, mask, verified=few, verified_probability=chance)
+    with pytest.warns(SmallCalibrationWarning, match="the 5 verified rows weigh too little for confidence 0.9"):
+        assert math.isinf(short.threshold(0.9))
+    assert math.isinf(
+        conformalize(p, mask, verified=few, verified_probability=chance).rules[0].threshold(Fraction(99, 100))
+    )
+
+
 def test_saved_calibrations_answer_alike(rng, tmp_path):
     p, y, mask = rows(rng, 300)
-    chance = rng.uniform(0.2, 0.9, 300)
+    chance = rng.uniform(0.1, 0.4, 300)
     for told in ({}, {"verified_probability": chance}):
-        made = conformalize(p, mask, verified=np.where(rng.random(300) < chance / 8, y, None), **told)
+        made = conformalize(p, mask, verified=np.where(rng.random(300) < chance, y, None), **told)
         made.save(tmp_path / "cal")
         read = Calibration.load(tmp_path / "cal")
         for level in (0.8, 0.9, 0.99):

@@ -22,7 +22,7 @@ from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
-from setwise.probabilities import as_probabilities, in_precision, precision_of
+from setwise.probabilities import as_probabilities, held_in, in_precision, precision_of
 from setwise.ranks import Level, Levels, as_level, dkw_band, each_level, upper_bound
 from setwise.row_noise import uniforms
 from setwise.scores import Score
@@ -236,6 +236,8 @@ class Calibration:
             raise ValueError("bracket: not available for weighted or grouped rows, which are not independent.")
         if self.setting.novel:
             raise ValueError("bracket: not available where rows carry labels that no learning row has.")
+        if self.setting.seen:
+            raise ValueError(f"bracket: not available for rows that the model has seen: {self.setting.seen}.")
         code = self._category_code(by)
         rule, judged = self.rules[code], Judgement(self.evidence, self.setting)
         part = self.evidence if self.category is None else self.evidence.rows(np.flatnonzero(self.category == code))
@@ -282,7 +284,8 @@ class Calibration:
             probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
         )
         check_row_names(probabilities=probabilities, by=by, sample_weight=sample_weight)
-        matrix, coarser = in_precision(matrix, precision_of(probabilities), self.setting.precision)
+        given = held_in(matrix, precision_of(probabilities))
+        matrix, coarser = in_precision(matrix, given, self.setting.precision)
         if own is not None and len(own) != len(matrix):
             raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
         if coarser and self.by == "predicted" and by is None:
@@ -320,10 +323,17 @@ class Calibration:
 
     def _noise(self, matrix: Floats, row_ids: Any, coarser: float) -> Floats | None:
         """The uniform number of each row; its bits decide, and where these are lost the smallest one is valid."""
-        if coarser and row_ids is None and self.conformity_score.randomized:
+        randomized = self.conformity_score.randomized
+        if randomized and (row_ids is not None) != self.setting.named:
+            raise InputError(
+                "row_ids: calibrated with ids, so new rows need theirs too, from which their noise is drawn"
+                if self.setting.named
+                else "row_ids: calibrated without ids, from which the noise of new rows cannot be drawn then",
+                "give ids to calibration and new rows alike, or to neither",
+            )
+        if coarser and row_ids is None and randomized:
             return np.zeros(len(matrix))
-        needed = self.conformity_score.randomized or row_ids is not None
-        return uniforms(matrix, self.seed, row_ids) if needed else None
+        return uniforms(matrix, self.seed, row_ids) if randomized or row_ids is not None else None
 
     def _limits(self, level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
         """The stored threshold, or one per row where it depends on category or weight."""

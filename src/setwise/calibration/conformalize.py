@@ -78,7 +78,8 @@ def conformalize(
         Which rows belong together (frames of one film, visits of one patient). New rows are then taken to
         come from new groups, and groups, not rows, are what the rank counts.
     row_ids
-        Integers or strings that seed the noise of randomised scores; default is the row's probabilities.
+        Integers or strings, all different, that seed the noise of randomised scores; default is the row's
+        probabilities. New rows then need ids too.
     random_state
         Seeds that noise; None draws a seed and keeps it.
     missing
@@ -156,6 +157,7 @@ def calibrate(
     missing: str = "error",
     precision: str = "float64",
     novel: int = 0,
+    seen: str = "",
 ) -> Calibration:
     """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows."""
     chosen = as_strategy(strategy)
@@ -166,7 +168,7 @@ def calibrate(
     declared = as_assumption(_by_name(assume, sets), k)
     seed = draw_seed(random_state)
     if score.randomized or row_ids is not None:
-        facts = replace(facts, u=uniforms(matrix, seed, row_ids))
+        facts = replace(facts, u=uniforms(matrix, seed, row_ids, distinct=True))
     sets, kept = present_rows(sets, missing)
     if kept is not None:
         matrix, facts = matrix[kept], facts.take(kept)
@@ -184,6 +186,8 @@ def calibrate(
         domain=score.domain,
         filled=sets.completed,
         novel=novel,
+        seen=seen,
+        named=row_ids is not None,
         by=by,
         precision=held_in(matrix, precision),
     )

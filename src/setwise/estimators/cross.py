@@ -134,4 +134,5 @@ class CrossConformalClassifier(BaseConformalClassifier):
             random_state=seed,
             precision=matrix.dtype.name,
             novel=self._novel(candidates, self.estimators_[i]),
+            seen=self.used_rows_.seen,
         )

@@ -57,10 +57,14 @@ def digest(*arrays: Any) -> str | None:
 
 @dataclass(frozen=True)
 class UsedRows:
-    """Digests of the rows that a model was learned from and calibrated on; empty where they cannot be known."""
+    """Digests of the rows that a model was learned from and calibrated on; empty where they cannot be known.
+
+    `seen` says which calibration rows were learned from, in words.
+    """
 
     learned: Words = field(default_factory=lambda: _NONE)
     calibrated: Words = field(default_factory=lambda: _NONE)
+    seen: str = ""
 
     @classmethod
     def of(cls, X: Any, learned: Ints, calibrated: Ints, part: Ints, *remedies: Remedy) -> UsedRows:
@@ -75,7 +79,8 @@ class UsedRows:
                 "will be covered less often than promised"
             )
             warnings.warn(MisuseWarning(problem, "remove the copies", *remedies), stacklevel=3)
-        return cls(digests[learned], digests[np.setdiff1d(calibrated, learned)])
+        seen = "" if found is None else f"{found} are copies of rows that it learned from"
+        return cls(digests[learned], digests[np.setdiff1d(calibrated, learned)], seen)
 
     def calibrated_on(self, X: Any) -> UsedRows:
         """The same with other calibration rows; warns if they were learned from."""
@@ -87,7 +92,8 @@ class UsedRows:
                 "less often than promised"
             )
             warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
-        return UsedRows(self.learned, _NONE if digests is None else digests)
+        seen = "" if found is None else f"it learned from {found}"
+        return UsedRows(self.learned, _NONE if digests is None else digests, seen)
 
     def warn_if_used(self, X: Any) -> None:
         """Warns if rows to evaluate on were learned from or calibrated on."""

@@ -155,6 +155,7 @@ class ConformalClassifier(BaseConformalClassifier):
             sets[held].recoded(self.vocabulary_),
             facts.take(held),
             by=named,
+            seen=self.used_rows_.seen,
             random_state=rng.randint(2**31 - 1),
         )
 
@@ -167,8 +168,9 @@ class ConformalClassifier(BaseConformalClassifier):
         by = given.pop("by")
         named = isinstance(by, str)
         facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **given)
-        self._calibrated(X, sets, facts, by=by if named else "given", **options)
-        self.used_rows_ = self.used_rows_.calibrated_on(X)
+        used = self.used_rows_.calibrated_on(X)
+        self._calibrated(X, sets, facts, by=by if named else "given", seen=used.seen, **options)
+        self.used_rows_ = used
         return self
 
     @property

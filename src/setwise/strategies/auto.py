@@ -10,6 +10,11 @@ is the rule without verified rows (`corrected` or `max`); it is left out where t
 rows suffice for a level where `alone` is finite: ⌈(m+1)·level⌉ ≤ m. Above the last such level the rule is
 `otherwise`, and at least the strangest verified label, so that sets still grow with the level; every label where
 `otherwise` is refuted.
+
+With unequal chances π whether `alone` is finite depends on which rows were verified, and a rule that is changed where
+it is not would cover less than either. So all chances decide, before anybody looks: the verified rows suffice where
+half of the weight that they are expected to have would do, ε(n/2 + w*) ≥ w* with w* the largest 1/π; in a sample with
+less weight than that every label is in the set.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from typing import ClassVar
 import numpy as np
 
 from setwise._arrays import Floats
+from setwise._lazy import lazy
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
@@ -114,27 +120,29 @@ class VerifiedRule:
 
     def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float:  # noqa: ARG002 - unweighted
         """The stored score up to which labels are in the set."""
-        alone, otherwise = self._alone(level), self._otherwise(level)
-        if math.isfinite(alone):
-            return max(alone, min(float(self.rectified.threshold(level)), otherwise))
+        otherwise = self._otherwise(level)
+        if self._rests_on_checks(level):
+            return max(self._alone(level), min(float(self.rectified.threshold(level)), otherwise))
         return max(otherwise, float(self.alone.scores.max()))
 
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
         """The (n, K) p-values: a label is in the set at level 1−ε if and only if its p-value exceeds ε."""
-        new = heaviest(self.evidence)
-        fewest = self.alone.p_values(np.array([[math.inf]]), new)
+        fewest = float(self._smallest)
         otherwise = np.ones(scores.shape) if self.otherwise is None else self.otherwise.p_values(scores)
         rectified = np.minimum(self.rectified.p_values(scores), otherwise)
-        values = np.maximum(self.alone.p_values(scores, new), rectified)
-        return np.where(values > fewest, values, np.minimum(otherwise, fewest))
+        values = np.maximum(self.alone.p_values(scores, heaviest(self.evidence)), rectified)
+        beyond = np.where(scores <= self.alone.scores.max(), fewest, np.minimum(otherwise, fewest))
+        return np.where(values > fewest, values, beyond)
 
     def claim(self, level: Fraction) -> Guarantee:
         """Split conformal prediction on the verified rows, or the claim of the rule that is in force."""
         judged, m = judgement(self.evidence, self.setting), self.alone.n
-        if math.isfinite(self._alone(level)):
+        if self._rests_on_checks(level):
             (claim,) = self.alone.claimant.claims(self.alone, level)
             claim = replace(claim, note=f"the sets contain those of the {m:,} verified rows alone")
             law, why = self.alone.claim(level).given_calibration, f"Chosen by auto because {m:,} rows are verified."
+            if short := self.shortage(level):
+                why = f"Every label is in every set: {short}."
             return self._guarantee("rectified or verified alone", level, claim, law, why)
         if self.otherwise is None:
             why = f"Every label is in every set: {self.shortage(level)}."
@@ -155,6 +163,8 @@ class VerifiedRule:
         """Why every label is in every set, and what would help; empty where this is not so."""
         if math.isfinite(self.threshold(level)):
             return ""
+        if self._rests_on_checks(level):
+            return f"the {self.alone.n:,} verified rows weigh too little for confidence {float(level):g}"
         if self.otherwise is not None:
             return self.otherwise.shortage(level)
         return f"{self._needed(level)}, and these refute that the true label is a candidate"
@@ -163,6 +173,20 @@ class VerifiedRule:
         claims = with_novel_labels((claim,), self.setting, self.n, level)
         score = self.setting.conformity_score
         return Guarantee(name, score, self.n, float(level), claims, law, (why, *self.remarks))
+
+    def _rests_on_checks(self, level: Fraction) -> bool:
+        """Whether the verified rows suffice; below the last level where they do and fall short, they still count."""
+        if 1 - level >= self._smallest:
+            return True
+        return self.evidence.chance is not None and math.isinf(self._alone(1 - self._smallest))
+
+    @lazy
+    def _smallest(self) -> Fraction:
+        """The smallest ε for which the verified rows suffice."""
+        if self.evidence.chance is None:
+            return Fraction(1, self.alone.n + 1)
+        weight = Fraction(float(heaviest(self.evidence)[0]))  # type: ignore[index]
+        return weight / (Fraction(self.evidence.n, 2) + weight)
 
     def _alone(self, level: Fraction) -> float:
         return float(np.max(self.alone.threshold(level, heaviest(self.evidence))))

@@ -278,12 +278,12 @@ class RankRule:
 
 
 def with_novel_labels(claims: tuple[Claim, ...], setting: Setting, n: int, run: Fraction) -> tuple[Claim, ...]:
-    """The claims, void where labels that no learning row has are so frequent that only every label would do.
+    """The claims, void where labels that no learning row has may be so frequent that only every label would do.
 
     Such labels have probability zero, and the largest score. A new example may carry one that is not even among
     the classes, and then a set of all classes misses it.
     """
-    if setting.novel <= n - min(rank(n, run), n):
+    if setting.novel == 0 or upper_bound(setting.novel, n, DELTA) <= 1 - run:
         return claims
     detail = f"{setting.novel:,} of {n:,} calibration rows carry labels that no learning row has"
     void = Premise("classes", "refuted by the data", detail, (f"{setting.n_classes:,}",))

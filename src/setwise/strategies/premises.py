@@ -41,6 +41,10 @@ class Setting:
         How many rows are verified.
     novel
         How many rows carry labels that no learning row has, where the labels were inferred.
+    seen
+        Which rows the model was trained on, in words; empty where none is known to be.
+    named
+        Whether rows have ids, from which the noise of randomised scores is drawn.
     scope
         Of which sets the miss rate is declared, where it is not all: those of each category.
     chosen
@@ -66,6 +70,8 @@ class Setting:
     domain: Domain = "simplex"
     filled: bool = False
     novel: int = 0
+    seen: str = ""
+    named: bool = False
     chosen: str = ""
     scope: str = ""
     by: str = "given"
@@ -91,6 +97,8 @@ class Judgement:
             return self.contamination
         if name == "classes":
             return Premise(name, "not knowable here", values=(f"{self.setting.n_classes:,}",))
+        if name == "unseen" and self.setting.seen:
+            return Premise(name, "refuted by the data", self.setting.seen)
         declared = {"weights", "missing_at_random", "misses_at_random"}
         detail = f"{self.setting.dropped:,} dropped" if name == "missing_at_random" else ""
         return Premise(name, "declared by you" if name in declared else "not knowable here", detail)
