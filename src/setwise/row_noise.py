@@ -74,8 +74,8 @@ def _check_distinct(ids: Array) -> None:
     if len(again):
         row = int(again[0])
         raise ValueError(
-            f"row_ids: rows {first[which.ravel()[row]]} and {row} have the same id, and so would share their noise; "
-            "give every row its own, or leave row_ids out."
+            f"row_ids: rows {first[which.ravel()[row]]} and {row} have the same id, and so would share their "
+            "noise; give every row its own, or leave row_ids out."
         )
 
 

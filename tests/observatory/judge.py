@@ -32,7 +32,7 @@ from scipy.stats import binom
 
 from tests.observatory.answers import Answer, answer
 from tests.observatory.cells import Cell
-from tests.observatory.worlds import holds, population
+from tests.observatory.worlds import COARSER, holds, population
 
 FAMILY = 0.01
 TESTS = 50_000
@@ -247,7 +247,7 @@ def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test])
 
 
 def _bracket(cell: Cell, found: Answer, true: frozenset[str], tests: dict[str, Test]) -> None:
-    """The bracket, which needs independent rows and the truth among the candidates."""
+    """The bracket: independent rows, the truth among the candidates; its upper end unless new rows are coarser."""
     rows = found.rows
     if found.bracket is None or not {"same_examples", "independent_rows", "unseen", "missing_at_random"} <= true:
         return
@@ -264,7 +264,7 @@ def _bracket(cell: Cell, found: Answer, true: frozenset[str], tests: dict[str, T
         label = "the bracket" + ("" if name is None else f" in category {name}")
         for coverage in _share_of(found.truth, found.share, found.parts.get(name), label).values():
             test = tests.setdefault(label, Test("interval"))
-            inside = min(max(coverage, low), high)
+            inside = min(max(coverage, low), 1.0 if cell.breach in COARSER else high)
             test.promises.append(inside)
             test.measured.append(coverage)
             test.false += abs(coverage - inside) > ROUNDING

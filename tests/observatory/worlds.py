@@ -83,6 +83,9 @@ BREACHES: dict[str, set[str]] = {
 }
 """Which premises a breach takes away."""
 
+COARSER = {"float32", "upcast", "decimals"}
+"""Breaches that round the probabilities of new rows, whose sets may then be larger."""
+
 
 @dataclass(frozen=True)
 class Rows:

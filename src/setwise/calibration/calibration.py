@@ -22,7 +22,7 @@ from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
-from setwise.probabilities import as_probabilities, held_in, in_precision, precision_of
+from setwise.probabilities import as_probabilities, in_precision, precision_of
 from setwise.ranks import Level, Levels, as_level, dkw_band, each_level, upper_bound
 from setwise.row_noise import uniforms
 from setwise.scores import Score
@@ -174,8 +174,10 @@ class Calibration:
 
         def answer(level: Fraction) -> LabelSets:
             self._warn_if_short(level, codes)
-            limits = np.asarray(self._limits(level, weight, codes)) + coarser
+            limits = np.asarray(self._limits(level, weight, codes))
             by_label = limits.ndim == 2
+            if coarser.any():
+                limits = limits + (coarser[:, None] if by_label else coarser)
             mask = score.score(matrix, u=u) <= limits if by_label else score.below(matrix, limits, u=u)
             return finished_sets(mask, matrix, self.vocabulary, own, allow_empty=allow_empty)
 
@@ -191,7 +193,7 @@ class Calibration:
     ) -> Floats:
         """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
         matrix, coarser, weight, codes = self._new_rows(probabilities, by, sample_weight)
-        scores = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, coarser)) - coarser
+        scores = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, coarser)) - coarser[:, None]
         if codes is None:
             return self.rules[0].p_values(scores, weight)
         values = np.ones(matrix.shape)
@@ -229,7 +231,8 @@ class Calibration:
         F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
         largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
         and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. It needs
-        independent rows and no true label. Calibrated by category, `by` names one category.
+        independent rows and no true label; the upper end, new rows whose probabilities are not rounded more than
+        these, for then sets may be larger. Calibrated by category, `by` names one category.
         """
         as_level(delta, "delta")
         if self.evidence.shares is not None:
@@ -278,21 +281,24 @@ class Calibration:
 
     def _new_rows(
         self, probabilities: Any, by: Any, sample_weight: Any, own: LabelSets | None = None
-    ) -> tuple[Floats, float, Floats | None, Ints | None]:
-        """Probabilities in the precision of the calibration, how much coarser they were, weights and categories."""
+    ) -> tuple[Floats, Floats, Floats | None, Ints | None]:
+        """Probabilities in the precision of the calibration, how far scores are off, weights and categories."""
         matrix = as_probabilities(
             probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
         )
         check_row_names(probabilities=probabilities, by=by, sample_weight=sample_weight)
-        given = held_in(matrix, precision_of(probabilities))
-        matrix, coarser = in_precision(matrix, given, self.setting.precision)
+        matrix, units = in_precision(matrix, precision_of(probabilities), self.setting.precision)
+        coarser = units * (
+            matrix.shape[1] / 2 if self.conformity_score.randomized else 1.0
+        )  # sums, or a few entries
         if own is not None and len(own) != len(matrix):
             raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
-        if coarser and self.by == "predicted" and by is None:
-            ours = self.setting.precision
+        if self.by == "predicted" and by is None and coarser.any():
+            ours, row = self.setting.precision, int(coarser.argmax())
             raise InputError(
-                f"probabilities: coarser than the calibration's {ours}, where near ties change the predicted label",
-                f"pass them as {ours}",
+                f"probabilities: those of row {row} are rounded, and those of the calibration ({ours}) not in that "
+                "way, so that near ties change the predicted label",
+                "pass them as they were at calibration",
             )
         if self.by == "size" and own is None and by is None:
             raise ValueError(
@@ -321,7 +327,7 @@ class Calibration:
                 else "sample_weight: calibrated without weights; pass sample_weight to conformalize first."
             )
 
-    def _noise(self, matrix: Floats, row_ids: Any, coarser: float) -> Floats | None:
+    def _noise(self, matrix: Floats, row_ids: Any, coarser: Floats) -> Floats | None:
         """The uniform number of each row; its bits decide, and where these are lost the smallest one is valid."""
         randomized = self.conformity_score.randomized
         if randomized and (row_ids is not None) != self.setting.named:
@@ -331,9 +337,10 @@ class Calibration:
                 else "row_ids: calibrated without ids, from which the noise of new rows cannot be drawn then",
                 "give ids to calibration and new rows alike, or to neither",
             )
-        if coarser and row_ids is None and randomized:
-            return np.zeros(len(matrix))
-        return uniforms(matrix, self.seed, row_ids) if randomized or row_ids is not None else None
+        if not randomized and row_ids is None:
+            return None
+        drawn = uniforms(matrix, self.seed, row_ids)
+        return drawn if row_ids is not None else np.where(coarser > 0, 0.0, drawn)
 
     def _limits(self, level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
         """The stored threshold, or one per row where it depends on category or weight."""

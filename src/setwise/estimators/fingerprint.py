@@ -111,7 +111,8 @@ class UsedRows:
     @classmethod
     def read(cls, path: Path) -> UsedRows:
         """Reads what `write` wrote."""
-        return cls(**read_container(path, USED_FORMAT, USED_VERSION)[1])
+        arrays = read_container(path, USED_FORMAT, USED_VERSION)[1]
+        return cls(arrays["learned"], arrays["calibrated"])
 
 
 def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:

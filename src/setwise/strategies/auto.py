@@ -11,10 +11,10 @@ rows suffice for a level where `alone` is finite: ⌈(m+1)·level⌉ ≤ m. Abov
 `otherwise`, and at least the strangest verified label, so that sets still grow with the level; every label where
 `otherwise` is refuted.
 
-With unequal chances π whether `alone` is finite depends on which rows were verified, and a rule that is changed where
-it is not would cover less than either. So all chances decide, before anybody looks: the verified rows suffice where
-half of the weight that they are expected to have would do, ε(n/2 + w*) ≥ w* with w* the largest 1/π; in a sample with
-less weight than that every label is in the set.
+With unequal chances π whether `alone` is finite depends on which rows were verified, and a rule that is changed
+where it is not would cover less than either. So all chances decide, whoever was verified: the verified rows suffice
+where half of the weight that they are expected to have would do, ε(n/2 + w*) ≥ w* with w* the largest 1/π; where
+they weigh less than that every label is in the set.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class VerifiedRule:
         return Guarantee(name, score, self.n, float(level), claims, law, (why, *self.remarks))
 
     def _rests_on_checks(self, level: Fraction) -> bool:
-        """Whether the verified rows suffice; below the last level where they do and fall short, they still count."""
+        """Whether the verified rows suffice; if they fall short where they should, so they do at higher levels."""
         if 1 - level >= self._smallest:
             return True
         return self.evidence.chance is not None and math.isinf(self._alone(1 - self._smallest))
