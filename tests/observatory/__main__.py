@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="which share of the calibration samples is drawn")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--out", help="where to write the results as JSON")
+    parser.add_argument("--keep", help="a file that keeps each cell's verdict; a second run goes on where it ends")
     options = parser.parse_args()
     cells = grid()
     if options.cell:
@@ -28,7 +29,7 @@ def main() -> int:
         print(verdict)
         return int(verdict.status == "violated")
     chosen = [cell for key, cell in cells.items() if options.find in key]
-    return observe(chosen, options.share, options.processes, options.out)
+    return observe(chosen, options.share, options.processes, options.out, options.keep)
 
 
 if __name__ == "__main__":

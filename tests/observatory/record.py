@@ -8,6 +8,7 @@ import os
 import platform
 import time
 from collections import Counter
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -22,20 +23,26 @@ from tests.observatory.judge import FAMILY, TESTS, Verdict, judge
 DIMENSIONS = ("n", "k", "contamination", "score", "shape", "checks", "model", "breach", "assume")
 
 
-def observe(cells: list[Cell], share: float, processes: int, out: str | None) -> int:
+def observe(cells: list[Cell], share: float, processes: int, out: str | None, keep: str | None = None) -> int:
     """Judges the cells and prints violations as they are found; how many there are."""
     start, verdicts = time.perf_counter(), {}
     by_key = {cell.key: cell for cell in cells}
-    with multiprocessing.get_context("forkserver").Pool(processes) as pool:
-        for verdict in pool.imap_unordered(partial(judge, share=share), cells, chunksize=4):
+    kept = Path(keep or os.devnull)
+    if keep and kept.exists():
+        known = [Verdict(**json.loads(line)) for line in kept.read_text().splitlines()]
+        verdicts = {verdict.key: verdict for verdict in known if verdict.key in by_key}
+    missing = [cell for key, cell in by_key.items() if key not in verdicts]
+    with multiprocessing.get_context("forkserver").Pool(processes) as pool, kept.open("a") as lines:
+        for verdict in pool.imap_unordered(partial(judge, share=share), missing, chunksize=4):
             verdicts[verdict.key] = verdict
+            print(json.dumps(asdict(verdict)), file=lines, flush=True)
             if verdict.status == "violated":
                 print(verdict, flush=True)
     counts = Counter(verdict.status for verdict in verdicts.values())
     tests = sum(verdict.tests for verdict in verdicts.values())
-    seconds = time.perf_counter() - start
     print(
-        f"{len(verdicts):,} cells, {tests:,} statements, {dict(counts)}, {seconds:.0f} s on {processes} processes"
+        f"{len(verdicts):,} cells, {tests:,} statements, {dict(counts)}, "
+        f"{time.perf_counter() - start:.0f} s on {processes} processes"
     )
     if out:
         found = {
@@ -43,7 +50,7 @@ def observe(cells: list[Cell], share: float, processes: int, out: str | None) ->
             "cells": len(verdicts),
             "statements": tests,
             "samples": sum(verdict.samples for verdict in verdicts.values()),
-            "seconds": round(seconds),
+            "core_seconds": round(sum(verdict.seconds for verdict in verdicts.values())),
             "family_wise": FAMILY,
             "p_value_of_a_violation": FAMILY / TESTS,
             "counts": dict(counts),
