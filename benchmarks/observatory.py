@@ -97,7 +97,7 @@ def figures(result):
     ]
     return [
         f"{result['cells']:,} cells, {result['statements']:,} statements, {result['samples']:,} calibration samples; "
-        f"{about(result)}; {result['seconds']:,} s.",
+        f"{about(result)}; {result['core_seconds']:,} core-seconds.",
         "",
         "| cells | in which |",
         "|---|---|",

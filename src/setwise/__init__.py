@@ -11,6 +11,7 @@ from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, diagnos
 from setwise.errors import MisuseWarning
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.votes import Votes
 from setwise.metrics import SetSizeScorer, evaluate
 from setwise.scores import APS, LAC, RAPS, SAPS, Margin
 
@@ -54,6 +55,7 @@ __all__ = [
     "Premise",
     "SetSizeScorer",
     "SmallCalibrationWarning",
+    "Votes",
     "__version__",
     "conformalize",
     "diagnose",

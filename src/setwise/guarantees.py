@@ -11,12 +11,13 @@ from html import escape
 from typing import Any, Literal
 
 Status = Literal["shown by the data", "refuted by the data", "declared by you", "not knowable here"]
-Event = Literal["truth", "candidates", "overlap"]
+Event = Literal["truth", "candidates", "overlap", "answer"]
 
 _EVENTS: dict[Event, str] = {
     "truth": "contains the true label",
     "candidates": "contains all of its candidate labels",
     "overlap": "contains at least one of its candidate labels",
+    "answer": "contains an answer drawn at random from those of its annotators",
 }
 
 STANDING = {
@@ -46,6 +47,10 @@ PREMISES = STANDING | {
     "certificate": "false candidates cannot push the threshold below that of the true labels",
     "confident_truth": "at least {} of these rows give their true label a probability of {} or more",
     "max_otherwise": "you would use max in every sample in which this claim could not be made",
+    "same_annotators": "new examples would be answered by annotators like these",
+    "answers_as_truth": "answers differ because examples are ambiguous: each is distributed as the true label",
+    "independent": "annotators err independently of each other, given the true label",
+    "recalibrated": "once recalibrated on the answers, the model's probabilities are right",
     "large_sample": "the calibration sample is large",
 }
 """Everything that a claim may rest on: each premise has one name and one wording."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from setwise._arrays import Floats, frozen
 from setwise.calibration.calibration import Calibration, automatic_categories
+from setwise.contamination.annotator_model import fit_annotators
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
 from setwise.evidence.evidence import gather
@@ -17,6 +18,7 @@ from setwise.evidence.verified_rows import warn_about_checks
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
+from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities, column_names, held_in, precision_of
 from setwise.ranks import as_fraction
 from setwise.row_noise import draw_seed, uniforms
@@ -50,11 +52,12 @@ def conformalize(
     probabilities
         (n, K) class probabilities of a model that was not trained on these rows.
     candidates
-        One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels. Labels other
-        than 0..K−1 need a declared vocabulary.
+        One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels; or `Votes`, of which
+        nothing is thrown away. Labels other than 0..K−1 need a declared vocabulary.
     strategy
         ``"auto"``, ``"max"``, ``"all"``, ``"mean"``, ``"min"``, ``"mixture"``, ``"corrected"``, ``"rectified"``,
-        ``"posterior"``, ``"classwise"``, or an object such as ``Mixture(mu=0.3)``.
+        ``"posterior"``, ``"classwise"``, of votes ``"votes"`` and ``"crowd"``, or an object such as
+        ``Mixture(mu=0.3)``.
     conformity_score
         ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``, or an object.
     classes
@@ -71,7 +74,8 @@ def conformalize(
     assume
         What you declare about how false labels become candidates: ``"nothing"``; ``"uniform"``, each with the
         same probability; ``"class"``, with probabilities that depend on the true class alone (estimated), or
-        these as a K × K matrix M_kl = P(l ∈ S | y = k).
+        these as a K × K matrix M_kl = P(l ∈ S | y = k). Of votes, ``"independent"``: annotators err independently
+        given the true label.
     sample_weight
         How much likelier each row is among new examples (covariate shift).
     groups
@@ -113,23 +117,27 @@ def conformalize(
     n, k = matrix.shape
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
-    sets = _on_columns_of(probabilities, candidates, k, classes)
+    votes = candidates if isinstance(candidates, Votes) else None
+    sets = _on_columns_of(
+        probabilities, candidates if votes is None else votes.candidates(missing="empty"), k, classes
+    )
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
     if column_names(probabilities) is not None:
         matrix = as_probabilities(probabilities, score.domain, k, classes=sets.classes)
+    facts = RowFacts.read(
+        n,
+        sets.vocabulary,
+        verified=verified,
+        verified_probability=verified_probability,
+        sample_weight=sample_weight,
+        by=None if isinstance(by, str) else by,
+        groups=groups,
+    )
     return calibrate(
         matrix,
         sets,
-        RowFacts.read(
-            n,
-            sets.vocabulary,
-            verified=verified,
-            verified_probability=verified_probability,
-            sample_weight=sample_weight,
-            by=None if isinstance(by, str) else by,
-            groups=groups,
-        ),
+        facts if votes is None else replace(facts, votes=votes.recoded(sets.vocabulary)),
         strategy,
         score,
         by=by if isinstance(by, str) else "given",
@@ -187,6 +195,7 @@ def calibrate(
         filled=sets.completed,
         novel=novel,
         seen=seen,
+        votes=facts.votes is not None,
         named=row_ids is not None,
         by=by,
         precision=held_in(matrix, precision),
@@ -194,12 +203,15 @@ def calibrate(
     needs = chosen.needs(setting)
     if "table" in needs and declared.kind == "class":
         setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
+    if "posterior" in needs and facts.votes is not None:
+        fitted = fit_annotators(facts.votes, matrix)
+        facts = replace(facts, posterior=fitted.posterior, agreed=fitted.agreed, excess=fitted.excess)
     evidence = gather(score, matrix, sets, facts, needs)
     if facts.category is not None:
         setting = replace(setting, scope=" of each category")
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
-    misses = rate > 0 or uses_checks(chosen, len(facts.checked))
+    misses = rate > 0 or uses_checks(chosen, len(facts.checked)) or facts.votes is not None
     setting = replace(setting, chosen=warn_about_checks(evidence, sets, facts, codes, kept, misses=misses))
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes)
 

@@ -16,10 +16,10 @@ class Assumption:
 
     `kind` is ``"nothing"``; ``"uniform"``: each with the same probability, whatever the example; or ``"class"``:
     with probabilities M_kl = P(l ∈ S | y = k) that depend on the true class k alone. `estimated` says that M
-    was not given but found in the data.
+    was not given but found in the data. Of votes, ``"independent"``: annotators err independently given the class.
     """
 
-    kind: Literal["nothing", "uniform", "class"] = "nothing"
+    kind: Literal["nothing", "uniform", "class", "independent"] = "nothing"
     matrix: Floats | None = None
     estimated: bool = False
 
@@ -32,9 +32,10 @@ def as_assumption(assume: Any, n_classes: int) -> Assumption:
     if isinstance(assume, Assumption):
         return assume
     if isinstance(assume, str):
-        if assume not in {"nothing", "uniform", "class"}:
+        if assume not in {"nothing", "uniform", "class", "independent"}:
             raise ValueError(
-                f"assume: {assume!r} is not known; use 'nothing', 'uniform', 'class' or a K × K matrix."
+                f"assume: {assume!r} is not known; use 'nothing', 'uniform', 'class', a K × K matrix, or, of "
+                "votes, 'independent'."
             )
         return Assumption(assume, estimated=assume == "class")  # type: ignore[arg-type]
     try:

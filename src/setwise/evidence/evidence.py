@@ -15,6 +15,7 @@ from setwise._arrays import Array, Bools, Floats, Ints, blocks, take_rows
 from setwise._lazy import lazy
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.votes import Votes
 from setwise.scores import Score
 
 
@@ -32,6 +33,13 @@ class Evidence:
         The scores of all candidates, row after row; only where a strategy asks for them.
     share
         The model's probability of each candidate given that it is one of them, row after row; on request.
+    backing
+        The share of the row's answers that each candidate has, row after row, NaN where there are none; on request.
+    posterior
+        The (n, K) probabilities of the labels given the row's answers; on request.
+    agreed, excess
+        The share of pairs of answers that agree, and by how much it exceeds what independent annotators would show;
+        NaN in rows with fewer than two answers.
     table, named
         The (n, K) scores of all labels, and which of them are candidates; on request.
     total
@@ -54,6 +62,10 @@ class Evidence:
     sizes: Ints
     every: Floats | None = None
     share: Floats | None = None
+    backing: Floats | None = None
+    posterior: Floats | None = None
+    agreed: Floats | None = None
+    excess: Floats | None = None
     table: Floats | None = None
     named: Bools | None = None
     total: Floats | None = None
@@ -110,9 +122,9 @@ class Evidence:
 
     def rows(self, chosen: Ints) -> Evidence:
         """The evidence of some rows, by their positions."""
-        held, ragged = self.to_arrays(), ("every", "share")
+        held, ragged = self.to_arrays(), ("every", "share", "backing")
         taken = {name: value[chosen] for name, value in held.items() if name not in ragged}
-        if self.every is not None or self.share is not None:
+        if any(name in held for name in ragged):
             entries = take_rows(self.sizes, chosen)
             taken |= {name: held[name][entries] for name in ragged if name in held}
         return Evidence(**taken)
@@ -170,6 +182,10 @@ def gather(
         candidates.sizes,
         every=scores if "every" in needs else None,
         share=_shares(probabilities, candidates) if "share" in needs else None,
+        backing=_backing(facts.votes, candidates) if "backing" in needs and facts.votes is not None else None,
+        posterior=facts.posterior,
+        agreed=facts.agreed,
+        excess=facts.excess,
         table=table,
         named=named,
         total=probabilities.sum(axis=1, dtype=np.float64) if "total" in needs else None,
@@ -189,6 +205,14 @@ def _shares(probabilities: Floats, candidates: LabelSets) -> Floats:
     total = np.add.reduceat(values, indptr[:-1])[rows]
     equal = 1 / candidates.sizes[rows]
     return np.divide(values, total, out=equal, where=total > 0)
+
+
+def _backing(votes: Votes, candidates: LabelSets) -> Floats:
+    """The share of the answers that each candidate has, row after row; NaN where a row has none."""
+    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
+    with np.errstate(invalid="ignore"):
+        shares: Floats = votes.counts[rows, candidates.rows[1]] / votes.counts.sum(axis=1)[rows]
+    return shares
 
 
 def _score_candidates(score: Score, probabilities: Floats, candidates: LabelSets, u: Floats | None) -> Floats:

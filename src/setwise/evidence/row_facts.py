@@ -11,6 +11,7 @@ from setwise._arrays import Array, Floats, Ints, frozen
 from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector, missing_labels
+from setwise.labels.votes import Votes
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class RowFacts:
         The cluster of each row, as a number.
     u
         The uniform number that a randomised score uses.
+    votes
+        The answers, where candidates come from them.
+    posterior, agreed, excess
+        What the annotator model found; see `Evidence`.
     """
 
     verified: Ints | None = None
@@ -39,6 +44,10 @@ class RowFacts:
     category: Array | None = None
     group: Ints | None = None
     u: Floats | None = None
+    votes: Votes | None = None
+    posterior: Floats | None = None
+    agreed: Floats | None = None
+    excess: Floats | None = None
 
     @classmethod
     def read(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._arrays import Bools, Ints
+from setwise._arrays import Bools, Floats, Ints
 from setwise.labels.vocabulary import is_missing
 from setwise.probabilities import as_probabilities
 
@@ -71,17 +71,25 @@ def annotator_votes(
     )
 
 
-def elect(rows: Ints, annotators: Ints, codes: Ints, n_classes: int, rule: str) -> tuple[Ints, Ints]:
-    """The (row, code) pairs that a rule keeps: "union", "at_least:k" votes, or those with the most, "plurality"."""
+def elect(
+    rows: Ints, annotators: Ints, codes: Ints, n_classes: int, rule: str, weight: Floats | None = None
+) -> tuple[Ints, Ints]:
+    """The (row, code) pairs that a rule keeps: "union", "at_least:k" votes, or those with the most, "plurality".
+
+    Without weights an annotator counts once for a label of a row.
+    """
     name, _, count = rule.partition(":")
     if rule not in {"union", "plurality"} and not (name == "at_least" and count.isdigit() and int(count) >= 1):
         raise ValueError(f"rule: {rule!r} is not known; use 'union', 'at_least:k' (k ≥ 1) or 'plurality'.")
     if len(rows) == 0:
         return rows, codes
-    ballots = np.unique(np.stack([rows, annotators, codes]), axis=1)
-    pairs, votes = np.unique(ballots[0] * n_classes + ballots[2], return_counts=True)
+    ballots = np.stack([rows, annotators, codes])
+    if weight is None:
+        ballots = np.unique(ballots, axis=1)
+    pairs, which = np.unique(ballots[0] * n_classes + ballots[2], return_inverse=True)
+    votes = np.bincount(which, weight)
     rows, codes = np.divmod(pairs, n_classes)
-    needed = np.full(rows[-1] + 1, int(count) if count else 1)
+    needed = np.full(rows[-1] + 1, float(count) if count else 0.0)
     if rule == "plurality":
         np.maximum.at(needed, rows, votes)
     keep = votes >= needed[rows]

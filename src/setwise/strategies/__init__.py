@@ -4,8 +4,10 @@ from setwise.strategies.auto import Auto
 from setwise.strategies.base import RankRule, Rule, Strategy
 from setwise.strategies.classwise import Classwise
 from setwise.strategies.corrected import Corrected
+from setwise.strategies.crowd import Crowd
 from setwise.strategies.posterior import Posterior
 from setwise.strategies.premises import Setting
+from setwise.strategies.random_answer import RandomAnswer
 from setwise.strategies.rank_based import All, Max, Mean, Min, Mixture
 from setwise.strategies.rectified import Rectified
 from setwise.strategies.registry import STRATEGIES, as_strategy
@@ -16,11 +18,13 @@ __all__ = [
     "Auto",
     "Classwise",
     "Corrected",
+    "Crowd",
     "Max",
     "Mean",
     "Min",
     "Mixture",
     "Posterior",
+    "RandomAnswer",
     "RankRule",
     "Rectified",
     "Rule",

@@ -23,7 +23,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,7 +36,9 @@ from setwise.guarantees import Claim, Guarantee
 from setwise.ranks import instances_needed
 from setwise.strategies.base import RankRule, Rule, Strategy, with_novel_labels
 from setwise.strategies.corrected import Corrected
+from setwise.strategies.crowd import Crowd
 from setwise.strategies.premises import Setting, judgement
+from setwise.strategies.random_answer import RandomAnswer
 from setwise.strategies.rank_based import Max
 from setwise.strategies.rectified import Rectified, heaviest, verified_alone
 
@@ -50,6 +52,8 @@ def uses_checks(strategy: Strategy, checked: int) -> bool:
 class Auto:
     """Verified rows: at least these alone; a declared contamination not refuted: `corrected`; else `max`.
 
+    Of votes: declared independent and not refuted `crowd`, else `votes`.
+
     It never adopts an assumption that was not declared.
     """
 
@@ -58,6 +62,9 @@ class Auto:
 
     def needs(self, setting: Setting) -> Collection[str]:
         """What the strategies need that may be chosen."""
+        if setting.votes:
+            model = setting.checked or setting.assume.kind == "independent"
+            return {*RandomAnswer().needs(setting), *(Crowd().needs(setting) if model else ())}
         declared = () if setting.assume.kind == "nothing" else Corrected().needs(setting)
         return {*declared, *(Rectified().needs(setting) if setting.checked else ())}
 
@@ -72,7 +79,7 @@ class Auto:
                     "one by one",
                     "leave one of them out",
                 )
-            return Max().calibrate(evidence, setting)
+            return _unverified(evidence, setting)
         otherwise = _unverified(evidence, setting)
         refuted = {premise.name for premise in otherwise.claim(Fraction(9, 10)).claims[0].refuted}
         return VerifiedRule(
@@ -86,6 +93,8 @@ class Auto:
 
 def _unverified(evidence: Evidence, setting: Setting) -> Rule:
     """The rule without verified rows."""
+    if setting.votes:
+        return _of_votes(evidence, setting)
     if setting.assume.kind == "nothing" or setting.filled or evidence.shares is not None or evidence.n == 1:
         return Max().calibrate(evidence, setting)
     try:
@@ -93,6 +102,24 @@ def _unverified(evidence: Evidence, setting: Setting) -> Rule:
     except AssumptionRefuted as refuted:
         return _explained(Max().calibrate(evidence, setting), f"of this: {refuted.diagnosis.sentence}")
     return _explained(rule, "the data do not refute the contamination that you declared")
+
+
+def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
+    """The annotator model where it is declared and not refuted; else a promise about a random answer."""
+    plain = RandomAnswer().calibrate(evidence, setting)
+    if setting.assume.kind != "independent" or evidence.shares is not None or setting.filled:
+        return plain
+    crowd = Crowd().calibrate(evidence, setting)
+    independent = judgement(evidence, setting).independence
+    if independent.status != "refuted by the data":
+        return _explained(crowd, "the data do not refute that annotators err independently")
+    level = Fraction(9, 10)
+    table: Any = evidence.table
+    sizes = [float((table <= rule.threshold(level)).sum(axis=1).mean()) for rule in (plain, crowd)]
+    instead = (
+        f"at 0.9 crowd would have {sizes[1]:.2f} labels on average in place of {sizes[0]:.2f}, without a promise"
+    )
+    return _explained(plain, f"annotators do not err independently ({independent.detail}); {instead}")
 
 
 def _explained(rule: Rule, why: str) -> Rule:

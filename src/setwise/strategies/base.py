@@ -116,6 +116,8 @@ class RankRule:
     contained: str = ""
     """What the set contains where e ≤ q, in words, for the law given the calibration set."""
     remarks: tuple[str, ...] = ()
+    shares: tuple[Floats, float] | None = None
+    """What each score weighs, and a new row, where that is not what `evidence.shares` says of rows."""
 
     @property
     def judged(self) -> Judgement:
@@ -124,8 +126,8 @@ class RankRule:
 
     @property
     def counts_alike(self) -> bool:
-        """Whether every row is one instance: no weights, no groups."""
-        return self.evidence.shares is None
+        """Whether every score is one instance: no weights, no groups."""
+        return self._weights is None
 
     def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float | Floats:
         """The stored score up to which labels are in the set; one per new row where rows are weighted."""
@@ -216,19 +218,24 @@ class RankRule:
 
     # ------------------------------------------------------------ helpers
 
+    @property
+    def _weights(self) -> tuple[Floats, float] | None:
+        return self.evidence.shares if self.shares is None else self.shares
+
     @lazy
     def _ascending(self) -> tuple[Floats, Floats]:
         """The scores in order, and the weight strictly before each of them and after the last."""
-        if self.evidence.shares is None:
+        if self._weights is None:
             return np.sort(self.scores), np.empty(0)
         order = np.argsort(self.scores)
-        return self.scores[order], np.append(0.0, np.cumsum(self.evidence.shares[0][order]))
+        return self.scores[order], np.append(0.0, np.cumsum(self._weights[0][order]))
 
     def _new_shares(self, new_weight: Floats | None) -> Floats:
-        """What new rows weigh beside `Evidence.shares`; a new group where no weights are given."""
+        """What new rows weigh beside the scores; a new group where no weights are given."""
+        unit = 1.0 if self._weights is None else self._weights[1]
         if new_weight is None or self.evidence.weight is None:
-            return np.array([1.0 if self.evidence.shares is None else self.evidence.shares[1]])
-        shares: Floats = new_weight / self.evidence.weight.max()
+            return np.array([unit])
+        shares: Floats = unit * new_weight / self.evidence.weight.max()
         return shares
 
     def _weighted_threshold(self, run: Fraction, new_shares: Floats) -> Floats:

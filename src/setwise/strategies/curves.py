@@ -223,7 +223,7 @@ class CurveRule:
     setting: Setting
     curve: Curve
     basis: str
-    needs: tuple[str, ...]
+    needs: tuple[str | Premise, ...]
     fewest: int
     unit: str = "calibration examples"
     also: Curve | None = None

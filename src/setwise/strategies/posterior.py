@@ -85,7 +85,12 @@ def posterior_steps(evidence: Evidence) -> Steps:
 
 
 def padded(evidence: Evidence) -> tuple[Floats, Floats]:
-    """The candidates' scores and shares as (n, largest size) tables; what is missing weighs nothing, at the top."""
+    """The candidates' scores and shares as (n, largest size) tables; what is missing weighs nothing, at the top.
+
+    Where there are votes, all labels' scores and their posterior given the votes.
+    """
+    if evidence.table is not None and evidence.posterior is not None:
+        return evidence.table, evidence.posterior
     if evidence.every is None or evidence.share is None:
         raise ValueError("this strategy needs evidence gathered with needs={'every', 'share'}.")
     inside = np.arange(int(evidence.sizes.max())) < evidence.sizes[:, None]

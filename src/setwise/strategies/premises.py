@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from scipy.special import ndtr
+
 from setwise._lazy import lazy
 from setwise.contamination.assumption import NOTHING, Assumption
 from setwise.contamination.diagnose import Diagnosis, examine
@@ -21,6 +24,9 @@ from setwise.ranks import clopper_pearson
 
 DELTA = 0.05
 """Bounds from verified rows may fail for this share of samples of verified rows."""
+REFUTED = 0.01
+"""Independent annotators are called dependent with about this probability."""
+_PAIRS = 30  # rows with two answers or more, below which nothing is said of independence
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class Setting:
         How many rows carry labels that no learning row has, where the labels were inferred.
     seen
         Which rows the model was trained on, in words; empty where none is known to be.
+    votes
+        Whether candidates come from votes.
     named
         Whether rows have ids, from which the noise of randomised scores is drawn.
     scope
@@ -71,6 +79,7 @@ class Setting:
     filled: bool = False
     novel: int = 0
     seen: str = ""
+    votes: bool = False
     named: bool = False
     chosen: str = ""
     scope: str = ""
@@ -172,12 +181,29 @@ class Judgement:
     @property
     def contamination(self) -> Premise:
         """The contamination that was declared, which the data may refute."""
+        if self.setting.assume.kind == "independent":
+            return self.independence
         p = f"p = {self.diagnosis.p_value:.2g}"
         refuted: Status = "refuted by the data"
         kind = self.setting.assume.kind
         if self.diagnosis.refuted:
             return Premise(kind, refuted, p)
         return Premise(kind, "declared by you", f"not refuted by the data, {p}")
+
+    @lazy
+    def independence(self) -> Premise:
+        """That annotators err independently: pairs of answers then agree as often as the annotator model says."""
+        declared: Status = "declared by you" if self.setting.assume.kind == "independent" else "not knowable here"
+        if self.evidence.excess is None or self.evidence.agreed is None:
+            return Premise("independent", declared)
+        excess = self.evidence.excess[~np.isnan(self.evidence.excess)]
+        if len(excess) < _PAIRS:
+            return Premise("independent", declared, "too few rows with two answers to tell")
+        mean, seen = float(excess.mean()), float(np.nanmean(self.evidence.agreed))
+        deviation = float(excess.std(ddof=1)) / len(excess) ** 0.5
+        p_value = 2 * float(ndtr(-abs(mean) / deviation)) if deviation else 1.0
+        detail = f"agreement of pairs of answers {seen:.3f}, {mean:+.3f} from independence; p = {p_value:.2g}"
+        return Premise("independent", "refuted by the data" if p_value < REFUTED else declared, detail)
 
 
 def judgement(evidence: Evidence, setting: Setting) -> Judgement:

@@ -64,9 +64,9 @@ class Rectified:
     def __post_init__(self) -> None:
         check_margin(self.margin, self.delta)
 
-    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
-        """Every candidate's score and its share of the posterior."""
-        return ("every", "share")
+    def needs(self, setting: Setting) -> tuple[str, ...]:
+        """Every candidate's score and its share of the posterior; of votes, every label's."""
+        return ("table", "posterior") if setting.votes else ("every", "share")
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The curve of rectified coverage, or split conformal prediction on the verified rows."""

@@ -8,7 +8,9 @@ from setwise.strategies.auto import Auto
 from setwise.strategies.base import Strategy
 from setwise.strategies.classwise import Classwise
 from setwise.strategies.corrected import Corrected
+from setwise.strategies.crowd import Crowd
 from setwise.strategies.posterior import Posterior
+from setwise.strategies.random_answer import RandomAnswer
 from setwise.strategies.rank_based import All, Max, Mean, Min, Mixture
 from setwise.strategies.rectified import Rectified
 
@@ -23,6 +25,8 @@ STRATEGIES: dict[str, Any] = {
     "rectified": Rectified,
     "posterior": Posterior,
     "classwise": Classwise,
+    "votes": RandomAnswer,
+    "crowd": Crowd,
 }
 
 

@@ -1,0 +1,193 @@
+"""Annotators as noisy instruments: how each errs, and how probable each label is given all answers.
+
+The truth Y of row i has q_ik ∝ exp(β·log f_ik + b_k) with the model's probabilities f (without a model, shares b of
+the classes alone). Given Y = k annotator j answers l with probability C^j_kl, independently of the others (Dawid
+and Skene, 1979; with a classifier: Raykar et al., JMLR 2010). EM finds the posterior R_ik ∝ q_ik·Π C^j_{k,l} over
+the answers of the row, the confusions from R-weighted counts, and β and b, without which an overconfident model
+would outvote the annotators. An annotator's own confusions are shrunk to those of all, C, by as many answers as
+`_SHRINK`; nameless answers use C itself. "Not this label" is an answer of its own.
+
+Only pairs of annotator and label that occur are held: with S the sparse matrix of answers, pairs by rows, a step of
+EM is two products, SᵀlogC and SR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from setwise._arrays import Floats, Ints, take_rows
+from setwise.labels.votes import Votes
+
+_SHRINK = 5.0  # answers of a class that C weighs in an annotator's own confusions
+_RIGHT = 2.0  # answers that start C: as if so many were right in each class
+_SPREAD = 1.0  # and so many spread over all labels
+_STEPS = 200
+_CLOSE = 1e-5  # mean change of the log likelihood per row
+_TINY = 1e-12
+_CELLS = 20_000_000  # of a table
+
+
+@dataclass(frozen=True)
+class AnnotatorModel:
+    """What EM found.
+
+    Attributes
+    ----------
+    posterior
+        (n, K): how probable each label is given the answers of its row and the model's probabilities.
+    confusion
+        (K, A): how often the annotators together answer l where k is true. The first K columns are the labels;
+        where somebody said "not this label", the next K are what they denied.
+    pairs, own
+        Positions of the annotator and the answer of each pair that occurs, and its (pairs, K) probabilities.
+    temperature, shift
+        β and b.
+    agreed, excess
+        Per row, the share of pairs of answers that agree, and by how much it exceeds what the model predicts,
+        without what fitting explains (the standard error of its mean is then that under the model); NaN below two
+        answers.
+    """
+
+    posterior: Floats
+    confusion: Floats
+    pairs: tuple[Ints, Ints]
+    own: Floats
+    temperature: float
+    shift: Floats
+    agreed: Floats
+    excess: Floats
+
+
+def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:
+    """Fits the annotator model to the answers, with the probabilities of a classifier that has not seen them."""
+    n, k = votes.shape
+    answer, count = _answers(votes)
+    who = np.zeros(len(answer), dtype=np.intp) if votes.annotator is None else votes.annotator
+    keys, which = np.unique(who * count + answer, return_inverse=True)
+    people, said = np.divmod(keys, count)
+    weight = np.ones(len(answer)) if votes.weight is None else votes.weight
+    given = sparse.csr_array((weight, (which, votes.row)), shape=(len(keys), n))
+    of_answer = sparse.csr_array((np.ones(len(keys)), (said, np.arange(len(keys)))), shape=(count, len(keys)))
+    of_person = sparse.csr_array(
+        (np.ones(len(keys)), (people, np.arange(len(keys)))), shape=(people.max(initial=0) + 1, len(keys))
+    )
+    z = np.zeros((n, k)) if probabilities is None else np.log(np.maximum(probabilities, _TINY))
+    prior = _start(k, count)
+    shared, temperature, shift = (
+        prior / prior.sum(axis=1, keepdims=True),
+        float(probabilities is not None),
+        np.zeros(k),
+    )
+    own, last = shared[:, said].T, -np.inf
+    for _ in range(_STEPS):
+        log_q, q = _softmax(temperature * z + shift)
+        log_r = log_q + given.T @ np.log(own)
+        most = log_r.max(axis=1, keepdims=True)
+        posterior = np.exp(log_r - most)
+        total = posterior.sum(axis=1, keepdims=True)
+        posterior /= total
+        counted = given @ posterior
+        shared = (of_answer @ counted).T + prior
+        shared /= shared.sum(axis=1, keepdims=True)
+        if votes.annotator is None:
+            own = shared[:, said].T
+        else:
+            own = (counted + _SHRINK * shared[:, said].T) / ((of_person @ counted)[people] + _SHRINK)
+        shift = shift + np.log((posterior.sum(axis=0) + 1 / k) / (q.sum(axis=0) + 1 / k))
+        if probabilities is not None:
+            centred = z - (q * z).sum(axis=1, keepdims=True)
+            slope, bend = float(((posterior - q) * z).sum()), float((q * centred**2).sum())
+            temperature = max(temperature + slope / max(bend, _TINY), 0.0)
+        mean = float((most + np.log(total)).mean())
+        if abs(mean - last) < _CLOSE:
+            break
+        last = mean
+    confusions = shared[None]
+    if votes.annotator is not None and (people.max() + 1) * shared.size <= _CELLS:
+        confusions = np.broadcast_to(shared, (people.max() + 1, *shared.shape)) * _SHRINK
+        confusions = confusions / ((of_person @ counted) + _SHRINK)[:, :, None]
+        confusions[people, :, said] = own
+    else:
+        who = np.zeros_like(who)
+    agreed, expected = _agreement(votes, answer, who, confusions, q)
+    excess = _excess(agreed - expected, votes, posterior, z)
+    return AnnotatorModel(posterior, shared, (people, said), own, temperature, shift, agreed, excess)
+
+
+def _answers(votes: Votes) -> tuple[Ints, int]:
+    """Each answer as a number, and how many there may be: labels, and then "not this label"."""
+    if votes.against is None:
+        return votes.label, votes.n_classes
+    return votes.label + votes.n_classes * votes.against, 2 * votes.n_classes
+
+
+def _start(k: int, count: int) -> Floats:
+    """The answers that C starts from, and that stand for classes with few."""
+    start = np.full((k, count), _SPREAD / k)
+    start[:, :k] += _RIGHT * np.eye(k)
+    if count > k:
+        start[:, k:] = np.where(np.eye(k), _SPREAD / k / 10, (_RIGHT + _SPREAD) / k)
+    return start
+
+
+def _softmax(logits: Floats) -> tuple[Floats, Floats]:
+    """Logarithms and values."""
+    logits = logits - logits.max(axis=1, keepdims=True)
+    values = np.exp(logits)
+    total = values.sum(axis=1, keepdims=True)
+    return logits - np.log(total), values / total
+
+
+def _agreement(votes: Votes, answer: Ints, who: Ints, confusions: Floats, q: Floats) -> tuple[Floats, Floats]:
+    """Of each row the share of pairs of answers that are equal, and its expectation under the model.
+
+    With answers a of weight w and annotators' confusions C^a the expectation is Σ_k q_k Σ_l ((Σ_a w_a C^a_kl)² −
+    Σ_a (w_a C^a_kl)²) over ((Σ w)² − Σ w²). Of many rows some are looked at.
+    """
+    n, k = q.shape
+    agreed, expected = np.full(n, np.nan), np.full(n, np.nan)
+    several = np.flatnonzero(votes.sizes > 1)
+    size = confusions[0].size
+    rows = several[:: max(len(several) * size // _CELLS, 1)]
+    if not len(rows):
+        return agreed, expected
+    taken = take_rows(votes.sizes, rows)
+    weight = np.ones(len(taken)) if votes.weight is None else votes.weight[taken]
+    starts = np.cumsum(votes.sizes[rows]) - votes.sizes[rows]
+
+    def pairs(values: Floats) -> Floats:
+        """(Σ v)² − Σ v² over the answers of each row."""
+        return np.add.reduceat(values, starts) ** 2 - np.add.reduceat(values**2, starts)
+
+    all_pairs = pairs(weight)
+    said = np.zeros((len(taken), confusions.shape[2]))
+    said[np.arange(len(taken)), answer[taken]] = weight
+    agreed[rows] = pairs(said).sum(axis=1) / all_pairs
+    chances = pairs(weight[:, None] * confusions[who[taken]].reshape(len(taken), size))
+    expected[rows] = (q[rows] * chances.reshape(len(rows), k, -1).sum(axis=2)).sum(axis=1) / all_pairs
+    return agreed, expected
+
+
+def _excess(difference: Floats, votes: Votes, posterior: Floats, z: Floats) -> Floats:
+    """The differences less their regression on what the parameters were fitted to.
+
+    Fitting makes some sums of the rows right, and so the mean difference varies less than the differences do: its
+    variance is that of what this regression leaves (the outer-product form of the information matrix test).
+    """
+    rows = np.flatnonzero(~np.isnan(difference))
+    if not len(rows):
+        return difference
+    given = votes.counts[rows] / np.maximum(votes.counts[rows].sum(axis=1, keepdims=True), _TINY)
+    own = posterior[rows]
+    fitted = np.hstack([own * given, own, given, (own * z[rows]).sum(axis=1, keepdims=True)])
+    fitted -= fitted.mean(axis=0)
+    excess = difference.copy()
+    free = len(rows) - fitted.shape[1]
+    if free > len(rows) / 2:
+        centred = difference[rows] - difference[rows].mean()
+        left = centred - fitted @ np.linalg.lstsq(fitted, centred, rcond=None)[0]
+        excess[rows] = difference[rows].mean() + left * np.sqrt(len(rows) / free)
+    return excess

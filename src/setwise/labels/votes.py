@@ -1,0 +1,414 @@
+"""`Votes`: who answered what; several answers per example, from people or from repeated calls of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._arrays import Array, Bools, Floats, Ints, frozen, take_rows
+from setwise._lazy import lazy
+from setwise.labels import constructors
+from setwise.labels.label_sets import LabelSets, Missing
+from setwise.labels.vocabulary import Classes, Vocabulary, is_missing, label_vector, missing_labels
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes:
+    """Answers, each by an annotator about a row, ordered by rows; a row may have any number of them.
+
+    Made by one of the `from_…` constructors. It is immutable, sliced by rows, and a valid `y` for scikit-learn.
+    An answer may carry a weight (an expert counts more, a model gives its own probability), and it may say that a
+    label is *not* the true one.
+
+    Attributes
+    ----------
+    vocabulary
+        The labels.
+    row, label
+        Of each answer the number of its row and the position of its label.
+    annotator
+        Of each answer the position of its annotator in `annotators`; None where nobody is named.
+    weight
+        Of each answer how much it counts; None where all count one.
+    against
+        Which answers say "not this label"; None where none does.
+    annotators
+        The names of the annotators.
+    items
+        What each row is called in the table it came from; None where rows have no names.
+
+    Examples
+    --------
+    >>> from setwise import Votes
+    >>> votes = Votes.from_lists([["cat", "cat", "dog"], ["dog"]])
+    >>> votes
+    Votes(4 answers on 2 rows, 2 classes): {cat: 2, dog: 1}, {dog: 1}
+    >>> votes.counts
+    array([[2., 1.],
+           [0., 1.]])
+    >>> votes.candidates("plurality").to_lists()
+    [['cat'], ['dog']]
+    """
+
+    vocabulary: Vocabulary
+    _n: int
+    row: Ints
+    label: Ints
+    annotator: Ints | None = None
+    weight: Floats | None = None
+    against: Bools | None = None
+    annotators: Array = field(default_factory=lambda: np.empty(0, dtype=object))
+    items: Array | None = None
+
+    # ---------------------------------------------------------------- constructors
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        item: str = "item",
+        annotator: str | None = "worker",
+        label: str = "label",
+        *,
+        weight: str | None = None,
+        against: str | None = None,
+        items: Any = None,
+        classes: Classes = None,
+    ) -> Votes:
+        """From a long table: one answer per line, columns by name (a frame, or a mapping to columns).
+
+        Parameters
+        ----------
+        table
+            A pandas, polars or Arrow table, or a dict of columns.
+        item, annotator, label
+            The columns; ``annotator=None`` where nobody is named. Lines without a label are no answers.
+        weight
+            The column of how much an answer counts.
+        against
+            The column that is true where the answer is "not this label".
+        items
+            The rows, in their order, some perhaps without answers; default is the order of the table.
+        classes
+            The labels, where they are not to be those that occur.
+
+        Examples
+        --------
+        >>> Votes.from_table({"item": ["a", "b", "a"], "worker": ["x", "x", "y"], "label": [1, 0, 1]}).counts
+        array([[0., 2.],
+               [1., 0.]])
+        """
+        names = [name for name in (item, annotator, label, weight, against) if name is not None]
+        held = {name: label_vector(_column(table, name), name) for name in names}
+        given = ~missing_labels(held[label])
+        for name in names:
+            lost = given & missing_labels(held[name])
+            if lost.any():
+                raise ValueError(f"{name}: line {int(np.flatnonzero(lost)[0])} has a label and no {name}.")
+        rows = Vocabulary.declare(
+            list(dict.fromkeys(label_vector(held[item] if items is None else items, "items")))
+        )
+        row = rows.encode(held[item][given])
+        if (row < 0).any():
+            first = int(np.argmax(row < 0))
+            raise ValueError(
+                f"{item}: {held[item][given].tolist()[first]!r} is not among items; add it, or leave it out."
+            )
+        people = None if annotator is None else held[annotator][given]
+        return cls.of(
+            len(rows),
+            row,
+            held[label][given],
+            people,
+            None if weight is None else held[weight][given].astype(float),
+            None if against is None else held[against][given].astype(bool),
+            classes=classes,
+            items=rows.classes,
+        )
+
+    @classmethod
+    def from_matrix(
+        cls,
+        table: Any,
+        classes: Classes = None,
+        missing: Any = None,
+        *,
+        annotators: Iterable[Hashable] | None = None,
+    ) -> Votes:
+        """From one column per annotator; a cell is a label, a collection of labels, or missing.
+
+        Besides None and NaN, `missing` is what stands for no answer, such as −1. Several labels of one annotator
+        share one answer. The columns of a frame name the annotators.
+
+        >>> Votes.from_matrix([["cat", "dog"], [None, "dog"]]).sizes
+        array([2, 1])
+        """
+        if annotators is None:
+            named = hasattr(table, "columns")
+            annotators = list(table.columns if named else range(max(map(len, table), default=0)))
+        if missing is not None:
+            cells = np.array(table.to_numpy() if hasattr(table, "to_numpy") else table, dtype=object)
+            cells[cells == missing] = None
+            table = cells
+        n, row, who, labels = constructors.annotator_votes(table)
+        _, which, several = np.unique(np.stack([row, who]), axis=1, return_inverse=True, return_counts=True)
+        shares = 1 / several[which.ravel()]
+        people = np.asarray(list(annotators), dtype=object)[who]
+        return cls.of(n, row, labels, people, None if (shares == 1).all() else shares, classes=classes)
+
+    @classmethod
+    def from_counts(cls, counts: ArrayLike, classes: Classes = None) -> Votes:
+        """From how many answered what, n × K; numbers that are not whole are weights."""
+        table = np.asarray(counts, dtype=float)
+        if table.ndim != 2 or not (np.isfinite(table).all() and (table >= 0).all()):
+            raise ValueError("counts: expected a table of numbers from 0 on, one row per example.")
+        vocabulary = Vocabulary.positions(table.shape[1]) if classes is None else Vocabulary.of(classes, ())
+        if len(vocabulary) != table.shape[1]:
+            raise ValueError(f"classes: {len(vocabulary)} labels for {table.shape[1]} columns of counts.")
+        row, label = np.nonzero(table)
+        amount = table[row, label]
+        if (amount % 1 == 0).all():
+            times = amount.astype(int)
+            return cls(vocabulary, len(table), frozen(np.repeat(row, times)), frozen(np.repeat(label, times)))
+        return cls(vocabulary, len(table), frozen(row), frozen(label), weight=frozen(amount))
+
+    @classmethod
+    def from_lists(cls, rows: Iterable[Any], classes: Classes = None) -> Votes:
+        """From the answers of each row, a label as often as it was given; nobody is named."""
+        labels, sizes, _ = constructors.flatten(rows, "from_lists")
+        return cls.of(len(sizes), np.repeat(np.arange(len(sizes)), sizes), labels, classes=classes)
+
+    @classmethod
+    def from_proposals(cls, rows: Iterable[Any], classes: Classes = None) -> Votes:
+        """From a model's labels with its probabilities: a mapping per row, or several for repeated calls.
+
+        >>> Votes.from_proposals([{"cat": 0.7, "dog": 0.2}, [{"cat": 1.0}, {"dog": 1.0}]]).counts
+        array([[0.7, 0.2],
+               [1. , 1. ]])
+        """
+        listed = list(rows)
+        answers = [
+            (i, label, value)
+            for i, row in enumerate(listed)
+            for proposal in ([row] if isinstance(row, Mapping) else row or [])
+            for label, value in _proposal(proposal, i)
+        ]
+        row, labels, weight = zip(*answers, strict=True) if answers else ((), (), ())
+        return cls.of(len(listed), np.array(row, dtype=int), list(labels), weight=np.array(weight), classes=classes)
+
+    @classmethod
+    def of(
+        cls,
+        n: int,
+        row: Ints,
+        labels: Sequence[Any] | Array,
+        people: Array | None = None,
+        weight: Floats | None = None,
+        against: Bools | None = None,
+        *,
+        classes: Classes = None,
+        items: Array | None = None,
+    ) -> Votes:
+        """From the columns of all answers, in any order; every constructor from labels ends here."""
+        vocabulary = Vocabulary.of(classes, labels)
+        codes = vocabulary.require(labels, row)
+        if weight is not None and not (np.isfinite(weight).all() and (weight > 0).all()):
+            wrong = int(np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))[0])
+            raise ValueError(
+                f"weight: row {row[wrong]} has an answer of weight {weight[wrong]}; use positive numbers."
+            )
+        names = None if people is None else Vocabulary.infer(people)
+        order = np.argsort(row, kind="stable")
+        held = {
+            "row": row,
+            "label": codes,
+            "annotator": None if names is None or people is None else names.encode(people),
+            "weight": weight,
+            "against": against if against is not None and against.any() else None,
+        }
+        columns = {name: None if value is None else frozen(value[order]) for name, value in held.items()}
+        own = np.empty(0, dtype=object) if names is None else names.classes
+        return cls(vocabulary, n, **columns, annotators=own, items=items)  # type: ignore[arg-type]
+
+    # ---------------------------------------------------------------- what it holds
+
+    @property
+    def classes(self) -> Array:
+        """The labels, in the order of the columns of `counts`."""
+        return self.vocabulary.classes
+
+    @property
+    def n_classes(self) -> int:
+        """How many labels there are."""
+        return len(self.vocabulary)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return self._n, self.n_classes
+
+    @property
+    def ndim(self) -> int:
+        """Two."""
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype[np.float64]:
+        """That of `counts`."""
+        return np.dtype(np.float64)
+
+    @lazy
+    def sizes(self) -> Ints:
+        """How many answers each row has."""
+        return np.bincount(self.row, minlength=self._n)
+
+    @lazy
+    def counts(self) -> Floats:
+        """(n, K): how many answered each label, by weight; "not this label" does not count."""
+        positive = slice(None) if self.against is None else ~self.against
+        keys = self.row[positive] * self.n_classes + self.label[positive]
+        weight = None if self.weight is None else self.weight[positive]
+        found = np.bincount(keys, weights=weight, minlength=self._n * self.n_classes)
+        return frozen(found.astype(float).reshape(self.shape))
+
+    def candidates(self, rule: str = "union", *, missing: Missing = "error") -> LabelSets:
+        """The sets of labels that a rule keeps.
+
+        ``"union"`` keeps every label somebody gave, ``"at_least:2"`` those given twice or more, ``"plurality"``
+        those given most often (ties kept). A row whose answers all say "not this label" keeps the other labels.
+        """
+        said = np.arange(len(self.row)) if self.against is None else np.flatnonzero(~self.against)
+        who = (np.arange(len(self.row)) if self.annotator is None else self.annotator)[said]
+        weight = None if self.weight is None else self.weight[said]
+        row, codes = constructors.elect(self.row[said], who, self.label[said], self.n_classes, rule, weight)
+        if self.against is not None:
+            mask = np.zeros(self.shape, dtype=bool)
+            only = np.setdiff1d(self.row, self.row[said])  # rows with nothing but "not this label"
+            mask[only] = True
+            mask[self.row[self.against], self.label[self.against]] = False
+            more, labels = np.nonzero(mask)
+            order = np.argsort(np.concatenate([row, more]), kind="stable")
+            row, codes = np.concatenate([row, more])[order], np.concatenate([codes, labels])[order]
+        sizes = np.bincount(row, minlength=self._n)
+        return LabelSets.from_codes(self.vocabulary, codes, sizes, absent=sizes == 0, missing=missing)
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one answer per line."""
+        import pandas as pd  # noqa: PLC0415 - pandas is optional
+
+        items = np.arange(self._n) if self.items is None else self.items
+        columns: dict[str, Any] = {"item": items[self.row]}
+        if self.annotator is not None:
+            columns["worker"] = self.annotators[self.annotator]
+        columns["label"] = self.classes[self.label]
+        for name in ("weight", "against"):
+            if getattr(self, name) is not None:
+                columns[name] = getattr(self, name)
+        return pd.DataFrame(columns)
+
+    # ---------------------------------------------------------------- other votes
+
+    def recoded(self, vocabulary: Vocabulary) -> Votes:
+        """The same answers over other labels, or the same labels in another order."""
+        if self.vocabulary.same_order(vocabulary):
+            return self
+        known = self.vocabulary
+        if known.declared and known.is_range and len(known) == len(vocabulary) and not vocabulary.holds_numbers:
+            return replace(self, vocabulary=vocabulary)  # columns without names are the classes, in order
+        return replace(
+            self, vocabulary=vocabulary, label=frozen(vocabulary.require(self.classes[self.label], self.row))
+        )
+
+    def with_classes(self, classes: Iterable[Hashable]) -> Votes:
+        """The same answers over these classes, in this order."""
+        return self.recoded(Vocabulary.declare(classes))
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, key: Any) -> Votes:
+        if isinstance(key, tuple):
+            key, *rest = key
+            if any(part is not Ellipsis and part != slice(None) for part in rest):
+                raise IndexError("Votes are indexed by rows; use .counts to select labels.")
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            key = [key]
+        chosen = np.arange(self._n)[key if isinstance(key, (slice, list)) else np.asarray(key)]
+        taken = take_rows(self.sizes, chosen)
+        columns = {
+            name: frozen(getattr(self, name)[taken])
+            for name in ("label", "annotator", "weight", "against")
+            if getattr(self, name) is not None
+        }
+        row = frozen(np.repeat(np.arange(len(chosen)), self.sizes[chosen]))
+        items = None if self.items is None else self.items[chosen]
+        return replace(self, _n=len(chosen), row=row, items=items, **columns)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.counts, dtype=dtype, copy=copy)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Votes):
+            return NotImplemented
+        ours, theirs = (
+            [getattr(votes, f.name) for f in fields(Votes) if f.name != "vocabulary"] for votes in (self, other)
+        )
+        same = all(
+            (a is None) == (b is None) and (a is None or np.array_equal(a, b))
+            for a, b in zip(ours, theirs, strict=True)
+        )
+        return same and self.vocabulary.same_order(other.vocabulary)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join("{" + self._told(i) + "}" for i in range(min(3, self._n)))
+        more = ", …" if self._n > 3 else ""
+        by = f" by {len(self.annotators):,} annotators" if len(self.annotators) else ""
+        return (
+            f"Votes({len(self.row):,} answers{by} on {self._n:,} rows, {self.n_classes:,} classes): {shown}{more}"
+        )
+
+    def _repr_html_(self) -> str:
+        lines = "".join(
+            f"<tr><td>{i}</td><td>{escape(self._told(i)) or '∅'}</td></tr>" for i in range(min(_SHOWN, self._n))
+        )
+        more = f"<tr><td colspan=2>… {self._n - _SHOWN:,} more</td></tr>" if self._n > _SHOWN else ""
+        head = f"{len(self.row):,} answers on {self._n:,} rows over {self.n_classes:,} classes"
+        return f"<table><caption>{head}</caption><tr><th>row</th><th>answers</th></tr>{lines}{more}</table>"
+
+    def _told(self, row: int) -> str:
+        first = int(np.searchsorted(self.row, row))
+        mine = range(first, first + int(self.sizes[row]))
+        told: dict[str, float] = {}
+        for i in mine:
+            name = f"{'not ' if self.against is not None and self.against[i] else ''}{self.classes[self.label[i]]}"
+            told[name] = told.get(name, 0.0) + (1.0 if self.weight is None else float(self.weight[i]))
+        return ", ".join(f"{name}: {number:g}" for name, number in told.items())
+
+
+def _column(table: Any, name: str) -> Any:
+    try:
+        return table[name]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        known = ", ".join(
+            map(repr, list(getattr(table, "columns", None) or getattr(table, "column_names", table))[:12])
+        )
+        raise ValueError(f"{name}: the table has no column of this name; it has {known}.") from error
+
+
+def _proposal(proposal: Any, row: int) -> Iterable[tuple[Any, float]]:
+    if not isinstance(proposal, Mapping):
+        raise TypeError(f"from_proposals: row {row} holds {proposal!r}, not labels with their probabilities.")
+    for label, value in proposal.items():
+        if is_missing(value) or not 0 <= float(value) <= 1:
+            raise ValueError(f"from_proposals: row {row} gives {label!r} the probability {value!r}, not in [0, 1].")
+        if value > 0:
+            yield label, float(value)

@@ -1,0 +1,57 @@
+"""`crowd`: every label counts as much as it is probable given all answers of its row, by the annotator model.
+
+With R_ik the posterior of label k (`contamination.annotator_model`), Σ_k R_ik·1{s_ik ≤ t} has mean P(s(x, y) ≤ t)
+if the model is right: annotators err independently given the truth, and the classifier's probabilities are right
+once they are recalibrated. No true label is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from setwise.evidence.evidence import Evidence
+from setwise.strategies.curves import Curve, CurveRule, Margin, check_margin, not_filled, steps, unweighted
+from setwise.strategies.posterior import padded
+from setwise.strategies.premises import DELTA, Setting, judgement
+from setwise.strategies.random_answer import check_votes
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Coverage estimated from votes through a model of the annotators, who err independently (``assume=``).
+
+    Where the data refute that, the claim is void and the sets are still given; verified rows then make a promise.
+
+    Parameters
+    ----------
+    margin, delta
+        As for `Corrected`.
+    """
+
+    margin: Margin = "none"
+    delta: float = DELTA
+    name: ClassVar[str] = "crowd"
+    pooled: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_margin(self.margin, self.delta)
+
+    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
+        """The scores of all labels, and their posterior given the votes."""
+        return ("table", "posterior")
+
+    def calibrate(self, evidence: Evidence, setting: Setting) -> CurveRule:
+        """The curve of posterior-weighted coverage."""
+        check_votes(setting, self.name)
+        unweighted(evidence, self.name)
+        not_filled(setting, self.name)
+        scores, weights = padded(evidence)
+        curve = Curve(steps(scores, weights, np.ones(evidence.n), spread=1.0), self.margin, self.delta)
+        independent = judgement(evidence, setting).independence
+        advice = "With 50 rows verified at random auto promises the level, with sets nearly as small."
+        remarks = (advice,) if independent.status == "refuted by the data" else ()
+        needs = (independent, "recalibrated")
+        return CurveRule(self.name, evidence, setting, curve, "annotator model", needs, evidence.n, remarks=remarks)

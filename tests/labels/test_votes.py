@@ -1,0 +1,134 @@
+"""Votes: every way to give them says the same, nothing is lost, and rows are sliced with their answers."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.model_selection import train_test_split
+
+from setwise import LabelSets, Votes
+
+LONG = {
+    "item": ["a", "b", "a", "c", "a"],
+    "worker": ["x", "x", "y", "z", "z"],
+    "label": ["cat", "dog", "cat", "dog", "dog"],
+}
+COUNTS = [[2, 1], [0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    "table", [LONG, pd.DataFrame(LONG), pl.DataFrame(LONG), pa.table(LONG)], ids=lambda t: type(t).__module__
+)
+def test_a_long_table_of_any_kind_gives_the_counts(table):
+    votes = Votes.from_table(table)
+    assert votes.counts.tolist() == COUNTS
+    assert votes.classes.tolist() == ["cat", "dog"]
+    assert votes.annotators.tolist() == ["x", "y", "z"]
+    assert votes.items.tolist() == ["a", "b", "c"]
+    assert votes.sizes.tolist() == [3, 1, 1]
+
+
+def test_every_constructor_gives_the_same_counts():
+    matrix = [["cat", "cat", "dog"], ["dog", None, None], [None, None, "dog"]]
+    made = [
+        Votes.from_lists([["cat", "cat", "dog"], ["dog"], ["dog"]]),
+        Votes.from_matrix(matrix),
+        Votes.from_matrix(pd.DataFrame(matrix, columns=["x", "y", "z"])),
+        Votes.from_counts(COUNTS, classes=["cat", "dog"]),
+        Votes.from_proposals([[{"cat": 1}, {"cat": 1}, {"dog": 1}], {"dog": 1}, {"dog": 1, "cat": 0}]),
+    ]
+    for votes in made:
+        assert votes.counts.tolist() == COUNTS
+        assert votes.classes.tolist() == ["cat", "dog"]
+    assert made[2].annotators.tolist() == ["x", "y", "z"]
+
+
+def test_what_stands_for_no_answer_may_be_told():
+    assert Votes.from_matrix(np.array([[0, -1], [1, 0]]), missing=-1).sizes.tolist() == [1, 2]
+
+
+def test_several_labels_of_one_annotator_share_an_answer():
+    assert Votes.from_matrix([[["a", "b"], "a"]]).counts.tolist() == [[1.5, 0.5]]
+
+
+def test_items_may_be_given_and_some_have_no_answers():
+    votes = Votes.from_table(LONG, items=["c", "d", "b", "a"])
+    assert votes.sizes.tolist() == [1, 0, 1, 3]
+    with pytest.raises(ValueError, match="item: 'a' is not among items"):
+        Votes.from_table(LONG, items=["b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"item": "question"}, "question: the table has no column of this name; it has 'item', 'worker', 'label'"),
+        ({"weight": "worker"}, "could not convert"),
+        ({"classes": ["dog"]}, "cat"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(change, message):
+    with pytest.raises(ValueError, match=message):
+        Votes.from_table(LONG, **change)
+
+
+def test_lines_without_a_label_are_no_answers_and_lines_without_an_annotator_are_an_error():
+    assert Votes.from_table(LONG | {"label": ["cat", None, "cat", "dog", None]}).sizes.tolist() == [2, 0, 1]
+    with pytest.raises(ValueError, match="worker: line 1 has a label and no worker"):
+        Votes.from_table(LONG | {"worker": ["x", None, "y", "z", "z"]})
+
+
+def test_weights_count_and_must_be_positive():
+    told = LONG | {"weight": [3.0, 1, 1, 1, 0.5]}
+    assert Votes.from_table(told, weight="weight").counts.tolist() == [[4, 0.5], [0, 1], [0, 1]]
+    with pytest.raises(ValueError, match="weight: row 1 has an answer of weight 0"):
+        Votes.from_table(LONG | {"weight": [3.0, 0, 1, 1, 0.5]}, weight="weight")
+
+
+def test_rules_keep_ties_and_lose_nobody():
+    votes = Votes.from_lists([["a", "b", "b"], ["a", "c"]])
+    assert votes.candidates().to_lists() == [["a", "b"], ["a", "c"]]
+    assert votes.candidates("plurality").to_lists() == [["b"], ["a", "c"]]
+    assert votes.candidates("at_least:2", missing="empty").to_lists() == [["b"], []]
+    with pytest.raises(ValueError, match="row 1 has no labels"):
+        votes.candidates("at_least:2")
+    with pytest.raises(ValueError, match="rule: 'first' is not known"):
+        votes.candidates("first")
+
+
+def test_not_this_label_leaves_the_others_where_nobody_named_one():
+    told = {"item": [0, 0, 1], "worker": [0, 1, 0], "label": ["a", "b", "b"], "no": [False, True, True]}
+    votes = Votes.from_table(told, against="no", classes=["a", "b", "c"])
+    assert votes.counts.tolist() == [[1, 0, 0], [0, 0, 0]]
+    assert votes.candidates().to_lists() == [["a"], ["a", "c"]]
+    assert repr(votes).endswith("{a: 1, not b: 1}, {not b: 1}")
+
+
+def test_rows_are_sliced_with_their_answers():
+    votes = Votes.from_table(LONG)
+    assert votes[[2, 0, 2]].counts.tolist() == [[0, 1], [2, 1], [0, 1]]
+    assert votes[[2, 0]].items.tolist() == ["c", "a"]
+    assert votes[np.array([False, True, False])].to_frame().to_dict("list") == {
+        "item": ["b"],
+        "worker": ["x"],
+        "label": ["dog"],
+    }
+    assert votes[0].counts.tolist() == [[2, 1]]
+    _, _, learned, held = train_test_split(np.zeros((3, 1)), votes, random_state=0)
+    assert isinstance(learned, Votes)
+    assert len(learned) + len(held) == 3
+    assert Votes.from_table(votes.to_frame()) == votes
+    assert votes != votes[::-1]
+    assert np.asarray(votes).tolist() == COUNTS
+
+
+def test_other_classes_keep_the_answers():
+    votes = Votes.from_lists([["b"], ["a", "b"]]).with_classes(["b", "a", "c"])
+    assert votes.counts.tolist() == [[1, 0, 0], [1, 1, 0]]
+    assert Votes.from_counts([[1, 0]]).with_classes(["x", "y"]).candidates() == LabelSets.from_lists(
+        [["x"]], ["x", "y"]
+    )
+
+
+def test_hostile_names_are_escaped():
+    assert "<script>" not in Votes.from_lists([["<script>"]])._repr_html_()

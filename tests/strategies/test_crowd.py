@@ -1,0 +1,183 @@
+"""`votes` and `crowd`: what they promise of a random answer and of the truth, and what refutes it."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setwise import Calibration, SmallCalibrationWarning, Votes, conformalize
+from setwise.strategies import Crowd
+from tests.conftest import labels_from, simplex
+
+K = 4
+
+
+def answered(rng, y, people=3, right=0.8, k=K):
+    """Answers of people who err independently."""
+    return np.where(rng.random((len(y), people)) < right, y[:, None], rng.integers(0, k, (len(y), people)))
+
+
+@pytest.fixture
+def crowd(rng):
+    p = simplex(rng, 3000, K)
+    y = labels_from(rng, p)
+    return p, y, answered(rng, y)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 25), st.integers(1, 99), st.integers(0, 2**32 - 1))
+def test_the_threshold_is_that_of_conformal_risk_control(n, percent, seed):
+    """The smallest t with (Σ share of answers above t + 1)/(n + 1) ≤ ε, in exact arithmetic."""
+    rng = np.random.default_rng(seed)
+    p = simplex(rng, n, 3)
+    lists = [rng.integers(0, 3, rng.integers(1, 8)).tolist() for _ in range(n)]
+    made = conformalize(p, Votes.from_lists(lists, classes=range(3)), "votes")
+    epsilon = 1 - Fraction(percent, 100)
+
+    def loss(t):
+        return sum(Fraction(sum(1 - p[i, a] > t for a in row), len(row)) for i, row in enumerate(lists))
+
+    fine = [
+        t
+        for t in sorted({1 - p[i, a] for i, row in enumerate(lists) for a in row})
+        if loss(t) + 1 <= epsilon * (n + 1)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SmallCalibrationWarning)
+        assert made.threshold(Fraction(percent, 100)) == pytest.approx(min(fine, default=np.inf))
+
+
+def test_a_random_answer_is_covered_and_nothing_is_promised_of_the_truth(rng, crowd):
+    p, _y, answers = crowd
+    covered = []
+    for _ in range(100):
+        rows = rng.permutation(3000)
+        c, t = rows[:200], rows[200:]
+        made = conformalize(p[c], Votes.from_matrix(answers[c], classes=range(K)), "votes")
+        mask = made.predict_set(p[t]).to_mask()
+        covered.append(mask[np.arange(2800)[:, None], answers[t]].mean())
+    assert 0.895 < np.mean(covered) < 0.915  # without the +1 of the new row 0.005 less
+    guarantee = made.guarantee()
+    assert guarantee.promised is None
+    assert [claim.event for claim in guarantee.claims] == ["answer", "truth"]
+    assert "an answer drawn at random" in str(guarantee)
+
+
+def test_crowd_covers_the_truth_without_one_true_label(rng, crowd):
+    p, y, answers = crowd
+    for power in (1.0, 3.0, 0.5):
+        f = p**power / (p**power).sum(axis=1, keepdims=True)
+        gaps = []
+        for _ in range(10):
+            rows = rng.permutation(3000)
+            c, t = rows[:1500], rows[1500:]
+            made = conformalize(
+                f[c], Votes.from_matrix(answers[c], classes=range(K)), "crowd", assume="independent"
+            )
+            gaps.append(made.predict_set(f[t]).contains(y[t]).mean() - 0.9)
+        assert abs(np.mean(gaps)) < 0.015, power
+    assert made.guarantee().strategy == "crowd"
+    assert "independently" in str(made.guarantee())
+
+
+def test_annotators_who_copy_refute_independence(rng, crowd):
+    p, _y, answers = crowd
+    copied = answers.copy()
+    copied[:, 2] = np.where(rng.random(3000) < 0.5, copied[:, 1], copied[:, 2])
+    made = conformalize(
+        p, Votes.from_counts(Votes.from_matrix(copied, classes=range(K)).counts), "crowd", assume="independent"
+    )
+    (claim,) = made.guarantee().claims
+    assert [premise.name for premise in claim.refuted] == ["independent"]
+    assert made.guarantee().promised is None
+    assert made.predict_set(p[:5]).sizes.max() <= K  # the sets are still given
+    taken = conformalize(
+        p, Votes.from_counts(Votes.from_matrix(copied, classes=range(K)).counts), assume="independent"
+    )
+    assert taken.guarantee().strategy == "votes"
+    assert "crowd would have" in str(taken.guarantee())
+
+
+def test_independent_annotators_are_seldom_called_dependent(rng):
+    refuted = 0
+    for _ in range(60):
+        p = simplex(rng, 600, K)
+        votes = Votes.from_matrix(answered(rng, labels_from(rng, p)), classes=range(K))
+        made = conformalize(p, votes, "crowd", assume="independent")
+        refuted += bool(made.guarantee().claims[0].refuted)
+    assert refuted <= 4  # 1 of 100 expected
+
+
+def test_auto_takes_votes_crowd_or_checks(rng, crowd):
+    p, y, answers = crowd
+    votes = Votes.from_matrix(answers, classes=range(K))
+    assert conformalize(p, votes).guarantee().strategy == "votes"
+    assert conformalize(p, votes, assume="independent").guarantee().strategy == "crowd"
+    verified = np.full(3000, None)
+    some = rng.permutation(3000)[:50]
+    verified[some] = y[some]
+    made = conformalize(p, votes, verified=verified)
+    assert made.guarantee().promised == 0.9
+    assert made.guarantee(0.999).strategy == "votes"
+
+
+def test_the_posterior_never_sees_verified_labels(rng, crowd):
+    p, y, answers = crowd
+    votes = Votes.from_matrix(answers, classes=range(K))
+    verified = np.full(3000, None)
+    verified[:100] = y[:100]
+    wrong = verified.copy()
+    wrong[:100] = (y[:100] + 1) % K
+    made = [conformalize(p, votes, verified=told).evidence.posterior for told in (verified, wrong)]
+    assert np.array_equal(*made)
+
+
+@pytest.mark.parametrize("told", [{}, {"by": "predicted"}, {"assume": "independent"}])
+@pytest.mark.parametrize("strategy", ["votes", "crowd", Crowd(margin="normal"), Crowd(margin="finite")])
+def test_saved_calibrations_of_votes_answer_alike(strategy, told, crowd, tmp_path):
+    p, _, answers = crowd
+    made = conformalize(p, Votes.from_matrix(answers, classes=range(K)), strategy, "aps", **told)
+    made.save(tmp_path / "cal")
+    read = Calibration.load(tmp_path / "cal")
+    assert read.predict_set(p[:50]) == made.predict_set(p[:50])
+    assert str(read.guarantee()) == str(made.guarantee())
+
+
+def test_weights_and_groups_enter_the_random_answer(rng, crowd):
+    p, _, answers = crowd
+    votes = Votes.from_matrix(answers[:200], classes=range(K))
+    plain = conformalize(p[:200], votes, "votes")
+    equal = conformalize(p[:200], votes, "votes", sample_weight=np.full(200, 2.0))
+    assert equal.threshold(0.9, sample_weight=2.0) == plain.threshold(0.9)
+    alone = conformalize(p[:200], votes, "votes", groups=np.arange(200))
+    assert alone.threshold(0.9) == plain.threshold(0.9)
+    twice = np.repeat(np.arange(200), 2)
+    together = conformalize(p[twice], votes[twice], "votes", groups=twice)
+    assert together.threshold(0.9) == plain.threshold(0.9)
+
+
+def test_rows_without_answers_count_as_their_worst_label(crowd):
+    p, _, answers = crowd
+    held = answers[:200].astype(object)
+    held[:10] = None
+    made = conformalize(p[:200], Votes.from_matrix(held, classes=range(K)), "votes", missing="full")
+    worst = 1 - p[:10].min(axis=1)
+    assert np.isin(np.round(worst, 12), np.round(1 + made.rules[0].scores, 12)).all()
+
+
+@pytest.mark.parametrize("strategy", ["votes", "crowd"])
+def test_candidates_that_are_no_votes_are_refused(strategy, crowd):
+    p, y, _ = crowd
+    with pytest.raises(ValueError, match=f"strategy '{strategy}' is about votes"):
+        conformalize(p, y, strategy)
+
+
+def test_one_answer_per_row_and_fifty(rng):
+    p = simplex(rng, 2000, K)
+    y = labels_from(rng, p)
+    for people in (1, 50):
+        made = conformalize(p, Votes.from_matrix(answered(rng, y, people), classes=range(K)), "crowd")
+        assert abs(made.predict_set(p).contains(y).mean() - 0.9) < 0.03
