@@ -13,7 +13,8 @@ def test_the_public_names_are_these_and_no_others():
         "CoveringClassifier", "CrossConformalClassifier", "Diagnosis", "EMClassifier", "Guarantee", "LabelSets",
         "Margin", "MisuseWarning", "PartialLabelClassifier", "Premise", "SetSizeScorer",
         "SmallCalibrationWarning", "Votes", "__version__", "conformalize", "diagnose", "estimate_inclusion",
-        "evaluate", "plot_coverage", "plot_inclusion", "plot_sets", "plot_sizes", "strategies", "suggest_verification",
+        "evaluate", "plot_coverage", "plot_inclusion", "plot_sets", "plot_sizes", "strategies",
+        "suggest_verification",
     }  # fmt: skip
     assert all(hasattr(setwise, name) for name in setwise.__all__)
 
