@@ -60,7 +60,7 @@ def table(promises):
 
 
 def test_every_scenario_has_rows_with_verdicts(table):
-    kinds = re.compile("(holds|broken|no promise: .+|refused: .+)")
+    kinds = re.compile("(holds|broken|open: .+|no promise: .+|refused: .+)")
     assert all(table.values())
     assert [row for rows in table.values() for row in rows if not kinds.match(row.verdict)] == []
 
@@ -91,7 +91,7 @@ def test_a_promise_for_95_of_100_samples_is_broken_by_more_failures(promises):
 
 
 def test_a_single_sample_decides_nothing(promises):
-    assert verdict(promises, [0.5], promised=0.9) == "holds"
+    assert verdict(promises, [0.5], promised=0.9) == "open: too few samples"
 
 
 def test_the_command_prints_a_table_and_keeps_it(promises, monkeypatch, tmp_path, capsys):
