@@ -1,0 +1,104 @@
+"""`benchmarks/broken_promises.py` runs and its verdicts can fail; the observatory tests the promises themselves."""
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FILE = Path(__file__).parent.parent / "benchmarks" / "broken_promises.py"
+ANSWERS = {
+    "unequal_chances": {
+        "mean": "no promise",
+        "min": "no promise: ρ",
+        "mixture(μ=0.5)": "no promise: ρ",
+        "mixture(μ=verified)": "refused: mu='verified' is not defined for rows verified with unequal probabilities",
+        "auto": "holds",
+    },
+    "long_tail": {"0.3 of labels from the tail": "no promise: the true label is one of these"},
+    "every_label_seen": {
+        "read_table": "refused: candidates: sets that mean 'every label' were made over the 3 labels seen",
+        "LabelSets.from_strings": "refused: candidates: sets that mean 'every label'",
+        "ConformalClassifier": "refused: y: some rows stand for every label",
+        "setwise fit --missing full": "refused: error: y: some rows stand for every label",
+        "read_table with classes declared": "holds",
+    },
+    "by_size": {
+        "other annotators, size 2": "no promise: only if candidates arise",
+        "the same annotators, size 2": "holds",
+    },
+    "informative_groups": {"max, a row of a random new group": "holds"},
+    "mixture_falls_back": {"mixture(μ=verified)": "no promise: the true label is always a candidate (refuted"},
+    "bracket": {"rectified": "holds"},
+    "blank_rows": {"corrected, finite margin": "refused: strategy 'corrected' weighs candidates", "max": "holds"},
+    "float32": {"lac, float32 → float64": "holds"},
+    "law": {"tenths, n = 9, level 0.9": "holds"},
+    "theorem_2_selected": {
+        "all; the model errs in 0.1, n = 19": "no promise: only if you would use max",
+        "all, and max otherwise; the model errs in 0.1, n = 19": "holds",
+    },
+}
+"""What is said of the eleven, in the first row of a case."""
+
+
+@pytest.fixture(scope="module")
+def promises():
+    spec = importlib.util.spec_from_file_location(FILE.stem, FILE)
+    module = sys.modules[FILE.stem] = importlib.util.module_from_spec(spec)  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[FILE.stem]
+
+
+@pytest.fixture(scope="module")
+def table(promises):
+    """The rows of every scenario, from a few samples."""
+    return {name: list(promises.rows_of(name, share=0.01)) for name in promises.SCENARIOS}
+
+
+def test_every_scenario_has_rows_with_verdicts(table):
+    kinds = re.compile("(holds|broken|open: .+|no promise: .+|refused: .+)")
+    assert all(table.values())
+    assert [row for rows in table.values() for row in rows if not kinds.match(row.verdict)] == []
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_eleven_are_answered(table, name):
+    found = {row.case: row.verdict for row in reversed(table[name])}
+    wrong = {case: found[case] for case, start in ANSWERS[name].items() if not found[case].startswith(start)}
+    assert wrong == {}
+
+
+def verdict(promises, covered, **promise):
+    said = [promises.Said("", share, **promise) for share in covered]
+    return promises.judged(("", ""), said, len(said), []).verdict
+
+
+def test_an_average_below_the_promise_is_broken(promises):
+    rng = np.random.default_rng(0)
+    assert verdict(promises, rng.normal(0.9, 0.02, 200), promised=0.9) == "holds"
+    assert verdict(promises, rng.normal(0.89, 0.02, 200), promised=0.9) == "broken"
+
+
+def test_a_promise_for_95_of_100_samples_is_broken_by_more_failures(promises):
+    for failures, expected in ((10, "holds"), (25, "broken")):
+        covered = [0.8] * failures + [0.99] * (200 - failures)
+        assert verdict(promises, covered, promised=0.9, delta=0.05) == expected
+        assert verdict(promises, 1 - np.array(covered), promised=0.0, delta=0.05, most=0.1) == expected
+
+
+def test_a_single_sample_decides_nothing(promises):
+    assert verdict(promises, [0.5], promised=0.9) == "open: too few samples"
+
+
+def test_the_command_prints_a_table_and_keeps_it(promises, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(promises, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(sys, "argv", ["", "--only", "by_size", "--share", "0.02", "--keep"])
+    assert promises.main() == 0
+    assert "| by_size: other annotators, size 1 | — |" in capsys.readouterr().out
+    kept = json.loads((tmp_path / "results.json").read_text())
+    assert len(kept["rows"]) == 4
+    assert kept["broken"] == 0
