@@ -16,7 +16,16 @@ from typing import Any
 
 import numpy as np
 
-EVERYWHERE = {"same_examples", "same_groups", "weights", "classes", "unseen", "same_candidates", "independent_rows"}
+EVERYWHERE = {
+    "same_examples",
+    "same_groups",
+    "weights",
+    "classes",
+    "unseen",
+    "same_digits",
+    "same_candidates",
+    "independent_rows",
+}
 """Premises that hold unless a breach takes them away."""
 
 CONTAMINATION = {
@@ -71,8 +80,8 @@ BREACHES: dict[str, set[str]] = {
     "environment": {"independent_rows"},
     "float32": set(),
     "float64": set(),
-    "upcast": set(),
-    "decimals": set(),
+    "upcast": {"same_digits"},
+    "decimals": {"same_digits"},
     "seen": {"unseen"},
     "tail": {"classes"},
     "short tail": set(),
@@ -83,8 +92,8 @@ BREACHES: dict[str, set[str]] = {
 }
 """Which premises a breach takes away."""
 
-COARSER = {"float32", "upcast", "decimals"}
-"""Breaches that round the probabilities of new rows, whose sets may then be larger."""
+COARSER = {"float32", "float64", "upcast", "decimals"}
+"""Breaches that change the precision of the probabilities of new rows, whose sets may then be larger."""
 
 
 @dataclass(frozen=True)

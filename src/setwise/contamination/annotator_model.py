@@ -60,6 +60,13 @@ class AnnotatorModel:
     agreed: Floats
     excess: Floats
 
+    @property
+    def likelihood(self) -> Floats:
+        """(n, K): how probable the answers of each row are under each label, the largest one."""
+        found: Floats = self.posterior / np.exp(self.shift - self.shift.max())
+        found /= found.max(axis=1, keepdims=True)
+        return found
+
 
 def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:
     """Fits the annotator model to the answers, with the probabilities of a classifier that has not seen them."""
