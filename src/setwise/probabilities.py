@@ -58,8 +58,8 @@ def precision_of(values: Any) -> str:
 def in_precision(matrix: Floats, given: str, wanted: str) -> tuple[Floats, float]:
     """Probabilities of type `given` for comparison with others of type `wanted`, and how far scores may be off.
 
-    Finer ones are rounded as the others were. Even so equal probabilities, and sums of them, differ by some units of
-    the coarser type, in which they may have been computed.
+    Finer ones are rounded as the others were. Even so equal probabilities, and sums of them, differ by some units
+    of the coarser type, in which they may have been computed.
     """
     if given == wanted:
         return matrix, 0.0

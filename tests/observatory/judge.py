@@ -228,7 +228,7 @@ def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test])
     text = part.given_calibration
     what, bounds = LAW.search(text), BOUNDS.search(text)
     named = {p.name for claim in part.claims for p in claim.premises}
-    needed = {"same_examples", "same_candidates", "independent_rows", "unseen", "classes"}
+    needed = {"same_examples", "same_digits", "same_candidates", "independent_rows", "unseen", "classes"}
     needed |= named & {"missing_at_random"}
     if what and what["what"] == "the true label":  # calibrated on verified labels
         needed |= named & CHECKED

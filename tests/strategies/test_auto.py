@@ -116,8 +116,8 @@ def test_a_heavy_row_that_nobody_checked_counts_too(rng):
     unchecked = next(i for i, v in enumerate(verified) if v is None)
     chance[unchecked] = 0.005  # weighs 200: as much as a hundred of the others
     made = conformalize(p, mask, verified=verified, verified_probability=chance)
-    assert made.guarantee(0.9).strategy == "max"
-    assert made.guarantee(0.3).strategy == "rectified or verified alone"
+    assert math.isinf(made.rules[0].threshold(Fraction(9, 10)))
+    assert math.isfinite(made.rules[0].threshold(Fraction(3, 10)))
 
 
 @pytest.mark.parametrize("other", ["sample_weight", "groups"])
@@ -211,7 +211,7 @@ def test_saved_calibrations_answer_alike(rng, tmp_path):
         made = conformalize(p, mask, verified=np.where(rng.random(300) < chance, y, None), **told)
         made.save(tmp_path / "cal")
         read = Calibration.load(tmp_path / "cal")
-        for level in (0.8, 0.9, 0.99):
+        for level in (0.8, 0.9):
             assert read.threshold(level) == made.threshold(level) < math.inf
             assert str(read.guarantee(level)) == str(made.guarantee(level))
         assert np.array_equal(read.predict_p(p), made.predict_p(p))

@@ -171,8 +171,8 @@ class Calibration:
         rate = float(self.setting.miss_rate)
         if own is not None and rate and self.strategy.name != "max":
             problem = (
-                f"candidates: with a miss rate of {rate:g} the truth may be outside those of new rows as often, and "
-                "sets cut down to them cover less than promised"
+                f"candidates: with a miss rate of {rate:g} the truth may be outside those of new rows as often, "
+                "and sets cut down to them cover less than promised"
             )
             warnings.warn(MisuseWarning(problem, "leave them out"), stacklevel=2)
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
