@@ -31,11 +31,13 @@ def load_model(model: Path, device: str, trusted: list[str] | None) -> Any:
     if model.is_file():
         raise ValueError(f"{model}: is a file; a calibration file needs --probabilities FILE.")
     kinds: list[Any] = [ConformalClassifier, CrossConformalClassifier]
-    named = read_head(model)["kind"]
-    kind = next((kind for kind in kinds if kind.__name__ == named), ConformalClassifier)
+    head = read_head(model)
+    kind = next((kind for kind in kinds if kind.__name__ == head["kind"]), ConformalClassifier)
     try:
         loaded = kind.load(model, trusted=trusted)
     except ModelNotKeptError as error:
+        if len(head["members"]) > 1:
+            raise
         use = "use --probabilities FILE with what the model says about the new rows"
         raise ValueError(f"{error.problem}; {use}.") from error
     for part in loaded.fitted_models:
