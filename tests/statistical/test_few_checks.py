@@ -48,7 +48,7 @@ def test_the_verified_rows_alone_carry_the_promise(monkeypatch):
 @pytest.mark.usefixtures("gullible")
 @pytest.mark.parametrize("prefers", ["hard", "easy"])
 def test_rows_checked_with_unequal_chances_carry_the_promise(prefers):
-    n, repetitions = 60, 800
+    n, repetitions = 300, 800
 
     def unequal(rng, *, told=True):
         hard = rng.random(n + 1) < 0.3
