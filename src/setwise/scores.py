@@ -278,9 +278,7 @@ def as_score(score: str | Score) -> Score:
     """A score by name, or the object itself."""
     if isinstance(score, str):
         if score.lower() not in SCORES:
-            raise ValueError(
-                f"conformity_score: {score!r} is not known; use one of {', '.join(SCORES)}, or an object."
-            )
+            raise ValueError(f"conformity_score: {score!r} is not known; use one of {', '.join(SCORES)}.")
         made: Score = SCORES[score.lower()]()
         return made
     if isinstance(score, type) or not isinstance(score, Score):

@@ -1,6 +1,7 @@
 """Files as people have them, and the command line as they call it."""
 
-import os
+import contextlib
+import io
 import subprocess
 import sys
 
@@ -9,29 +10,25 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-import torch
+
+from setwise.cli.app import run
 
 NAMES = ["wren", "owl", "ant", "cat"]  # not in alphabetical order
 
 
-ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}  # runs share the machine
+def setwise(*arguments, folder):
+    """What a command prints that succeeds in a folder, run in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = run([*map(str, arguments)])
+    assert status == 0, err.getvalue()
+    return out.getvalue()
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def setwise(*arguments, folder, check=True):
-    """Runs the command line in a folder, as a process of its own."""
+def setwise_process(*arguments, folder):
+    """The command line as a process of its own."""
     command = [sys.executable, "-m", "setwise", *map(str, arguments)]
-    done = subprocess.run(command, cwd=folder, env=ONE_THREAD, capture_output=True, text=True, check=False)
-    if check:
-        assert done.returncode == 0, done.stderr
-    return done
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def write(path, columns):
@@ -69,8 +66,8 @@ def trained(request, tmp_path_factory):
     """A folder in which somebody trained a model by hand, and the suffix of the files there."""
     folder = tmp_path_factory.mktemp("trained")
     suffix = request.param
-    table(folder / f"votes{suffix}", 400, 0)
+    table(folder / f"votes{suffix}", 200, 0)
     table(folder / f"new{suffix}", 150, 1)
     arguments = ["--candidates", "answers", "--ignore", "id", "--ignore", "truth", "--out", "model"]
-    done = setwise("fit", f"votes{suffix}", *arguments, "--network", "linear", "--epochs", "5", folder=folder)
-    return folder, suffix, done.stdout
+    said = setwise("fit", f"votes{suffix}", *arguments, "--network", "linear", "--epochs", "5", folder=folder)
+    return folder, suffix, said

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.pipeline import Pipeline
 
 import setwise as library
 from setwise import ConformalClassifier, CrossConformalClassifier
@@ -18,6 +19,7 @@ from setwise.cli.options import assume_of
 from setwise.cli.table_columns import categories_of
 from setwise.data import read_sets, read_table
 from setwise.estimators.adapters import default_learner
+from setwise.learn import CoveringClassifier, PartialLabelClassifier
 
 from .conftest import NAMES, rows, write
 from .test_commands import failure
@@ -29,7 +31,7 @@ QUICK = ("--learner", "em")
 def here(tmp_path, monkeypatch):
     """Two tables whose rows come from two wards, numbered in one file and spelled in another."""
     monkeypatch.chdir(tmp_path)
-    for name, n, seed in (("votes.parquet", 400, 0), ("new.csv", 150, 1)):
+    for name, n, seed in (("votes.parquet", 240, 0), ("new.csv", 150, 1)):
         X, lists, truth = rows(n, seed)
         ward = np.where(X[:, 0] > 1, 7, 12)
         features = {feature: X[:, j] for j, feature in enumerate("wxyz")}
@@ -137,18 +139,25 @@ def test_probabilities_from_outside_may_have_categories_too(here, capsys, place)
     assert read_sets("sets.csv", classes=NAMES) == expected
 
 
-@pytest.mark.parametrize(
-    "learner", [QUICK, ("--learner", "network", "--network", "linear", "--epochs", "3")], ids=["em", "network"]
-)
+CROSS = {
+    "em": (QUICK, Pipeline),
+    "network": (("--learner", "network", "--network", "linear", "--epochs", "3"), PartialLabelClassifier),
+    "by default": (("--network", "linear", "--epochs", "1"), CoveringClassifier),
+}
+
+
+@pytest.mark.parametrize("learner", list(CROSS))
 def test_a_cross_conformal_model_is_saved_loaded_and_predicts(here, capsys, learner):
+    options, learned = CROSS[learner]
     common = ("fit", "votes.parquet", "--candidates", "answers", "--ignore", "id", "--ignore", "truth")
-    result = said(capsys, *common, "--ignore", "ward", *learner, "--cross", "3", "--out", "model")
-    assert result["calibrated_on"] == 400
+    result = said(capsys, *common, "--ignore", "ward", *options, "--cross", "3", "--out", "model")
+    assert result["calibrated_on"] == 240
     assert result["strategy"] == {"asked": "auto", "used": "max over 3 folds"}
     assert 0.75 < result["guarantee"]["promised"] < 0.8
     result = said(capsys, "predict", "model", "new.csv", "--out", "sets.parquet", "--p-values")
     assert 0.75 < result["promised"] < 0.8
     model, (X, _) = CrossConformalClassifier.load("model"), read("new.csv")
+    assert [type(one) for one in model.estimators_] == [learned] * 3
     assert read_sets("sets.parquet") == model.predict_set(X)
     table = pq.read_table("sets.parquet").to_pydict()
     p = np.column_stack([table[f"p:{label}"] for label in model.classes_])
@@ -174,20 +183,28 @@ LEARNERS = [
 ]
 
 
+@pytest.mark.parametrize("folds", [(), ("--cross", "3")], ids=["split", "cross"])
 @pytest.mark.parametrize("options", LEARNERS, ids=" ".join)
-def test_the_library_chooses_the_learner(tmp_path, monkeypatch, options):
+def test_the_library_chooses_the_learner(tmp_path, monkeypatch, options, folds):
     monkeypatch.chdir(tmp_path)
     X, lists, truth = rows(200, 0)
     checked = {name: [*truth[:m], *[None] * (200 - m)] for name, m in (("few", 5), ("many", 100))}
     write(tmp_path / "t.parquet", {"x": X[:, 0], "y": X[:, 1], **checked, "answers": lists})
     ignored = [word for name in checked if name not in options for word in ("--ignore", name)]
-    fit = ["fit", "t.parquet", "--candidates", "answers", *ignored, "--network", "linear", "--epochs", "1"]
-    assert run([*fit, *options, "--out", "model", "-q"]) == 0
+    chosen = []
+
+    def fit(model, *_, **__):
+        chosen.append(model.estimator)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(CrossConformalClassifier if folds else ConformalClassifier, "fit", fit)
+    arguments = ["fit", "t.parquet", "--candidates", "answers", *ignored, *options, *folds, "--out", "model"]
+    assert run(arguments) == 2
     given = dict(zip(options[::2], options[1::2], strict=True))
     strategy, score = given.get("--strategy", "auto"), given.get("--conformity-score", "lac")
     verified = {"few": 5, "many": 100}.get(given.get("--verified"), 0)
     expected = default_learner(strategy, score, given.get("--assume", "nothing"), verified)
-    assert type(ConformalClassifier.load("model").estimator_) is type(expected)
+    assert [type(learner) for learner in chosen] == [type(expected)]
 
 
 RATES = np.array([[1, 0.1, 0.2, 0.3], [0.4, 1, 0.5, 0.6], [0.7, 0.8, 1, 0.9], [0.15, 0.25, 0.35, 1]])
@@ -234,21 +251,13 @@ def test_what_is_assumed_reaches_the_calibration_and_is_kept(here):
 # -------------------------------------------------------------------- completion
 
 
-def completed(line, folder):
-    """What bash would be offered after this line."""
-    words = line.split(" ")
-    marks = {"_SETWISE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    program = "import sys; sys.argv[0] = 'setwise'; from setwise.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env={**os.environ, **marks},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == ""
-    return done.stdout.split()
+def marks(line):
+    """What bash sets when it asks what may follow on this line."""
+    return {
+        "_SETWISE_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }
 
 
 @pytest.mark.parametrize(
@@ -265,5 +274,17 @@ def completed(line, folder):
         ("setwise predict model new.csv --by wa", ["ward"]),
     ],
 )
-def test_the_shell_completes_options_words_and_columns(here, line, offered):
-    assert completed(line, here) == offered
+def test_options_words_and_columns_are_completed(here, monkeypatch, capsys, line, offered):
+    for name, value in marks(line).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit):
+        run([])
+    said = capsys.readouterr()
+    assert (said.out.split(), said.err) == (offered, "")
+
+
+def test_the_shell_asks_the_program(here):
+    program = "import sys; sys.argv[0] = 'setwise'; from setwise.cli import main; main()"
+    asked = {**os.environ, **marks("setwise fit votes.parquet --by wa")}
+    done = subprocess.run([sys.executable, "-c", program], env=asked, capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == (["ward"], "")

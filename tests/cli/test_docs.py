@@ -31,9 +31,9 @@ def birds(n, seed):
     }
 
 
-def files(folder, *beside):
-    """What the documents speak of; beside the measurements stand these columns."""
-    old, new = birds(600, 0), birds(300, 1)
+def files(folder, *beside, n=600):
+    """What the documents speak of, with `n` rows to learn from; beside the measurements stand these columns."""
+    old, new = birds(n, 0), birds(n // 2, 1)
     write(folder / "votes.csv", {**{k: old[k] for k in beside}, **old["measured"], "answers": old["answers"]})
     write(folder / "new.csv", {**{k: new[k] for k in beside}, **new["measured"], "checked": new["checked"]})
     write(folder / "scores.csv", {"id": old["id"], **old["guesses"]})
@@ -81,7 +81,7 @@ def says(got, shown):
 
 
 def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(files(tmp_path, "id"))
+    monkeypatch.chdir(files(tmp_path, "id", n=160))
     commands = list(bare_commands((ROOT / "README.md").read_text(encoding="utf-8")))
     assert {command.split()[1] for command in commands} >= {"inspect", "fit", "predict", "evaluate", "conformalize"}
     for command in commands:

@@ -1,7 +1,6 @@
 """The command line driven as a person would, and compared with Python to the last label."""
 
 import json
-from functools import cache
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -9,49 +8,45 @@ import pytest
 
 import setwise as library
 from setwise import ConformalClassifier, LabelSets
-from setwise.cli.app import run
 from setwise.data import read_sets, read_table
 from setwise.learn import CoveringClassifier, PartialLabelClassifier
 
-from .conftest import NAMES, setwise, write
+from .conftest import NAMES, rows, setwise, setwise_process, write
 
 
-@cache
-def in_python(folder, suffix):
-    """The same model and sets without the command line."""
-    names = {"candidates": "answers", "carry": ["id", "truth"]}
-    votes, new = (read_table(folder / f"{part}{suffix}", **names) for part in ("votes", "new"))
+@pytest.fixture(scope="module")
+def in_python():
+    """The same model without the command line, and the features and labels of the new rows."""
+    (X, lists, _), (X_new, _, truth) = rows(200, 0), rows(150, 1)
     estimator = CoveringClassifier(PartialLabelClassifier("linear", epochs=5))
-    model = ConformalClassifier(estimator, random_state=0).fit(votes.X, votes.candidates)
-    return model, new
+    return ConformalClassifier(estimator, random_state=0).fit(X, lists), X_new, truth
 
 
-def test_inspect_describes_the_candidates(trained, monkeypatch, capsys):
+def test_inspect_describes_the_candidates(trained):
     folder, suffix, _ = trained
-    done = setwise("inspect", f"votes{suffix}", "--candidates", "answers", "--truth", "truth", folder=folder)
-    assert "400 rows, 4 classes" in done.stdout
-    assert "the truth is a candidate in 100.00% of the 400 rows" in done.stdout
-    monkeypatch.chdir(folder)
-    assert run(["inspect", f"votes{suffix}", "--candidates", "answers", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"] == 400
+    inspect = ("inspect", f"votes{suffix}", "--candidates", "answers")
+    said = setwise(*inspect, "--truth", "truth", folder=folder)
+    assert "200 rows, 4 classes" in said
+    assert "the truth is a candidate in 100.00% of the 200 rows" in said
+    assert json.loads(setwise(*inspect, "--json", folder=folder))["rows"] == 200
 
 
 def test_fit_says_what_it_read_learned_and_may_claim(trained):
     _, suffix, said = trained
-    assert f"read votes{suffix}: 400 rows, 4 features, 4 classes, 1.3 candidates per row" in said
+    assert f"read votes{suffix}: 200 rows, 4 features, 4 classes, 1.4 candidates per row" in said
     assert "learned (covering, weight " in said
     assert "; proden, linear)" in said
-    assert "conformalized on 80 rows with strategy auto → max" in said
+    assert "conformalized on 40 rows with strategy auto → max" in said
     assert "Promise: the set of a new example contains the true label with probability at least 0.90" in said
     assert f"try:  setwise predict model new{suffix} --out sets{suffix}" in said
 
 
-def test_predict_and_evaluate_agree_with_python_to_the_last_label(trained):
+def test_predict_and_evaluate_agree_with_python_to_the_last_label(trained, in_python):
     folder, suffix, _ = trained
     sets = f"sets{suffix}"
     setwise("predict", "model", f"new{suffix}", "--out", sets, "--confidence", "0.8", "--force", folder=folder)
-    model, new = in_python(folder, suffix)
-    expected = model.predict_set(new.X, 0.8)
+    model, X, truth = in_python
+    expected = model.predict_set(X, 0.8)
     written = read_table(
         folder / sets,
         candidates="labels",
@@ -62,22 +57,21 @@ def test_predict_and_evaluate_agree_with_python_to_the_last_label(trained):
         classes=expected.classes,
     )
     assert written.candidates == expected
-    assert written.carried["id"].tolist() == new.carried["id"].tolist()
+    assert written.carried["id"].tolist() == [f"{i:04d}" for i in range(150)]
     assert 1 < expected.sizes.mean() < 4
-    done = setwise("evaluate", sets, "--truth", "truth", "--json", folder=folder)
-    found, own = json.loads(done.stdout), library.evaluate(expected, new.carried["truth"])
+    found = json.loads(setwise("evaluate", sets, "--truth", "truth", "--json", folder=folder))
+    own = library.evaluate(expected, truth)
     assert (found["coverage"], found["mean_size"]) == (own["coverage"], own["mean_size"])
 
 
-def test_p_values_and_other_formats_are_written_on_request(trained, monkeypatch):
+def test_p_values_and_other_formats_are_written_on_request(trained, in_python):
     folder, suffix, _ = trained
-    monkeypatch.chdir(folder)
-    assert run(["predict", "model", f"new{suffix}", "--out", "p.parquet", "--p-values", "--force", "--quiet"]) == 0
-    model, new = in_python(folder, suffix)
+    setwise("predict", "model", f"new{suffix}", "--out", "p.parquet", "--p-values", "--force", folder=folder)
+    model, X, _ = in_python
     columns = pq.read_table(folder / "p.parquet").to_pydict()
     p = np.column_stack([columns[f"p:{label}"] for label in model.classes_])
-    np.testing.assert_array_equal(p, model.predict_p(new.X))
-    assert read_sets(folder / "p.parquet") == model.predict_set(new.X)
+    np.testing.assert_array_equal(p, model.predict_p(X))
+    assert read_sets(folder / "p.parquet") == model.predict_set(X)
 
 
 @pytest.fixture(scope="module")
@@ -103,28 +97,27 @@ def outside(tmp_path_factory):
 def test_probabilities_from_outside_meet_candidates_by_name(outside):
     folder, parts = outside
     files = ["--probabilities", "scores.csv", "--labels", "answers.parquet", "--key", "key"]
-    done = setwise(
-        "conformalize", *files, "--out", "model.cal", "--conformity-score", "aps", "--json", folder=folder
-    )
-    assert json.loads(done.stdout)["classes"] == NAMES
+    options = ("--out", "model.cal", "--conformity-score", "aps", "--json")
+    assert json.loads(setwise("conformalize", *files, *options, folder=folder))["classes"] == NAMES
     setwise("predict", "model.cal", "--probabilities", "new.parquet", "--out", "sets.csv", folder=folder)
     (P, candidates, _), (P_new, _, truth) = parts["calibration"], parts["new"]
     expected = library.conformalize(P, candidates, conformity_score="aps", random_state=0).predict_set(P_new)
     written = read_table(folder / "sets.csv", candidates="labels", truth="note", features=["size"], classes=NAMES)
     assert written.candidates == expected
     assert written.truth.tolist() == truth.tolist()
-    done = setwise("evaluate", "sets.csv", "--truth", "note", "--json", folder=folder)
-    assert json.loads(done.stdout)["coverage"] == library.evaluate(expected, truth)["coverage"]
+    found = json.loads(setwise("evaluate", "sets.csv", "--truth", "note", "--json", folder=folder))
+    assert found["coverage"] == library.evaluate(expected, truth)["coverage"]
 
 
-def test_a_calibration_refuses_probabilities_without_one_of_its_classes(outside):
+def test_as_a_process_it_does_the_same_and_a_refusal_is_its_exit_status(outside, tmp_path):
     folder, _ = outside
-    P = np.full((3, 3), 1 / 3)
-    write(folder / "few.csv", dict(zip(["wren", "owl", "ant"], P.T, strict=True)))
-    library.conformalize(np.full((30, 4), 0.25), [["owl"]] * 30, classes=NAMES).save(folder / "small.cal")
-    done = setwise(
-        "predict", "small.cal", "--probabilities", "few.csv", "--out", "no.csv", folder=folder, check=False
-    )
+    files = ("--probabilities", folder / "scores.csv", "--labels", folder / "answers.parquet", "--key", "key")
+    conformalize = ("conformalize", *files, "--out", "model.cal", "--json")
+    done = setwise_process(*conformalize, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == setwise(*conformalize, "--force", folder=tmp_path)
+    write(tmp_path / "few.csv", dict(zip(["wren", "owl", "ant"], np.full((3, 3), 1 / 3), strict=True)))
+    done = setwise_process("predict", "model.cal", "--probabilities", "few.csv", "--out", "no.csv", folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == 'error: few.csv has no column "cat", which is one of the 4 classes.\n'
-    assert not (folder / "no.csv").exists()
+    assert not (tmp_path / "no.csv").exists()

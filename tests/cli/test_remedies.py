@@ -7,9 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from typer.main import get_command
 
-from setwise import ConformalClassifier, LabelSets
+from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
 from setwise.cli.app import app, run
 
 from .conftest import NAMES, rows, write
@@ -117,6 +119,21 @@ ADVICE = {
         ),
         {"--key": ("--key", "id")},
     ),
+    "a network for images": (
+        (*FIT, *PLAIN[:4], "--learner", "network", "--epochs", "1", "--network", "cnn"),
+        {"--network mlp": ("--network", "mlp")},
+    ),
+    "a device that is not there": (
+        (*FIT, *PLAIN[:4], "--learner", "network", "--epochs", "1", "--device", "mars"),
+        {"--device auto": ("--device", "auto")},
+    ),
+    "a contamination that the data refute": (
+        (*CAL, "pairs", "--strategy", "corrected", "--assume", "uniform"),
+        {
+            "--strategy max": ("--strategy", "max"),
+            "--strategy rectified": ("--strategy", "rectified", "--verified", "checked"),
+        },
+    ),
     "no truth at all": (
         ("evaluate", "t.parquet", "--column", "answers", "--truth", "unknown"),
         {"--candidates …": ("--candidates", "pairs")},
@@ -165,6 +182,14 @@ NO_OPTION = {
     "a suffix that is unknown": (("convert", "t.parquet", "--out", "o.xlsx"), "rename the file to .csv"),
     "a backslash": (("inspect", "odd.csv", "--candidates", "answers"), "write a backslash as"),
     "text where numbers were": (("predict", "model", "words.csv", "--out", "s.csv"), "'much', not a number."),
+    "an unknown network": (
+        (*FIT, *PLAIN[:4], "--learner", "network", "--network", "resnet"),
+        "'resnet' is not known; use auto, linear, mlp or cnn.",
+    ),
+    "an unknown score": (
+        (*FIT, *PLAIN, "--conformity-score", "best"),
+        "'best' is not known; use one of lac, aps, raps, saps, margin.",
+    ),
     "arrays for a table": (
         ("conformalize", "--probabilities", "p.npz", *CAL[3:], "answers"),
         "convert it to .parquet",
@@ -178,8 +203,9 @@ def test_advice_that_the_command_has_no_option_for_is_left_out(here, capsys, mis
     (here / "odd.csv").write_text("answers\na\\x|b\n")
     (here / "words.csv").write_text("x,y,z\nmuch,1,2\n")
     np.savez(here / "p.npz", X=np.ones((N, 4)))
-    assert run([*FIT, *PLAIN, "--quiet"]) == 0
     arguments, message = NO_OPTION[mistake]
+    if arguments[0] == "predict":
+        assert run([*FIT, *PLAIN, "--quiet"]) == 0
     line = failure(capsys, *arguments)
     assert message in line
     assert "=" not in line  # no argument of Python
@@ -205,6 +231,24 @@ def test_types_that_nobody_vouched_for_are_trusted_one_by_one(here, capsys):
     line = failure(capsys, *arguments)
     advised = re.search(r"use ((--trusted \S+ )+)", line)[1].split()
     assert run([*arguments, *advised]) == 0
+
+
+class Foreign(LogisticRegression):
+    """A model that no directory keeps."""
+
+
+def test_a_model_that_was_not_kept_is_asked_elsewhere(here, capsys):
+    X, lists, truth = rows(N, 0)
+    sets = LabelSets.from_lists(lists, classes=NAMES)
+    model = FrozenEstimator(Foreign().fit(X, truth))
+    ConformalClassifier(model, random_state=0).fit(X, sets).save(here / "own")
+    write(here / "new.csv", dict(zip("wxyz", X.T, strict=True)))
+    line = failure(capsys, "predict", "own", "new.csv", "--out", "s.csv")
+    assert "use --probabilities FILE with what the model says about the new rows." in line
+    assert run(["predict", "own", "--probabilities", "scores.csv", "--out", "s.csv"]) == 0
+    CrossConformalClassifier(LogisticRegression(), cv=3, random_state=0).fit(X, sets).save(here / "folds")
+    line = failure(capsys, "predict", "folds", "--probabilities", "scores.csv", "--out", "t.csv")
+    assert line.endswith("probabilities come from one; leave out --probabilities.\n")
 
 
 def test_what_was_calibrated_by_category_asks_for_the_column(here, capsys):

@@ -77,9 +77,11 @@ def test_labels_may_have_names():
     assert estimate_inclusion(np.full((2, 3), 1 / 3), sets).shape == (3, 3)
 
 
-def test_separable_matrices_pass():
+def test_matrices_pass_as_long_as_they_are_separable():
     check_separable(M)
     check_separable(np.full((10, 10), 0.9) + 0.1 * np.eye(10))
+    with pytest.raises(ValueError, match="apart"):
+        check_separable(np.full((10, 10), 0.995) + 0.005 * np.eye(10))
 
 
 def test_coarse_labels_are_refused_by_name():

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 import zlib
 
 import numpy as np
@@ -49,7 +48,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.halfway.set()
             server.stop.wait()
             return
-        time.sleep(0.2 if self.path.endswith("late") else 0)
         self.wfile.write(server.content)
 
     def log_message(self, *args):
@@ -134,12 +132,11 @@ def test_a_failed_download_is_one_sentence_and_leaves_nothing_behind(nothing_her
 
 
 def test_offline_says_what_to_put_where(nothing_here):
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
-    file = RemoteFile("sub", "train.gz", f"http://127.0.0.1:{port}/train.gz")
-    with pytest.raises(DataError) as error:
-        quiet(file, check)
+    with socket.socket() as deaf:  # it has a port, which nobody else gets, and does not listen
+        deaf.bind(("127.0.0.1", 0))
+        file = RemoteFile("sub", "train.gz", f"http://127.0.0.1:{deaf.getsockname()[1]}/train.gz")
+        with pytest.raises(DataError) as error:
+            quiet(file, check)
     said = str(error.value)
     assert str(nothing_here / "sub" / "train.gz") in said
     assert "sub/train.gz below the folder that SETWISE_DATA names" in said
@@ -149,6 +146,8 @@ def test_offline_says_what_to_put_where(nothing_here):
 SCRIPT = textwrap.dedent("""
     import sys
     from setwise.data.remote_files import RemoteFile, obtain
+    print("ready", flush=True)
+    input()
     obtain(RemoteFile("sub", "train.gz", sys.argv[1]), lambda place: place.read_bytes(), progress=False)
 """)
 
@@ -156,21 +155,31 @@ SCRIPT = textwrap.dedent("""
 def fetching_process(url, cache):
     environment = {**os.environ, "SETWISE_CACHE": str(cache)}
     environment.pop("SETWISE_DATA", None)
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, url], env=environment, stderr=subprocess.DEVNULL)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, url], env=environment, text=True, **pipes)
+
+
+def start(*processes):
+    """Lets them fetch, at once, as soon as all of them are ready."""
+    assert [process.stdout.readline() for process in processes] == ["ready\n"] * len(processes)
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
 
 
 def test_processes_that_fetch_at_once_download_once_and_agree(nothing_here, server):
-    url = remote(server, "late").url
-    running = [fetching_process(url, nothing_here) for _ in range(3)]
+    running = [fetching_process(remote(server).url, nothing_here) for _ in range(3)]
+    start(*running)
     assert [process.wait() for process in running] == [0, 0, 0]
     assert (nothing_here / "sub" / "train.gz").read_bytes() == CONTENT
-    assert server.requests == ["/late"]
+    assert server.requests == ["/file"]
     assert left_behind(nothing_here) == ["train.gz"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_a_killed_process_leaves_no_file_under_the_final_name_and_the_next_one_clears_up(nothing_here, server):
     process = fetching_process(remote(server, "slow").url, nothing_here)
+    start(process)
     server.halfway.wait()
     process.send_signal(signal.SIGKILL)
     process.wait()

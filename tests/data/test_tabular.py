@@ -164,6 +164,16 @@ BROKEN = {
     "empty file": ("a.csv", "", "a.csv: cannot be read"),
     "JSON breaks off": ("a.jsonl", '{"s": ["a"]}\n{"s": ["b"\n', "line 2 is not JSON"),
     "JSON of another kind": ("a.jsonl", '{"s": ["a"]}\n[1, 2]\n', "line 2 is no JSON object"),
+    "JSON of two types": (
+        "a.jsonl",
+        '{"s": "a", "x": 1}\n{"s": "b", "x": "u"}\n',
+        "column 'x' mixes int, str; give",
+    ),
+    "JSON of two objects": (
+        "a.jsonl",
+        '{"s": "a", "x": {"y": 1}}\n{"s": "b", "x": {"y": "u"}}\n',
+        "column 'x' cannot be read .Could not convert 'u'",
+    ),
     "null in a list": ("a.jsonl", '{"s": ["a"]}\n{"s": ["b", null]}\n', "row 1: a label is missing"),
     "a flag of 2": ("a.csv", "s:a,s:b\n1,0\n0,2\n", "row 1 holds 2 in 's:b'; expected 0 or 1"),
     "infinite feature": ("a.csv", "x,s\n1,a\ninf,b\n", "column 'x': row 1 is infinite"),

@@ -5,7 +5,6 @@ import runpy
 import matplotlib as mpl
 import pytest
 from matplotlib import pyplot as plt
-from threadpoolctl import threadpool_limits
 
 from .conftest import DOCS
 
@@ -22,8 +21,7 @@ def test_the_script_runs_and_draws(script, monkeypatch):
     monkeypatch.setattr("socket.socket.connect", _no_network)
     mpl.use("Agg")
     plt.close("all")
-    with threadpool_limits(1):
-        runpy.run_path(str(script), run_name="__main__")
+    runpy.run_path(str(script), run_name="__main__")
     assert plt.get_fignums()
     assert all(figure.axes for figure in map(plt.figure, plt.get_fignums()))
     plt.close("all")

@@ -83,6 +83,9 @@ def test_a_model_trained_elsewhere_knows_its_calibration_rows_alone(rng):
     (X, y), (other, labels) = sample(rng), sample(rng)
     trained = LogisticRegression().fit(X, y)
     model = ConformalClassifier(FrozenEstimator(trained)).fit(other, labels)
+    model.evaluate(X, y)  # nobody said what it learned from
+    with pytest.warns(MisuseWarning, match="400 rows"):
+        model.evaluate(other, labels)
     model.conformalize(*sample(rng))
     model.evaluate(other, labels)  # they are not calibrated on any more
 
@@ -94,6 +97,10 @@ def test_rows_of_few_distinct_values_are_no_misuse(levels, rng):
     model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X[:400], y[:400])
     model.conformalize(X[400:800], y[400:800])
     model.evaluate(X[800:], y[800:])
+    distinct = np.column_stack([X, rng.normal(size=1200)])
+    model = ConformalClassifier(LogisticRegression(), random_state=0).fit(distinct[:400], y[:400])
+    with pytest.warns(MisuseWarning, match="400 rows"):
+        model.evaluate(distinct[:400], y[:400])
 
 
 def test_searching_over_settings_warns_of_nothing(rng):
@@ -105,6 +112,8 @@ def test_searching_over_settings_warns_of_nothing(rng):
         return_train_score=True,
     )
     search.fit(X, y)
+    with pytest.warns(MisuseWarning, match="400 rows"):  # of which it would have had reason
+        search.best_estimator_.evaluate(X, y)
 
 
 # ------------------------------------------------------------------ copies on both sides of a split

@@ -38,6 +38,8 @@ def test_the_same_names_in_another_order_are_an_error():
 )
 def test_rows_go_by_position_where_names_do_not_contradict_it(y):
     check_row_names(X=X, y=y)
+    with pytest.raises(InputError, match=r"^by: its index"):  # and others are looked at all the same
+        check_row_names(X=X, y=y, by=pd.Series([0, 1, 2], index=[12, 10, 11]))
 
 
 def test_names_of_which_some_are_shared_are_a_warning():

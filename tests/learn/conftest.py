@@ -1,20 +1,9 @@
-"""One thread per test process: many small products are slower on two, and runs share the machine."""
-
 import subprocess
 import sys
 
 import pytest
-import torch
 
 from ..data.conftest import benchmarks  # noqa: F401, TID252 - a fixture
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

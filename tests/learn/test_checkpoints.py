@@ -32,8 +32,7 @@ def fitted(path):
 def test_a_run_killed_in_the_middle_resumes_to_the_same_weights(tmp_path):
     file = tmp_path / "run.pt"
     program = textwrap.dedent(f"""
-        import os, signal, torch
-        torch.set_num_threads(1)
+        import os, signal
         from setwise.learn import PartialLabelClassifier, checkpoints
         save = checkpoints.Checkpoint.save
         def save_and_die(self, trainer):

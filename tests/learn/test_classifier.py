@@ -48,7 +48,9 @@ def weights(model):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([PartialLabelClassifier(epochs=10, random_state=0), EMClassifier(), PartialLabelKNN()])
+@parametrize_with_checks(
+    [PartialLabelClassifier(epochs=5, hidden_sizes=(50,), random_state=0), EMClassifier(), PartialLabelKNN()]
+)
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)
 

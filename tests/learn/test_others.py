@@ -92,7 +92,7 @@ def test_conformal_cleaning_asks_for_held_out_rows():
     "base",
     [
         LogisticRegression(),
-        HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5),
+        HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5, max_bins=15, max_leaf_nodes=6),
         RandomForestClassifier(20, random_state=0),
     ],
 )

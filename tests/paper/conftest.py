@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 
 from setwise import LabelSets
 from setwise.data.benchmark_sets import Benchmark
@@ -12,14 +11,6 @@ from setwise.paper.results import Result
 from setwise.paper.summary import published
 
 from ..data.conftest import benchmarks  # noqa: F401, TID252 - a fixture
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

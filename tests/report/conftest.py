@@ -13,6 +13,7 @@ from setwise.data import Random, contaminate
 from setwise.report import build_report
 from setwise.strategies import Mixture
 
+PATIENCE = 600_000  # milliseconds: the machine may be busy
 HOSTILE = "<script>alert(1)</script>"
 HOSTILE_CLASSES = [
     HOSTILE,
@@ -110,6 +111,6 @@ def browser():
         )
     with sync_playwright() as driver:
         arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
-        running = driver.chromium.launch(executable_path=path, headless=True, args=arguments)
+        running = driver.chromium.launch(executable_path=path, headless=True, args=arguments, timeout=PATIENCE)
         yield running
         running.close()

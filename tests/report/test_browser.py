@@ -11,10 +11,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 import setwise
-from tests.report.conftest import HOSTILE, HOSTILE_CLASSES
+from tests.report.conftest import HOSTILE, HOSTILE_CLASSES, PATIENCE
 
-_PATIENCE = 600_000  # milliseconds: the machine may be busy
-expect.set_options(timeout=_PATIENCE)
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def open_page(browser):
 
     def go(path, **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        context.set_default_timeout(_PATIENCE)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.problems = []
         page.on("console", lambda said: page.problems.append(f"{said.type}: {said.text}"))

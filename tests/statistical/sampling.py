@@ -9,13 +9,14 @@ from scipy.stats import binom
 from setwise import conformalize
 
 LEVEL = 0.9
-N = 14  # ⌈15·0.9⌉ = 14 of 14 scores; without the +1 or the ceiling 13, which covers 13/15 = 0.867
-REPETITIONS = 3000
+N = 10  # ⌈11·0.9⌉ = 10 of 10 scores; one rank lower covers 9/11 = 0.818
+REPETITIONS = 1200  # 0.818 is then told from 0.9 in 99.9 of 100 samples
 
 MUTATIONS = {
     "without the +1": lambda n, level: math.ceil(n * level),
     "without the ceiling": lambda n, level: math.floor((n + 1) * level),
 }
+"""Of the rank of N scores. Both give the same one, so that one of them is sampled."""
 
 
 def count(trial: Callable[[np.random.Generator], bool], repetitions: int = REPETITIONS, seed: int = 0) -> int:
@@ -40,12 +41,11 @@ def assert_valid_and_sharp(
     level: float = LEVEL,
     repetitions: int = REPETITIONS,
 ) -> None:
-    """The event has at least its promised probability, and would not without either part of the rank."""
+    """The event has at least its promised probability, and not without either part of the rank (of N)."""
     assert at_least(count(trial, repetitions), level, repetitions)
-    for name, mutant in MUTATIONS.items():
-        with monkeypatch.context() as patch:
-            patch.setattr("setwise.strategies.base.rank", mutant)
-            assert not at_least(count(trial, repetitions), level, repetitions), f"{name}: not noticed"
+    with monkeypatch.context() as patch:
+        patch.setattr("setwise.strategies.base.rank", MUTATIONS["without the +1"])
+        assert not at_least(count(trial, repetitions), level, repetitions)
 
 
 def draw(rng: np.random.Generator, n: int, k: int, sharpness: float = 2.0):

@@ -100,7 +100,7 @@ def test_the_studentised_test_is_not_enough_where_inclusions_are_rare(monkeypatc
         "setwise.contamination.deficit_tests.below_zero",
         lambda T: float(ttest_1samp(T, 0, alternative="less").pvalue),
     )
-    assert not super_uniform(p_values(rows, 60))
+    assert not super_uniform(p_values(rows, 20))
 
 
 def test_the_number_of_ranks_is_accounted_for(monkeypatch):

@@ -17,7 +17,7 @@ from setwise.data.arrow_tables import arrow_batches, column_names, is_table
 from setwise.data.set_files import probability_columns
 from setwise.data.tabular import Layout, interpret
 from setwise.estimators.cross import CrossConformalClassifier
-from setwise.estimators.model_directory import read_head
+from setwise.estimators.model_directory import ModelNotKeptError, read_head
 from setwise.estimators.split import ConformalClassifier
 
 ROWS = 8192  # at a time: fewer are slower, more take memory and are no faster
@@ -31,9 +31,15 @@ def load_model(model: Path, device: str, trusted: list[str] | None) -> Any:
     if model.is_file():
         raise ValueError(f"{model}: is a file; a calibration file needs --probabilities FILE.")
     kinds: list[Any] = [ConformalClassifier, CrossConformalClassifier]
-    named = read_head(model)["kind"]
-    kind = next((kind for kind in kinds if kind.__name__ == named), ConformalClassifier)
-    loaded = kind.load(model, trusted=trusted)
+    head = read_head(model)
+    kind = next((kind for kind in kinds if kind.__name__ == head["kind"]), ConformalClassifier)
+    try:
+        loaded = kind.load(model, trusted=trusted)
+    except ModelNotKeptError as error:
+        if len(head["members"]) > 1:
+            raise
+        use = "use --probabilities FILE with what the model says about the new rows"
+        raise ValueError(f"{error.problem}; {use}.") from error
     for part in loaded.fitted_models:
         if hasattr(part, "device"):
             part.device = device
@@ -44,8 +50,15 @@ def load_model(model: Path, device: str, trusted: list[str] | None) -> Any:
 
 def load_calibration(path: Path) -> Calibration:
     """A calibration file, or the calibration in a model directory."""
-    inside = read_head(path)["members"][0]["calibration"] if path.is_dir() else None
-    return Calibration.load(path if inside is None else path / str(inside))
+    if not path.is_dir():
+        return Calibration.load(path)
+    members = read_head(path)["members"]
+    if len(members) > 1:
+        raise ValueError(
+            f"{path}: holds {len(members)} models with a calibration each, and probabilities come from one; leave "
+            "out --probabilities."
+        )
+    return Calibration.load(path / str(members[0]["calibration"]))
 
 
 def reading_of(model: Any) -> dict[str, Any]:

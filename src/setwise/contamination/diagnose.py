@@ -13,6 +13,7 @@ from setwise._arrays import Bools, Floats
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.deficit_tests import Deficit, RankedRows
 from setwise.contamination.inclusion import check_separable, maximise, on_the_same_columns
+from setwise.errors import InputError, Remedy
 from setwise.labels.vocabulary import Classes
 from setwise.ranks import as_level, clopper_pearson
 
@@ -143,22 +144,23 @@ class Diagnosis:
         return asdict(self) | {"refuted": self.refuted, "sentence": self.sentence}
 
 
-class AssumptionRefuted(ValueError):  # noqa: N818 - a verdict, and a public name
+class AssumptionRefuted(InputError):  # noqa: N818 - a verdict, and a public name
     """The data speak against the contamination that was declared; `diagnosis` says how.
 
     >>> issubclass(AssumptionRefuted, ValueError)
     True
     """
 
-    def __init__(self, diagnosis: Diagnosis, remedy: str = "") -> None:
+    def __init__(self, diagnosis: Diagnosis) -> None:
         self.diagnosis = diagnosis
-        self.remedy = remedy or (
-            "Use a strategy without this premise (strategy='max'), or verify some labels and pass verified=."
+        super().__init__(
+            diagnosis.sentence,
+            Remedy("strategy", "max", "without this premise"),
+            Remedy("strategy", "rectified", "with some labels verified"),
         )
-        super().__init__(f"{diagnosis.sentence} {self.remedy}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.diagnosis, self.remedy)
+        return type(self), (self.diagnosis,)
 
 
 def diagnose(

@@ -231,8 +231,8 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
     """The values as an array, and a note where lists of mixed types had to become encoded text."""
     try:
         return pa.array(values), None
-    except (pa.ArrowException, OverflowError):
-        pass
+    except (pa.ArrowException, OverflowError) as error:
+        reason = str(error)
     if all(value is None or isinstance(value, list) for value in values):
         try:
             texts = [None if value is None else encode_each(value) for value in values]
@@ -241,8 +241,10 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
                 f"{where}: the column {name!r} holds lists of things that are no labels ({error})."
             ) from None
         return pa.array(texts, pa.list_(pa.string())), {ENCODED: b"yes"}
-    kinds = ", ".join(sorted({type(value).__name__ for value in values}))
-    raise DataError(f"{where}: the column {name!r} mixes {kinds}; give all its rows one type.")
+    kinds = sorted({type(value).__name__ for value in values if value is not None})
+    if len(kinds) == 1:
+        raise DataError(f"{where}: the column {name!r} cannot be read ({' '.join(reason.split())}).")
+    raise DataError(f"{where}: the column {name!r} mixes {', '.join(kinds)}; give all its rows one type.")
 
 
 def _read_csv(path: Path, form: str, text: Collection[str], delimiter: str | None) -> Any:

@@ -23,6 +23,7 @@ from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
 from setwise.container import check_version
+from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import answers, as_trained
 from setwise.estimators.fingerprint import UsedRows, read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
@@ -35,6 +36,10 @@ _TOLERANCE = 1e-5
 _USUAL = as_level(0.9)
 _KINDS = {"U": "text", "i": "integer", "f": "number", "b": "boolean"}
 _Model = TypeVar("_Model")
+
+
+class ModelNotKeptError(InputError):
+    """A directory holds the calibration of a model, and not the model."""
 
 
 def save_model(
@@ -268,9 +273,10 @@ def _member(made: Any, member: dict[str, Any], given: Any, folder: Path, trusted
     described = member["model"]
     model = read_model(described, folder, trusted) if given is None else as_trained(given, made.classes_)
     if model is None:
-        raise ValueError(
+        raise ModelNotKeptError(
             f"{folder}: holds the calibration of a {described['class']}, which cannot be kept without running code "
-            "from the file; bring the model along: load(path, estimator=…)."
+            "from the file",
+            Remedy("estimator", None, "to bring the model along"),
         )
     if "probe" not in member:
         if given is not None:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 from setwise.learn.validation import check_finite, read_array, read_candidates, vote_weights
@@ -160,6 +161,11 @@ def as_device(device: Any) -> torch.device:
     """A torch device; "auto" is a GPU where there is one."""
     if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # an unknown name, or nothing of that kind here
+        use = Remedy("device", "auto", "to take what there is")
+        raise InputError(f"device: {device!r} cannot be used here", use) from error
     return torch.device(device)
 
 

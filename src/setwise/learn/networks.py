@@ -14,7 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from setwise.errors import InputError, Remedy
+
 Generators = Sequence[torch.Generator]
+_PLAIN = Remedy("network", "mlp", "for rows of features")
+_IMAGES = Remedy("X", None, "of shape (rows, height, width) or (rows, channels, height, width), channels first")
 
 
 class StackedLinear(nn.Module):
@@ -138,10 +142,7 @@ class CNN(nn.Module):
         self.norms = nn.ModuleList(StackedBatchNorm(len(generators), b) for b in channels)
         reduced = 2 ** len(channels)
         if min(height, width) < reduced:
-            raise ValueError(
-                f"network: images of {height} × {width} are too small for 'cnn'; X is expected as "
-                "(rows, height, width) or (rows, channels, height, width), channels first."
-            )
+            raise InputError(f"network: images of {height} × {width} are too small for 'cnn'", _PLAIN, _IMAGES)
         self.output = StackedLinear(generators, channels[-1] * (height // reduced) * (width // reduced), n_classes)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -192,11 +193,11 @@ def build_network(
         return MLP(generators, shape, n_classes, hidden_sizes, batch_norm=batch_norm, dropout=dropout)
     if network == "cnn":
         return CNN(generators, shape, n_classes)
+    if isinstance(network, str):
+        raise ValueError(f"network: {network!r} is not known; use auto, linear, mlp or cnn.")  # noqa: TRY004
     if not callable(network) or isinstance(network, nn.Module):
-        raise ValueError(  # noqa: TRY004 - a wrong name is the likely case
-            f"network: {network!r} is not known; use 'auto', 'linear', 'mlp', 'cnn', or a callable that "
-            "returns a new torch module."
-        )
+        found = type(network).__name__
+        raise TypeError(f"network: expected a name or a callable that returns a new torch module, got {found}.")
     if len(seeds) != 1:
         raise ValueError("network: a module of your own is trained one at a time; use ensemble=1.")
     with torch.random.fork_rng():
@@ -219,10 +220,7 @@ def image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
         return 1, shape[0], shape[1]
     side = round(shape[0] ** 0.5)
     if side * side != shape[0]:
-        raise ValueError(
-            f"network: 'cnn' needs images, and {shape[0]} features are no square; pass X of shape "
-            "(rows, height, width) or (rows, channels, height, width)."
-        )
+        raise InputError(f"network: 'cnn' needs images, and {shape[0]} features are no square", _PLAIN, _IMAGES)
     return 1, side, side
 
 
