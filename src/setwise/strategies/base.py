@@ -190,7 +190,7 @@ class RankRule:
         """
         reached = level + self.slack - self.setting.miss_rate
         needs = ["truth_is_candidate"]
-        if not self.setting.single and self.claimant.name != "max":
+        if not self.setting.single:
             needs.append("single_by_design")
         return self.judged.claim("truth", _bounded(reached), "split conformal prediction", *needs)
 

@@ -43,7 +43,7 @@ class Max(OnExtremes):
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score per row: the largest over its candidates."""
         rule = RankRule(self, evidence, setting, evidence.high, evidence.instances, setting.miss_rate)
-        if evidence.precise:
+        if setting.single and evidence.precise:
             return replace(rule, contained="the label given")
         contained = "all candidates"
         if not rule.judged.truth_refuted:
@@ -53,7 +53,7 @@ class Max(OnExtremes):
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Theorem 1, as a claim about the truth and as a claim about the candidates."""
-        if rule.evidence.precise:
+        if rule.setting.single and rule.evidence.precise:
             return (rule.plain_claim(level),)
         run = float(min(level + rule.slack, Fraction(1)))
         claims = [
@@ -312,7 +312,7 @@ def _truth_below_mean(evidence: Evidence, scores: Floats) -> Premise:
 def _one_score(
     strategy: Min | Mean | Mixture, evidence: Evidence, setting: Setting, scores: Floats, contained: str = ""
 ) -> RankRule:
-    contained = "the label given" if evidence.precise else contained
+    contained = "the label given" if setting.single and evidence.precise else contained
     return RankRule(strategy, evidence, setting, scores, evidence.instances, contained=contained)
 
 
