@@ -74,29 +74,40 @@ def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> Annotat
     of_person = sparse.csr_array(
         (np.ones(len(keys)), (people, np.arange(len(keys)))), shape=(people.max(initial=0) + 1, len(keys))
     )
-    z = np.zeros((n, k)) if probabilities is None else np.log(np.maximum(probabilities, _TINY))
     prior = _start(k, count)
-    shared, temperature, shift = (
-        prior / prior.sum(axis=1, keepdims=True),
-        float(probabilities is not None),
-        np.zeros(k),
-    )
-    own, last = shared[:, said].T, -np.inf
-    for _ in range(_STEPS):
-        log_q, q = _softmax(temperature * z + shift)
-        log_r = log_q + given.T @ np.log(own)
-        most = log_r.max(axis=1, keepdims=True)
-        posterior = np.exp(log_r - most)
-        total = posterior.sum(axis=1, keepdims=True)
-        posterior /= total
+    shared = prior / prior.sum(axis=1, keepdims=True)
+
+    def confused(posterior: Floats) -> tuple[Floats, Floats, Floats]:
+        """Posterior-weighted counts of the pairs, the confusions of all, and those of each."""
         counted = given @ posterior
         shared = (of_answer @ counted).T + prior
         shared /= shared.sum(axis=1, keepdims=True)
         if votes.annotator is None:
-            own = shared[:, said].T
-        else:
-            own = (counted + _SHRINK * shared[:, said].T) / ((of_person @ counted)[people] + _SHRINK)
-        shift = shift + np.log((posterior.sum(axis=0) + 1 / k) / (q.sum(axis=0) + 1 / k))
+            return counted, shared, shared[:, said].T
+        own = (counted + _SHRINK * shared[:, said].T) / ((of_person @ counted)[people] + _SHRINK)
+        return counted, shared, own
+
+    if probabilities is None:  # from the shares of answers: what EM finds depends on where it starts
+        z, temperature = np.zeros((1, k)), 0.0
+        posterior = votes.counts + _TINY
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        own = confused(posterior)[2]
+    else:
+        z, temperature = np.log(np.maximum(probabilities, _TINY)), 1.0
+        own = shared[:, said].T
+    shift, last = np.zeros(k), -np.inf
+    for _ in range(_STEPS):
+        log_q, q = _softmax(temperature * z + shift)
+        posterior = given.T @ np.log(own)
+        posterior += log_q
+        most = posterior.max(axis=1, keepdims=True)
+        posterior -= most
+        np.exp(posterior, out=posterior)
+        total = posterior.sum(axis=1, keepdims=True)
+        posterior /= total
+        counted, shared, own = confused(posterior)
+        expected = q.sum(axis=0) * (n / len(q))
+        shift = shift + np.log((posterior.sum(axis=0) + 1 / k) / (expected + 1 / k))
         if probabilities is not None:
             centred = z - (q * z).sum(axis=1, keepdims=True)
             slope, bend = float(((posterior - q) * z).sum()), float((q * centred**2).sum())
@@ -105,6 +116,7 @@ def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> Annotat
         if abs(mean - last) < _CLOSE:
             break
         last = mean
+    z, q = np.broadcast_to(z, (n, k)), np.broadcast_to(q, (n, k))
     confusions = shared[None]
     if votes.annotator is not None and (people.max() + 1) * shared.size <= _CELLS:
         confusions = np.broadcast_to(shared, (people.max() + 1, *shared.shape)) * _SHRINK
@@ -151,7 +163,7 @@ def _agreement(votes: Votes, answer: Ints, who: Ints, confusions: Floats, q: Flo
     agreed, expected = np.full(n, np.nan), np.full(n, np.nan)
     several = np.flatnonzero(votes.sizes > 1)
     size = confusions[0].size
-    rows = several[:: max(len(several) * size // _CELLS, 1)]
+    rows = several[:: max(int(votes.sizes[several].sum()) * size // _CELLS, 1)]
     if not len(rows):
         return agreed, expected
     taken = take_rows(votes.sizes, rows)
