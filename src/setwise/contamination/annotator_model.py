@@ -13,10 +13,12 @@ EM is two products, SᵀlogC and SR.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import ndtr
 
 from setwise._arrays import Floats, Ints, take_rows
 from setwise.labels.votes import Votes
@@ -28,6 +30,9 @@ _STEPS = 200
 _CLOSE = 1e-5  # mean change of the log likelihood per row
 _TINY = 1e-12
 _CELLS = 20_000_000  # of a table
+_PAIRS = 30  # rows with two answers or more, below which nothing is said of independence
+REFUTED = 0.01
+"""Independent annotators are called dependent with about this probability."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,38 @@ class AnnotatorModel:
     excess: Floats
 
 
-def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:
+@dataclass(frozen=True)
+class Dependence:
+    """How often pairs of answers agree, by how much that exceeds independence, and how surprising the excess is."""
+
+    agreed: float
+    excess: float
+    p_value: float
+
+    def __str__(self) -> str:
+        p = f"p = {self.p_value:.2g}" if self.p_value >= 0.001 else "p < 0.001"
+        seen = f"Two answers agree in {self.agreed:.1%} of cases"
+        if self.p_value >= REFUTED:
+            return f"{seen}, {self.excess:+.1%} from what independent annotators would: not refuted ({p})."
+        how = "share their errors" if self.excess > 0 else "avoid each other's answers"
+        return f"{seen}, {self.excess:+.1%} from what independent annotators would ({p}): they {how}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self) | {"refuted": self.p_value < REFUTED}
+
+
+def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
+    """Agreement beyond that of independent annotators; None where too few rows have two answers."""
+    excess = excess[~np.isnan(excess)]
+    if len(excess) < _PAIRS:
+        return None
+    mean, deviation = float(excess.mean()), float(excess.std(ddof=1)) / len(excess) ** 0.5
+    p_value = 2 * float(ndtr(-abs(mean) / deviation)) if deviation else 1.0
+    return Dependence(float(np.nanmean(agreed)), mean, p_value)
+
+
+def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:  # noqa: PLR0915 - one algorithm
     """Fits the annotator model to the answers, with the probabilities of a classifier that has not seen them."""
     n, k = votes.shape
     answer, count = _answers(votes)
