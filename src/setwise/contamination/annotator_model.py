@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
 
-from setwise._arrays import Floats, Ints, take_rows
+from setwise._arrays import Floats, Ints, for_blocks, take_rows
 from setwise.labels.votes import Votes
 
 _SHRINK = 5.0  # answers of a class that C weighs in an annotator's own confusions
@@ -97,72 +97,112 @@ def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
     return Dependence(float(np.nanmean(agreed)), mean, p_value)
 
 
-def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:  # noqa: PLR0915 - one algorithm
+def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:
     """Fits the annotator model to the answers, with the probabilities of a classifier that has not seen them."""
     n, k = votes.shape
     answer, count = _answers(votes)
-    who = np.zeros(len(answer), dtype=np.intp) if votes.annotator is None else votes.annotator
-    keys, which = np.unique(who * count + answer, return_inverse=True)
-    people, said = np.divmod(keys, count)
-    weight = np.ones(len(answer)) if votes.weight is None else votes.weight
-    given = sparse.csr_array((weight, (which, votes.row)), shape=(len(keys), n))
-    of_answer = sparse.csr_array((np.ones(len(keys)), (said, np.arange(len(keys)))), shape=(count, len(keys)))
-    of_person = sparse.csr_array(
-        (np.ones(len(keys)), (people, np.arange(len(keys)))), shape=(people.max(initial=0) + 1, len(keys))
-    )
-    prior = _start(k, count)
-    shared = prior / prior.sum(axis=1, keepdims=True)
-
-    def confused(posterior: Floats) -> tuple[Floats, Floats, Floats]:
-        """Posterior-weighted counts of the pairs, the confusions of all, and those of each."""
-        counted = given @ posterior
-        shared = (of_answer @ counted).T + prior
-        shared /= shared.sum(axis=1, keepdims=True)
-        if votes.annotator is None:
-            return counted, shared, shared[:, said].T
-        own = (counted + _SHRINK * shared[:, said].T) / ((of_person @ counted)[people] + _SHRINK)
-        return counted, shared, own
-
+    given = _Given.of(votes, answer, count)
+    people, said = given.people, given.said
+    shared = given.prior / given.prior.sum(axis=1, keepdims=True)
+    posterior, counted, own = np.empty((n, k)), np.empty((len(said), k)), shared.T[said]
     if probabilities is None:  # from the shares of answers: what EM finds depends on where it starts
         z, temperature = np.zeros((1, k)), 0.0
-        posterior = votes.counts + _TINY
+        np.add(votes.counts, _TINY, out=posterior)
         posterior /= posterior.sum(axis=1, keepdims=True)
-        own = confused(posterior)[2]
+        given.confuse(posterior, counted, own)
     else:
         z, temperature = np.log(np.maximum(probabilities, _TINY)), 1.0
-        own = shared[:, said].T
     shift, last = np.zeros(k), -np.inf
     for _ in range(_STEPS):
         log_q, q = _softmax(temperature * z + shift)
-        posterior = given.T @ np.log(own)
-        posterior += log_q
-        most = posterior.max(axis=1, keepdims=True)
-        posterior -= most
-        np.exp(posterior, out=posterior)
-        total = posterior.sum(axis=1, keepdims=True)
-        posterior /= total
-        counted, shared, own = confused(posterior)
+        mean = given.weigh(own, log_q, posterior) / n
+        shared = given.confuse(posterior, counted, own)
         expected = q.sum(axis=0) * (n / len(q))
         shift = shift + np.log((posterior.sum(axis=0) + 1 / k) / (expected + 1 / k))
         if probabilities is not None:
             centred = z - (q * z).sum(axis=1, keepdims=True)
             slope, bend = float(((posterior - q) * z).sum()), float((q * centred**2).sum())
             temperature = max(temperature + slope / max(bend, _TINY), 0.0)
-        mean = float((most + np.log(total)).mean())
         if abs(mean - last) < _CLOSE:
             break
         last = mean
     z, q = np.broadcast_to(z, (n, k)), np.broadcast_to(q, (n, k))
     confusions = shared[None]
+    who = given.who
     if votes.annotator is not None and (people.max() + 1) * shared.size <= _CELLS:
         confusions = np.broadcast_to(shared, (people.max() + 1, *shared.shape)) * _SHRINK
-        confusions = confusions / ((of_person @ counted) + _SHRINK)[:, :, None]
+        confusions = confusions / (given.of_person @ counted + _SHRINK)[:, :, None]
         confusions[people, :, said] = own
     else:
         who = np.zeros_like(who)
     agreed, expected = _agreement(votes, answer, who, confusions, q)
     excess = _excess(agreed - expected, votes, posterior, z)
     return AnnotatorModel(posterior, shared, (people, said), own, temperature, shift, agreed, excess)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The answers as sparse matrices, and what a step of EM does with them, in blocks shared among threads.
+
+    `pairs` has a line for each pair of annotator (`people`) and answer (`said`) that occurs and a column for each
+    row; `of_row` is its transpose; `of_answer` and `of_person` sum over pairs. `who` answered, `prior` stands for
+    classes with few answers, and `named` says whether annotators are known.
+    """
+
+    pairs: Any
+    of_row: Any
+    of_answer: Any
+    of_person: Any
+    people: Ints
+    said: Ints
+    who: Ints
+    prior: Floats
+    named: bool
+
+    @classmethod
+    def of(cls, votes: Votes, answer: Ints, count: int) -> _Given:
+        who = np.zeros(len(answer), dtype=np.intp) if votes.annotator is None else votes.annotator
+        keys, which = np.unique(who * count + answer, return_inverse=True)
+        people, said = np.divmod(keys, count)
+        weight = np.ones(len(answer)) if votes.weight is None else votes.weight
+        each, ones = np.arange(len(keys)), np.ones(len(keys))
+        pairs = sparse.csr_array((weight, (which, votes.row)), shape=(len(keys), len(votes)))
+        of_answer = sparse.csr_array((ones, (said, each)), shape=(count, len(keys)))
+        of_person = sparse.csr_array((ones, (people, each)), shape=(people.max(initial=0) + 1, len(keys)))
+        prior, named = _start(votes.n_classes, count), votes.annotator is not None
+        return cls(pairs, pairs.T.tocsr(), of_answer, of_person, people, said, who, prior, named)
+
+    def weigh(self, own: Floats, log_q: Floats, posterior: Floats) -> float:
+        """Writes the posterior that confusions and prior probabilities give; returns the log likelihood."""
+        log_own = np.log(own)
+
+        def part(block: slice) -> float:
+            log_r = self.of_row[block] @ log_own + (log_q if len(log_q) == 1 else log_q[block])
+            most = log_r.max(axis=1, keepdims=True)
+            r = np.exp(log_r - most)
+            total = r.sum(axis=1, keepdims=True)
+            posterior[block] = r / total
+            return float((most + np.log(total)).sum())
+
+        return float(sum(for_blocks(posterior, part)))
+
+    def confuse(self, posterior: Floats, counted: Floats, own: Floats) -> Floats:
+        """Writes posterior-weighted counts of the pairs and the confusions of each; returns those of all."""
+
+        def count(block: slice) -> None:
+            counted[block] = self.pairs[block] @ posterior
+
+        for_blocks(counted, count)
+        shared: Floats = (self.of_answer @ counted).T + self.prior
+        shared /= shared.sum(axis=1, keepdims=True)
+        pull, total = np.ascontiguousarray(_SHRINK * shared.T), self.of_person @ counted + _SHRINK
+
+        def shrink(block: slice) -> None:
+            said = self.said[block]
+            own[block] = (counted[block] + pull[said]) / total[self.people[block]] if self.named else shared.T[said]
+
+        for_blocks(own, shrink)
+        return shared
 
 
 def _answers(votes: Votes) -> tuple[Ints, int]:
