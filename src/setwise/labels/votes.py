@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen, take_rows
 from setwise._lazy import lazy
+from setwise.errors import InputError
 from setwise.labels import constructors
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary, is_missing, label_vector, missing_labels
@@ -270,12 +271,12 @@ class Votes:
         """From positions, put in the order of the rows."""
         if weight is not None and not (np.isfinite(weight).all() and (weight > 0).all()):
             wrong = int(np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))[0])
-            raise ValueError(
-                f"weight: row {row[wrong]} has an answer of weight {weight[wrong]}; use positive numbers."
+            raise InputError(
+                f"weight: row {row[wrong]} has an answer of weight {weight[wrong]}", "use positive numbers"
             )
         order = np.argsort(row, kind="stable")
         held = {
-            "row": row,
+            "row": row.astype(np.intp, copy=False),
             "label": label,
             "annotator": who,
             "weight": weight,
