@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -281,3 +282,25 @@ def test_truth_among_the_features_raises_a_doubt(german, capsys):
     ]
     assert run([*fit, "--ignore", "id", "--one-hot", "--learner", "em", "-q"]) == 0
     assert "the feature 'final' holds labels" in capsys.readouterr().err
+
+
+def test_annotators_describes_people_and_writes_their_consensus(tmp_path, capsys):
+    file, out = tmp_path / "votes.csv", tmp_path / "consensus.csv"
+    lines = [(i, who, i % 2 if who != "zed" else 0) for i in range(20) for who in ("ann", "bob", "cyd", "zed")]
+    file.write_text(
+        "task,who,said,w\n" + "".join(f"{i},{who},{said},2\n" for i, who, said in lines) + "20,ann,,1\n"
+    )
+    options = ["annotators", str(file), "--item", "task", "--annotator", "who", "--label", "said"]
+    assert run([*options, "--weight", "w", "--out", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["rows"], told["answers"], told["out"]) == (21, 80, str(out))
+    assert [one["name"] for one in told["annotators"]] == ["ann", "bob", "cyd", "zed"]
+    assert told["annotators"][3]["flags"][0] == "always the same answer"
+    written = pd.read_csv(out)
+    assert written.columns.tolist() == ["task", "consensus", "p:0", "p:1"]
+    assert written["consensus"][:20].tolist() == [i % 2 for i in range(20)]
+    assert written["consensus"].isna().tolist() == [False] * 20 + [True]
+    assert run([*options, "--out", str(out)]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert run([*options[:-1], "answer"]) == 2
+    assert "there is no column 'answer'" in capsys.readouterr().err

@@ -95,6 +95,10 @@ By = Annotated[
         "'predicted' is the most probable label, unless a column is called so.",
     ),
 ]
+Item = Annotated[str, _column("--item", "Of votes: the column that says which example an answer is about.")]
+Annotator = Annotated[str, _column("--annotator", "Of votes: the column of who answered.")]
+Label = Annotated[str, _column("--label", "Of votes: the column of answers.")]
+Weight = Annotated[str | None, _column("--weight", "Of votes: the column of how much an answer counts.")]
 Key = Annotated[
     str | None, typer.Option("--key", help="A column of both tables that matches their rows. Default: row by row.")
 ]
