@@ -126,6 +126,7 @@ def million():
     found = fit_annotators(votes)
     seconds, used = time.perf_counter() - start, time.process_time() - used
     return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "votes": 1_000_000,
         "rows": 300_000,
         "classes": 100,
@@ -205,10 +206,14 @@ def main():
     parser.add_argument("--data", type=Path)
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--keep", action="store_true")
-    parser.add_argument("--million", action="store_true", help="that part alone")
+    parser.add_argument("--million", action="store_true", help="the million votes alone")
     arguments = parser.parse_args()
     if arguments.million:
-        print(json.dumps(million()))
+        found = million()
+        print(json.dumps(found))
+        if arguments.keep:
+            kept = json.loads(RESULTS.read_text()) | {"million": found}
+            RESULTS.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
         return
     alone = subprocess.run([sys.executable, __file__, "--million"], capture_output=True, text=True, check=True)
     show = functools.partial(print, file=sys.stderr, flush=True)
