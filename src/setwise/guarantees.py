@@ -21,11 +21,12 @@ _EVENTS: dict[Event, str] = {
 }
 
 STANDING = {
-    "same_examples": "new examples, and their probabilities, come from the same source as these",
+    "same_examples": "new examples come from the same source as these",
     "same_groups": "new groups and their rows come from the same source as these",
     "weights": "new examples differ from these only in how often each kind occurs, by the weights given",
     "classes": "the true label is one of these {} classes",
     "unseen": "the model was not trained on these rows",
+    "same_digits": "the probabilities of new examples are computed and written as those of these were",
     "independent_rows": "the calibration rows are independent of each other",
 }
 """Premises of ordinary sampling and modelling, which void a promise only where they are refuted."""

@@ -6,13 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Floats, Ints, blocks
+from setwise._arrays import Array, Bools, Floats, blocks
 
 Domain = Literal["simplex", "unit"]
-_SINGLE = float(np.finfo(np.float32).eps)
-_COARSE = 2**10  # multiples of its inverse are exact in every floating type
-_UNROUNDED = 9  # as many decimals, or more, do not look rounded
-_NEARLY = 1e-6  # of a whole number
+_UNITS = 4  # in the last place: what softmaxes of the same logits differ by in another type
 TOLERANCE = 0.01
 """How far from one a row may sum: enough for probabilities written with few decimals."""
 
@@ -58,75 +55,18 @@ def precision_of(values: Any) -> str:
     return name if name in {"float16", "float32"} else "float64"
 
 
-def held_in(matrix: Floats, precision: str) -> str:
-    """The precision; of doubles ``"float32"`` or, say, ``"6 decimals"`` where they hold nothing beyond it."""
-    if precision != "float64" or len(_rounded(matrix)) < len(matrix) or _exact(matrix).all():
-        return precision
-    if _single(matrix).all():
-        return "float32"
-    decimals = int(_decimals(matrix).max())
-    return f"{decimals} decimals" if decimals < _UNROUNDED else precision
+def in_precision(matrix: Floats, given: str, wanted: str) -> tuple[Floats, float]:
+    """Probabilities of type `given` for comparison with others of type `wanted`, and how far scores may be off.
 
-
-def in_precision(matrix: Floats, given: str, wanted: str) -> tuple[Floats, Floats]:
-    """Probabilities of type `given` for comparison with others of precision `wanted`, and how far each row is off.
-
-    Finer floating types are rounded as the others were, and then equal ones are equal. Coarser ones cannot be
-    refined, and decimals may have been cut off: equal probabilities then differ by up to a rounding unit. Each row
-    is looked at for itself, so that its set does not depend on the others.
+    Finer ones are rounded as the others were. Even so equal probabilities, and sums of them, differ by some units
+    of the coarser type, in which they may have been computed.
     """
-    units = np.full(len(matrix), 0.0 if given == "float64" else float(np.finfo(given).eps))
-    if given == "float64":
-        units = _row_units(matrix)
-    if wanted.endswith("decimals"):
-        decimals = int(wanted.partition(" ")[0])
-        return matrix, np.where(_decimals(matrix) <= decimals, 0.0, np.maximum(units, 10.0**-decimals))
-    theirs = 0.0 if wanted == "float64" else float(np.finfo(wanted).eps)
-    if given != wanted and np.finfo(given).eps < np.finfo(wanted).eps:
+    if given == wanted:
+        return matrix, 0.0
+    coarser = max(np.finfo(given).eps, np.finfo(wanted).eps)
+    if np.finfo(given).eps < np.finfo(wanted).eps:
         matrix = matrix.astype(wanted).astype(np.float32)
-    return matrix, np.where(units > theirs, units, 0.0)
-
-
-def _row_units(matrix: Floats) -> Floats:
-    """What the entries of a row of doubles may have been rounded to: float32, three to eight decimals, or 0."""
-    units, rows = np.zeros(len(matrix)), _rounded(matrix)
-    kept = matrix[rows]
-    decimals = _decimals(kept)
-    units[rows] = np.where(decimals < _UNROUNDED, 10.0 ** -np.maximum(decimals, 3), 0.0)
-    units[rows[_single(kept)]] = _SINGLE
-    units[rows[_exact(kept)]] = 0.0
-    return units
-
-
-def _rounded(matrix: Floats) -> Ints:
-    """Rows whose first entry may have been rounded, which few others have."""
-    first = matrix[:, :1]
-    return np.flatnonzero(_single(first) | (_decimals(first) < _UNROUNDED))
-
-
-def _exact(matrix: Floats) -> Bools:
-    """Rows of halves, quarters and the like, which are the same in every precision and do not tell."""
-    found: Bools = (matrix * _COARSE % 1 == 0).all(axis=1)
-    return found
-
-
-def _single(matrix: Floats) -> Bools:
-    """Rows that a float32 holds."""
-    found: Bools = (matrix == matrix.astype(np.float32)).all(axis=1)
-    return found
-
-
-def _decimals(matrix: Floats) -> Ints:
-    """How many decimals the entries of each row have, up to eight; `_UNROUNDED` for more."""
-    found = np.full(len(matrix), _UNROUNDED)
-    rows = np.arange(len(matrix))
-    for decimals in range(_UNROUNDED - 1, -1, -1):
-        scaled = matrix[rows] * 10.0**decimals
-        rows = rows[(np.abs(scaled - np.rint(scaled)) < _NEARLY).all(axis=1)]
-        if not len(rows):
-            break
-        found[rows] = decimals
-    return found
+    return matrix, _UNITS * float(coarser)
 
 
 def column_names(values: Any) -> list[str] | None:

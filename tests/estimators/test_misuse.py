@@ -152,11 +152,11 @@ def test_a_verified_truth_outside_its_candidates_is_noticed(rows):
     p, y, mask = rows
     names = np.array(["ant", "bee", "cat", "dog"])
     verified = [str(names[label]) if i < 10 else None for i, label in enumerate(y)]
-    mask[0], mask[4] = False, ~np.eye(4, dtype=bool)[y[4]]
+    mask[20], mask[4] = False, ~np.eye(4, dtype=bool)[y[4]]
     sets = LabelSets.from_mask(mask, classes=names)
     own = ", ".join(f"'{name}'" for name in names if name != names[y[4]])
     words = (
-        f"the label of row 4 is '{names[y[4]]}', which is not among its candidates {{{own}}} (1 of 9 verified rows"
+        f"the label of row 4 is '{names[y[4]]}', which is not among its candidates {{{own}}} (1 of 10 verified rows"
     )
     with pytest.warns(MisuseWarning, match=re.escape(words)):
         conformalize(p, sets, "max", verified=verified, missing="drop")
@@ -164,6 +164,9 @@ def test_a_verified_truth_outside_its_candidates_is_noticed(rows):
         conformalize(p, sets, "max", verified=verified, missing="drop")
     conformalize(p, sets, "max", verified=verified, missing="drop", miss_rate=0.05)
     conformalize(p, sets, "rectified", verified=verified, missing="drop")  # it does not rest on the candidates
+    verified[20] = str(names[y[20]])
+    with pytest.warns(MisuseWarning, match="missing: 1 of the 1 rows without candidates are verified, and dropped"):
+        conformalize(p, sets, "rectified", verified=verified, missing="drop")
 
 
 # ------------------------------------------------------------------ row names in another order

@@ -15,11 +15,20 @@ import numpy as np
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, conformalize
+from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, Votes, conformalize
 from setwise.calibration.calibration import Calibration
 from setwise.data import read_table
 from tests.observatory.cells import Cell
-from tests.observatory.worlds import Population, Rows, contaminated, inclusion_matrix, one_hot
+from tests.observatory.worlds import (
+    VOTES,
+    Population,
+    Rows,
+    answer_law,
+    answered,
+    contaminated,
+    inclusion_matrix,
+    one_hot,
+)
 
 NAMES = [f"label{i}" for i in range(60)]
 NEW = 1000
@@ -44,6 +53,8 @@ class Answer:
     noise: bool = False
     """Whether the population is itself a sample, so that its shares have an error."""
     rows: Rows | None = None
+    answer: np.ndarray | None = None
+    """How probable it is that a random answer is in the set."""
     otherwise: Callable[[], float] | None = None
     """The coverage of `max` on the same sample."""
 
@@ -78,7 +89,9 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
         "random_state": int(rng.integers(2**31)),
     }
     candidates: Any = rows.candidates
-    if cell.contamination == "none" and not cell.breach:
+    if cell.shape in VOTES:
+        candidates = Votes.from_matrix(answered(cell, rng, rows), classes=range(cell.k))
+    elif cell.contamination == "none" and not cell.breach:
         candidates = LabelSets.from_labels(rows.truth, classes=list(range(cell.k)))
     given = (rows.probabilities, candidates)
     calibration = conformalize(*given, cell.made_strategy(), cell.made_score(), **options)
@@ -123,18 +136,24 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
             return {None: calibration.bracket(cell.confidence)}
         return {name: calibration.bracket(cell.confidence, by=name) for name in parts}
 
+    voted = None
+    if cell.shape in VOTES:
+        law = one_hot(truth, cell.k) if population.fixed else population.posterior
+        law = law if cell.shape == "votes, ambiguous" else law @ answer_law(cell, new=True)
+        voted = (law * sets).sum(axis=1)
     return Answer(
         calibration.guarantee(cell.confidence),
         covered(sets),
         population.share,
-        ~(later & ~sets).any(axis=1),
-        (later & sets).any(axis=1),
+        None if cell.shape in VOTES else ~(later & ~sets).any(axis=1),
+        None if cell.shape in VOTES else (later & sets).any(axis=1),
         population.group_share,
         by_class,
         parts,
-        bracket if population.fixed or not drawn else None,
+        bracket if (population.fixed or not drawn) and voted is None else None,
         noise=drawn and not population.fixed,
         rows=rows,
+        answer=voted,
         otherwise=otherwise if cell.strategy in {"all", "mean"} and not parts else None,
     )
 
@@ -173,7 +192,7 @@ def _estimator(cell: Cell, rng: np.random.Generator) -> Answer:
     return Answer(model.guarantee(cell.confidence), _contains(made, truth), np.full(NEW, 1 / NEW), noise=True)
 
 
-def _contains(sets: LabelSets, truth: np.ndarray) -> np.ndarray:
+def _contains(sets: LabelSets, Votes, truth: np.ndarray) -> np.ndarray:
     """Whether each set contains its truth; a label outside the classes is in none."""
     known = np.isin(truth, sets.classes)
     found = np.zeros(len(truth))

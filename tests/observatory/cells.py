@@ -7,7 +7,8 @@ from itertools import product
 from typing import Any
 
 from setwise.scores import LAC
-from setwise.strategies import Classwise, Corrected, Mixture, Posterior, Rectified
+from setwise.strategies import Classwise, Corrected, Crowd, Mixture, Posterior, Rectified
+from tests.observatory.worlds import VOTES
 
 STRATEGIES: dict[str, Any] = {
     "auto": "auto",
@@ -31,6 +32,10 @@ STRATEGIES: dict[str, Any] = {
     "posterior, 5 draws": Posterior(draws=5),
     "classwise": Classwise(),
     "classwise finite": Classwise(margin="finite"),
+    "votes": "votes",
+    "crowd": "crowd",
+    "crowd normal": Crowd(margin="normal"),
+    "crowd finite": Crowd(margin="finite"),
 }
 RANKS = ("max", "min", "mean", "mixture 0.3", "mixture 0.7", "all")
 SIZES = (5, 20, 50, 200, 2000)
@@ -86,7 +91,8 @@ class Cell:
     @property
     def fixed(self) -> bool:
         """Whether each row of the population has one truth and one candidate set."""
-        return self.assume == "nothing" and not self.strategy.startswith("posterior")
+        votes = self.strategy.startswith("crowd") or self.shape == "votes, ambiguous"
+        return self.assume == "nothing" and not self.strategy.startswith("posterior") and not votes
 
     @property
     def samples(self) -> int:
@@ -255,6 +261,21 @@ def breaches() -> list[Cell]:
     ]  # fmt: skip
 
 
+def votes() -> list[Cell]:
+    """Annotators who err independently, copy each other, disagree about what is ambiguous, or change."""
+    shapes, models = tuple(VOTES), ("right", "overconfident", "poor")
+    plain = {"contamination": "none", "n": (20, 50, 200, 2000), "k": (2, 3, 10)}
+    return [
+        *_cells(strategy=("votes", "auto"), shape=shapes, model=models[0], **plain),
+        *_cells(strategy=("votes", "auto"), shape=("votes", "votes, copied"), model=models[1:], **plain),
+        *_cells(strategy="votes", shape=shapes[:2], score=("aps", "saps", "margin"), **plain),
+        *_cells(strategy=("crowd", "crowd normal", "crowd finite", "auto"), shape=("votes", "votes, copied"),
+                model=models, assume="independent", contamination="none", n=(200, 2000), k=(2, 3, 10)),
+        *_cells(strategy="auto", shape=shapes[::2], checks=("few", "random", "half", "all"), model=models, **plain),
+        *_cells(strategy="auto", shape="votes", checks="chances", contamination="none", n=(200, 2000)),
+    ]  # fmt: skip
+
+
 def interfaces() -> list[Cell]:
     """Through scikit-learn, cross-conformal, tables and the command line."""
     some = ("none", "uniform:0.3")
@@ -278,4 +299,4 @@ def interfaces() -> list[Cell]:
     ]  # fmt: skip
 
 
-BLOCKS = (ranks, models, scores, declared, posteriors, verified, shapes, breaches, interfaces)
+BLOCKS = (ranks, models, scores, declared, posteriors, verified, shapes, breaches, votes, interfaces)

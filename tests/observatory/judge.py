@@ -55,6 +55,9 @@ LAW = re.compile(r"containing (?P<what>.*?) (?:\(for|is (?:at least|between))")
 BOUNDS = re.compile(r"(?:at least (?P<least>[\d.]+\d)|between (?P<low>[\d.]+\d) and (?P<high>[\d.]+\d))")
 
 
+_BRACKET = {"same_examples", "same_digits", "independent_rows", "unseen", "missing_at_random"}
+
+
 @dataclass
 class Test:
     """A statement over all samples in which it was printed."""
@@ -225,7 +228,7 @@ def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test])
     text = part.given_calibration
     what, bounds = LAW.search(text), BOUNDS.search(text)
     named = {p.name for claim in part.claims for p in claim.premises}
-    needed = {"same_examples", "same_candidates", "independent_rows", "unseen", "classes"}
+    needed = {"same_examples", "same_digits", "same_candidates", "independent_rows", "unseen", "classes"}
     needed |= named & {"missing_at_random"}
     if what and what["what"] == "the true label":  # calibrated on verified labels
         needed |= named & CHECKED
@@ -249,7 +252,7 @@ def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test])
 def _bracket(cell: Cell, found: Answer, true: frozenset[str], tests: dict[str, Test]) -> None:
     """The bracket: independent rows, the truth among the candidates; its upper end unless new rows are coarser."""
     rows = found.rows
-    if found.bracket is None or not {"same_examples", "independent_rows", "unseen", "missing_at_random"} <= true:
+    if found.bracket is None or not true >= _BRACKET:
         return
     held = "miss_rate" if cell.miss_rate else "truth_is_candidate"
     if held not in true and not (rows is not None and held in rows.refuted):

@@ -40,7 +40,8 @@ def test_a_rank_that_is_one_too_small_is_found(mutant, monkeypatch):
 
 
 def test_every_premise_of_the_vocabulary_has_its_place_in_the_table_of_worlds():
-    named = set.union(*worlds.CONTAMINATION.values(), *worlds.CHECKS.values(), *worlds.BREACHES.values())
+    tables = (worlds.CONTAMINATION, worlds.CHECKS, worlds.BREACHES, worlds.VOTES)
+    named = {name for table in tables for premises in table.values() for name in premises} | {"recalibrated"}
     assert named | FROM_DATA | worlds.EVERYWHERE | {"miss_rate", "misses_at_random", "max_otherwise"} == set(
         PREMISES
     )

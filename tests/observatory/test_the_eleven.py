@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from setwise import LabelSets
@@ -72,7 +71,7 @@ def filled_rows_are_weighed(patch):
 
 
 def precisions_are_not_compared(patch):
-    patch.setattr(calibration, "in_precision", lambda matrix, given, here: (matrix, np.zeros(len(matrix))))
+    patch.setattr(calibration, "in_precision", lambda matrix, given, here: (matrix, 0.0))
 
 
 def the_law_has_an_upper_end(patch):

@@ -16,7 +16,16 @@ from typing import Any
 
 import numpy as np
 
-EVERYWHERE = {"same_examples", "same_groups", "weights", "classes", "unseen", "same_candidates", "independent_rows"}
+EVERYWHERE = {
+    "same_examples",
+    "same_groups",
+    "weights",
+    "classes",
+    "unseen",
+    "same_digits",
+    "same_candidates",
+    "independent_rows",
+}
 """Premises that hold unless a breach takes them away."""
 
 CONTAMINATION = {
@@ -71,8 +80,8 @@ BREACHES: dict[str, set[str]] = {
     "environment": {"independent_rows"},
     "float32": set(),
     "float64": set(),
-    "upcast": set(),
-    "decimals": set(),
+    "upcast": {"same_digits"},
+    "decimals": {"same_digits"},
     "seen": {"unseen"},
     "tail": {"classes"},
     "short tail": set(),
@@ -83,8 +92,16 @@ BREACHES: dict[str, set[str]] = {
 }
 """Which premises a breach takes away."""
 
-COARSER = {"float32", "upcast", "decimals"}
-"""Breaches that round the probabilities of new rows, whose sets may then be larger."""
+VOTES: dict[str, set[str]] = {
+    "votes": {"independent", "same_annotators"},
+    "votes, ambiguous": {"answers_as_truth", "same_annotators", "independent"},
+    "votes, copied": {"same_annotators"},
+    "votes, others": {"independent"},
+}
+"""How candidates that are votes arise, and what is true there."""
+
+COARSER = {"float32", "float64", "upcast", "decimals"}
+"""Breaches that change the precision of the probabilities of new rows, whose sets may then be larger."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +259,22 @@ def checked(
     else:
         chosen = sets.sum(axis=1) == 1
     return np.where(chosen, truth, np.nan), chance
+
+
+def answer_law(cell: Any, *, new: bool = False) -> np.ndarray:
+    """P(answer = l | truth = k): people are right in 7 of 10 cases; the others who answer new rows in 3."""
+    right = 0.3 if new and cell.shape == "votes, others" else 0.7
+    return right * np.eye(cell.k) + (1 - right) / cell.k
+
+
+def answered(cell: Any, rng: np.random.Generator, rows: Rows) -> np.ndarray:
+    """Three answers per row."""
+    ambiguous = cell.shape == "votes, ambiguous"
+    law = rows.probabilities if ambiguous else answer_law(cell)[rows.truth]
+    answers = np.stack([labels_of(rng, law) for _ in range(3)], axis=1)
+    if cell.shape == "votes, copied":
+        answers[:, 1] = answers[:, 0]
+    return answers
 
 
 def probabilities(
@@ -404,4 +437,7 @@ def holds(cell: Any) -> frozenset[str]:
         here.add("large_sample")
     if cell.shape.startswith("groups"):
         here.discard("independent_rows")
+    if cell.shape in VOTES:
+        here |= VOTES[cell.shape] | ({"recalibrated"} if cell.model in {"right", "overconfident"} else set())
+        here -= {"truth_is_candidate"}
     return frozenset(here)

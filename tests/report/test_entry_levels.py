@@ -43,7 +43,8 @@ def test_for_every_strategy(rng, strategy):
     P, y, S = rows(rng, 400)
     verified = [int(label) if i < 60 else None for i, label in enumerate(y[:200])]
     given = {"rectified": {"verified": verified}, "corrected": {"assume": "uniform"}}.get(strategy, {})
-    calibration = setwise.conformalize(P[:200], S[:200], strategy, random_state=0, **given)
+    told = setwise.Votes.from_counts(S[:200]) if strategy in {"votes", "crowd"} else S[:200]
+    calibration = setwise.conformalize(P[:200], told, strategy, random_state=0, **given)
     check(calibration, sweep(Scored(calibration, P[200:], LEVELS), y[200:]), P[200:], y[200:])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise.calibration.file import read_parts, write_parts
-from setwise.errors import InputError
+from setwise.errors import InputError, MisuseWarning
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import categories, weights
 from setwise.evidence.row_index import check_row_names
@@ -168,16 +168,21 @@ class Calibration:
         """
         check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids)
         own = own_candidates(candidates, self.vocabulary)
-        matrix, coarser, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
-        u = self._noise(matrix, row_ids, coarser)
+        rate = float(self.setting.miss_rate)
+        if own is not None and rate and self.strategy.name != "max":
+            problem = (
+                f"candidates: with a miss rate of {rate:g} the truth may be outside those of new rows as often, "
+                "and sets cut down to them cover less than promised"
+            )
+            warnings.warn(MisuseWarning(problem, "leave them out"), stacklevel=2)
+        matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
+        u = self._noise(matrix, row_ids, off)
         score = self.conformity_score
 
         def answer(level: Fraction) -> LabelSets:
             self._warn_if_short(level, codes)
-            limits = np.asarray(self._limits(level, weight, codes))
+            limits = np.asarray(self._limits(level, weight, codes)) + off
             by_label = limits.ndim == 2
-            if coarser.any():
-                limits = limits + (coarser[:, None] if by_label else coarser)
             mask = score.score(matrix, u=u) <= limits if by_label else score.below(matrix, limits, u=u)
             return finished_sets(mask, matrix, self.vocabulary, own, allow_empty=allow_empty)
 
@@ -192,8 +197,9 @@ class Calibration:
         row_ids: Any = None,
     ) -> Floats:
         """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
-        matrix, coarser, weight, codes = self._new_rows(probabilities, by, sample_weight)
-        scores = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, coarser)) - coarser[:, None]
+        check_row_names(probabilities=probabilities, row_ids=row_ids)
+        matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight)
+        scores = self._scores(matrix, off, row_ids)
         if codes is None:
             return self.rules[0].p_values(scores, weight)
         values = np.ones(matrix.shape)
@@ -277,28 +283,34 @@ class Calibration:
     def _repr_html_(self) -> str:
         return self.guarantee()._repr_html_()
 
+    def scored(self, probabilities: Any, *, row_ids: Any = None) -> tuple[Floats, Floats]:
+        """New rows' probabilities in the precision of the calibration, and the scores of all labels."""
+        matrix, off, _, _ = self._new_rows(probabilities, None, None)
+        return matrix, self._scores(matrix, off, row_ids)
+
     # ---------------------------------------------------------------- helpers
+
+    def _scores(self, matrix: Floats, off: float, row_ids: Any) -> Floats:
+        scores: Floats = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, off)) - off
+        return scores
 
     def _new_rows(
         self, probabilities: Any, by: Any, sample_weight: Any, own: LabelSets | None = None
-    ) -> tuple[Floats, Floats, Floats | None, Ints | None]:
+    ) -> tuple[Floats, float, Floats | None, Ints | None]:
         """Probabilities in the precision of the calibration, how far scores are off, weights and categories."""
         matrix = as_probabilities(
             probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
         )
         check_row_names(probabilities=probabilities, by=by, sample_weight=sample_weight)
-        matrix, units = in_precision(matrix, precision_of(probabilities), self.setting.precision)
-        coarser = units * (
-            matrix.shape[1] / 2 if self.conformity_score.randomized else 1.0
-        )  # sums, or a few entries
+        matrix, off = in_precision(matrix, precision_of(probabilities), self.setting.precision)
         if own is not None and len(own) != len(matrix):
             raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
-        if self.by == "predicted" and by is None and coarser.any():
-            ours, row = self.setting.precision, int(coarser.argmax())
+        if off and self.by == "predicted" and by is None:
+            ours = self.setting.precision
             raise InputError(
-                f"probabilities: those of row {row} are rounded, and those of the calibration ({ours}) not in that "
-                "way, so that near ties change the predicted label",
-                "pass them as they were at calibration",
+                f"probabilities: {precision_of(probabilities)}, and those of the calibration were {ours}, so that "
+                "near ties change the predicted label",
+                f"pass them as {ours}",
             )
         if self.by == "size" and own is None and by is None:
             raise ValueError(
@@ -317,7 +329,7 @@ class Calibration:
         codes = None
         if by is not None and self.categories is not None:
             codes = self.categories.encode(categories(by, len(matrix)))
-        return matrix, coarser, weights(sample_weight, len(matrix)), codes
+        return matrix, off, weights(sample_weight, len(matrix)), codes
 
     def _check_weighted(self, sample_weight: Any) -> None:
         if (sample_weight is None) != (self.evidence.weight is None):
@@ -327,7 +339,7 @@ class Calibration:
                 else "sample_weight: calibrated without weights; pass sample_weight to conformalize first."
             )
 
-    def _noise(self, matrix: Floats, row_ids: Any, coarser: Floats) -> Floats | None:
+    def _noise(self, matrix: Floats, row_ids: Any, off: float) -> Floats | None:
         """The uniform number of each row; its bits decide, and where these are lost the smallest one is valid."""
         randomized = self.conformity_score.randomized
         if randomized and (row_ids is not None) != self.setting.named:
@@ -339,8 +351,7 @@ class Calibration:
             )
         if not randomized and row_ids is None:
             return None
-        drawn = uniforms(matrix, self.seed, row_ids)
-        return drawn if row_ids is not None else np.where(coarser > 0, 0.0, drawn)
+        return np.zeros(len(matrix)) if off and row_ids is None else uniforms(matrix, self.seed, row_ids)
 
     def _limits(self, level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
         """The stored threshold, or one per row where it depends on category or weight."""

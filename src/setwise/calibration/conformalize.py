@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from setwise.calibration.calibration import Calibration, automatic_categories
 from setwise.contamination.annotator_model import fit_annotators
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
+from setwise.errors import MisuseWarning
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.evidence.row_index import check_row_names
@@ -19,7 +21,7 @@ from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
-from setwise.probabilities import as_probabilities, column_names, held_in, precision_of
+from setwise.probabilities import as_probabilities, column_names, precision_of
 from setwise.ranks import as_fraction
 from setwise.row_noise import draw_seed, uniforms
 from setwise.scores import Score, as_score
@@ -118,9 +120,7 @@ def conformalize(
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
     votes = candidates if isinstance(candidates, Votes) else None
-    sets = _on_columns_of(
-        probabilities, candidates if votes is None else votes.candidates(missing="empty"), k, classes
-    )
+    sets = _on_columns_of(probabilities, candidates, k, classes)
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
     if column_names(probabilities) is not None:
@@ -179,7 +179,12 @@ def calibrate(
         facts = replace(facts, u=uniforms(matrix, seed, row_ids, distinct=True))
     sets, kept = present_rows(sets, missing)
     if kept is not None:
+        checked = len(facts.checked)
         matrix, facts = matrix[kept], facts.take(kept)
+        if lost := checked - len(facts.checked):
+            problem = f"missing: {lost:,} of the {n - len(kept):,} rows without candidates are verified"
+            what = "whose label is then known: give it as their only candidate"
+            warnings.warn(MisuseWarning(f"{problem}, and dropped", what), stacklevel=3)
     if by != "given":
         facts = replace(facts, category=automatic_categories(by, matrix, sets.classes, sets))
     setting = Setting(
@@ -198,7 +203,7 @@ def calibrate(
         votes=facts.votes is not None,
         named=row_ids is not None,
         by=by,
-        precision=held_in(matrix, precision),
+        precision=precision,
     )
     needs = chosen.needs(setting)
     if "table" in needs and declared.kind == "class":

@@ -26,9 +26,7 @@ from setwise.errors import InputError, Omission, Remedy
 from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
-from setwise.probabilities import as_probabilities
 from setwise.ranks import Level, Levels, each_level, rank
-from setwise.row_noise import uniforms
 from setwise.strategies import RankRule, Strategy, as_strategy
 from setwise.strategies.base import with_novel_labels
 
@@ -174,10 +172,8 @@ class PooledCalibration:
         below: Any = 0
         mean: Any = 0.0
         for part, given in zip(self.parts, probabilities, strict=True):
-            score = part.conformity_score
-            matrix = as_probabilities(given, score.domain, len(self.vocabulary), classes=self.classes)
-            u = uniforms(matrix, part.seed, row_ids) if score.randomized or row_ids is not None else None
-            below = below + _rank_rule(part).count_below(score.score(matrix, u=u))
+            matrix, scores = part.scored(given, row_ids=row_ids)
+            below = below + _rank_rule(part).count_below(scores)
             mean = mean + matrix / len(self.parts)
         return below, mean
 

@@ -84,7 +84,7 @@ def predict(
     )
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
     made = asked.guarantee(level)
-    claimed: dict[str, Any] = {"confidence_level": level, "promised": made.promised}
+    claimed: dict[str, Any] = {"confidence_level": level, "promised": made.promised, "delta": made.delta}
     if made.by_category:
         claimed["promised_by_category"] = {name: part.promised for name, part in made.by_category.items()}
     screen.emit(found | claimed | {"out": str(out), "seconds": clock.seconds})

@@ -11,25 +11,28 @@ from sklearn.frozen import FrozenEstimator
 from setwise._arrays import Array, Bools, Floats
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
+from setwise.labels.votes import Votes
 from setwise.scores import LAC, as_score
 from setwise.strategies import as_strategy
 from setwise.strategies.auto import uses_checks
 
 
-def covers_whole_sets(strategy: Any, conformity_score: Any, assume: Any, checked: int) -> bool:
+def covers_whole_sets(
+    strategy: Any, conformity_score: Any, assume: Any, checked: int, *, votes: bool = False
+) -> bool:
     """Whether prediction sets must cover whole candidate sets: `max`, `all`, or `auto` with nothing to go by."""
     asked = as_strategy(strategy)
-    told = uses_checks(asked, checked) or not (isinstance(assume, str) and assume == "nothing")
+    told = votes or uses_checks(asked, checked) or not (isinstance(assume, str) and assume == "nothing")
     return as_score(conformity_score) == LAC() and (
         asked.name in {"max", "all"} or (asked.name == "auto" and not told)
     )
 
 
-def default_learner(strategy: Any, conformity_score: Any, assume: Any, checked: int) -> Any:
+def default_learner(strategy: Any, conformity_score: Any, assume: Any, checked: int, *, votes: bool = False) -> Any:
     """What learns where no estimator is given: one that learns to cover whole candidate sets, or the plain one."""
     from setwise.learn import CoveringClassifier, PartialLabelClassifier  # noqa: PLC0415 - torch is optional
 
-    covers = covers_whole_sets(strategy, conformity_score, assume, checked)
+    covers = covers_whole_sets(strategy, conformity_score, assume, checked, votes=votes)
     return CoveringClassifier() if covers else PartialLabelClassifier()
 
 
@@ -101,8 +104,10 @@ def _last(model: Any) -> Any:
     return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
-def as_y(sets: LabelSets, model: Any) -> Any:
-    """Candidate sets for an estimator that reads them, a label vector for one that does not."""
+def as_y(sets: LabelSets, model: Any, votes: Votes | None = None) -> Any:
+    """Votes or candidate sets for an estimator that reads them, a label vector for one that does not."""
+    if votes is not None and getattr(_last(model), "reads_votes", False):
+        return votes
     return sets if reads_candidates(model) or (sets.sizes != 1).any() else sets.to_labels()
 
 

@@ -95,13 +95,17 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def evaluate(
         self, X: Any, y: Any = None, confidence_level: Any = None, *, by: Any = None, **options: Any
     ) -> dict[str, Any]:
-        """What the sets of these rows achieve, against truth y or ``candidates=``; see `setwise.evaluate`."""
+        """What the sets of these rows achieve, against truth y or ``candidates=``; see `setwise.evaluate`.
+
+        `row_ids` and `sample_weight` are those of `predict_set`.
+        """
         check_is_fitted(self, "calibration_")
         check_row_names(X=X, y=y, candidates=options.get("candidates"), by=by)
         self.used_rows_.warn_if_used(X)
         first = self.calibration_.parts[0]
         asks = first.categories is not None and first.by == "given"
-        sets = self.predict_set(X, confidence_level, **({"by": by} if asks else {}))
+        given = {name: options.pop(name) for name in ("row_ids", "sample_weight") if name in options}
+        sets = self.predict_set(X, confidence_level, **given, **({"by": by} if asks else {}))
         return evaluate(sets, y, by=by, **options)
 
     def report(
@@ -170,11 +174,19 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return answers(model, X, self.vocabulary_, "predict_inclusion", learned=self._learned(model))
 
     def _scored(
-        self, model: Any, X: Any, strategy: Any, conformity_score: Any, assume: Any, checked: int
+        self,
+        model: Any,
+        X: Any,
+        strategy: Any,
+        conformity_score: Any,
+        assume: Any,
+        checked: int,
+        *,
+        votes: bool = False,
     ) -> tuple[Floats, Score]:
         """What to calibrate a model on, and the score: inclusion probabilities where whole sets must be covered."""
         self._check_names(X)
-        covers = covers_whole_sets(strategy, conformity_score, assume, checked)
+        covers = covers_whole_sets(strategy, conformity_score, assume, checked, votes=votes)
         if covers and gives_inclusion(model):
             return self._inclusion(model, X), LAC(domain="unit")
         return self.probabilities_of(model, X), as_score(conformity_score)

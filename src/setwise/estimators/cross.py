@@ -20,8 +20,10 @@ from setwise.estimators.fingerprint import UsedRows, take_probe
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_index import check_row_names
 from setwise.labels.label_sets import LabelSets
-from setwise.probabilities import as_probabilities
+from setwise.labels.votes import Votes
+from setwise.probabilities import as_probabilities, precision_of
 from setwise.scores import as_score
+from setwise.strategies import as_strategy
 
 
 class CrossConformalClassifier(BaseConformalClassifier):
@@ -90,6 +92,9 @@ class CrossConformalClassifier(BaseConformalClassifier):
             if value is not None:
                 problem = f"{name}: no cross-conformal guarantee is known"
                 raise InputError(problem, Omission("cv", "ConformalClassifier"))
+        if isinstance(y, Votes) and as_strategy(self.strategy).name == "auto":
+            problem = "y: no cross-conformal method uses votes"
+            raise InputError(problem, "pass y.candidates()", Omission("cv", "ConformalClassifier"))
         (X,) = indexable(X)
         check_row_names(X=X, y=y)
         sets = self._read(X, y)
@@ -132,7 +137,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
             score,
             miss_rate=self.miss_rate,
             random_state=seed,
-            precision=matrix.dtype.name,
+            precision=precision_of(probabilities),
             novel=self._novel(candidates, self.estimators_[i]),
             seen=self.used_rows_.seen,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_index import check_row_names
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
-from setwise.probabilities import as_probabilities
+from setwise.labels.votes import Votes
+from setwise.probabilities import as_probabilities, precision_of
 from setwise.strategies import as_strategy
 from setwise.strategies.auto import uses_checks
 
@@ -107,7 +109,7 @@ class ConformalClassifier(BaseConformalClassifier):
         X
             One row an example, as the estimator takes it.
         y
-            Candidate sets: `LabelSets`, a boolean mask, lists of labels, or a label vector.
+            Candidate sets: `LabelSets`, a boolean mask, lists of labels, or a label vector; or `Votes`.
         groups
             Rows that belong together: a group stays on one side of the split, and groups are then what the
             promise counts.
@@ -136,13 +138,17 @@ class ConformalClassifier(BaseConformalClassifier):
         )
         rng = check_random_state(self.random_state)
         asked = (self.strategy, self.conformity_score, self.assume, len(facts.checked))
-        model = learner_for(default_learner(*asked) if self.estimator is None else self.estimator, sets, rng)
+        votes = y.recoded(sets.vocabulary) if isinstance(y, Votes) else None
+        facts = replace(facts, votes=votes)
+        default = default_learner(*asked, votes=votes is not None) if self.estimator is None else self.estimator
+        model = learner_for(default, sets, rng)
         if isinstance(model, FrozenEstimator):
             kept, held = np.arange(0), np.arange(n)
             self.estimator_ = model
         else:
             kept, held = self._split(n, facts.group, rng, self._first(facts))
-            self.estimator_ = model.fit(_safe_indexing(X, kept), as_y(sets[kept], model))
+            told = as_y(sets[kept], model, None if votes is None else votes[kept])
+            self.estimator_ = model.fit(_safe_indexing(X, kept), told)
         together = Remedy("groups", None, "with one number for each distinct row, so that copies stay together")
         self.used_rows_ = UsedRows.of(X, kept, held, np.isin(np.arange(n), held).astype(int), together)
         self._note_learned(sets, [kept])
@@ -168,6 +174,8 @@ class ConformalClassifier(BaseConformalClassifier):
         by = given.pop("by")
         named = isinstance(by, str)
         facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **given)
+        if isinstance(y, Votes):
+            facts = replace(facts, votes=y.recoded(self.vocabulary_))
         used = self.used_rows_.calibrated_on(X)
         self._calibrated(X, sets, facts, by=by if named else "given", seen=used.seen, **options)
         self.used_rows_ = used
@@ -186,11 +194,12 @@ class ConformalClassifier(BaseConformalClassifier):
         settings = {name: getattr(self, name) for name in names} | options
         strategy, score = settings.pop("strategy"), settings.pop("conformity_score")
         asked = (strategy, score, settings["assume"], len(facts.checked))
-        matrix, score = self._scored(self.estimator_, X, *asked)
+        matrix, score = self._scored(self.estimator_, X, *asked, votes=facts.votes is not None)
+        precision = precision_of(matrix)
         matrix = as_probabilities(matrix, score.domain, len(self.classes_))
         if len(matrix) != len(sets):
             raise InputError(f"y: {len(sets)} rows for {len(matrix)} rows of X")
-        settings |= {"precision": matrix.dtype.name, "novel": self._novel(sets, self.estimator_)}
+        settings |= {"precision": precision, "novel": self._novel(sets, self.estimator_)}
         self.calibration_ = calibrate(matrix, sets, facts, strategy, score, **settings)
         self.probe_ = take_probe(X)
         return self

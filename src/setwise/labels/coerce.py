@@ -12,6 +12,7 @@ from setwise._arrays import Array
 from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Classes, Vocabulary, is_collection
+from setwise.labels.votes import Votes
 
 
 def as_candidates(
@@ -35,13 +36,15 @@ def as_candidates(
 
 
 def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "candidates") -> LabelSets:
-    """One set of labels per row from a mask, a label vector, collections, a frame, a sparse matrix or Arrow.
+    """One set of labels per row from votes, a mask, a label vector, collections, a frame, a sparse matrix or Arrow.
 
     Without a vocabulary labels are taken as they come, and the vocabulary is inferred. Rows without labels
     become empty sets.
     """
     if isinstance(value, LabelSets):
         return value
+    if isinstance(value, Votes):
+        return value.candidates(missing="empty")
     if isinstance(value, str) or not (hasattr(value, "__iter__") or hasattr(value, "__array__")):
         raise TypeError(f"{name}: expected one set of labels per row, got {value!r}.")
     with _naming(name):

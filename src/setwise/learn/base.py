@@ -18,6 +18,8 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_: NDArray[Any]
     reads_candidates = True
     """So that `ConformalClassifier` hands over candidate sets as they are."""
+    reads_votes = False
+    """Whether votes are weighed; where not, the labels that somebody gave are candidates."""
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable label of each row."""

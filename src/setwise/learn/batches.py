@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from setwise.labels.label_sets import LabelSets
-from setwise.learn.validation import check_finite, read_array, read_candidates
+from setwise.labels.votes import Votes
+from setwise.learn.validation import check_finite, read_array, read_candidates, vote_weights
 
 CHUNK = 8192
 
@@ -148,8 +149,10 @@ def read_rows(
     return source, sets
 
 
-def candidate_mask(sets: LabelSets, device: torch.device) -> Tensor:
-    """The candidates (n, K) on the device."""
+def candidate_mask(sets: LabelSets, device: torch.device, y: Any = None) -> Tensor:
+    """The candidates (n, K) on the device; where y are votes, how likely these are under each label."""
+    if isinstance(y, Votes):
+        return torch.from_numpy(vote_weights(y, sets).astype(np.float32)).to(device)
     return torch.from_numpy(np.array(sets.to_mask())).to(device)
 
 

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from setwise.labels.votes import Votes
 from setwise.learn.base import CandidateClassifier
 from setwise.learn.batches import Resident, as_device, candidate_mask, read_rows, read_source
 from setwise.learn.fitted_networks import FittedNetworks, choose, continue_fit, fit_networks, fit_parts
@@ -98,6 +99,8 @@ class PartialLabelClassifier(CandidateClassifier):
 
     fitted_: FittedNetworks
 
+    reads_votes = True
+
     def __init__(
         self,
         network: Any = "auto",
@@ -160,7 +163,8 @@ class PartialLabelClassifier(CandidateClassifier):
     def fit(self, X: Any, y: Any = None) -> PartialLabelClassifier:
         """Learns from rows X and their candidates y (see `setwise.LabelSets`); a label vector is exact labels.
 
-        With a torch `Dataset` of (features, candidate mask or label) items, y may be left out.
+        `setwise.Votes` weigh the labels by how likely each makes the answers. With a torch `Dataset` of (features,
+        candidate mask or label) items, y may be left out.
         """
         return self._fit(X, y, None, self.settings())
 
@@ -174,7 +178,7 @@ class PartialLabelClassifier(CandidateClassifier):
             return self._fit(X, y, classes, settings, first_pass=True)
         device = as_device(self.device)
         source, sets = read_rows(self, X, y, device, classes=self.classes_, reset=False)
-        candidates, seeds = candidate_mask(sets, device), draw_seeds(self.random_state, settings.ensemble)
+        candidates, seeds = candidate_mask(sets, device, y), draw_seeds(self.random_state, settings.ensemble)
         with _own_generator(device, seeds[0]):
             again = [seed + self.n_iter_ for seed in seeds]
             self.fitted_ = continue_fit(self.fitted_, settings, source, candidates, again)
@@ -192,11 +196,12 @@ class PartialLabelClassifier(CandidateClassifier):
         models: list[PartialLabelClassifier] = [clone(self) for _ in parts]
         source = read_source(models[0], X, device, reset=True)
         if not (settings.stackable and isinstance(source, Resident)):
-            return [m.fit(_safe_indexing(X, part), sets[part]) for m, part in zip(models, parts, strict=True)]
+            told = y if isinstance(y, Votes) else sets
+            return [m.fit(_safe_indexing(X, part), told[part]) for m, part in zip(models, parts, strict=True)]
         size = min(len(part) for part in parts)
         rows = torch.as_tensor(np.stack([part[:size] for part in parts]), device=device)
         seeds = [draw_seeds(self.random_state, 1)[0] for _ in parts]
-        fitted = fit_parts(settings, source, rows, candidate_mask(sets, device)[rows], seeds)
+        fitted = fit_parts(settings, source, rows, candidate_mask(sets, device, y)[rows], seeds)
         for model, own in zip(models, fitted, strict=True):
             model.fitted_, model.classes_ = own, np.array(sets.classes)
             for name in _READ:
@@ -239,7 +244,7 @@ class PartialLabelClassifier(CandidateClassifier):
     ) -> PartialLabelClassifier:
         device = as_device(self.device)
         source, sets = read_rows(self, X, y, device, classes=classes, reset=True)
-        candidates = candidate_mask(sets, device)
+        candidates = candidate_mask(sets, device, y)
         if first_pass:
             settings, _ = choose(settings, source, candidates, 0)
             settings = replace(settings, epochs=1, annealing_epochs=0)

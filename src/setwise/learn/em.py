@@ -17,9 +17,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from setwise._arrays import Bools, Floats, Ints
+from setwise._arrays import Array, Floats, Ints
+from setwise.labels.votes import Votes
 from setwise.learn.base import CandidateClassifier
-from setwise.learn.validation import check_finite, read_candidates
+from setwise.learn.validation import check_finite, read_candidates, vote_weights
 
 
 class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[misc]
@@ -57,6 +58,8 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
     ['a', 'b']
     """
 
+    reads_votes = True
+
     def __init__(
         self, estimator: Any = None, *, max_iter: int = 10, tol: float = 1e-3, cv: Any = 5, random_state: Any = None
     ) -> None:
@@ -67,7 +70,7 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> EMClassifier:
-        """Learns from rows X and their candidates y; a label vector is exact labels."""
+        """Learns from rows X and their candidates y, or `Votes`; a label vector is exact labels."""
         base = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
         last = base.steps[-1][1] if hasattr(base, "steps") else base
         if not has_fit_parameter(last, "sample_weight"):
@@ -77,11 +80,11 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         if len(sets) != X.shape[0]:
             raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {X.shape[0]} of X.")
         self.classes_ = np.array(sets.classes)
-        mask = sets.to_mask()
+        mask = vote_weights(y, sets) if isinstance(y, Votes) else sets.to_mask()
         weights = mask / mask.sum(axis=1, keepdims=True)
         folds = self._folds(X, mask)
         self.estimator_ = self._refit(base, X, weights)
-        exact = bool((sets.sizes == 1).all())
+        exact = bool((sets.sizes == 1).all()) and not isinstance(y, Votes)
         self.n_iter_ = 1
         for _ in range(1, 1 if exact else self.max_iter):
             before, weights = weights, self._expect(base, X, weights, mask, folds)
@@ -106,7 +109,7 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
             check_finite(X)
         return X
 
-    def _folds(self, X: Any, mask: Bools) -> list[Ints]:
+    def _folds(self, X: Any, mask: Array) -> list[Ints]:
         """The rows of each fold; no folds where rows are too few."""
         if not isinstance(self.cv, (int, np.integer)):  # one that stratifies does so by the first candidate
             return [held for _, held in check_cv(self.cv).split(X, mask.argmax(axis=1))]
@@ -115,14 +118,14 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         part = check_random_state(self.random_state).permutation(np.arange(len(mask)) % self.cv)
         return [np.flatnonzero(part == fold) for fold in range(self.cv)]
 
-    def _expect(self, base: Any, X: Any, weights: Floats, mask: Bools, folds: list[Ints]) -> Floats:
-        """New weights 1{S}·p, normalised; uniform where the classifier gives all candidates zero."""
+    def _expect(self, base: Any, X: Any, weights: Floats, mask: Array, folds: list[Ints]) -> Floats:
+        """New weights 1{S}·p, normalised (of votes, their likelihood times p); as at first where p gives zero."""
         p = np.zeros(mask.shape) if folds else self._probabilities(self.estimator_, X)
         for held in folds:
             others = weights.copy()
             others[held] = 0.0
             p[held] = self._probabilities(self._refit(base, X, others), X[held])
-        inside = np.where(mask, p, 0.0)
+        inside = mask * p
         total = inside.sum(axis=1, keepdims=True)
         uniform = mask / mask.sum(axis=1, keepdims=True)
         return np.where(total > 0, inside / np.where(total > 0, total, 1.0), uniform)

@@ -94,9 +94,10 @@ def fit_networks(settings: Settings, source: Source, candidates: Tensor, seeds: 
     )
     temperature, refusal = 1.0, None
     if settings.temperature:
-        exact = bool((candidates.sum(dim=-1) == 1).all())
+        exact = bool(((candidates > 0).sum(dim=-1) == 1).all())
         try:
-            temperature = fit_temperature(trainer.logits(held_source), candidates[held], verified=exact)
+            best = candidates[held] == 1  # of votes the labels that they make likeliest
+            temperature = fit_temperature(trainer.logits(held_source), best, verified=exact)
         except TemperatureError as error:
             refusal = error
     return replace(_fitted(trainer, settings), temperature=temperature, choices=choices, refusal=refusal)

@@ -27,10 +27,12 @@ Lag = Literal["fresh", "forward", "step"]
 def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
     """The softmax over the entries of each row's mask; exact zeros elsewhere, and in rows without any.
 
+    Weights in place of a mask multiply the exponentials.
+
     >>> masked_softmax(torch.tensor([[1e4, 0.0, 0.0]]), torch.tensor([[False, True, True]]))
     tensor([[0.0000, 0.5000, 0.5000]])
     """
-    inside = logits.masked_fill(~mask, -torch.inf)
+    inside = logits.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else logits + mask.log()
     top = inside.amax(dim=-1, keepdim=True)
     weights = torch.exp(inside - top.masked_fill(top == -torch.inf, 0.0))
     return weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-30)
@@ -76,6 +78,11 @@ class CandidateLoss(nn.Module):
         self.beta, self.lag, self.relative = beta, lag, relative
         self.n_examples, self.n_models = n_examples, n_models
         self.register_buffer("memory", None)
+
+    @property
+    def weighs(self) -> bool:
+        """Whether candidates may have weights."""
+        return type(self).per_example in {CandidateLoss.per_example, GCELoss.per_example}
 
     @property
     def remembers(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from setwise.errors import InputError, Remedy
 from setwise.learn.batches import Source
 from setwise.learn.checkpoints import Checkpoint
 from setwise.learn.losses import as_loss
@@ -43,7 +44,7 @@ def stack_trainer(
     settings
         What all models have in common.
     source, candidates
-        The rows, and a boolean mask (M, n, K).
+        The rows, and a boolean mask or weights (M, n, K).
     seeds
         One per model: its first weights and the order of its examples.
     scaling
@@ -71,10 +72,13 @@ def stack_trainer(
             batch_norm=settings.batch_norm,
             dropout=settings.dropout,
         ).to(device, dtype)
+    loss = as_loss(settings.loss, n, n_models)
+    if candidates.dtype != torch.bool and not loss.weighs:
+        raise InputError(f"loss: {settings.loss!r} does not weigh votes", Remedy("loss", "proden"))
     return Trainer(
         network.to(device),
         scaling.to(device),
-        as_loss(settings.loss, n, n_models),
+        loss,
         source,
         candidates,
         plan=settings.plan(n, device) if plan is None else plan,

@@ -10,10 +10,13 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from setwise._arrays import Floats
+from setwise.contamination.annotator_model import fit_annotators
 from setwise.evidence.row_facts import present_rows
 from setwise.labels.coerce import read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import is_collection
+from setwise.labels.votes import Votes
 
 
 def read_array(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
@@ -27,7 +30,7 @@ def read_array(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
 
 
 def read_candidates(y: Any, classes: Iterable[Hashable] | None = None, *, missing: str = "error") -> LabelSets:
-    """Candidate sets from `LabelSets`, a boolean mask, a 0/1 frame, lists of labels, or a label vector.
+    """Candidate sets from `LabelSets`, `Votes`, a boolean mask, a 0/1 frame, lists of labels, or a label vector.
 
     >>> read_candidates([["a", "b"], ["b"]])
     LabelSets(2 rows, 2 classes): {a, b}, {b}
@@ -38,7 +41,7 @@ def read_candidates(y: Any, classes: Iterable[Hashable] | None = None, *, missin
         raise ValueError(
             "requires y to be passed, but the target y is None; pass candidate sets or a label vector."
         )
-    if hasattr(y, "__array__") and not isinstance(y, LabelSets) and not hasattr(y, "columns"):
+    if hasattr(y, "__array__") and not isinstance(y, (LabelSets, Votes)) and not hasattr(y, "columns"):
         y = np.asarray(y)
         if y.dtype.kind == "c" or (y.dtype != bool and (y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1))):
             y = column_or_1d(y, warn=True)
@@ -52,6 +55,11 @@ def read_candidates(y: Any, classes: Iterable[Hashable] | None = None, *, missin
     if rows is not None:
         raise ValueError("missing: 'drop' would need rows of X dropped too; leave those rows out yourself.")
     return kept
+
+
+def vote_weights(votes: Votes, sets: LabelSets) -> Floats:
+    """(n, K): how likely the answers of each row are under each label, relative to the likeliest."""
+    return fit_annotators(votes.recoded(sets.vocabulary)).likelihood
 
 
 def check_finite(X: np.ndarray[Any, Any]) -> None:

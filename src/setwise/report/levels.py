@@ -131,5 +131,8 @@ def _bracket(calibration: Calibration, level: Fraction) -> tuple[float, float] |
     if calibration.evidence.shares is not None or by_label:
         return None
     names = calibration.category_names
-    pairs = [calibration.bracket(level, DELTA / len(names), by=name) for name in names]
+    try:
+        pairs = [calibration.bracket(level, DELTA / len(names), by=name) for name in names]
+    except ValueError:  # a premise of it is refuted; the guarantee says which
+        return None
     return min(low for low, _ in pairs), max(high for _, high in pairs)

@@ -12,9 +12,7 @@ rows suffice for a level where `alone` is finite: ⌈(m+1)·level⌉ ≤ m. Abov
 `otherwise` is refuted.
 
 With unequal chances π whether `alone` is finite depends on which rows were verified, and a rule that is changed
-where it is not would cover less than either. So all chances decide, whoever was verified: the verified rows suffice
-where half of the weight that they are expected to have would do, ε(n/2 + w*) ≥ w* with w* the largest 1/π; where
-they weigh less than that every label is in the set.
+where it is not would cover less than either. So the rule stays the same: every label where `alone` is not finite.
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from setwise._arrays import Floats
-from setwise._lazy import lazy
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
@@ -71,6 +68,8 @@ class Auto:
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule of the strategy that is chosen, which also states the claim."""
         if not evidence.verified.any():
+            if evidence.chance is not None:
+                raise InputError("verified_probability: no row is verified", "leave it out, or verify rows")
             return _unverified(evidence, setting)
         if evidence.shares is not None:
             if evidence.chance is not None:
@@ -154,12 +153,14 @@ class VerifiedRule:
 
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
         """The (n, K) p-values: a label is in the set at level 1−ε if and only if its p-value exceeds ε."""
-        fewest = float(self._smallest)
+        new = heaviest(self.evidence)
         otherwise = np.ones(scores.shape) if self.otherwise is None else self.otherwise.p_values(scores)
         rectified = np.minimum(self.rectified.p_values(scores), otherwise)
-        values = np.maximum(self.alone.p_values(scores, heaviest(self.evidence)), rectified)
-        beyond = np.where(scores <= self.alone.scores.max(), fewest, np.minimum(otherwise, fewest))
-        return np.where(values > fewest, values, beyond)
+        values = np.maximum(self.alone.p_values(scores, new), rectified)
+        if new is not None:
+            return values
+        fewest = 1 / (self.alone.n + 1)
+        return np.where(values > fewest, values, np.minimum(otherwise, fewest))
 
     def claim(self, level: Fraction) -> Guarantee:
         """Split conformal prediction on the verified rows, or the claim of the rule that is in force."""
@@ -177,11 +178,10 @@ class VerifiedRule:
             return self._guarantee("every label", level, claim, "", why)
         made = self.otherwise.claim(level)
         # Verified rows are calibrated on before others: fair to all rows if these were chosen at random.
-        checks = () if self.evidence.chance is not None else (judged.checks,)
         larger = self.threshold(level) > self._otherwise(level)
         return replace(
             made,
-            claims=tuple(replace(claim, premises=(*claim.premises, *checks)) for claim in made.claims),
+            claims=tuple(replace(claim, premises=(*claim.premises, judged.checks)) for claim in made.claims),
             given_calibration="" if larger else made.given_calibration,
             remarks=(f"Too few rows are verified: {self._needed(level)}.", *made.remarks),
         )
@@ -191,7 +191,9 @@ class VerifiedRule:
         if math.isfinite(self.threshold(level)):
             return ""
         if self._rests_on_checks(level):
-            return f"the {self.alone.n:,} verified rows weigh too little for confidence {float(level):g}"
+            chance = heaviest(self.evidence)
+            least = "" if chance is None else f" (one row had the chance {1 / float(chance[0]):.2g} to be verified)"
+            return f"the {self.alone.n:,} verified rows weigh too little for confidence {float(level):g}{least}"
         if self.otherwise is not None:
             return self.otherwise.shortage(level)
         return f"{self._needed(level)}, and these refute that the true label is a candidate"
@@ -202,18 +204,7 @@ class VerifiedRule:
         return Guarantee(name, score, self.n, float(level), claims, law, (why, *self.remarks))
 
     def _rests_on_checks(self, level: Fraction) -> bool:
-        """Whether the verified rows suffice; if they fall short where they should, so they do at higher levels."""
-        if 1 - level >= self._smallest:
-            return True
-        return self.evidence.chance is not None and math.isinf(self._alone(1 - self._smallest))
-
-    @lazy
-    def _smallest(self) -> Fraction:
-        """The smallest ε for which the verified rows suffice."""
-        if self.evidence.chance is None:
-            return Fraction(1, self.alone.n + 1)
-        weight = Fraction(float(heaviest(self.evidence)[0]))  # type: ignore[index]
-        return weight / (Fraction(self.evidence.n, 2) + weight)
+        return self.evidence.chance is not None or math.isfinite(self._alone(level))
 
     def _alone(self, level: Fraction) -> float:
         return float(np.max(self.alone.threshold(level, heaviest(self.evidence))))
@@ -223,5 +214,4 @@ class VerifiedRule:
 
     def _needed(self, level: Fraction) -> str:
         needed = f"confidence {float(level):g} needs at least {instances_needed(level):,} verified labels"
-        unequal = "" if self.evidence.chance is None else " (more where their chances differ)"
-        return f"{needed}{unequal}, and there are {self.alone.n:,}"
+        return f"{needed}, and there are {self.alone.n:,}"

@@ -168,13 +168,15 @@ class RankRule:
 
     def claim(self, level: Fraction) -> Guarantee:
         """What may be said about the sets at this level, and what it rests on."""
+        claims = self.claimant.claims(self, level)
+        claims = with_novel_labels(claims, self.setting, self.evidence.n, level + self.slack)
         return Guarantee(
             self.claimant.name,
             self.setting.conformity_score,
             self.n,
             float(level),
-            with_novel_labels(self.claimant.claims(self, level), self.setting, self.evidence.n, level + self.slack),
-            self._law(level),
+            claims,
+            "" if claims[0].refuted else self._law(level),
             (*self._shortage(level), *self.remarks),
             unit=self._unit,
         )
@@ -296,8 +298,6 @@ def with_novel_labels(claims: tuple[Claim, ...], setting: Setting, n: int, run: 
     void = Premise("classes", "refuted by the data", detail, (f"{setting.n_classes:,}",))
     return tuple(
         replace(claim, premises=tuple(void if p.name == "classes" else p for p in claim.premises))
-        if claim.event == "truth"
-        else claim
         for claim in claims
     )
 

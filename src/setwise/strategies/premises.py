@@ -131,7 +131,7 @@ class Judgement:
             names = ["weights"]
         elif self.evidence.group is not None:
             names = ["same_groups"]
-        names += ["unseen", "classes"]
+        names += ["unseen", "same_digits", "classes"]
         names += ["same_candidates"] if self.setting.by == "size" else []
         names += ["missing_at_random"] if self.setting.dropped else []
         return tuple(map(self.premise, names))
