@@ -95,6 +95,10 @@ By = Annotated[
         "'predicted' is the most probable label, unless a column is called so.",
     ),
 ]
+VotesFile = Annotated[
+    Path | None,
+    typer.Option("--votes", help="Instead of candidates: a table with one answer per line; needs --key."),
+]
 Item = Annotated[str, _column("--item", "Of votes: the column that says which example an answer is about.")]
 Annotator = Annotated[str, _column("--annotator", "Of votes: the column of who answered.")]
 Label = Annotated[str, _column("--label", "Of votes: the column of answers.")]
@@ -195,11 +199,11 @@ def assume_of(text: str, labels: list[Any]) -> Any:
     Entry (k, l) says how often label l is a candidate where k is true. A .npy file follows the order of the labels.
     A table has one column per label, named so, and its rows follow its columns or are named in one column more.
     """
-    if text in {"nothing", "uniform", "class"}:
+    if text in {"nothing", "uniform", "class", "independent"}:
         return text
     path = Path(text)
     if not path.is_file():
-        raise ValueError(f"--assume: {text!r} is neither nothing, uniform or class nor a file.")
+        raise ValueError(f"--assume: {text!r} is neither nothing, uniform, class or independent nor a file.")
     if path.suffix == ".npy":
         import numpy as np  # noqa: PLC0415 - needed here alone
 
