@@ -36,6 +36,7 @@ def files(folder, *beside):
     old, new = birds(600, 0), birds(300, 1)
     write(folder / "votes.csv", {**{k: old[k] for k in beside}, **old["measured"], "answers": old["answers"]})
     write(folder / "new.csv", {**{k: new[k] for k in beside}, **new["measured"], "checked": new["checked"]})
+    write(folder / "calls.csv", {"id": old["id"], **old["measured"]})
     write(folder / "scores.csv", {"id": old["id"], **old["guesses"]})
     write(folder / "answers.csv", {"id": old["id"], "site": old["site"], "candidates": old["answers"]})
     write(folder / "new-scores.csv", {**{k: new[k] for k in (*beside, "checked")}, **new["guesses"]})

@@ -99,9 +99,15 @@ VotesFile = Annotated[
     Path | None,
     typer.Option("--votes", help="Instead of candidates: a table with one answer per line; needs --key."),
 ]
-Item = Annotated[str, _column("--item", "Of votes: the column that says which example an answer is about.")]
-Annotator = Annotated[str, _column("--annotator", "Of votes: the column of who answered.")]
-Label = Annotated[str, _column("--label", "Of votes: the column of answers.")]
+_item = _column("--item", "Of votes: the column that says which example an answer is about.")
+_annotator = _column("--annotator", "Of votes: the column of who answered.")
+_label = _column("--label", "Of votes: the column of answers.")
+Item = Annotated[str, _item]
+OptionalItem = Annotated[str | None, _item]
+Annotator = Annotated[str, _annotator]
+OptionalAnnotator = Annotated[str | None, _annotator]
+Label = Annotated[str, _label]
+OptionalLabel = Annotated[str | None, _label]
 Weight = Annotated[str | None, _column("--weight", "Of votes: the column of how much an answer counts.")]
 Key = Annotated[
     str | None, typer.Option("--key", help="A column of both tables that matches their rows. Default: row by row.")
@@ -143,8 +149,9 @@ Assume = Annotated[
     typer.Option(
         "--assume",
         help="What you declare about how wrong labels become candidates: nothing; uniform (each equally often); "
-        "class (it depends on the true class alone); or a FILE that says how often (.csv, .npy).",
-        autocompletion=_words(("nothing", "uniform", "class")),
+        "class (it depends on the true class alone); a FILE that says how often (.csv, .npy); or, of votes, "
+        "independent (annotators err independently of each other).",
+        autocompletion=_words(("nothing", "uniform", "class", "independent")),
     ),
 ]
 Cross = Annotated[
