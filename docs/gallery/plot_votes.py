@@ -2,12 +2,12 @@
 From votes to sets
 ==================
 
-Five people label pictures of four kinds; one of them answers at random. What can be said of the people, and how large
-must prediction sets be, with no true label at hand, and with fifty?
+Five people label pictures of four kinds; one of them answers at random. What can be said of the people, and how
+large must prediction sets be, with no true label at hand, and with fifty?
 """
 
 # %%
-# Probabilities of a model, the truth, and what the five said. All three are made up, so that we can look at the truth.
+# Probabilities of a model, the truth, and what the five said, all made up, so that we can look at the truth.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -49,9 +49,9 @@ right.set_title("what dan says (columns) where a kind is true (rows)")
 fig.tight_layout()
 
 # %%
-# Sets at level 0.9. The set of all answers covers nearly everything and says little. A promise about an answer drawn at
-# random needs no assumption. The annotator model is declared, and comes close to what true labels would give; with
-# fifty checks the promise is about the truth again, whatever annotators do.
+# Sets at level 0.9. The set of all answers covers nearly everything and says little. A promise about an answer
+# drawn at random needs no assumption. The annotator model is declared, and comes close to what true labels would
+# give; with fifty checks the promise is about the truth again, whatever annotators do.
 verified = np.full(2000, None)
 verified[:50] = kinds[y[:50]]
 made = {
