@@ -17,6 +17,7 @@ from setwise.scores import APS, LAC, RAPS, SAPS, Margin
 
 if TYPE_CHECKING:
     from setwise.contamination.inclusion import estimate_inclusion
+    from setwise.contamination.people import Annotators, annotators
     from setwise.decisions.verification import suggest_verification
     from setwise.estimators.cross import CrossConformalClassifier
     from setwise.estimators.split import ConformalClassifier
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "contamination.inclusion": ("estimate_inclusion",),
+    "contamination.people": ("Annotators", "annotators"),
     "decisions.verification": ("suggest_verification",),
     "estimators.cross": ("CrossConformalClassifier",),
     "estimators.split": ("ConformalClassifier",),
@@ -39,6 +41,7 @@ __all__ = [
     "LAC",
     "RAPS",
     "SAPS",
+    "Annotators",
     "AssumptionRefuted",
     "Calibration",
     "Claim",
@@ -57,6 +60,7 @@ __all__ = [
     "SmallCalibrationWarning",
     "Votes",
     "__version__",
+    "annotators",
     "conformalize",
     "diagnose",
     "estimate_inclusion",

@@ -72,8 +72,11 @@ def instances_needed(level: Fraction) -> int | None:
     return None if level >= 1 else math.ceil(level / (1 - level))
 
 
-def clopper_pearson(successes: int, trials: int, delta: float) -> tuple[float, float]:
-    """The exact two-sided binomial interval: each side misses with probability at most delta/2."""
+def clopper_pearson(successes: float, trials: float, delta: float) -> tuple[float, float]:
+    """The exact two-sided binomial interval: each side misses with probability at most delta/2.
+
+    Counts that are not whole, such as effective ones, interpolate it.
+    """
     if trials == 0:
         return 0.0, 1.0
     lower = betaincinv(successes, trials - successes + 1, delta / 2) if successes else 0.0

@@ -234,7 +234,7 @@ def test_a_file_of_rates_that_does_not_fit_is_refused(here, capsys):
     assert "expected a row for each of the 4 labels, found 3" in failure(capsys, *fit, "short.csv")
     assert "at most one more" in failure(capsys, *fit, "strange.csv")
     assert "not an array of numbers" in failure(capsys, *fit, "broken.npy")
-    assert "neither nothing, uniform or class nor a file" in failure(capsys, *fit, "evenly")
+    assert "neither nothing, uniform, class or independent nor a file" in failure(capsys, *fit, "evenly")
 
 
 def test_what_is_assumed_reaches_the_calibration_and_is_kept(here):

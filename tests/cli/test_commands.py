@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -48,7 +49,7 @@ BAD = {
     "no such file": (("fit", "no.csv", "--candidates", "answers", "--out", "m"), "no such file"),
     "no such column": (("inspect", "votes.csv", "--candidates", "answer"), "there is no column 'answer'"),
     "text features": ((*FIT, "--ignore", "id"), "--one-hot"),
-    "option missing": (("fit", "votes.csv"), "--candidates"),
+    "option missing": (("fit", "votes.csv", "--out", "m"), "--candidates"),
     "unknown command": (("fti", "votes.csv"), "No such command"),
     "unknown strategy": (
         (*FIT, "--ignore", "truth", "--learner", "em", "--strategy", "best"),
@@ -281,3 +282,68 @@ def test_truth_among_the_features_raises_a_doubt(german, capsys):
     ]
     assert run([*fit, "--ignore", "id", "--one-hot", "--learner", "em", "-q"]) == 0
     assert "the feature 'final' holds labels" in capsys.readouterr().err
+
+
+def test_annotators_describes_people_and_writes_their_consensus(tmp_path, capsys):
+    file, out = tmp_path / "votes.csv", tmp_path / "consensus.csv"
+    lines = [(i, who, i % 2 if who != "zed" else 0) for i in range(20) for who in ("ann", "bob", "cyd", "zed")]
+    file.write_text(
+        "task,who,said,w\n" + "".join(f"{i},{who},{said},2\n" for i, who, said in lines) + "20,ann,,1\n"
+    )
+    options = ["annotators", str(file), "--item", "task", "--annotator", "who", "--label", "said"]
+    assert run([*options, "--weight", "w", "--out", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["rows"], told["answers"], told["out"]) == (21, 80, str(out))
+    assert [one["name"] for one in told["annotators"]] == ["ann", "bob", "cyd", "zed"]
+    assert told["annotators"][3]["flags"][0] == "always the same answer"
+    written = pd.read_csv(out)
+    assert written.columns.tolist() == ["task", "consensus", "p:0", "p:1"]
+    assert written["consensus"][:20].tolist() == [i % 2 for i in range(20)]
+    assert written["consensus"].isna().tolist() == [False] * 20 + [True]
+    assert run([*options, "--out", str(out)]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert run([*options[:-1], "answer"]) == 2
+    assert "there is no column 'answer'" in capsys.readouterr().err
+
+
+def test_votes_take_the_place_of_candidates_and_are_matched_by_their_key(here, capsys):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    X = np.eye(3)[y] * 2 + rng.normal(size=(300, 3))
+    said = np.where(rng.random((300, 3)) < 0.8, y[:, None], rng.integers(0, 3, (300, 3)))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(id=[f"r{i}" for i in range(300)])
+    frame.to_csv("x.csv", index=False)
+    scores = np.exp(X) / np.exp(X).sum(axis=1, keepdims=True)
+    checked = [NAMES[k] if i < 60 else None for i, k in enumerate(y)]
+    pd.DataFrame(scores, columns=NAMES[:3]).assign(id=frame["id"], checked=checked).to_csv("p.csv", index=False)
+    lines = [(f"r{i}", f"w{j}", NAMES[said[i, j]]) for i in rng.permutation(300) for j in range(3)]
+    pd.DataFrame(lines, columns=["id", "worker", "label"]).to_csv("v.csv", index=False)
+    shared = ["--votes", "v.csv", "--key", "id", "--json"]
+    assert run(["fit", "x.csv", *shared, "--learner", "em", "--out", "m"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["rows"], told["features"], told["strategy"]["used"]) == (300, 3, "votes")
+    model = ConformalClassifier.load("m")
+    assert (
+        model.predict(frame[["a", "b", "c"]]) == np.array(NAMES)[y]
+    ).mean() > 0.7  # rows were matched, not taken in the file's order
+    told = {}
+    for name, more in {
+        "votes": [],
+        "crowd": ["--assume", "independent"],
+        "auto": ["--verified", "checked"],
+    }.items():
+        ignored = [] if name == "auto" else ["--ignore", "checked"]
+        options = ["conformalize", "--probabilities", "p.csv", *shared, *more, *ignored, "--out", f"{name}.cal"]
+        assert run(options) == 0, capsys.readouterr().err
+        told[name] = json.loads(capsys.readouterr().out)
+    assert told["votes"]["strategy"]["used"] == "votes"
+    assert told["crowd"]["strategy"]["used"] == "crowd"
+    assert told["auto"]["guarantee"]["promised"] == 0.9
+    for wrong, says in (
+        (["--votes", "v.csv"], "--key"),
+        ([], "--candidates (a column) or --votes"),
+        (["--votes", "v.csv", "--candidates", "a"], "--candidates (a column) or --votes"),
+        (["--votes", "v.csv", "--key", "a", "--ignore", "id"], "there is no column 'a'"),
+    ):
+        assert run(["fit", "x.csv", *wrong, "--out", "other"]) == 2
+        assert says in capsys.readouterr().err

@@ -36,6 +36,7 @@ def files(folder, *beside, n=600):
     old, new = birds(n, 0), birds(n // 2, 1)
     write(folder / "votes.csv", {**{k: old[k] for k in beside}, **old["measured"], "answers": old["answers"]})
     write(folder / "new.csv", {**{k: new[k] for k in beside}, **new["measured"], "checked": new["checked"]})
+    write(folder / "calls.csv", {"id": old["id"], **old["measured"]})
     write(folder / "scores.csv", {"id": old["id"], **old["guesses"]})
     write(folder / "answers.csv", {"id": old["id"], "site": old["site"], "candidates": old["answers"]})
     write(folder / "new-scores.csv", {**{k: new[k] for k in (*beside, "checked")}, **new["guesses"]})
@@ -43,6 +44,18 @@ def files(folder, *beside, n=600):
     heard = [(call, f"listener {j}", bird) for call, row in enumerate(old["answers"]) for j, bird in enumerate(row)]
     columns = zip(*heard, strict=True)
     write(folder / "listeners.csv", dict(zip(["task", "worker", "label"], columns, strict=True)))
+    rng, truth = np.random.default_rng(2), np.array([NAMES.index(bird) for bird in old["checked"]])
+    right = rng.random((600, 5)) < [0.9, 0.85, 0.8, 0.7, 0.0]
+    said = np.where(right, truth[:, None], rng.integers(0, 4, (600, 5)))
+    calls, people = np.nonzero(np.ones_like(said))
+    write(
+        folder / "answers-long.csv",
+        {
+            "call": [old["id"][i] for i in calls],
+            "listener": [["ann", "bob", "cyd", "dan", "eve"][j] for j in people],
+            "bird": [NAMES[k] for k in said[calls, people]],
+        },
+    )
     rates = np.full((4, 4), 0.15) + 0.85 * np.eye(4)
     write(folder / "rates.csv", dict(zip(NAMES, rates.T, strict=True)))
     return folder

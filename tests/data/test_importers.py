@@ -11,6 +11,7 @@ from setwise.data import (
     DataError,
     from_annotators_long,
     from_annotators_wide,
+    from_answers_jsonl,
     from_label_studio,
     from_snorkel,
     read_tree,
@@ -107,6 +108,75 @@ def test_snorkel_abstentions_are_no_votes_and_silence_means_anything():
         from_snorkel(votes, missing="error")
 
 
+def test_importers_keep_who_answered_what():
+    found = from_annotators_long(LONG, missing="empty").votes
+    assert found.annotators.tolist() == ["ann", "bob", "cyd"]
+    assert found.items.tolist() == ["t2", "t1", "t3"]
+    assert found.counts.tolist() == [[0, 2, 0], [2, 0, 1], [0, 0, 0]]
+    assert found.annotators[found.annotator].tolist() == ["ann", "bob", "ann", "bob", "cyd"]
+    wide = from_annotators_wide({"id": ["a", "b"], "x": [0, 1], "y": [2, None]}, ids="id").votes
+    assert wide.annotators[wide.annotator].tolist() == ["x", "y", "x"]
+    assert wide.classes[wide.label].tolist() == [0, 2, 1]
+
+
+def test_answers_of_a_long_table_may_weigh_and_belong_to_somebody():
+    lines = LONG[:5].assign(expertise=[1.0, 3.0, 1.0, 1.0, 2.0])
+    assert from_annotators_long(lines, weight="expertise").votes.counts.tolist() == [[0, 3, 0], [4, 0, 1]]
+    with pytest.raises(DataError, match="weight: row 1 has an answer of weight -3"):
+        from_annotators_long(lines.assign(expertise=[1, -3, 1, 1, 1]), weight="expertise")
+    with pytest.raises(DataError, match="the table: row 2 has no worker"):
+        from_annotators_long(lines.assign(worker=["a", "b", None, "c", "d"]))
+
+
+def test_snorkel_functions_may_vote_for_what_a_row_is_not():
+    found = from_snorkel([[0, 2], [-1, 2], [1, -1]], functions=["says", "denies"], against=["denies"])
+    assert found.candidates.to_lists() == [[0], [0, 1], [1]]
+    assert found.votes.against.tolist() == [False, True, True, False]
+    assert found.votes.annotators[found.votes.annotator].tolist() == ["says", "denies", "denies", "says"]
+    with pytest.raises(DataError, match="against: there is no function 'x'"):
+        from_snorkel([[0, 1]], against=["x"])
+    with pytest.raises(DataError, match="functions: 1 names for 2 columns"):
+        from_snorkel([[0, 1]], functions=["a"])
+
+
+def test_a_language_models_answers_come_as_json_lines(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_text(
+        '{"id": "a", "answers": ["cat", "cat", "dog", null]}\n\n'
+        '{"id": "b", "probabilities": {"owl": 0.9, "cat": 0.0}}\n'
+        '{"id": "a", "answers": "dog"}\n'
+        '{"id": "c", "answers": null}\n',
+        encoding="utf-8",
+    )
+    found = from_answers_jsonl(path, missing="empty")
+    assert found.ids.tolist() == ["a", "b", "c"]
+    assert found.votes.counts.tolist() == [[2, 2, 0], [0, 0, 0.9], [0, 0, 0]]
+    assert found.candidates.to_lists() == [["cat", "dog"], ["owl"], []]
+    assert from_answers_jsonl(path, rule="at_least:2", missing="empty").candidates.sizes.tolist() == [2, 0, 0]
+    with pytest.raises(DataError, match="answers.jsonl: row 2 has no labels"):
+        from_answers_jsonl(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{", "line 1 is not JSON"),
+        ("7", "line 1 is int, not an object"),
+        ('{"answers": ["a"]}', "'id' is None"),
+        ('{"id": 1}', "either 'answers' or 'probabilities'"),
+        ('{"id": 1, "answers": [["a"]]}', r"an answer is \['a'\]"),
+        ('{"id": 1, "probabilities": {"a": 1.5}}', "the probability of 'a' is 1.5"),
+        ('{"id": 1, "probabilities": {"a": NaN}}', "the probability of 'a' is nan"),
+        ('{"id": 1, "probabilities": ["a"]}', "probabilities is list, not an object"),
+        ("[" * 100_000, "line 1 is not JSON"),
+    ],
+)
+def test_broken_answer_lines_end_in_one_sentence(line, says):
+    with pytest.raises(DataError, match=says) as error:
+        from_answers_jsonl([line])
+    check_sentence(error.value, "line")
+
+
 TREE = {"animal": {"bird": ["owl", "wren"], "cat": None}, "plant": ["fern"]}
 
 
@@ -186,6 +256,18 @@ def test_choices_of_several_annotators_become_sets_and_ground_truth_becomes_trut
     assert from_label_studio(path, rule="plurality", missing="empty").candidates[0] == {"cat"}
     with pytest.raises(DataError, match="export.json: row 3 has no labels"):
         from_label_studio(path)
+
+
+def test_annotators_are_known_by_name_and_several_choices_share_one_answer():
+    mail = {"id": 3, "email": "cyd@example.org"}
+    tasks = [
+        {"id": 1, "annotations": [annotation(choice("cat", "dog")), annotation(choice("cat"), completed_by=mail)]},
+        {"id": 2, "annotations": [{"result": [choice("dog")]}]},
+    ]
+    found = from_label_studio(tasks).votes
+    assert set(found.annotators.tolist()) == {1, "cyd@example.org", "annotation 0"}
+    assert found.counts.tolist() == [[1.5, 0.5], [0, 1]]
+    assert found.items.tolist() == [1, 2]
 
 
 def test_a_taxonomy_path_that_ends_early_stands_for_the_leaves_below():

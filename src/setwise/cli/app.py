@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from setwise._version import __version__
 from setwise.cli import (
+    annotators,
     conformalize,
     contaminate,
     convert,
@@ -47,6 +48,7 @@ def _add(group: typer.Typer, name: str, command: Callable[..., None], examples: 
 
 _add(app, "demo", demo.demo, demo.EXAMPLES)
 _add(app, "inspect", inspect.inspect, inspect.EXAMPLES)
+_add(app, "annotators", annotators.annotators, annotators.EXAMPLES)
 _add(app, "fit", fit.fit, fit.EXAMPLES)
 _add(app, "predict", predict.predict, predict.EXAMPLES)
 _add(app, "conformalize", conformalize.conformalize, conformalize.EXAMPLES)

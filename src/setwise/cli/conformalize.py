@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -15,6 +15,7 @@ from setwise.cli.screen import Screen, claims, show_claims
 
 EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
+    "setwise conformalize --probabilities scores.csv --votes votes.csv --key id --item call --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --by hospital --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --assume uniform --out model.cal",
 )
@@ -22,9 +23,16 @@ EXAMPLES = (
 
 def conformalize(
     probabilities: opt.Probabilities,
-    labels: Annotated[Path, typer.Option("--labels", help="A table with the candidates of the same rows.")],
     out: Annotated[Path, typer.Option("--out", help="The calibration file to write.")],
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="A table with the candidates of the same rows.")
+    ] = None,
     candidates: opt.Candidates = "candidates",
+    votes: opt.VotesFile = None,
+    item: opt.OptionalItem = None,
+    annotator: opt.OptionalAnnotator = None,
+    label: opt.OptionalLabel = None,
+    weight: opt.Weight = None,
     key: opt.Key = None,
     carry: opt.Ignore = None,
     verified: opt.Verified = None,
@@ -41,16 +49,24 @@ def conformalize(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Calibrates the probabilities of a model of your own on candidate sets; writes a calibration file."""
-    from setwise.cli.table_columns import stands_for_prediction  # noqa: PLC0415
+    """Calibrates the probabilities of a model of your own on candidate sets or votes; writes a calibration file."""
+    from setwise.cli.table_columns import one_of, stands_for_prediction  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
+    one_of(labels, votes, key, "--labels (a file)")
     opt.refuse_existing(out, force=force)
     options = {"candidates": candidates, "truth": verified, "separator": separator, "missing": missing}
     with screen.working(f"reading {probabilities}"):
-        predicted = all(stands_for_prediction(by, file) for file in (probabilities, labels))
-        column_by = None if predicted else by
-        matrix, classes, known = _read(probabilities, labels, key, column_by, set(carry or []), options)
+        predicted = all(stands_for_prediction(by, file) for file in filter(None, (probabilities, labels)))
+        column_by, ignored = None if predicted else by, set(carry or [])
+        if labels is not None:
+            matrix, classes, known = _read(probabilities, labels, key, column_by, ignored, options)
+        else:
+            columns = (item, annotator, label, weight)
+            matrix, classes, known = _with_votes(
+                probabilities, cast("Path", votes), str(key), columns, column_by, verified, ignored
+            )
+            known["missing"] = missing
     calibration = setwise.conformalize(
         matrix,
         strategy=strategy_of(strategy, confidence_level),
@@ -104,6 +120,31 @@ def _read(
         category = categories_of(found, by, file)
     verified = None if truth is None else truth[rows].tolist()
     return table.X, classes, {"candidates": sets[rows], "verified": verified, "by": category}
+
+
+def _with_votes(
+    probabilities: Path,
+    votes: Path,
+    key: str,
+    columns: tuple[str | None, ...],
+    by: str | None,
+    verified: str | None,
+    ignored: set[str],
+) -> tuple[Any, list[Any], dict[str, Any]]:
+    """The same with votes in place of candidates; verified labels and categories stand with the probabilities."""
+    from setwise.cli.table_columns import categories_of, votes_of  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.data.set_files import probability_labels  # noqa: PLC0415
+
+    beside = [name for name in (key, by) if name]
+    taken = ignored | {*beside, *([verified] if verified else [])}
+    named = _class_columns(column_names(probabilities), taken, probabilities)
+    classes = probability_labels(named)
+    table = data.read_table(probabilities, features=named, carry=beside, truth=verified, classes=classes)
+    category = categories_of(table.carried[by], by, probabilities) if by else None
+    known = None if table.truth is None else table.truth.tolist()
+    answers = votes_of(votes, key, table, columns, classes)
+    return table.X, classes, {"candidates": answers, "verified": known, "by": category}
 
 
 def _class_columns(names: list[str], others: set[str], file: Path) -> list[str]:

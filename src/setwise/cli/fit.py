@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ EXAMPLES = (
     "setwise fit votes.csv --candidates answers --ignore id --out model/",
     "setwise fit votes.csv --candidates answers --cross 5 --out model/",
     "setwise fit votes.csv --candidates answers --by hospital --out model/",
+    "setwise fit calls.csv --votes votes.csv --key id --item call --annotator who --label bird --out model/",
     "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
 )
 _MANY = 10_000  # rows from which more than one thread pays
@@ -29,8 +31,14 @@ _MANY = 10_000  # rows from which more than one thread pays
 
 def fit(
     file: opt.File,
-    candidates: opt.Candidates,
     out: Annotated[Path, typer.Option("--out", help="The model directory to write.")],
+    candidates: opt.OptionalCandidates = None,
+    votes: opt.VotesFile = None,
+    key: opt.Key = None,
+    item: opt.OptionalItem = None,
+    annotator: opt.OptionalAnnotator = None,
+    label: opt.OptionalLabel = None,
+    weight: opt.Weight = None,
     features: opt.Features = None,
     carry: opt.Ignore = None,
     verified: opt.Verified = None,
@@ -61,21 +69,26 @@ def fit(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Learns from candidate sets, calibrates on rows kept for it, and saves the model."""
-    from setwise.cli.table_columns import categories_of, sets_in, stands_for_prediction  # noqa: PLC0415
+    """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
+    from setwise.cli.table_columns import categories_of, one_of, sets_in, stands_for_prediction, votes_of  # noqa: PLC0415
     from setwise.estimators.model_directory import check_target, save_model  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
+    one_of(candidates, votes, key, "--candidates (a column)")
     for target in filter(None, (out, report_to)):
         opt.refuse_existing(target, force=force)
     check_target(out)
     column_by = None if by is None or stands_for_prediction(by, file, delimiter) else by
-    ignored = list(dict.fromkeys([*(carry or []), *filter(None, (groups, column_by))]))
+    ignored = list(dict.fromkeys([*(carry or []), *filter(None, (groups, column_by, key))]))
     reading = {"separator": separator, "delimiter": delimiter, "missing": missing, "impute": _filling(impute)}
     reading["classes"] = None if classes is None else [label.strip() for label in classes.split(separator)]
     reading["categories"] = "onehot" if categories else None
     with screen.working(f"reading {file}"):
         table, columns = _read(file, candidates, features, ignored, verified, reading)
+        answers = None
+        if votes is not None and key is not None:
+            answers = votes_of(votes, key, table, (item, annotator, label, weight), reading["classes"])
+            table = replace(table, candidates=answers.candidates(missing="full" if missing == "full" else "error"))
     numbers = _announce(screen, table, separator)
     if len(table) < _MANY:
         use_one_thread()
@@ -87,7 +100,7 @@ def fit(
         "assume": assume_of(assume, sets.classes.tolist()),
     }
     if learner == "auto":
-        learner = _default(truth, **made)
+        learner = _default(truth, votes=answers is not None, **made)
     settings = {"device": device, "verbose": int(screen.shows_progress)}
     options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
     estimator = _estimator(learner, options, settings)
@@ -96,7 +109,8 @@ def fit(
     categorized = categories_of(table.carried[column_by], column_by, file) if column_by else by
     clock = Clock()
     with screen.working("learning") if learner == "em" else nullcontext():  # networks show how far they are
-        model.fit(table.X, sets, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
+        y = sets if answers is None else answers
+        model.fit(table.X, y, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
     rate = model.score(table.X, sets)
     screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}")
     notes = {
@@ -118,7 +132,7 @@ def fit(
 
 def _read(
     file: Path,
-    candidates: str,
+    candidates: str | None,
     features: list[str] | None,
     carry: list[str],
     truth: str | None,
@@ -131,7 +145,8 @@ def _read(
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None
     names = column_names(file, options["delimiter"])
-    flags = [] if candidates in names else [n for n in names if n.startswith(f"{candidates.removesuffix(':')}:")]
+    start = None if candidates is None or candidates in names else f"{candidates.removesuffix(':')}:"
+    flags = [] if start is None else [name for name in names if name.startswith(start)]
     taken = {candidates, truth, *carry, *flags}
     columns = features or [name for name in names if name not in taken]
     twice = next((name for name in columns if name in taken), None)

@@ -95,6 +95,20 @@ By = Annotated[
         "'predicted' is the most probable label, unless a column is called so.",
     ),
 ]
+VotesFile = Annotated[
+    Path | None,
+    typer.Option("--votes", help="Instead of candidates: a table with one answer per line; needs --key."),
+]
+_item = _column("--item", "Of votes: the column that says which example an answer is about.")
+_annotator = _column("--annotator", "Of votes: the column of who answered.")
+_label = _column("--label", "Of votes: the column of answers.")
+Item = Annotated[str, _item]
+OptionalItem = Annotated[str | None, _item]
+Annotator = Annotated[str, _annotator]
+OptionalAnnotator = Annotated[str | None, _annotator]
+Label = Annotated[str, _label]
+OptionalLabel = Annotated[str | None, _label]
+Weight = Annotated[str | None, _column("--weight", "Of votes: the column of how much an answer counts.")]
 Key = Annotated[
     str | None, typer.Option("--key", help="A column of both tables that matches their rows. Default: row by row.")
 ]
@@ -135,8 +149,9 @@ Assume = Annotated[
     typer.Option(
         "--assume",
         help="What you declare about how wrong labels become candidates: nothing; uniform (each equally often); "
-        "class (it depends on the true class alone); or a FILE that says how often (.csv, .npy).",
-        autocompletion=_words(("nothing", "uniform", "class")),
+        "class (it depends on the true class alone); a FILE that says how often (.csv, .npy); or, of votes, "
+        "independent (annotators err independently of each other).",
+        autocompletion=_words(("nothing", "uniform", "class", "independent")),
     ),
 ]
 Cross = Annotated[
@@ -191,11 +206,11 @@ def assume_of(text: str, labels: list[Any]) -> Any:
     Entry (k, l) says how often label l is a candidate where k is true. A .npy file follows the order of the labels.
     A table has one column per label, named so, and its rows follow its columns or are named in one column more.
     """
-    if text in {"nothing", "uniform", "class"}:
+    if text in {"nothing", "uniform", "class", "independent"}:
         return text
     path = Path(text)
     if not path.is_file():
-        raise ValueError(f"--assume: {text!r} is neither nothing, uniform or class nor a file.")
+        raise ValueError(f"--assume: {text!r} is neither nothing, uniform, class or independent nor a file.")
     if path.suffix == ".npy":
         import numpy as np  # noqa: PLC0415 - needed here alone
 

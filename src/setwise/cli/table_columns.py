@@ -5,16 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from setwise.cli.screen import Screen
-from setwise.data import Table, read_table
+from setwise.data import Table, from_annotators_long, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, format_of, is_table
+from setwise.data.key_join import matching_rows
 from setwise.data.set_files import probability_columns, probability_labels, set_writer
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.votes import Votes
 
 
 def read_answers(
@@ -75,6 +77,28 @@ def sets_in(table: Table) -> LabelSets:
     if table.candidates is None:
         raise ValueError(f"{table.source}: holds no candidates.")
     return table.candidates
+
+
+def one_of(candidates: Any, votes: Path | None, key: str | None, other: str) -> None:
+    """Refuses a command line that names neither candidates nor votes, both, or votes without a key."""
+    if (candidates is None) == (votes is None):
+        raise ValueError(f"give either {other} or --votes (a file with one answer per line).")
+    if votes is not None and key is None:
+        raise ValueError("--votes: answers are matched with the rows by an identifier; name its column with --key.")
+
+
+def votes_of(
+    file: Path, key: str, table: Table, columns: Sequence[str | None], classes: Sequence[Any] | None
+) -> Votes:
+    """The votes in a long table about the rows of another one, matched by its column `key`.
+
+    `columns` are those of items, annotators, labels and weights; items are called as the key unless named.
+    """
+    item, annotator, label, weight = columns
+    options: dict[str, Any] = {"worker": annotator, "label": label or "label", "weight": weight}
+    found = from_annotators_long(file, task=item or key, classes=classes, missing="empty", **options)
+    rows = matching_rows(key, table.carried[key], found.ids, source=table.source, other=str(file))
+    return cast("Votes", found.votes)[rows]
 
 
 def categories_of(column: Any, name: str, file: Path, first_row: int = 0) -> list[str]:

@@ -13,12 +13,14 @@ EM is two products, SᵀlogC and SR.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import ndtr
 
-from setwise._arrays import Floats, Ints, take_rows
+from setwise._arrays import Floats, Ints, for_blocks, take_rows
 from setwise.labels.votes import Votes
 
 _SHRINK = 5.0  # answers of a class that C weighs in an annotator's own confusions
@@ -28,6 +30,9 @@ _STEPS = 200
 _CLOSE = 1e-5  # mean change of the log likelihood per row
 _TINY = 1e-12
 _CELLS = 20_000_000  # of a table
+_PAIRS = 30  # rows with two answers or more, below which nothing is said of independence
+REFUTED = 0.01
+"""Independent annotators are called dependent with about this probability."""
 
 
 @dataclass(frozen=True)
@@ -68,60 +73,143 @@ class AnnotatorModel:
         return found
 
 
+@dataclass(frozen=True)
+class Dependence:
+    """How often pairs of answers agree, by how much that exceeds independence, and how surprising the excess is."""
+
+    agreed: float
+    excess: float
+    p_value: float
+
+    def __str__(self) -> str:
+        p = f"p = {self.p_value:.2g}" if self.p_value >= 0.001 else "p < 0.001"
+        seen = f"Two answers agree in {self.agreed:.1%} of cases"
+        if self.p_value >= REFUTED:
+            return f"{seen}, {self.excess:+.1%} from what independent annotators would: not refuted ({p})."
+        how = "share their errors" if self.excess > 0 else "avoid each other's answers"
+        return f"{seen}, {self.excess:+.1%} from what independent annotators would ({p}): they {how}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self) | {"refuted": self.p_value < REFUTED}
+
+
+def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
+    """Agreement beyond that of independent annotators; None where too few rows have two answers."""
+    excess = excess[~np.isnan(excess)]
+    if len(excess) < _PAIRS:
+        return None
+    mean, deviation = float(excess.mean()), float(excess.std(ddof=1)) / len(excess) ** 0.5
+    p_value = 2 * float(ndtr(-abs(mean) / deviation)) if deviation else 1.0
+    return Dependence(float(np.nanmean(agreed)), mean, p_value)
+
+
 def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:
     """Fits the annotator model to the answers, with the probabilities of a classifier that has not seen them."""
     n, k = votes.shape
     answer, count = _answers(votes)
-    who = np.zeros(len(answer), dtype=np.intp) if votes.annotator is None else votes.annotator
-    keys, which = np.unique(who * count + answer, return_inverse=True)
-    people, said = np.divmod(keys, count)
-    weight = np.ones(len(answer)) if votes.weight is None else votes.weight
-    given = sparse.csr_array((weight, (which, votes.row)), shape=(len(keys), n))
-    of_answer = sparse.csr_array((np.ones(len(keys)), (said, np.arange(len(keys)))), shape=(count, len(keys)))
-    of_person = sparse.csr_array(
-        (np.ones(len(keys)), (people, np.arange(len(keys)))), shape=(people.max(initial=0) + 1, len(keys))
-    )
-    z = np.zeros((n, k)) if probabilities is None else np.log(np.maximum(probabilities, _TINY))
-    prior = _start(k, count)
-    shared, temperature, shift = (
-        prior / prior.sum(axis=1, keepdims=True),
-        float(probabilities is not None),
-        np.zeros(k),
-    )
-    own, last = shared[:, said].T, -np.inf
+    given = _Given.of(votes, answer, count)
+    people, said = given.people, given.said
+    shared = given.prior / given.prior.sum(axis=1, keepdims=True)
+    posterior, counted, own = np.empty((n, k)), np.empty((len(said), k)), shared.T[said]
+    if probabilities is None:  # from the shares of answers: what EM finds depends on where it starts
+        z, temperature = np.zeros((1, k)), 0.0
+        np.add(votes.counts, _TINY, out=posterior)
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        given.confuse(posterior, counted, own)
+    else:
+        z, temperature = np.log(np.maximum(probabilities, _TINY)), 1.0
+    shift, last = np.zeros(k), -np.inf
     for _ in range(_STEPS):
         log_q, q = _softmax(temperature * z + shift)
-        log_r = log_q + given.T @ np.log(own)
-        most = log_r.max(axis=1, keepdims=True)
-        posterior = np.exp(log_r - most)
-        total = posterior.sum(axis=1, keepdims=True)
-        posterior /= total
-        counted = given @ posterior
-        shared = (of_answer @ counted).T + prior
-        shared /= shared.sum(axis=1, keepdims=True)
-        if votes.annotator is None:
-            own = shared[:, said].T
-        else:
-            own = (counted + _SHRINK * shared[:, said].T) / ((of_person @ counted)[people] + _SHRINK)
-        shift = shift + np.log((posterior.sum(axis=0) + 1 / k) / (q.sum(axis=0) + 1 / k))
+        mean = given.weigh(own, log_q, posterior) / n
+        shared = given.confuse(posterior, counted, own)
+        expected = q.sum(axis=0) * (n / len(q))
+        shift = shift + np.log((posterior.sum(axis=0) + 1 / k) / (expected + 1 / k))
         if probabilities is not None:
             centred = z - (q * z).sum(axis=1, keepdims=True)
             slope, bend = float(((posterior - q) * z).sum()), float((q * centred**2).sum())
             temperature = max(temperature + slope / max(bend, _TINY), 0.0)
-        mean = float((most + np.log(total)).mean())
         if abs(mean - last) < _CLOSE:
             break
         last = mean
+    z, q = np.broadcast_to(z, (n, k)), np.broadcast_to(q, (n, k))
     confusions = shared[None]
+    who = given.who
     if votes.annotator is not None and (people.max() + 1) * shared.size <= _CELLS:
         confusions = np.broadcast_to(shared, (people.max() + 1, *shared.shape)) * _SHRINK
-        confusions = confusions / ((of_person @ counted) + _SHRINK)[:, :, None]
+        confusions = confusions / (given.of_person @ counted + _SHRINK)[:, :, None]
         confusions[people, :, said] = own
     else:
         who = np.zeros_like(who)
     agreed, expected = _agreement(votes, answer, who, confusions, q)
     excess = _excess(agreed - expected, votes, posterior, z)
     return AnnotatorModel(posterior, shared, (people, said), own, temperature, shift, agreed, excess)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The answers as sparse matrices, and what a step of EM does with them, in blocks shared among threads.
+
+    `pairs` has a line for each pair of annotator (`people`) and answer (`said`) that occurs and a column for each
+    row; `of_row` is its transpose; `of_answer` and `of_person` sum over pairs. `who` answered, `prior` stands for
+    classes with few answers, and `named` says whether annotators are known.
+    """
+
+    pairs: Any
+    of_row: Any
+    of_answer: Any
+    of_person: Any
+    people: Ints
+    said: Ints
+    who: Ints
+    prior: Floats
+    named: bool
+
+    @classmethod
+    def of(cls, votes: Votes, answer: Ints, count: int) -> _Given:
+        who = np.zeros(len(answer), dtype=np.intp) if votes.annotator is None else votes.annotator
+        keys, which = np.unique(who * count + answer, return_inverse=True)
+        people, said = np.divmod(keys, count)
+        weight = np.ones(len(answer)) if votes.weight is None else votes.weight
+        each, ones = np.arange(len(keys)), np.ones(len(keys))
+        pairs = sparse.csr_array((weight, (which, votes.row)), shape=(len(keys), len(votes)))
+        of_answer = sparse.csr_array((ones, (said, each)), shape=(count, len(keys)))
+        of_person = sparse.csr_array((ones, (people, each)), shape=(people.max(initial=0) + 1, len(keys)))
+        prior, named = _start(votes.n_classes, count), votes.annotator is not None
+        return cls(pairs, pairs.T.tocsr(), of_answer, of_person, people, said, who, prior, named)
+
+    def weigh(self, own: Floats, log_q: Floats, posterior: Floats) -> float:
+        """Writes the posterior that confusions and prior probabilities give; returns the log likelihood."""
+        log_own = np.log(own)
+
+        def part(block: slice) -> float:
+            log_r = self.of_row[block] @ log_own + (log_q if len(log_q) == 1 else log_q[block])
+            most = log_r.max(axis=1, keepdims=True)
+            r = np.exp(log_r - most)
+            total = r.sum(axis=1, keepdims=True)
+            posterior[block] = r / total
+            return float((most + np.log(total)).sum())
+
+        return float(sum(for_blocks(posterior, part)))
+
+    def confuse(self, posterior: Floats, counted: Floats, own: Floats) -> Floats:
+        """Writes posterior-weighted counts of the pairs and the confusions of each; returns those of all."""
+
+        def count(block: slice) -> None:
+            counted[block] = self.pairs[block] @ posterior
+
+        for_blocks(counted, count)
+        shared: Floats = (self.of_answer @ counted).T + self.prior
+        shared /= shared.sum(axis=1, keepdims=True)
+        pull, total = np.ascontiguousarray(_SHRINK * shared.T), self.of_person @ counted + _SHRINK
+
+        def shrink(block: slice) -> None:
+            said = self.said[block]
+            own[block] = (counted[block] + pull[said]) / total[self.people[block]] if self.named else shared.T[said]
+
+        for_blocks(own, shrink)
+        return shared
 
 
 def _answers(votes: Votes) -> tuple[Ints, int]:
@@ -158,7 +246,7 @@ def _agreement(votes: Votes, answer: Ints, who: Ints, confusions: Floats, q: Flo
     agreed, expected = np.full(n, np.nan), np.full(n, np.nan)
     several = np.flatnonzero(votes.sizes > 1)
     size = confusions[0].size
-    rows = several[:: max(len(several) * size // _CELLS, 1)]
+    rows = several[:: max(int(votes.sizes[several].sum()) * size // _CELLS, 1)]
     if not len(rows):
         return agreed, expected
     taken = take_rows(votes.sizes, rows)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from setwise.data.idx import read_idx
     from setwise.data.importers.annotator_tables import from_annotators_long, from_annotators_wide
+    from setwise.data.importers.answer_lines import from_answers_jsonl
     from setwise.data.importers.imported import Imported
     from setwise.data.importers.label_studio import from_label_studio
     from setwise.data.importers.ontology import read_tree
@@ -35,6 +36,7 @@ _HOMES = {
     "contamination_rules": ("Adversarial", "ClassConditional", "InstanceDependent", "Random", "contaminate"),
     "idx": ("read_idx",),
     "importers.annotator_tables": ("from_annotators_long", "from_annotators_wide"),
+    "importers.answer_lines": ("from_answers_jsonl",),
     "importers.imported": ("Imported",),
     "importers.label_studio": ("from_label_studio",),
     "importers.ontology": ("read_tree",),
@@ -62,6 +64,7 @@ __all__ = [
     "fetch",
     "from_annotators_long",
     "from_annotators_wide",
+    "from_answers_jsonl",
     "from_label_studio",
     "from_snorkel",
     "inspect",

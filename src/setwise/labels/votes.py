@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen, take_rows
 from setwise._lazy import lazy
+from setwise.errors import InputError
 from setwise.labels import constructors
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary, is_missing, label_vector, missing_labels
@@ -158,10 +159,8 @@ class Votes:
             cells[cells == missing] = None
             table = cells
         n, row, who, labels = constructors.annotator_votes(table)
-        _, which, several = np.unique(np.stack([row, who]), axis=1, return_inverse=True, return_counts=True)
-        shares = 1 / several[which.ravel()]
         people = np.asarray(list(annotators), dtype=object)[who]
-        return cls.of(n, row, labels, people, None if (shares == 1).all() else shares, classes=classes)
+        return cls.of(n, row, labels, people, classes=classes).shared()
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, classes: Classes = None) -> Votes:
@@ -219,17 +218,67 @@ class Votes:
         """From the columns of all answers, in any order; every constructor from labels ends here."""
         vocabulary = Vocabulary.of(classes, labels)
         codes = vocabulary.require(labels, row)
+        names = None if people is None else Vocabulary.infer(people)
+        who = None if names is None or people is None else names.encode(people)
+        return cls._ordered(vocabulary, n, row, codes, names, who, weight, against, items)
+
+    @classmethod
+    def from_codes(
+        cls,
+        n: int,
+        row: Ints,
+        labels: Sequence[Any],
+        codes: Ints,
+        people: Sequence[Any] | None = None,
+        who: Ints | None = None,
+        weight: Floats | None = None,
+        against: Bools | None = None,
+        *,
+        classes: Classes = None,
+        items: Array | None = None,
+    ) -> Votes:
+        """From distinct labels and annotators, and codes into them for every answer; nothing is done per answer.
+
+        >>> Votes.from_codes(2, np.array([0, 1, 1]), ["dog", "cat"], np.array([0, 1, 1])).counts
+        array([[0., 1.],
+               [2., 0.]])
+        """
+        held, first, local = np.unique(codes, return_index=True, return_inverse=True)
+        given = [labels[code] for code in held.tolist()]
+        vocabulary = Vocabulary.of(classes, given)
+        label = vocabulary.require(given, row[first])[local] if len(held) else codes
+        names = position = None
+        if people is not None and who is not None:
+            present, whose = np.unique(who, return_inverse=True)
+            own = [people[one] for one in present.tolist()]
+            names = Vocabulary.infer(own)
+            position = names.encode(own)[whose]
+        return cls._ordered(vocabulary, n, row, label, names, position, weight, against, items)
+
+    @classmethod
+    def _ordered(
+        cls,
+        vocabulary: Vocabulary,
+        n: int,
+        row: Ints,
+        label: Ints,
+        names: Vocabulary | None,
+        who: Ints | None,
+        weight: Floats | None,
+        against: Bools | None,
+        items: Array | None,
+    ) -> Votes:
+        """From positions, put in the order of the rows."""
         if weight is not None and not (np.isfinite(weight).all() and (weight > 0).all()):
             wrong = int(np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))[0])
-            raise ValueError(
-                f"weight: row {row[wrong]} has an answer of weight {weight[wrong]}; use positive numbers."
+            raise InputError(
+                f"weight: row {row[wrong]} has an answer of weight {weight[wrong]}", "use positive numbers"
             )
-        names = None if people is None else Vocabulary.infer(people)
         order = np.argsort(row, kind="stable")
         held = {
-            "row": row,
-            "label": codes,
-            "annotator": None if names is None or people is None else names.encode(people),
+            "row": row.astype(np.intp, copy=False),
+            "label": label,
+            "annotator": who,
             "weight": weight,
             "against": against if against is not None and against.any() else None,
         }
@@ -325,6 +374,17 @@ class Votes:
         return replace(
             self, vocabulary=vocabulary, label=frozen(vocabulary.require(self.classes[self.label], self.row))
         )
+
+    def shared(self) -> Votes:
+        """The same answers, where several labels that one annotator gave a row share one answer."""
+        if self.annotator is None:
+            return self
+        _, which, several = np.unique(
+            self.row * len(self.annotators) + self.annotator, return_inverse=True, return_counts=True
+        )
+        if (several == 1).all():
+            return self
+        return replace(self, weight=frozen((1.0 if self.weight is None else self.weight) / several[which]))
 
     def with_classes(self, classes: Iterable[Hashable]) -> Votes:
         """The same answers over these classes, in this order."""

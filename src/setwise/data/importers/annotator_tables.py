@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from setwise._arrays import frozen
+from setwise._arrays import Bools, Ints, frozen
 from setwise.data.arrow_tables import arrow_table, is_path
-from setwise.data.importers.imported import Answers, Imported, id_array
+from setwise.data.importers.imported import Imported, id_array
 from setwise.data.label_columns import distinct, one_chunk
-from setwise.errors import DataError
+from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes, is_missing
+from setwise.labels.votes import Votes
 
 
 def from_annotators_long(
@@ -22,6 +23,7 @@ def from_annotators_long(
     task: str = "task",
     worker: str | None = None,
     label: str = "label",
+    weight: str | None = None,
     rule: str = "union",
     classes: Classes = None,
     missing: Missing = "error",
@@ -34,8 +36,10 @@ def from_annotators_long(
         A file or a frame.
     task, worker, label
         Its columns; `worker` is by default the first of worker, annotator, performer that there is.
+    weight
+        The column of how much an answer counts, if it has one.
     rule
-        ``"union"``, ``"at_least:k"`` or ``"plurality"``, as for `LabelSets.from_annotators`.
+        ``"union"``, ``"at_least:k"`` or ``"plurality"``, as for `Votes.candidates`.
     classes, missing
         The vocabulary, and what to do with tasks that keep no label (no answer, or none often enough).
 
@@ -44,25 +48,45 @@ def from_annotators_long(
     >>> votes = {"task": [1, 1, 2], "worker": ["ann", "bob", "ann"], "label": ["cat", "dog", "dog"]}
     >>> from_annotators_long(votes)
     Imported(candidates=LabelSets(2 rows, 2 classes): {cat, dog}, {dog})
+    >>> from_annotators_long(votes).votes
+    Votes(3 answers by 2 annotators on 2 rows, 2 classes): {cat: 1, dog: 1}, {dog: 1}
     """
     where = str(table) if is_path(table) else "the table"
-    votes = arrow_table(table)
+    lines = arrow_table(table)
     worker = worker or next(
-        (name for name in ("worker", "annotator", "performer") if name in votes.column_names), "worker"
+        (name for name in ("worker", "annotator", "performer") if name in lines.column_names), "worker"
     )
-    for name in (task, worker, label):
-        if name not in votes.column_names:
-            raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(votes.column_names)}.")
-    tasks, rows = distinct(one_chunk(votes[task]))
-    _, workers = distinct(one_chunk(votes[worker]))
-    labels, codes = distinct(one_chunk(votes[label]))
-    if None in tasks:
-        raise DataError(f"{where}: row {int(np.flatnonzero(rows == tasks.index(None))[0])} has no {task}.")
+    for name in (task, worker, label, *([weight] if weight else [])):
+        if name not in lines.column_names:
+            raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(lines.column_names)}.")
+    tasks, rows = distinct(one_chunk(lines[task]))
+    workers, who = distinct(one_chunk(lines[worker]))
+    labels, codes = distinct(one_chunk(lines[label]))
     labels = _whole_numbers(labels)
     given = np.array([not (is_missing(value) or value == "") for value in labels], dtype=bool)[codes]
-    answers = Answers(len(tasks), labels, rows[given], workers[given], codes[given])
-    sets = answers.elected(rule, classes=classes, missing=missing, where=where)
-    return Imported(sets, frozen(id_array(tasks)))
+    _refuse_gaps(rows, tasks, np.ones_like(given), f"{where}: row", task)
+    _refuse_gaps(who, workers, given, f"{where}: row", worker)
+    ids = frozen(id_array(tasks))
+    with reading_from(where):
+        votes = Votes.from_codes(
+            len(tasks),
+            rows[given],
+            labels,
+            codes[given],
+            workers,
+            who[given],
+            None if weight is None else lines[weight].cast("float64").to_numpy()[given],
+            classes=classes,
+            items=ids,
+        )
+        return Imported(votes.candidates(rule, missing=missing), ids, votes=votes)
+
+
+def _refuse_gaps(codes: Ints, values: list[Any], given: Bools, where: str, name: str) -> None:
+    """Refuses answers of nobody, and tasks without an identifier."""
+    empty = np.array([is_missing(value) or value == "" for value in values], dtype=bool)
+    if empty.any() and (lost := given & empty[codes]).any():
+        raise DataError(f"{where} {int(np.argmax(lost))} has no {name}.")
 
 
 def from_annotators_wide(
@@ -81,17 +105,17 @@ def from_annotators_wide(
     LabelSets(2 rows, 3 classes): {0, 2}, {1}
     """
     where = str(table) if is_path(table) else "the table"
-    votes = arrow_table(table)
-    named = [name for name in votes.column_names if name != ids] if annotators is None else list(annotators)
+    lines = arrow_table(table)
+    named = [name for name in lines.column_names if name != ids] if annotators is None else list(annotators)
     for name in [*named, *([ids] if ids else [])]:
-        if name not in votes.column_names:
-            raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(votes.column_names)}.")
-    n = len(votes)
+        if name not in lines.column_names:
+            raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(lines.column_names)}.")
+    n = len(lines)
     labels: list[Any] = []
     position: dict[Any, int] = {}
     rows, workers, codes = [], [], []
-    for who, name in enumerate(named):
-        found, local = distinct(one_chunk(votes[name]))
+    for number, name in enumerate(named):
+        found, local = distinct(one_chunk(lines[name]))
         found = _whole_numbers(found)
         for value in found:
             if value not in position and not is_missing(value):
@@ -100,12 +124,14 @@ def from_annotators_wide(
         known = np.array([-1 if is_missing(value) or value == "" else position[value] for value in found] or [-1])
         held = np.flatnonzero(known[local] >= 0)
         rows.append(held)
-        workers.append(np.full(len(held), who))
+        workers.append(np.full(len(held), number))
         codes.append(known[local][held])
     nobody = [np.empty(0, dtype=np.int64)]  # a table without annotators
-    answers = Answers(n, labels, *(np.concatenate(part or nobody) for part in (rows, workers, codes)))
-    sets = answers.elected(rule, classes=classes, missing=missing, where=where)
-    return Imported(sets, frozen(votes[ids].to_numpy() if ids else np.arange(n)))
+    row, who, code = (np.concatenate(part or nobody) for part in (rows, workers, codes))
+    identifiers = frozen(lines[ids].to_numpy() if ids else np.arange(n))
+    with reading_from(where):
+        votes = Votes.from_codes(n, row, labels, code, named, who, classes=classes, items=identifiers)
+        return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes)
 
 
 def _whole_numbers(values: list[Any]) -> list[Any]:

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array, frozen
+from setwise._arrays import Array, Ints, frozen
 from setwise.data.arrow_tables import is_path, reading
-from setwise.data.importers.imported import Answers, Imported, id_array
-from setwise.errors import DataError
+from setwise.data.importers.imported import Imported, id_array
+from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes
+from setwise.labels.votes import Votes
 
 PathLabel = tuple[str, ...]
 
@@ -64,28 +65,29 @@ def from_label_studio(
         if not isinstance(task, Mapping):
             raise DataError(f"{place} is no JSON object; export as JSON or JSON-MIN.")
         found.ids.append(_identifier(task.get("id", i), place))
-        for who, (paths, true) in enumerate(_answers(task, from_name, names, place)):
+        for who, paths, true in _answers(task, from_name, names, place):
             found.add(i, who, paths, true=true)
     if len(names) > 1:
         raise DataError(
             f"{where}: tasks have several controls ({', '.join(sorted(names))}); say which with from_name."
         )
-    answers, truth = _counted(found, path_separator)
-    sets = answers.elected(rule, classes=classes, missing=missing, where=where)
-    return Imported(sets, frozen(id_array(found.ids)), truth)
+    ids = frozen(id_array(found.ids))
+    with reading_from(where):
+        votes, truth = _counted(found, path_separator, classes, ids)
+        return Imported(votes.candidates(rule, missing=missing), ids, truth, votes.shared())
 
 
 @dataclass(frozen=True)
 class _Annotations:
-    """What annotators said, one entry a path; and which answers are the ground truth."""
+    """What annotators said, one entry per path; who said it; and which answers are the ground truth."""
 
     ids: list[Any] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
-    workers: list[int] = field(default_factory=list)
+    workers: list[Any] = field(default_factory=list)
     paths: list[PathLabel] = field(default_factory=list)
     verified: list[tuple[int, list[PathLabel]]] = field(default_factory=list)
 
-    def add(self, row: int, worker: int, paths: list[PathLabel], *, true: bool) -> None:
+    def add(self, row: int, worker: Any, paths: list[PathLabel], *, true: bool) -> None:
         self.rows.extend([row] * len(paths))
         self.workers.extend([worker] * len(paths))
         self.paths.extend(paths)
@@ -110,22 +112,34 @@ def _tasks(export: Any, where: str) -> list[Any]:
 
 def _answers(
     task: Mapping[str, Any], from_name: str | None, names: set[str], place: str
-) -> Iterator[tuple[list[PathLabel], bool]]:
-    """Each annotation's paths, and whether it is the ground truth."""
+) -> Iterator[tuple[Any, list[PathLabel], bool]]:
+    """Who made each annotation, its paths, and whether it is the ground truth."""
     annotations = task.get("annotations", task.get("completions"))
     if annotations is None:  # JSON-MIN: the control's name holds the answer itself
         if from_name is None:
             raise DataError(f"{place} has no annotations; for a JSON-MIN export name the control with from_name.")
         if task.get(from_name) not in (None, "", []):
-            yield _paths(task[from_name], place), False
+            yield _who(task, 0), _paths(task[from_name], place), False
         return
-    for annotation in _listed(annotations, f"{place}: annotations"):
+    for number, annotation in enumerate(_listed(annotations, f"{place}: annotations")):
         if not isinstance(annotation, Mapping):
             raise DataError(f"{place}: an annotation is {annotation!r}, not an object.")
         if annotation.get("was_cancelled") or annotation.get("skipped"):
             continue
         regions = _listed(annotation.get("result") or [], f"{place}: result")
-        yield _labels_of(regions, from_name, names, place), bool(annotation.get("ground_truth"))
+        yield (
+            _who(annotation, number),
+            _labels_of(regions, from_name, names, place),
+            bool(annotation.get("ground_truth")),
+        )
+
+
+def _who(annotation: Mapping[str, Any], number: int) -> Any:
+    """Who answered, by e-mail or number; where nobody is named, the annotation's number in its task."""
+    who = annotation.get("completed_by", annotation.get("annotator"))
+    if isinstance(who, Mapping):
+        who = who.get("email", who.get("id"))
+    return who if isinstance(who, (str, int)) and not isinstance(who, bool) else f"annotation {number}"
 
 
 def _labels_of(regions: list[Any], from_name: str | None, names: set[str], place: str) -> list[PathLabel]:
@@ -156,21 +170,29 @@ def _paths(value: Any, place: str) -> list[PathLabel]:
     return found
 
 
-def _counted(found: _Annotations, path_separator: str) -> tuple[Answers, Array | None]:
+def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Array) -> tuple[Votes, Array | None]:
     """The answers for leaves, and the truth where an annotation was marked as such."""
     leaves = _leaves_below(set(found.paths))
-    expanded = [leaves[path] for path in found.paths]
-    counts = [len(below) for below in expanded]
-    labels = list(dict.fromkeys(leaf for below in expanded for leaf in below))
-    position = {leaf: code for code, leaf in enumerate(labels)}
-    rows, workers = (np.repeat(np.array(part, dtype=np.int64), counts) for part in (found.rows, found.workers))
-    codes = np.array([position[leaf] for below in expanded for leaf in below], dtype=np.int64)
-    answers = Answers(len(found.ids), [path_separator.join(path) for path in labels], rows, workers, codes)
+    said = dict.fromkeys(
+        (row, who, leaf)
+        for row, who, path in zip(found.rows, found.workers, found.paths, strict=True)
+        for leaf in leaves[path]
+    )
+    rows = np.array([row for row, _, _ in said], dtype=np.int64)
+    labels, codes = _numbered([path_separator.join(leaf) for _, _, leaf in said])
+    people, who = _numbered([who for _, who, _ in said])
+    votes = Votes.from_codes(len(found.ids), rows, labels, codes, people, who, classes=classes, items=ids)
     truth = np.full(len(found.ids), None, dtype=object)
     for row, paths in found.verified:
         if len(paths) == 1 and len(leaves[paths[0]]) == 1:
             truth[row] = path_separator.join(leaves[paths[0]][0])
-    return answers, frozen(truth) if found.verified else None
+    return votes, frozen(truth) if found.verified else None
+
+
+def _numbered(values: list[Any]) -> tuple[list[Any], Ints]:
+    """The distinct values, and the position of each."""
+    position = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return list(position), np.array([position[value] for value in values], dtype=np.int64)
 
 
 def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:

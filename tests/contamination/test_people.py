@@ -1,0 +1,168 @@
+"""`annotators`: what it tells of people who answer well, badly, at random or always the same."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from setwise import Annotators, Votes, annotators
+from tests.conftest import labels_from, simplex
+
+
+def crowd(rng, n=300, k=4, accuracies=(0.9, 0.8, 0.7, 0.6, 0.85), answered=1.0):
+    """The truth, and one column of answers per annotator; errors are spread evenly."""
+    y, right = rng.integers(0, k, n), np.array(accuracies)
+    wrong = (y[:, None] + rng.integers(1, k, (n, len(right)))) % k
+    cells = np.where(rng.random((n, len(right))) < right, y[:, None], wrong).astype(object)
+    cells[rng.random(cells.shape) >= answered] = None
+    return y, cells
+
+
+def named(cells, k, names=None):
+    return Votes.from_matrix(cells, classes=range(k), annotators=names or [f"a{j}" for j in range(cells.shape[1])])
+
+
+def test_intervals_hold_the_accuracy_in_95_of_100_cases(rng):
+    accuracies = np.array([0.25, 0.6, 0.7, 0.8, 0.9, 0.95])
+    held, off = [], []
+    for _ in range(60):
+        _, cells = crowd(rng, 200, 4, accuracies, answered=0.7)
+        found = annotators(named(cells, 4))
+        held.append((found.lower <= accuracies) & (accuracies <= found.upper))
+        off.append(found.accuracy - accuracies)
+    assert 0.92 < np.mean(held) < 0.995
+    assert abs(np.mean(off)) < 0.02
+
+
+def test_confusions_are_those_the_annotators_have(rng):
+    y, cells = crowd(rng, 4000, 3)
+    swapped = rng.random(4000) < 0.4
+    cells[:, 1] = np.where((y == 0) & swapped, 2, y)
+    found = annotators(named(cells, 3))
+    assert np.abs(found.confusion("a1") - [[0.6, 0, 0.4], [0, 1, 0], [0, 0, 1]]).max() < 0.04
+    for name in (None, *found.names):
+        assert np.allclose(found.confusion(name).sum(axis=1), 1)
+    with pytest.raises(ValueError, match="no annotator 'zoe' among the 5"):
+        found.confusion("zoe")
+
+
+def test_odd_annotators_are_flagged_and_others_are_not(rng):
+    y, cells = crowd(rng, 400, 3, (0.9, 0.9, 0.85, 0.9, 0.9, 0.9, 0.9))
+    cells[:, 3] = rng.integers(0, 3, 400)
+    cells[:, 4] = 1
+    cells[:, 5] = (y + 1) % 3
+    cells[9:, 6] = None
+    flags = dict(zip("abcdefg", annotators(named(cells, 3, list("abcdefg"))).flags, strict=True))
+    assert flags["a"] == flags["b"] == flags["c"] == ()
+    assert flags["d"] == ("may answer at random",)
+    assert flags["e"][:2] == ("always the same answer", "may answer at random")
+    assert flags["f"] == ("worse than chance", "contradicts the consensus most")
+    assert flags["g"] == ("few answers",)
+
+
+def test_the_same_answer_is_not_odd_where_it_is_mostly_right(rng):
+    y = (rng.random(60) < 0.02).astype(int)
+    cells = np.where(rng.random((60, 4)) < 0.97, y[:, None], 1 - y[:, None]).astype(object)
+    cells[:, 0] = 0
+    assert annotators(named(cells, 2)).flags[0] == ()
+
+
+def test_krippendorffs_alpha_is_that_of_his_example():
+    """Three coders, with gaps; nominal alpha 0.691 (Krippendorff, 2011)."""
+    a = [None, None, None, None, None, 3, 4, 1, 2, 1, 1, 3, 3, None, 3]
+    b = [1, None, 2, 1, 3, 3, 4, 3, None, None, None, None, None, None, None]
+    c = [None, None, 2, 1, 3, 4, 4, None, 2, 1, 1, 3, 3, None, 4]
+    cells = np.array([a, b, c], dtype=object).T
+    assert annotators(Votes.from_matrix(cells)).alpha == pytest.approx(0.691, abs=5e-4)
+
+
+def test_agreement_at_its_ends(rng):
+    assert annotators(Votes.from_lists([["a", "a"], ["b", "b"]])).alpha == 1
+    chance = rng.integers(0, 3, (5000, 4))
+    assert abs(annotators(Votes.from_matrix(chance)).alpha) < 0.03
+    alone = annotators(Votes.from_lists([["a"], ["b"]]))
+    assert np.isnan(alone.alpha)
+    assert "cannot be told" in alone.agreement
+    assert alone.to_dict()["alpha"] is None
+
+
+def test_annotators_who_copy_are_found_dependent(rng):
+    y, cells = crowd(rng, 2000, 4, (0.7, 0.7, 0.7, 0.7))
+    assert annotators(named(cells, 4)).dependence.p_value > 0.01
+    shared = rng.random(2000) < 0.3  # rows that mislead everybody in the same way
+    cells[shared] = ((y[shared] + rng.integers(0, 2, shared.sum())) % 4)[:, None]
+    found = annotators(Votes.from_lists(cells.tolist(), classes=range(4)))
+    assert found.dependence.excess > 0
+    assert found.dependence.p_value < 0.01
+    assert "share their errors" in found.agreement
+
+
+def test_the_consensus_beats_the_majority_where_people_differ(rng):
+    y, cells = crowd(rng, 1000, 3, (0.95, 0.45, 0.45, 0.45, 0.45))
+    votes = named(cells, 3)
+    found = annotators(votes)
+    assert (found.consensus == y).mean() > (votes.counts.argmax(axis=1) == y).mean() + 0.05
+    assert np.allclose(found.posterior.sum(axis=1), 1)
+
+
+def test_a_classifier_joins_the_consensus_with_its_columns_by_name(rng):
+    p = simplex(rng, 1000, 3)
+    y = labels_from(rng, p)
+    names = np.array(["ant", "bee", "cat"])
+    cells = names[np.where(rng.random((1000, 2)) < 0.6, y[:, None], rng.integers(0, 3, (1000, 2)))]
+    votes = Votes.from_matrix(cells, classes=names)
+    alone, joined = annotators(votes), annotators(votes, p)
+    assert (joined.consensus == names[y]).mean() > (alone.consensus == names[y]).mean()
+    turned = annotators(votes, pd.DataFrame(p, columns=names)[["cat", "ant", "bee"]])
+    assert (turned.consensus == joined.consensus).all()
+    with pytest.raises(ValueError, match="999 rows for 1,000"):
+        annotators(votes, p[:999])
+
+
+def test_anonymous_votes_tell_what_all_have_in_common(rng):
+    y, cells = crowd(rng)
+    found = annotators(Votes.from_lists(cells.tolist(), classes=range(4)))
+    assert len(found) == 0
+    assert found.flags == ()
+    assert found.confusion().shape == (4, 4)
+    assert (found.consensus == y).mean() > 0.9
+    assert "anonymous annotators" in repr(found)
+    assert found.to_frame().empty
+
+
+def test_weights_denials_and_rows_without_answers(rng):
+    y, cells = crowd(rng, 200, 3)
+    cells[:3] = None
+    rows, people = np.nonzero(cells != None)  # noqa: E711 - elementwise
+    labels = cells[rows, people].astype(int)
+    against = rng.random(len(rows)) < 0.3
+    labels[against] = (labels[against] + 1) % 3
+    weight = rng.uniform(0.5, 2, len(rows))
+    votes = Votes.of(200, rows, labels, people.astype(object), weight, against, classes=range(3))
+    found = annotators(votes)
+    assert found.consensus[:3].tolist() == [None] * 3
+    assert (found.consensus[3:] == y[3:]).mean() > 0.85
+    assert found.confusion(0).shape == (3, 3)
+    assert found.answers.sum() == len(rows)
+    sliced = annotators(votes[votes.sizes > 0][[0, 1]])  # the vocabulary keeps all names
+    assert len(sliced) == 5
+
+
+def test_what_is_shown_is_short_escaped_and_plain_data(rng):
+    _, cells = crowd(rng, 50, 3, (0.8,) * 15)
+    names = ["<script>alert(1)</script>", "a\nb", "x" * 200, *(f"w{j}" for j in range(12))]
+    found = annotators(named(cells, 3, names))
+    assert isinstance(found, Annotators)
+    assert len(repr(found).splitlines()) == 14
+    assert max(map(len, repr(found).splitlines()[:12])) < 120
+    assert "<script" not in found._repr_html_()
+    assert json.loads(json.dumps(found.to_dict()))["annotators"][2]["name"] in names
+    assert found.to_frame().shape == (15, 6)
+
+
+def test_what_is_no_vote_is_refused():
+    with pytest.raises(TypeError, match="expected Votes, got list"):
+        annotators([["a"], ["b"]])
+    with pytest.raises(ValueError, match="there is no answer"):
+        annotators(Votes.from_lists([[], []], classes=["a", "b"]))
