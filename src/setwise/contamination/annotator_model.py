@@ -81,17 +81,22 @@ class Dependence:
     excess: float
     p_value: float
 
+    @property
+    def refuted(self) -> bool:
+        """Whether independent annotators would hardly agree like this."""
+        return self.p_value < REFUTED
+
     def __str__(self) -> str:
         p = f"p = {self.p_value:.2g}" if self.p_value >= 0.001 else "p < 0.001"
         seen = f"Two answers agree in {self.agreed:.1%} of cases"
-        if self.p_value >= REFUTED:
+        if not self.refuted:
             return f"{seen}, {self.excess:+.1%} from what independent annotators would: not refuted ({p})."
         how = "share their errors" if self.excess > 0 else "avoid each other's answers"
         return f"{seen}, {self.excess:+.1%} from what independent annotators would ({p}): they {how}."
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return asdict(self) | {"refuted": self.p_value < REFUTED}
+        return asdict(self) | {"refuted": self.refuted}
 
 
 def dependence(agreed: Floats, excess: Floats) -> Dependence | None:

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from scipy.special import ndtr
-
 from setwise._lazy import lazy
+from setwise.contamination.annotator_model import dependence
 from setwise.contamination.assumption import NOTHING, Assumption
 from setwise.contamination.diagnose import Diagnosis, examine
 from setwise.evidence.evidence import Evidence
@@ -24,9 +22,6 @@ from setwise.ranks import clopper_pearson
 
 DELTA = 0.05
 """Bounds from verified rows may fail for this share of samples of verified rows."""
-REFUTED = 0.01
-"""Independent annotators are called dependent with about this probability."""
-_PAIRS = 30  # rows with two answers or more, below which nothing is said of independence
 
 
 @dataclass(frozen=True)
@@ -196,14 +191,12 @@ class Judgement:
         declared: Status = "declared by you" if self.setting.assume.kind == "independent" else "not knowable here"
         if self.evidence.excess is None or self.evidence.agreed is None:
             return Premise("independent", declared)
-        excess = self.evidence.excess[~np.isnan(self.evidence.excess)]
-        if len(excess) < _PAIRS:
+        found = dependence(self.evidence.agreed, self.evidence.excess)
+        if found is None:
             return Premise("independent", declared, "too few rows with two answers to tell")
-        mean, seen = float(excess.mean()), float(np.nanmean(self.evidence.agreed))
-        deviation = float(excess.std(ddof=1)) / len(excess) ** 0.5
-        p_value = 2 * float(ndtr(-abs(mean) / deviation)) if deviation else 1.0
-        detail = f"agreement of pairs of answers {seen:.3f}, {mean:+.3f} from independence; p = {p_value:.2g}"
-        return Premise("independent", "refuted by the data" if p_value < REFUTED else declared, detail)
+        detail = f"agreement of pairs of answers {found.agreed:.3f}, {found.excess:+.3f} from independence"
+        refuted: Status = "refuted by the data" if found.refuted else declared
+        return Premise("independent", refuted, f"{detail}; p = {found.p_value:.2g}")
 
 
 def judgement(evidence: Evidence, setting: Setting) -> Judgement:
