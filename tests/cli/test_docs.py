@@ -45,8 +45,8 @@ def files(folder, *beside, n=600):
     columns = zip(*heard, strict=True)
     write(folder / "listeners.csv", dict(zip(["task", "worker", "label"], columns, strict=True)))
     rng, truth = np.random.default_rng(2), np.array([NAMES.index(bird) for bird in old["checked"]])
-    right = rng.random((600, 5)) < [0.9, 0.85, 0.8, 0.7, 0.0]
-    said = np.where(right, truth[:, None], rng.integers(0, 4, (600, 5)))
+    right = rng.random((n, 5)) < [0.9, 0.85, 0.8, 0.7, 0.0]
+    said = np.where(right, truth[:, None], rng.integers(0, 4, (n, 5)))
     calls, people = np.nonzero(np.ones_like(said))
     write(
         folder / "answers-long.csv",

@@ -192,7 +192,7 @@ def _estimator(cell: Cell, rng: np.random.Generator) -> Answer:
     return Answer(model.guarantee(cell.confidence), _contains(made, truth), np.full(NEW, 1 / NEW), noise=True)
 
 
-def _contains(sets: LabelSets, Votes, truth: np.ndarray) -> np.ndarray:
+def _contains(sets: LabelSets, truth: np.ndarray) -> np.ndarray:
     """Whether each set contains its truth; a label outside the classes is in none."""
     known = np.isin(truth, sets.classes)
     found = np.zeros(len(truth))
