@@ -35,6 +35,10 @@ NEW = 1000
 """New rows per sample where the population is not finite."""
 
 
+class RefusedError(ValueError):
+    """A command that ended with an error."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """What the object says of itself, and how often each event happens to each row of the population."""
@@ -234,7 +238,7 @@ def _run(*arguments: Any) -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(complaint):
         status = run(list(map(str, arguments)))
     if status:
-        raise ValueError(complaint.getvalue())
+        raise RefusedError(complaint.getvalue())
 
 
 def _sets_in(path: Path, truth: list[str]) -> np.ndarray:

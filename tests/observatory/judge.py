@@ -32,7 +32,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 import setwise
-from tests.observatory.answers import Answer, answer
+from tests.observatory.answers import Answer, RefusedError, answer
 from tests.observatory.cells import Cell
 from tests.observatory.worlds import COARSER, holds, population
 
@@ -46,6 +46,7 @@ ROUNDING = 6e-4
 """Half a unit of the third decimal, to which laws are printed, and what a row of the population weighs at most."""
 
 REFUSALS = (ValueError, TypeError)
+HERE = setwise.__path__[0]
 EVENTS = {
     "the true label": "truth",
     "the label given": "candidates",
@@ -146,9 +147,8 @@ def _observed(cell: Cell, samples: int, rng: np.random.Generator) -> tuple[dict[
             try:
                 found = answer(cell, worlds[rng.integers(len(worlds))], rng, Path(folder))
             except REFUSALS as error:
-                if not any(
-                    setwise.__path__[0] in frame.filename for frame in traceback.extract_tb(error.__traceback__)
-                ):
+                frames = traceback.extract_tb(error.__traceback__)
+                if not isinstance(error, RefusedError) and not any(HERE in frame.filename for frame in frames):
                     raise  # the observatory's own
                 outcomes["refused"] += 1
                 continue
