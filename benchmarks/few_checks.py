@@ -102,7 +102,8 @@ def thresholds(rng, kind, m):
     drawn = np.minimum((inside.cumsum(axis=1) < rng.random((N, 1))).sum(axis=1), K - 1)
     synthetic = np.sort(-p[np.arange(N), drawn][m:])
     auto = conformalize(p, mask, verified=verified)
-    assert auto.guarantee(0.9).promised == 0.9
+    promised = auto.guarantee(0.9).promised  # withheld where the checks look chosen, in one of 100 samples
+    assert promised == 0.9 or auto.setting.chosen
     found = {
         "verified rows alone": smallest(truth, rank(m, LEVEL)),
         "rectified": conformalize(p, mask, "rectified", verified=verified).threshold(0.9) - 1,
