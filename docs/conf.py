@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
             "plot_diagnose.py",
             "plot_verified_labels.py",
             "plot_annotators.py",
+            "plot_votes.py",
             "plot_each_class.py",
             "plot_aps_and_lac.py",
             "plot_torch_loop.py",
