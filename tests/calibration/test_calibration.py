@@ -495,6 +495,14 @@ def test_row_ids_tie_the_noise_to_the_row(rows):
     assert one.predict_set(q, row_ids=new) != one.predict_set(q, row_ids=new[::-1])
 
 
+def test_sets_are_not_cut_down_to_candidates_that_may_miss_the_truth(rows):
+    p, mask, q = rows
+    made = conformalize(p, mask, "min", miss_rate=0.05)
+    with pytest.raises(ValueError, match="candidates: with a miss rate of 0.05 the truth may be outside"):
+        made.predict_set(q, candidates=mask[:80])
+    conformalize(p, mask, "max", miss_rate=0.05).predict_set(q, candidates=mask[:80])  # these hold the candidates
+
+
 def test_ids_are_given_to_calibration_and_new_rows_alike(rows):
     p, mask, q = rows
     ids = np.arange(300)

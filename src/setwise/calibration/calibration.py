@@ -14,7 +14,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise.calibration.file import read_parts, write_parts
-from setwise.errors import InputError, MisuseWarning
+from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import categories, weights
 from setwise.evidence.row_index import check_row_names
@@ -170,11 +170,11 @@ class Calibration:
         own = own_candidates(candidates, self.vocabulary)
         rate = float(self.setting.miss_rate)
         if own is not None and rate and self.strategy.name != "max":
-            problem = (
+            raise InputError(
                 f"candidates: with a miss rate of {rate:g} the truth may be outside those of new rows as often, "
-                "and sets cut down to them cover less than promised"
+                "and sets cut down to them cover less than promised",
+                "leave them out",
             )
-            warnings.warn(MisuseWarning(problem, "leave them out"), stacklevel=2)
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
         u = self._noise(matrix, row_ids, off)
         score = self.conformity_score
