@@ -163,7 +163,7 @@ def high_level(runs):
             verified[:50] = y[:50]
             auto = conformalize(p[:N], mask[:N], verified=verified)
             plain = conformalize(p[:N], mask[:N], "max")
-            assert auto.guarantee(0.99).promised == 0.99
+            assert auto.guarantee(0.99).promised == 0.99 or auto.setting.chosen
             sizes.append([each.predict_set(p[N:], 0.99).sizes.mean() for each in (auto, plain)])
         auto, plain = np.array(sizes).T
         yield {
