@@ -23,12 +23,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.metadata
 import io
 import json
 import math
 import os
-import platform
 import re
 import sys
 import tempfile
@@ -37,7 +35,6 @@ import warnings
 import zlib
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
@@ -49,13 +46,13 @@ from scipy.stats import binom, t
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
+from summary import machine
 
 from setwise import (
     ConformalClassifier,
     CrossConformalClassifier,
     LabelSets,
     MisuseWarning,
-    __version__,
     conformalize,
     evaluate,
     suggest_verification,
@@ -878,13 +875,7 @@ def main():
     print(f"\n{len(rows)} rows, {broken} broken promises; {seconds} s")
     if arguments.keep:
         result = {
-            "machine": {
-                "date": datetime.now(UTC).isoformat(timespec="seconds"),
-                "setwise": __version__,
-                "python": platform.python_version(),
-                **{name: importlib.metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")},
-                "device": f"CPU {platform.machine()}",
-            },
+            "machine": machine(),
             "level": LEVEL,
             "share": arguments.share,
             "seconds": seconds,

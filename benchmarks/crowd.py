@@ -27,10 +27,8 @@ from __future__ import annotations
 
 import argparse
 import functools
-import importlib.metadata
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -41,8 +39,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, spearmanr
+from summary import machine
 
-from setwise import Votes, __version__, annotators, conformalize
+from setwise import Votes, annotators, conformalize
 from setwise.contamination.annotator_model import fit_annotators
 
 RESULTS = Path(__file__).resolve().parent / "results" / "crowd.json"
@@ -218,15 +217,8 @@ def main():
     alone = subprocess.run([sys.executable, __file__, "--million"], capture_output=True, text=True, check=True)
     show = functools.partial(print, file=sys.stderr, flush=True)
     show(alone.stdout)
-    packages = ("numpy", "scipy", "scikit-learn", "pandas", "crowd-kit")
     result = {
-        "machine": {
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "setwise": __version__,
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in packages},
-            "device": f"CPU {platform.machine()}, {os.cpu_count()} cores",
-        },
+        "machine": machine("pandas", "crowd-kit"),
         "consensus": [consensus(arguments.data, name) for name in ("dog", "duck")],
         "million": json.loads(alone.stdout),
         "tenth": a_tenth(),

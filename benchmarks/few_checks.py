@@ -19,18 +19,16 @@ from __future__ import annotations
 
 import argparse
 import functools
-import importlib.metadata
 import json
 import math
-import platform
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from scipy.special import gammaln
+from summary import machine
 
-from setwise import __version__, conformalize
+from setwise import conformalize
 from setwise.strategies import Rectified
 
 RESULTS = Path(__file__).resolve().parent / "results" / "few_checks.json"
@@ -188,15 +186,8 @@ def main():
         for m in (20, 50, 200)
         for row in measured(kind, m, arguments.runs, truth)
     ]
-    packages = ("numpy", "scipy", "scikit-learn")
     result = {
-        "machine": {
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "setwise": __version__,
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in packages},
-            "device": f"CPU {platform.machine()}",
-        },
+        "machine": machine(),
         "level": float(LEVEL),
         "rows": found,
         "level_0.99_50_verified": list(high_level(min(arguments.runs, 200))),

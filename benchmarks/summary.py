@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+import os
+import platform
+from datetime import UTC, datetime
 from pathlib import Path
+
+from setwise import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+
+
+def machine(*packages):
+    """Date, versions and hardware, as results keep them."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "setwise": __version__,
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", *packages)},
+        "device": f"CPU {platform.machine()}, {os.cpu_count()} cores",
+    }
 
 
 def load(name):

@@ -1,6 +1,6 @@
 """`benchmarks/broken_promises.py` runs and its verdicts can fail; the observatory tests the promises themselves."""
 
-import importlib.util
+import importlib
 import json
 import re
 import sys
@@ -46,11 +46,9 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def promises():
-    spec = importlib.util.spec_from_file_location(FILE.stem, FILE)
-    module = sys.modules[FILE.stem] = importlib.util.module_from_spec(spec)  # where dataclasses look for it
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[FILE.stem]
+    sys.path.insert(0, str(FILE.parent))  # as where it is run as a script
+    yield importlib.import_module(FILE.stem)
+    sys.path.remove(str(FILE.parent))
 
 
 @pytest.fixture(scope="module")

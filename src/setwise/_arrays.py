@@ -46,6 +46,18 @@ def compress(mask: Bools, sizes: Ints) -> tuple[Ints, Ints]:
     return indptr, indices
 
 
+def row_positions(key: Any, n: int, instead: str) -> Ints:
+    """The positions that an index selects among n rows; an index of columns is refused with what to use instead."""
+    if isinstance(key, tuple):
+        key, *rest = key
+        if any(part is not Ellipsis and part != slice(None) for part in rest):
+            raise IndexError(instead)
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        key = [key]
+    positions: Ints = np.arange(n)[key if isinstance(key, (slice, list)) else np.asarray(key)]
+    return positions
+
+
 def take_rows(sizes: Ints, chosen: Ints) -> Ints:
     """Where the entries of the chosen rows stand in an array that holds `sizes[i]` entries for row i."""
     starts, taken = np.cumsum(sizes) - sizes, sizes[chosen]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._arrays import Array, Bools, Ints, compress, count_true, frozen, take_rows
+from setwise._arrays import Array, Bools, Ints, compress, count_true, frozen, row_positions, take_rows
 from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.labels import constructors
@@ -487,13 +487,10 @@ class LabelSets:
         return (frozenset(labels) for labels in self.to_lists())
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, tuple):
-            key, *rest = key
-            if any(part is not Ellipsis and part != slice(None) for part in rest):
-                raise IndexError("LabelSets are indexed by rows; use to_mask() to select columns.")
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            return frozenset(self.classes[self[np.array([key])].rows[1]].tolist())
-        chosen = np.arange(self._n)[key if isinstance(key, (slice, list)) else np.asarray(key)]
+        chosen = row_positions(key, self._n, "LabelSets are indexed by rows; use to_mask() to select columns.")
+        one = key[0] if isinstance(key, tuple) else key
+        if isinstance(one, (int, np.integer)) and not isinstance(one, bool):
+            return frozenset(self.classes[self[chosen].rows[1]].tolist())
         if self._mask is not None:
             return replace(self, _n=len(chosen), _mask=frozen(self._mask[chosen]))
         indptr = np.concatenate([[0], np.cumsum(self.sizes[chosen])])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._arrays import Array, Bools, Floats, Ints, frozen, take_rows
+from setwise._arrays import Array, Bools, Floats, Ints, frozen, row_positions, take_rows
 from setwise._lazy import lazy
 from setwise.errors import InputError
 from setwise.labels import constructors
@@ -394,13 +394,7 @@ class Votes:
         return self._n
 
     def __getitem__(self, key: Any) -> Votes:
-        if isinstance(key, tuple):
-            key, *rest = key
-            if any(part is not Ellipsis and part != slice(None) for part in rest):
-                raise IndexError("Votes are indexed by rows; use .counts to select labels.")
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            key = [key]
-        chosen = np.arange(self._n)[key if isinstance(key, (slice, list)) else np.asarray(key)]
+        chosen = row_positions(key, self._n, "Votes are indexed by rows; use .counts to select labels.")
         taken = take_rows(self.sizes, chosen)
         columns = {
             name: frozen(getattr(self, name)[taken])

@@ -69,7 +69,8 @@ class Auto:
         """The rule of the strategy that is chosen, which also states the claim."""
         if not evidence.verified.any():
             if evidence.chance is not None:
-                raise InputError("verified_probability: no row is verified", "leave it out, or verify rows")
+                alone = "verify rows there" if setting.checked else "leave it out, or verify rows"
+                raise InputError("verified_probability: no row is verified", alone)
             return _unverified(evidence, setting)
         if evidence.shares is not None:
             if evidence.chance is not None:
