@@ -591,7 +591,8 @@ def test_the_file_holds_no_pickle_and_says_what_it_is(rows, tmp_path):
     p, mask, _ = rows
     conformalize(p, mask).save(tmp_path / "cal")
     with zipfile.ZipFile(tmp_path / "cal") as file:
-        assert {"header.npy", "evidence.low.npy", "evidence.high.npy", "evidence.sizes.npy"} == set(file.namelist())
+        columns = ("low", "high", "sizes", "predicted", "confidence")
+        assert {"header.npy", *(f"evidence.{name}.npy" for name in columns)} == set(file.namelist())
     with np.load(tmp_path / "cal", allow_pickle=False) as file:
         header = json.loads(file["header"].tobytes())
     assert (header["format"], header["version"]) == ("setwise-calibration", 3)

@@ -16,7 +16,7 @@ from setwise.labels.vocabulary import Vocabulary
 from setwise.scores import SCORES, Score
 from setwise.strategies import STRATEGIES, Setting, Strategy
 
-FORMAT, VERSION = "setwise-calibration", 3
+FORMAT, VERSION = "setwise-calibration", 4
 
 
 def write_parts(

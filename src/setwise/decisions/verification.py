@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from setwise._arrays import Floats, Ints, frozen
-from setwise.calibration.conformalize import conformalize
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import present_rows
 from setwise.labels.coerce import as_candidates
 from setwise.probabilities import as_probabilities
 from setwise.ranks import as_level, instances_needed
 from setwise.scores import LAC
+from setwise.strategies import Max, Setting
 from setwise.strategies.curves import Curve
 from setwise.strategies.posterior import padded, posterior_steps
 
@@ -107,11 +107,11 @@ def suggest_verification(
     inside = (weights * (scores <= limit)).sum(axis=1).clip(0, 1)
     open_questions = np.sqrt(inside * (1 - inside)) if prefer == "uncertain" else np.zeros(n)
     chance = _chances(open_questions + max(float(open_questions.mean()), 1e-9) / 2, budget)
-    now = conformalize(P, sets, "max").predict_set(P, confidence_level)
+    now = Max().calibrate(evidence, Setting("lac", P.shape[1])).threshold(level)
     return Suggestion(
         frozen(_systematic(chance, budget, np.random.default_rng(random_state))),
         frozen(chance),
-        float(now.sizes.mean()),
+        float((now >= -P).sum(axis=1).mean()),
         float((limit >= -P).sum(axis=1).mean()),
         float(level),
     )

@@ -48,6 +48,10 @@ class Evidence:
         The score of the verified label, NaN where nobody checked; None where nobody checked anything.
     held
         Whether the verified label is among the candidates (False where nobody checked).
+    predicted, confidence
+        The position of the most probable label, and its probability.
+    label
+        The position of the verified label, `MISSING` where nobody checked; None where nobody checked anything.
     chance
         With which probability each row was to be verified; None where all had the same.
     weight
@@ -71,6 +75,9 @@ class Evidence:
     total: Floats | None = None
     truth: Floats | None = None
     held: Bools | None = None
+    predicted: Ints | None = None
+    confidence: Floats | None = None
+    label: Ints | None = None
     chance: Floats | None = None
     weight: Floats | None = None
     group: Ints | None = None
@@ -176,6 +183,7 @@ def gather(
         truth[known] = score.score(probabilities[known], verified[known], u=some_u)
         held = np.zeros(len(candidates), dtype=bool)
         held[known] = candidates[known].contains(candidates.classes[verified[known]])
+    predicted = probabilities.argmax(axis=1)
     return Evidence(
         low,
         high,
@@ -191,6 +199,9 @@ def gather(
         total=probabilities.sum(axis=1, dtype=np.float64) if "total" in needs else None,
         truth=truth,
         held=held,
+        predicted=predicted,
+        confidence=probabilities[np.arange(len(predicted)), predicted].astype(np.float64),
+        label=verified,
         chance=facts.chance,
         weight=facts.weight,
         group=facts.group,
