@@ -1,4 +1,4 @@
-"""Writes the tables of docs/which-strategy.md from the committed results of efficiency.py, covering.py and gate.py."""
+"""Writes the tables of docs/which-strategy.md from the committed results of efficiency, few_checks, covering and gate."""
 
 from __future__ import annotations
 
@@ -37,6 +37,39 @@ def efficiency(title, name, command, note):
         "| over the oracle's |",
         "|---|---|---|---|---|---|---|---|",
         *(line(row) for row in result["rows"]),
+        "",
+    ]
+
+
+def few_checks():
+    result = load("few_checks")
+    if result is None:
+        return []
+    return [
+        "## Few verified rows",
+        "",
+        "10 classes, 2,000 calibration rows, 1,000 calibration samples, level 0.90.",
+        "",
+        f"`python benchmarks/few_checks.py --keep`; {about(result)}.",
+        "",
+        "| candidates | m | rule | coverage | its spread | over verified alone | at least 0.90 | size "
+        "| over verified alone |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(
+            f"| {row['case']} | {row['verified']} | {row['rule']} | {row['coverage']:.3f} | {row['coverage_sd']:.3f} "
+            f"| {row['sd_over_alone']:.2f} | {row['at_least_level']:.2f} | {row['size']:.2f} "
+            f"| {row['size_over_alone']:.3f} |"
+            for row in result["rows"]
+        ),
+        "",
+        "Level 0.99 with 50 verified rows, which do not suffice for it, 200 samples:",
+        "",
+        "| candidates | size of `auto` | size of `max` | samples where `auto` is larger |",
+        "|---|---|---|---|",
+        *(
+            f"| {row['case']} | {row['auto']:.2f} | {row['max']:.2f} | {row['larger_in']} |"
+            for row in result["level_0.99_50_verified"]
+        ),
         "",
     ]
 
@@ -124,6 +157,7 @@ def main():
             "python benchmarks/efficiency.py --part auto",
             "`ConformalClassifier()` as it comes, on the candidates as given and on candidates made to confuse.",
         ),
+        *few_checks(),
         "## The learner for the guarantee",
         "",
         "`max` has the proof of Theorem 1; `all` has none here, and is used as it stands.",
