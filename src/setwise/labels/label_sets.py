@@ -14,7 +14,7 @@ from setwise._arrays import Array, Bools, Ints, compress, count_true, frozen, ro
 from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.labels import constructors
-from setwise.labels.vocabulary import Classes, Vocabulary, label_vector, missing_labels
+from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, label_vector, missing_labels
 
 Missing = Literal["error", "full", "empty"]
 _HUGE = 2**31  # cells of a mask that __array__ still makes without being asked by name
@@ -22,7 +22,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelSets:
+class LabelSets(LabelledRows):
     """One set of labels per example, over a vocabulary of classes.
 
     Made by one of the `from_…` constructors. Holds compressed rows or a boolean mask, whichever it was
@@ -292,26 +292,6 @@ class LabelSets:
     # ---------------------------------------------------------------- what it holds
 
     @property
-    def classes(self) -> Array:
-        """The vocabulary, in the order of the mask's columns."""
-        return self.vocabulary.classes
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes the vocabulary has."""
-        return len(self.vocabulary)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(rows, classes), as of the mask."""
-        return self._n, self.n_classes
-
-    @property
-    def ndim(self) -> int:
-        """Two: rows and classes."""
-        return 2
-
-    @property
     def dtype(self) -> np.dtype[np.bool_]:
         """That of the mask."""
         return np.dtype(bool)
@@ -471,9 +451,6 @@ class LabelSets:
         return replace(self, vocabulary=vocabulary)
 
     # ---------------------------------------------------------------- a sequence, a `y`, a picture
-
-    def __len__(self) -> int:
-        return self._n
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if self._mask is None and self._n * self.n_classes > _HUGE:

@@ -199,3 +199,33 @@ def _label_array(labels: Iterable[Any]) -> Array:
     array = np.empty(len(plain), dtype=object)
     array[:] = plain
     return frozen(array)
+
+
+class LabelledRows:
+    """Rows over a vocabulary, which scikit-learn takes for the array with a row for each and a column per class."""
+
+    vocabulary: Vocabulary
+    _n: int
+
+    @property
+    def classes(self) -> Array:
+        """The labels, in the order of the columns."""
+        return self.vocabulary.classes
+
+    @property
+    def n_classes(self) -> int:
+        """How many labels there are."""
+        return len(self.vocabulary)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return self._n, self.n_classes
+
+    @property
+    def ndim(self) -> int:
+        """Two."""
+        return 2
+
+    def __len__(self) -> int:
+        return self._n

@@ -15,13 +15,13 @@ from setwise._lazy import lazy
 from setwise.errors import InputError
 from setwise.labels import constructors
 from setwise.labels.label_sets import LabelSets, Missing
-from setwise.labels.vocabulary import Classes, Vocabulary, is_missing, label_vector, missing_labels
+from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, is_missing, label_vector, missing_labels
 
 _SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Votes:
+class Votes(LabelledRows):
     """Answers, each by an annotator about a row, ordered by rows; a row may have any number of them.
 
     Made by one of the `from_…` constructors. It is immutable, sliced by rows, and a valid `y` for scikit-learn.
@@ -289,26 +289,6 @@ class Votes:
     # ---------------------------------------------------------------- what it holds
 
     @property
-    def classes(self) -> Array:
-        """The labels, in the order of the columns of `counts`."""
-        return self.vocabulary.classes
-
-    @property
-    def n_classes(self) -> int:
-        """How many labels there are."""
-        return len(self.vocabulary)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and classes."""
-        return self._n, self.n_classes
-
-    @property
-    def ndim(self) -> int:
-        """Two."""
-        return 2
-
-    @property
     def dtype(self) -> np.dtype[np.float64]:
         """That of `counts`."""
         return np.dtype(np.float64)
@@ -389,9 +369,6 @@ class Votes:
     def with_classes(self, classes: Iterable[Hashable]) -> Votes:
         """The same answers over these classes, in this order."""
         return self.recoded(Vocabulary.declare(classes))
-
-    def __len__(self) -> int:
-        return self._n
 
     def __getitem__(self, key: Any) -> Votes:
         chosen = row_positions(key, self._n, "Votes are indexed by rows; use .counts to select labels.")

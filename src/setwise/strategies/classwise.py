@@ -25,12 +25,12 @@ from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Guarantee, Premise
 from setwise.strategies.base import Rule, with_novel_labels
 from setwise.strategies.corrected import contamination_needs, label_weights, settings_between
-from setwise.strategies.curves import Curve, Margin, Steps, check_margin, margin_needs, not_filled, over, unweighted
-from setwise.strategies.premises import DELTA, Setting, judgement
+from setwise.strategies.curves import Curve, Margin, Steps, WithMargin, margin_needs, not_filled, over, unweighted
+from setwise.strategies.premises import Setting, judgement
 
 
 @dataclass(frozen=True)
-class Classwise:
+class Classwise(WithMargin):
     """Promises the level for each true class by itself, in a share 1−`delta` of calibration samples per class.
 
     Parameters
@@ -42,12 +42,7 @@ class Classwise:
     """
 
     margin: Margin = "normal"
-    delta: float = DELTA
     name: ClassVar[str] = "classwise"
-    pooled: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_margin(self.margin, self.delta)
 
     def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
         """The scores of all labels."""

@@ -28,12 +28,12 @@ from setwise._arrays import Array, Floats
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, not_filled, steps, unweighted
-from setwise.strategies.premises import DELTA, Setting, judgement
+from setwise.strategies.curves import Curve, CurveRule, Steps, WithMargin, not_filled, steps, unweighted
+from setwise.strategies.premises import Setting, judgement
 
 
 @dataclass(frozen=True)
-class Corrected:
+class Corrected(WithMargin):
     """Estimates the coverage through a contamination that you declare (``assume=``) and the data do not refute.
 
     Parameters
@@ -49,14 +49,11 @@ class Corrected:
         goes on, with a void claim.
     """
 
-    margin: Margin = "none"
-    delta: float = DELTA
     if_refuted: Literal["raise", "continue"] = "raise"
     name: ClassVar[str] = "corrected"
-    pooled: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_margin(self.margin, self.delta)
+        super().__post_init__()
         if self.if_refuted not in {"raise", "continue"}:
             raise ValueError(f"if_refuted: {self.if_refuted!r} is neither 'raise' nor 'continue'.")
 

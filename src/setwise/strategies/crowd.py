@@ -13,14 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from setwise.evidence.evidence import Evidence
-from setwise.strategies.curves import Curve, CurveRule, Margin, check_margin, not_filled, steps, unweighted
+from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, steps, unweighted
 from setwise.strategies.posterior import padded
-from setwise.strategies.premises import DELTA, Setting, judgement
+from setwise.strategies.premises import Setting, judgement
 from setwise.strategies.random_answer import check_votes
 
 
 @dataclass(frozen=True)
-class Crowd:
+class Crowd(WithMargin):
     """Coverage estimated from votes through a model of the annotators, who err independently (``assume=``).
 
     Where the data refute that, the claim is void and the sets are still given; verified rows then make a promise.
@@ -31,13 +31,7 @@ class Crowd:
         As for `Corrected`.
     """
 
-    margin: Margin = "none"
-    delta: float = DELTA
     name: ClassVar[str] = "crowd"
-    pooled: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_margin(self.margin, self.delta)
 
     def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
         """The scores of all labels, and their posterior given the votes."""

@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
@@ -36,7 +36,7 @@ from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Guarantee, Premise
 from setwise.ranks import instances_needed
 from setwise.strategies.base import with_novel_labels
-from setwise.strategies.premises import Setting, judgement
+from setwise.strategies.premises import DELTA, Setting, judgement
 
 Margin = Literal["none", "normal", "finite"]
 
@@ -44,12 +44,19 @@ _CELLS = 400  # of the unit interval, for integrals over the coverage
 _MISSES = 10  # expected at a level, below which the central limit theorem is not relied on
 
 
-def check_margin(margin: str, delta: float) -> None:
-    """That a margin is known and its δ a probability."""
-    if margin not in get_args(Margin):
-        raise ValueError(f"margin: {margin!r} is not known; use one of {', '.join(get_args(Margin))}.")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta: {delta} is not between 0 and 1.")
+@dataclass(frozen=True)
+class WithMargin:
+    """The parameters of a strategy that estimates a curve; `delta` is how often its margin may fail."""
+
+    margin: Margin = "none"
+    delta: float = DELTA
+    pooled: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.margin not in get_args(Margin):
+            raise ValueError(f"margin: {self.margin!r} is not known; use one of {', '.join(get_args(Margin))}.")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta: {self.delta} is not between 0 and 1.")
 
 
 @dataclass(frozen=True)

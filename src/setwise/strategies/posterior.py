@@ -18,12 +18,12 @@ from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim
 from setwise.strategies.base import RankRule, Rule
-from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, not_filled, steps, unweighted
-from setwise.strategies.premises import DELTA, Setting
+from setwise.strategies.curves import Curve, CurveRule, Steps, WithMargin, not_filled, steps, unweighted
+from setwise.strategies.premises import Setting
 
 
 @dataclass(frozen=True)
-class Posterior:
+class Posterior(WithMargin):
     """Candidates weighted by the model's probabilities: valid as far as these are right.
 
     Parameters
@@ -34,14 +34,11 @@ class Posterior:
         None uses the weights themselves; a number draws so many labels per row from them.
     """
 
-    margin: Margin = "none"
-    delta: float = DELTA
     draws: int | None = None
     name: ClassVar[str] = "posterior"
-    pooled: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_margin(self.margin, self.delta)
+        super().__post_init__()
         if self.draws is None:
             return
         if not isinstance(self.draws, int) or self.draws < 1 or self.margin != "none":

@@ -38,13 +38,13 @@ from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim
 from setwise.strategies.base import RankRule, Rule
-from setwise.strategies.curves import Curve, CurveRule, Margin, Steps, check_margin, steps, unweighted
+from setwise.strategies.curves import Curve, CurveRule, Steps, WithMargin, steps, unweighted
 from setwise.strategies.posterior import padded
-from setwise.strategies.premises import DELTA, Setting, judgement
+from setwise.strategies.premises import Setting, judgement
 
 
 @dataclass(frozen=True)
-class Rectified:
+class Rectified(WithMargin):
     """A few verified labels (``verified=``) make any contamination tractable.
 
     Where at least half of the rows are verified these alone are used: split conformal prediction, which is exact.
@@ -56,13 +56,7 @@ class Rectified:
         As for `Corrected`.
     """
 
-    margin: Margin = "none"
-    delta: float = DELTA
     name: ClassVar[str] = "rectified"
-    pooled: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_margin(self.margin, self.delta)
 
     def needs(self, setting: Setting) -> tuple[str, ...]:
         """Every candidate's score and its share of the posterior; of votes, every label's."""
