@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from setwise import conformalize, suggest_verification
+from setwise import Votes, conformalize, suggest_verification
 from setwise.decisions.verification import _chances, _systematic
 from tests.conftest import candidates_from, labels_from, simplex
 
@@ -67,3 +67,49 @@ def test_budgets_that_cannot_serve_are_refused(rows):
         suggest_verification(Model(), p, mask, 50, prefer="easy")
     with pytest.raises(ValueError, match="candidates: 10 rows for 500"):
         suggest_verification(Model(), p, mask[:10], 50)
+
+
+def test_rows_verified_before_are_not_drawn_again_and_count(rows):
+    p, y, mask = rows
+    verified = np.full(500, None, object)
+    verified[:40] = y[:40]
+    made = suggest_verification(Model(), p, mask, 60, verified=verified, random_state=1)
+    assert made.rows.min() >= 40
+    assert (made.probability[:40] == 0).all()
+    assert made.equal
+    assert made.size_now == conformalize(p, mask, verified=verified).predict_set(p).sizes.mean()
+    assert len(suggest_verification(Model(), p, mask, 1, verified=verified, random_state=1).rows) == 1
+    with pytest.raises(ValueError, match="budget: 461 of 500 rows, of which 40 are verified"):
+        suggest_verification(Model(), p, mask, 461, verified=verified)
+    with pytest.raises(ValueError, match="prefer: rows are verified already"):
+        suggest_verification(Model(), p, mask, 60, verified=verified, prefer="uncertain")
+
+
+@pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")  # 1 of 100 random choices differs
+def test_the_size_to_expect_is_that_which_follows_on_average(rng):
+    p = simplex(rng, 4000, 5)
+    y = labels_from(rng, p)
+    mask = candidates_from(rng, y, 5)
+    made = suggest_verification(Model(), p, mask, 30, random_state=0)
+    for budget, expected in ((30, made.size_then), (200, made.curve[200])):
+        sizes = []
+        for _ in range(60):
+            verified = np.full(4000, None, object)
+            drawn = rng.choice(4000, budget, replace=False)
+            verified[drawn] = y[drawn]
+            sizes.append(conformalize(p, mask, verified=verified).predict_set(p).sizes.mean())
+        assert abs(np.mean(sizes) - expected) < 0.06 * expected
+    assert "For other numbers of rows: 10: " in str(made)
+
+
+def test_votes_are_weighed_by_the_annotator_model(rng):
+    p = simplex(rng, 600, 4)
+    y = labels_from(rng, p)
+    answers = np.where(rng.random((600, 5)) < 0.7, y[:, None], rng.integers(0, 4, (600, 5)))
+    votes = Votes.from_matrix(answers, classes=range(4))
+    model = Model()
+    model.classes_ = np.arange(4)
+    made = suggest_verification(model, p, votes, 50, random_state=0)
+    truth = conformalize(p, y).predict_set(p).sizes.mean()
+    assert made.size_then < 1.15 * truth
+    assert made.size_now > made.size_then

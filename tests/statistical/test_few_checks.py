@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from setwise import conformalize
-from setwise.strategies import Min, Rectified
+from setwise.evidence.evidence import Evidence
+from setwise.ranks import as_level
+from setwise.strategies import Min, Rectified, Setting
 from setwise.strategies import auto as auto_rule
 from tests.statistical.sampling import LEVEL, N, assert_valid_and_sharp, at_least, count, draw, one_hot, predicted
 
@@ -91,3 +94,30 @@ def test_the_finite_margin_holds_in_95_of_100_samples_and_not_at_a_smaller_rank(
     repetitions = 700
     assert at_least(count(covers, repetitions), 0.95, repetitions)
     assert not at_least(count(lambda rng: covers(rng, 0.15), repetitions), 0.95, repetitions)
+
+
+def test_whoever_looks_again_and_again_and_stops_at_the_smallest_sets_is_covered(rng):
+    looks, repetitions, level = 15, 400, as_level(LEVEL)
+
+    def fails(*, told):
+        """How often the coverage is below the level at the look with the smallest threshold."""
+        failed = 0
+        for _ in range(repetitions):
+            score = rng.random(20 * looks)  # uniform: the threshold is the coverage
+            found = []
+            for look in range(1, looks + 1):
+                truth = np.where(np.arange(len(score)) < 20 * look, score, np.nan)
+                evidence = Evidence(score, score, np.ones(len(score), int), truth=truth, held=~np.isnan(truth))
+                strategy = Rectified(margin="finite", look=look if told else None)
+                found.append(strategy.calibrate(evidence, Setting("lac", 2)).threshold(level))
+            failed += min(found) < LEVEL
+        return failed
+
+    assert binomtest(fails(told=True), repetitions, 0.05, "greater").pvalue > 1e-4
+    assert binomtest(fails(told=False), repetitions, 0.05, "greater").pvalue < 1e-4
+    with pytest.raises(ValueError, match="look: 1; a whole number from 1 on, and with margin='finite'"):
+        Rectified(look=1)
+    score = np.linspace(0, 1, 200)
+    seen = Evidence(score, score, np.ones(200, int), truth=score, held=np.ones(200, bool))
+    claim = Rectified(margin="finite", look=2).calibrate(seen, Setting("lac", 2)).claim(level).claims[0]
+    assert (claim.delta, claim.note) == (0.05, "at whichever look you stop")

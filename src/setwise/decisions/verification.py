@@ -1,22 +1,38 @@
-"""`suggest_verification`: which rows to have checked, and what that would be worth."""
+"""`suggest_verification`: which rows to have checked, and what that would be worth.
+
+The gain follows from an estimated distribution G of the true labels' scores: that of the annotator model, or of the
+model's probabilities among the candidates, corrected by the rows verified so far where these are enough.
+With m rows verified at random the threshold of these rows alone is G⁻¹(U), with U the rank's order statistic of m
+uniform numbers, Beta(r, m + 1 − r); `auto` takes the larger of it and `rectified`'s, which is near G⁻¹(level).
+
+Rows are drawn without their true labels, and so is the first estimate made: deciding by it how many rows to verify
+leaves every promise as it is. Whoever looks at the sets and then goes on uses ``look=`` of `Rectified`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 
 from setwise._arrays import Floats, Ints, frozen
-from setwise.evidence.evidence import gather
-from setwise.evidence.row_facts import present_rows
+from setwise.contamination.annotator_model import fit_annotators
+from setwise.errors import InputError
+from setwise.evidence.evidence import Evidence, gather
+from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.labels.coerce import as_candidates
+from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities
-from setwise.ranks import as_level, instances_needed
+from setwise.ranks import as_level, instances_needed, rank
 from setwise.scores import LAC
-from setwise.strategies import Max, Setting
+from setwise.strategies import Auto, Rectified, Rule, Setting
 from setwise.strategies.curves import Curve
 from setwise.strategies.posterior import padded, posterior_steps
+
+_QUANTILES = (np.arange(50) + 0.5) / 50
+_MORE = (10, 20, 50, 100, 200, 500, 1_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +44,12 @@ class Suggestion:
     rows
         Positions of the rows to have checked, in order.
     probability
-        With which probability each row was to be chosen; pass it on as ``verified_probability``.
+        With which probability each row was to be chosen; where it is not the same for all, pass it on as
+        ``verified_probability``. Zero for rows that were verified before.
     size_now, size_then
-        The mean size of `max`'s sets on these rows, and of `rectified`'s if the model's probabilities are right.
+        The mean size of the sets on these rows now, and to be expected once these rows are verified.
+    curve
+        The mean size to expect for other numbers of rows to verify.
     """
 
     rows: Ints
@@ -38,12 +57,21 @@ class Suggestion:
     size_now: float
     size_then: float
     confidence_level: float
+    curve: dict[int, float]
+
+    @property
+    def equal(self) -> bool:
+        """Whether all rows that could be chosen had the same chance."""
+        open_to = self.probability[self.probability > 0]
+        return bool(np.ptp(open_to) < 1e-12)
 
     def __str__(self) -> str:
+        others = ", ".join(f"{count:,}: {size:.2f}" for count, size in self.curve.items())
+        chances = "" if self.equal else " and the chances as verified_probability=…"
         return (
-            f"Verify these {len(self.rows):,} rows and pass the labels as verified=… (and the chances as "
-            f"verified_probability=…): at confidence {self.confidence_level:g} sets would shrink from "
-            f"{self.size_now:.2f} to about {self.size_then:.2f} labels, if the model is about right."
+            f"Verify these {len(self.rows):,} rows and pass the labels as verified=…{chances}: at confidence "
+            f"{self.confidence_level:g} about {self.size_then:.2f} labels instead of {self.size_now:.2f}, if the "
+            f"model is about right.{' For other numbers of rows: ' + others + '.' if others else ''}"
         )
 
 
@@ -53,20 +81,23 @@ def suggest_verification(
     candidates: Any,
     budget: int,
     *,
+    verified: Any = None,
     prefer: Literal["none", "uncertain"] = "none",
     confidence_level: float = 0.9,
     random_state: Any = None,
 ) -> Suggestion:
-    """Draws rows to verify, and says what size of set the user would gain.
+    """Draws rows to verify, and estimates what size of set the user would gain.
 
     Parameters
     ----------
     model
         Anything with ``predict_proba`` that was not trained on these rows.
     X, candidates
-        The calibration rows and their candidate sets.
+        The calibration rows and their candidate sets or `Votes`.
     budget
         How many rows can be verified.
+    verified
+        The true label where somebody checked already, None or NaN elsewhere; these are not drawn again.
     prefer
         ``"none"`` draws all rows with the same probability; ``"uncertain"`` prefers rows for which candidates and
         model leave open whether the truth would be in the set, which makes each label tell more.
@@ -91,42 +122,105 @@ def suggest_verification(
     """
     level = as_level(confidence_level)
     P = as_probabilities(model.predict_proba(X))
-    sets, _ = present_rows(as_candidates(candidates, P.shape[1], getattr(model, "classes_", None)), "error")
-    n, fewest = len(sets), instances_needed(level)
-    if len(P) != n:
-        raise ValueError(f"candidates: {n} rows for {len(P)} rows of X.")
+    k = P.shape[1]
+    sets, _ = present_rows(as_candidates(candidates, k, getattr(model, "classes_", None)), "error")
+    if len(P) != len(sets):
+        raise ValueError(f"candidates: {len(sets)} rows for {len(P)} rows of X.")
     if prefer not in {"none", "uncertain"}:
         raise ValueError(f"prefer: {prefer!r} is not known; use 'none' or 'uncertain'.")
-    if not fewest <= budget <= n:  # type: ignore[operator]
+    facts = RowFacts.read(len(sets), sets.vocabulary, verified=verified)
+    votes = candidates.recoded(sets.vocabulary) if isinstance(candidates, Votes) else None
+    needs: tuple[str, ...] = ("every", "share")
+    if votes is not None:
+        facts = replace(facts, votes=votes, posterior=fit_annotators(votes, P).posterior)
+        needs = ("every", "backing", "table")
+    evidence = gather(LAC(), P, sets, facts, needs)
+    setting = Setting("lac", k, checked=len(facts.checked), votes=votes is not None)
+    free, fewest = evidence.n - setting.checked, instances_needed(level)
+    if not (1 <= budget <= free and budget + setting.checked >= fewest):  # type: ignore[operator]
+        had = f", of which {setting.checked:,} are verified" if setting.checked else ""
         raise ValueError(
-            f"budget: {budget} of {n} rows; confidence {float(level):g} needs at least {fewest} verified labels."
+            f"budget: {budget} of {evidence.n} rows{had}; confidence {float(level):g} needs at least {fewest} "
+            "verified labels."
         )
-    evidence = gather(LAC(), P, sets, needs=("every", "share"))
-    limit = Curve(posterior_steps(evidence), "none", 0.05).threshold(level)
-    scores, weights = padded(evidence)
-    inside = (weights * (scores <= limit)).sum(axis=1).clip(0, 1)
-    open_questions = np.sqrt(inside * (1 - inside)) if prefer == "uncertain" else np.zeros(n)
-    chance = _chances(open_questions + max(float(open_questions.mean()), 1e-9) / 2, budget)
-    now = Max().calibrate(evidence, Setting("lac", P.shape[1])).threshold(level)
+    if setting.checked and prefer != "none":
+        raise InputError(
+            "prefer: rows are verified already, with other chances than these would be", "use prefer='none'"
+        )
+    gain = _Gain.of(evidence, setting, level, np.sort(-P, axis=None))
+    chance = _chances(
+        _interest(evidence, gain.truth, level) if prefer == "uncertain" else ~evidence.verified * 1.0, budget
+    )
+    more = [count for count in _MORE if fewest <= count + setting.checked and count <= free and count != budget]  # type: ignore[operator]
     return Suggestion(
         frozen(_systematic(chance, budget, np.random.default_rng(random_state))),
         frozen(chance),
-        float((now >= -P).sum(axis=1).mean()),
-        float((limit >= -P).sum(axis=1).mean()),
+        gain.size(gain.now),
+        gain.expected(setting.checked + budget),
         float(level),
+        {count: gain.expected(setting.checked + count) for count in more},
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Gain:
+    """What verified rows are worth: the threshold now, and those of G for any level."""
+
+    level: Fraction
+    now: float
+    without: float
+    truth: Rule | Curve
+    scores: Floats
+    n: int
+
+    @classmethod
+    def of(cls, evidence: Evidence, setting: Setting, level: Fraction, scores: Floats) -> _Gain:
+        blank = replace(evidence, truth=None, held=None, label=None)
+        without = float(Auto().calibrate(blank, replace(setting, checked=0)).threshold(level))
+        now = without if not setting.checked else float(Auto().calibrate(evidence, setting).threshold(level))
+        enough = setting.checked >= 20  # below which corrections by verified rows are mostly noise
+        truth = (
+            Rectified().calibrate(evidence, setting) if enough else Curve(posterior_steps(evidence), "none", 0.05)
+        )
+        return cls(level, now, without, truth, scores, evidence.n)
+
+    def size(self, threshold: float) -> float:
+        """The mean size of the sets of these rows."""
+        return float(np.searchsorted(self.scores, threshold, side="right") / self.n)
+
+    def expected(self, m: int) -> float:
+        """The mean size over samples of m verified rows."""
+        from scipy.special import betaincinv  # noqa: PLC0415 - it is heavy
+
+        r = rank(m, self.level)
+        least = min(self._truth(float(self.level)), self.without)
+        alone = [self._truth(u) for u in betaincinv(r, m + 1 - r, _QUANTILES)]
+        return float(np.mean([self.size(max(t, least)) for t in alone]))
+
+    def _truth(self, level: float) -> float:
+        return float(self.truth.threshold(Fraction(level).limit_denominator(10**6)))
+
+
+def _interest(evidence: Evidence, truth: Any, level: Fraction) -> Floats:
+    """How open it is whether the truth of a row would be in the set: the spread of that event, and some for all."""
+    scores, weights = padded(evidence)
+    inside = (weights * (scores <= truth.threshold(level))).sum(axis=1).clip(0, 1)
+    spread: Floats = np.sqrt(inside * (1 - inside))
+    return spread + max(float(spread.mean()), 1e-9) / 2
 
 
 def _chances(size: Floats, budget: int) -> Floats:
     """Probabilities in proportion to size that add up to the budget, none above one."""
     chance = np.zeros(len(size))
-    free = np.ones(len(size), dtype=bool)
+    free = size > 0
     while True:
-        chance[free] = size[free] * (budget - (~free).sum()) / size[free].sum()
-        over = free & (chance > 1)
+        chance[free] = size[free] * (budget - (chance == 1).sum()) / size[free].sum()
+        over = free & (chance >= 1)
         if not over.any():
             return chance
         chance[over], free = 1.0, free & ~over
+        if not free.any():
+            return chance
 
 
 def _systematic(chance: Floats, budget: int, rng: np.random.Generator) -> Ints:

@@ -222,7 +222,8 @@ class CurveRule:
     """A calibrated curve, and what its claim states.
 
     `fewest` counts the rows that the rank rule would count (all of them, or the verified ones), `unit` names them.
-    A level must be certified by `also` too, where there is one.
+    A level must be certified by `also` too, where there is one. `looks` is the δ of all looks together, where the
+    curve has the part of it that one look spends.
     """
 
     name: str
@@ -234,6 +235,7 @@ class CurveRule:
     fewest: int
     unit: str = "calibration examples"
     also: Curve | None = None
+    looks: float | None = None
     remarks: tuple[str, ...] = ()
 
     @property
@@ -265,7 +267,10 @@ class CurveRule:
         """The level, for large samples or with the margin's confidence."""
         judged = judgement(self.evidence, self.setting)
         needs = (*self.needs, *margin_needs(self.curve, level))
-        claim = judged.claim("truth", float(level), self.basis, *needs, **over(self.curve))
+        said = over(self.curve)
+        if self.looks is not None:
+            said = {"delta": self.looks, "note": "at whichever look you stop"}
+        claim = judged.claim("truth", float(level), self.basis, *needs, **said)
         reason = self.shortage(level)
         remarks = (f"Every label is in every set: {reason}.",) if reason else ()
         return Guarantee(

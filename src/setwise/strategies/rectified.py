@@ -54,9 +54,19 @@ class Rectified(WithMargin):
     ----------
     margin, delta
         As for `Corrected`.
+    look
+        The number of this look, for whoever verifies more rows after seeing what the last ones gave, and stops when
+        the sets are small enough. With ``margin="finite"`` look k spends 6/(π²k²) of `delta`, so that all looks
+        together fail in at most a share `delta` of samples, whenever one stops.
     """
 
+    look: int | None = None
     name: ClassVar[str] = "rectified"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.look is not None and (not isinstance(self.look, int) or self.look < 1 or self.margin != "finite"):
+            raise ValueError(f"look: {self.look!r}; a whole number from 1 on, and with margin='finite'.")
 
     def needs(self, setting: Setting) -> tuple[str, ...]:
         """Every candidate's score and its share of the posterior; of votes, every label's."""
@@ -80,14 +90,16 @@ class Rectified(WithMargin):
         elif evidence.chance is None:
             assert evidence.truth is not None  # noqa: S101 - rows are verified
             truth = evidence.truth[evidence.verified][:, None]
-            curve = _Tolerance(steps(truth, np.ones((m, 1)), np.ones(m), spread=1.0), self.margin, self.delta)
+            spent = self.delta if self.look is None else 6 * self.delta / (math.pi * self.look) ** 2
+            curve = _Tolerance(steps(truth, np.ones((m, 1)), np.ones(m), spread=1.0), self.margin, spent)
         else:
             raise ValueError(
                 "margin: 'finite' is proved for rows verified with equal probability; with verified_probability "
                 "use 'normal'."
             )
         basis = f"rectified with {m:,} verified labels"
-        return CurveRule(self.name, evidence, setting, curve, basis, ("checks",), m, "verified labels")
+        whole = None if self.look is None else self.delta
+        return CurveRule(self.name, evidence, setting, curve, basis, ("checks",), m, "verified labels", looks=whole)
 
 
 def rectified_steps(evidence: Evidence) -> Steps:
