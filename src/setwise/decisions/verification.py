@@ -1,9 +1,11 @@
 """`suggest_verification`: which rows to have checked, and what that would be worth.
 
 The gain follows from an estimated distribution G of the true labels' scores: that of the annotator model, or of the
-model's probabilities among the candidates, corrected by the rows verified so far where these are enough.
-With m rows verified at random the threshold of these rows alone is G⁻¹(U), with U the rank's order statistic of m
-uniform numbers, Beta(r, m + 1 − r); `auto` takes the larger of it and `rectified`'s, which is near G⁻¹(level).
+model's probabilities among the candidates (at the temperature that makes the candidates most likely), corrected by
+the rows verified so far where these are enough. Before, it is as good as the model: candidates that share its
+confusions make the gain look too large. With m rows verified at random the threshold of these rows alone is G⁻¹(U),
+with U the rank's order statistic of m uniform numbers, Beta(r, m + 1 − r); `auto` takes the larger of it and
+`rectified`'s, which is near G⁻¹(level).
 
 Rows are drawn without their true labels, and so is the first estimate made: deciding by it how many rows to verify
 leaves every promise as it is. Whoever looks at the sets and then goes on uses ``look=`` of `Rectified`.
@@ -23,6 +25,7 @@ from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.labels.coerce import as_candidates
+from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities
 from setwise.ranks import as_level, instances_needed, rank
@@ -32,6 +35,7 @@ from setwise.strategies.curves import Curve
 from setwise.strategies.posterior import padded, posterior_steps
 
 _QUANTILES = (np.arange(50) + 0.5) / 50
+_ENOUGH = 20  # verified rows, below which what they correct is mostly noise
 _MORE = (10, 20, 50, 100, 200, 500, 1_000)
 
 
@@ -50,6 +54,8 @@ class Suggestion:
         The mean size of the sets on these rows now, and to be expected once these rows are verified.
     curve
         The mean size to expect for other numbers of rows to verify.
+    verified
+        How many rows were verified before.
     """
 
     rows: Ints
@@ -58,6 +64,7 @@ class Suggestion:
     size_then: float
     confidence_level: float
     curve: dict[int, float]
+    verified: int = 0
 
     @property
     def equal(self) -> bool:
@@ -67,11 +74,14 @@ class Suggestion:
 
     def __str__(self) -> str:
         others = ", ".join(f"{count:,}: {size:.2f}" for count, size in self.curve.items())
+        basis = (
+            "" if self.verified >= _ENOUGH else f", if the model is right; with {_ENOUGH} verified rows ask again"
+        )
         chances = "" if self.equal else " and the chances as verified_probability=…"
         return (
             f"Verify these {len(self.rows):,} rows and pass the labels as verified=…{chances}: at confidence "
-            f"{self.confidence_level:g} about {self.size_then:.2f} labels instead of {self.size_now:.2f}, if the "
-            f"model is about right.{' For other numbers of rows: ' + others + '.' if others else ''}"
+            f"{self.confidence_level:g} about {self.size_then:.2f} labels instead of {self.size_now:.2f}{basis}."
+            f"{' For other numbers of rows: ' + others + '.' if others else ''}"
         )
 
 
@@ -135,6 +145,9 @@ def suggest_verification(
         facts = replace(facts, votes=votes, posterior=fit_annotators(votes, P).posterior)
         needs = ("every", "backing", "table")
     evidence = gather(LAC(), P, sets, facts, needs)
+    tempered = evidence
+    if votes is None:
+        tempered = replace(evidence, share=gather(LAC(), _tempered(P, sets), sets, needs=("share",)).share)
     setting = Setting("lac", k, checked=len(facts.checked), votes=votes is not None)
     free, fewest = evidence.n - setting.checked, instances_needed(level)
     if not (1 <= budget <= free and budget + setting.checked >= fewest):  # type: ignore[operator]
@@ -147,9 +160,9 @@ def suggest_verification(
         raise InputError(
             "prefer: rows are verified already, with other chances than these would be", "use prefer='none'"
         )
-    gain = _Gain.of(evidence, setting, level, np.sort(-P, axis=None))
+    gain = _Gain.of(evidence, tempered, setting, level, np.sort(-P, axis=None))
     chance = _chances(
-        _interest(evidence, gain.truth, level) if prefer == "uncertain" else ~evidence.verified * 1.0, budget
+        _interest(tempered, gain.truth, level) if prefer == "uncertain" else ~evidence.verified * 1.0, budget
     )
     more = [count for count in _MORE if fewest <= count + setting.checked and count <= free and count != budget]  # type: ignore[operator]
     return Suggestion(
@@ -159,6 +172,7 @@ def suggest_verification(
         gain.expected(setting.checked + budget),
         float(level),
         {count: gain.expected(setting.checked + count) for count in more},
+        setting.checked,
     )
 
 
@@ -174,13 +188,13 @@ class _Gain:
     n: int
 
     @classmethod
-    def of(cls, evidence: Evidence, setting: Setting, level: Fraction, scores: Floats) -> _Gain:
+    def of(cls, evidence: Evidence, tempered: Evidence, setting: Setting, level: Fraction, scores: Floats) -> _Gain:
         blank = replace(evidence, truth=None, held=None, label=None)
         without = float(Auto().calibrate(blank, replace(setting, checked=0)).threshold(level))
         now = without if not setting.checked else float(Auto().calibrate(evidence, setting).threshold(level))
-        enough = setting.checked >= 20  # below which corrections by verified rows are mostly noise
+        enough = setting.checked >= _ENOUGH
         truth = (
-            Rectified().calibrate(evidence, setting) if enough else Curve(posterior_steps(evidence), "none", 0.05)
+            Rectified().calibrate(tempered, setting) if enough else Curve(posterior_steps(tempered), "none", 0.05)
         )
         return cls(level, now, without, truth, scores, evidence.n)
 
@@ -199,6 +213,22 @@ class _Gain:
 
     def _truth(self, level: float) -> float:
         return float(self.truth.threshold(Fraction(level).limit_denominator(10**6)))
+
+
+def _tempered(P: Floats, sets: LabelSets) -> Floats:
+    """The probabilities at the temperature that makes the candidates most likely."""
+    from scipy.optimize import minimize_scalar  # noqa: PLC0415 - it is heavy
+
+    logits, mask = np.log(np.maximum(P, 1e-12)), sets.to_mask()
+
+    def at(power: float) -> Floats:
+        values = np.exp(power * (logits - logits.max(axis=1, keepdims=True)))
+        return np.asarray(values / values.sum(axis=1, keepdims=True))
+
+    found = minimize_scalar(
+        lambda power: -float(np.log((at(power) * mask).sum(axis=1)).mean()), bounds=(0.05, 1), method="bounded"
+    )
+    return at(float(found.x))
 
 
 def _interest(evidence: Evidence, truth: Any, level: Fraction) -> Floats:
