@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
-from setwise import Votes, conformalize, suggest_verification
+from setwise import ConformalClassifier, Votes, conformalize, suggest_verification
 from setwise.decisions.verification import _chances, _systematic
 from tests.conftest import candidates_from, labels_from, simplex
 
@@ -113,3 +114,21 @@ def test_votes_are_weighed_by_the_annotator_model(rng):
     truth = conformalize(p, y).predict_set(p).sizes.mean()
     assert made.size_then < 1.15 * truth
     assert made.size_now > made.size_then
+
+
+def test_rows_that_were_learned_from_may_be_drawn_and_do_not_count_in_the_estimate(rng):
+    y = rng.integers(0, 3, 600)
+    X = np.eye(3)[y] + rng.normal(0, 0.6, (600, 3))
+    mask = candidates_from(rng, y, 3)
+    memory = DecisionTreeClassifier()  # knows the rows it learned from by heart
+    model = ConformalClassifier(memory, random_state=0).fit(X, mask)
+    made = model.suggest(X, mask, 60, random_state=0)
+    held = model.calibration_rows_
+    same = suggest_verification(model, X[held], mask[held], 60, random_state=0)
+    assert (made.size_now, made.size_then) == (same.size_now, same.size_then)
+    assert len(made.probability) == 600
+    assert 2 < np.isin(made.rows, held).sum() < 30
+    with pytest.raises(ValueError, match="learned: the model was trained on all of these rows"):
+        suggest_verification(model, X, mask, 60, learned=np.ones(600, bool))
+    with pytest.raises(ValueError, match="prefer: rows are learned from already"):
+        model.suggest(X, mask, 60, prefer="uncertain")

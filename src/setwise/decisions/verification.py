@@ -30,9 +30,11 @@ from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities
 from setwise.ranks import as_level, instances_needed, rank
 from setwise.scores import LAC
-from setwise.strategies import Auto, Rectified, Rule, Setting
+from setwise.strategies import Auto, Setting
 from setwise.strategies.curves import Curve
 from setwise.strategies.posterior import padded, posterior_steps
+from setwise.strategies.premises import DELTA
+from setwise.strategies.rectified import rectified_steps
 
 _QUANTILES = (np.arange(50) + 0.5) / 50
 _ENOUGH = 20  # verified rows, below which what they correct is mostly noise
@@ -92,6 +94,7 @@ def suggest_verification(
     budget: int,
     *,
     verified: Any = None,
+    learned: Any = None,
     prefer: Literal["none", "uncertain"] = "none",
     confidence_level: float = 0.9,
     random_state: Any = None,
@@ -108,9 +111,13 @@ def suggest_verification(
         How many rows can be verified.
     verified
         The true label where somebody checked already, None or NaN elsewhere; these are not drawn again.
+    learned
+        Which rows the model was trained on, one bool per row: they may be drawn (verified rows are calibrated on
+        before others), and the estimate leaves them out.
     prefer
         ``"none"`` draws all rows with the same probability; ``"uncertain"`` prefers rows for which candidates and
-        model leave open whether the truth would be in the set, which makes each label tell more.
+        model leave open whether the truth would be in the set. Each label then tells `rectified` more, and `auto`,
+        which must allow for the least probable choice, less.
     confidence_level
         The level that the sets are wanted for.
     random_state
@@ -132,87 +139,95 @@ def suggest_verification(
     """
     level = as_level(confidence_level)
     P = as_probabilities(model.predict_proba(X))
-    k = P.shape[1]
-    sets, _ = present_rows(as_candidates(candidates, k, getattr(model, "classes_", None)), "error")
-    if len(P) != len(sets):
-        raise ValueError(f"candidates: {len(sets)} rows for {len(P)} rows of X.")
+    sets, _ = present_rows(as_candidates(candidates, P.shape[1], getattr(model, "classes_", None)), "error")
+    n, fewest = len(sets), instances_needed(level)
+    if len(P) != n:
+        raise ValueError(f"candidates: {n} rows for {len(P)} rows of X.")
     if prefer not in {"none", "uncertain"}:
         raise ValueError(f"prefer: {prefer!r} is not known; use 'none' or 'uncertain'.")
-    facts = RowFacts.read(len(sets), sets.vocabulary, verified=verified)
-    votes = candidates.recoded(sets.vocabulary) if isinstance(candidates, Votes) else None
-    needs: tuple[str, ...] = ("every", "share")
-    if votes is not None:
-        facts = replace(facts, votes=votes, posterior=fit_annotators(votes, P).posterior)
-        needs = ("every", "backing", "table")
-    evidence = gather(LAC(), P, sets, facts, needs)
-    tempered = evidence
-    if votes is None:
-        tempered = replace(evidence, share=gather(LAC(), _tempered(P, sets), sets, needs=("share",)).share)
-    setting = Setting("lac", k, checked=len(facts.checked), votes=votes is not None)
-    free, fewest = evidence.n - setting.checked, instances_needed(level)
-    if not (1 <= budget <= free and budget + setting.checked >= fewest):  # type: ignore[operator]
-        had = f", of which {setting.checked:,} are verified" if setting.checked else ""
+    facts = RowFacts.read(n, sets.vocabulary, verified=verified)
+    had = len(facts.checked)
+    unseen = np.arange(n) if learned is None else np.flatnonzero(~np.asarray(learned, dtype=bool))
+    if not (1 <= budget <= n - had and budget + had >= fewest):  # type: ignore[operator]
+        before = f", of which {had:,} are verified" if had else ""
         raise ValueError(
-            f"budget: {budget} of {evidence.n} rows{had}; confidence {float(level):g} needs at least {fewest} "
-            "verified labels."
+            f"budget: {budget} of {n} rows{before}; confidence {float(level):g} needs at least {fewest} verified "
+            "labels."
         )
-    if setting.checked and prefer != "none":
-        raise InputError(
-            "prefer: rows are verified already, with other chances than these would be", "use prefer='none'"
-        )
-    gain = _Gain.of(evidence, tempered, setting, level, np.sort(-P, axis=None))
-    chance = _chances(
-        _interest(tempered, gain.truth, level) if prefer == "uncertain" else ~evidence.verified * 1.0, budget
-    )
-    more = [count for count in _MORE if fewest <= count + setting.checked and count <= free and count != budget]  # type: ignore[operator]
+    if prefer != "none" and (had or len(unseen) < n):
+        already = "verified" if had else "learned from"
+        raise InputError(f"prefer: rows are {already} already, so that chances would differ", "use prefer='none'")
+    if len(unseen) < instances_needed(level):  # type: ignore[operator]
+        raise InputError("learned: the model was trained on all of these rows", "give rows that it has not seen")
+    votes = candidates.recoded(sets.vocabulary) if isinstance(candidates, Votes) else None
+    gain = _Gain.of(P[unseen], sets[unseen], replace(facts, votes=votes).take(unseen), level)
+    free = np.ones(n)
+    free[facts.checked] = 0
+    chance = _chances(gain.interest if prefer == "uncertain" else free, budget)
+    more = [count for count in _MORE if fewest <= count + had and count <= n - had and count != budget]  # type: ignore[operator]
     return Suggestion(
         frozen(_systematic(chance, budget, np.random.default_rng(random_state))),
         frozen(chance),
         gain.size(gain.now),
-        gain.expected(setting.checked + budget),
+        gain.expected(had + budget),
         float(level),
-        {count: gain.expected(setting.checked + count) for count in more},
-        setting.checked,
+        {count: gain.expected(had + count) for count in more},
+        had,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Gain:
-    """What verified rows are worth: the threshold now, and those of G for any level."""
+    """What verified rows are worth: the threshold now, that without any, and those of G for any level."""
 
     level: Fraction
     now: float
     without: float
-    truth: Rule | Curve
+    truth: Curve
+    evidence: Evidence
     scores: Floats
-    n: int
 
     @classmethod
-    def of(cls, evidence: Evidence, tempered: Evidence, setting: Setting, level: Fraction, scores: Floats) -> _Gain:
+    def of(cls, P: Floats, sets: LabelSets, facts: RowFacts, level: Fraction) -> _Gain:
+        needs: tuple[str, ...] = ("every", "share")
+        if facts.votes is not None:
+            facts = replace(facts, posterior=fit_annotators(facts.votes, P).posterior)
+            needs = ("every", "backing", "table")
+        evidence = tempered = gather(LAC(), P, sets, facts, needs)
+        if facts.votes is None:
+            tempered = replace(evidence, share=gather(LAC(), _tempered(P, sets), sets, needs=("share",)).share)
+        checked = len(facts.checked)
+        setting = Setting("lac", P.shape[1], checked=checked, votes=facts.votes is not None)
         blank = replace(evidence, truth=None, held=None, label=None)
         without = float(Auto().calibrate(blank, replace(setting, checked=0)).threshold(level))
-        now = without if not setting.checked else float(Auto().calibrate(evidence, setting).threshold(level))
-        enough = setting.checked >= _ENOUGH
-        truth = (
-            Rectified().calibrate(tempered, setting) if enough else Curve(posterior_steps(tempered), "none", 0.05)
-        )
-        return cls(level, now, without, truth, scores, evidence.n)
+        now = float(Auto().calibrate(evidence, setting).threshold(level)) if checked else without
+        made = rectified_steps(tempered) if checked >= _ENOUGH else posterior_steps(tempered)
+        return cls(level, now, without, Curve(made, "none", DELTA), tempered, np.sort(-P, axis=None))
+
+    @property
+    def interest(self) -> Floats:
+        """How open it is whether the truth of a row would be in the set: that event's spread, and some for all."""
+        scores, weights = padded(self.evidence)
+        inside = (weights * (scores <= self.truth.threshold(self.level))).sum(axis=1).clip(0, 1)
+        spread: Floats = np.sqrt(inside * (1 - inside))
+        return spread + max(float(spread.mean()), 1e-9) / 2
 
     def size(self, threshold: float) -> float:
         """The mean size of the sets of these rows."""
-        return float(np.searchsorted(self.scores, threshold, side="right") / self.n)
+        return float(np.searchsorted(self.scores, threshold, side="right") / self.evidence.n)
 
     def expected(self, m: int) -> float:
         """The mean size over samples of m verified rows."""
         from scipy.special import betaincinv  # noqa: PLC0415 - it is heavy
 
         r = rank(m, self.level)
-        least = min(self._truth(float(self.level)), self.without)
+        least = self._truth(float(self.level))
         alone = [self._truth(u) for u in betaincinv(r, m + 1 - r, _QUANTILES)]
         return float(np.mean([self.size(max(t, least)) for t in alone]))
 
     def _truth(self, level: float) -> float:
-        return float(self.truth.threshold(Fraction(level).limit_denominator(10**6)))
+        """G⁻¹, and no more than what is known without verified rows."""
+        return min(float(self.truth.threshold(Fraction(level).limit_denominator(10**6))), self.without)
 
 
 def _tempered(P: Floats, sets: LabelSets) -> Floats:
@@ -229,14 +244,6 @@ def _tempered(P: Floats, sets: LabelSets) -> Floats:
         lambda power: -float(np.log((at(power) * mask).sum(axis=1)).mean()), bounds=(0.05, 1), method="bounded"
     )
     return at(float(found.x))
-
-
-def _interest(evidence: Evidence, truth: Any, level: Fraction) -> Floats:
-    """How open it is whether the truth of a row would be in the set: the spread of that event, and some for all."""
-    scores, weights = padded(evidence)
-    inside = (weights * (scores <= truth.threshold(level))).sum(axis=1).clip(0, 1)
-    spread: Floats = np.sqrt(inside * (1 - inside))
-    return spread + max(float(spread.mean()), 1e-9) / 2
 
 
 def _chances(size: Floats, budget: int) -> Floats:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
+from setwise.decisions.verification import Suggestion, suggest_verification
 from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import answers, covers_whole_sets, gives_inclusion
 from setwise.estimators.fingerprint import UsedRows, digest
@@ -107,6 +108,17 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         given = {name: options.pop(name) for name in ("row_ids", "sample_weight") if name in options}
         sets = self.predict_set(X, confidence_level, **given, **({"by": by} if asks else {}))
         return evaluate(sets, y, by=by, **options)
+
+    def suggest(self, X: Any, y: Any, budget: int, confidence_level: Any = None, **options: Any) -> Suggestion:
+        """Draws rows to verify, and estimates what that is worth; options as in `suggest_verification`.
+
+        Rows may be those of `fit`: given the verified labels afterwards, it calibrates on these before others.
+        """
+        check_is_fitted(self, "calibration_")
+        check_row_names(X=X, y=y, verified=options.get("verified"))
+        level = self._level(confidence_level)
+        learned = self.used_rows_.learned_from(X)
+        return suggest_verification(self, X, y, budget, confidence_level=level, learned=learned, **options)
 
     def report(
         self, path: str | os.PathLike[str], X: Any, y: Any = None, candidates: Any = None, **options: Any

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from setwise._arrays import Array, Floats, Ints
+from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.container import read_container, write_container
 from setwise.errors import MisuseWarning, Remedy
 from setwise.evidence.row_digests import coincidence, copies, row_digests
@@ -94,6 +94,11 @@ class UsedRows:
             warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
         seen = "" if found is None else f"it learned from {found}"
         return UsedRows(self.learned, _NONE if digests is None else digests, seen)
+
+    def learned_from(self, X: Any) -> Bools | None:
+        """Which rows the model was trained on; None where that cannot be known."""
+        digests = row_digests(X)
+        return None if digests is None or not len(self.learned) else np.isin(digests, self.learned)
 
     def warn_if_used(self, X: Any) -> None:
         """Warns if rows to evaluate on were learned from or calibrated on."""
