@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from setwise import data
 from setwise.cli import options as opt
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Screen, claims, show_claims
+
+if TYPE_CHECKING:
+    from setwise.data.table_files import TableFiles
 
 EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
@@ -24,9 +27,7 @@ EXAMPLES = (
 def conformalize(
     probabilities: opt.Probabilities,
     out: Annotated[Path, typer.Option("--out", help="The calibration file to write.")],
-    labels: Annotated[
-        Path | None, typer.Option("--labels", help="A table with the candidates of the same rows.")
-    ] = None,
+    labels: opt.Labels = None,
     candidates: opt.Candidates = "candidates",
     votes: opt.VotesFile = None,
     item: opt.OptionalItem = None,
@@ -44,6 +45,9 @@ def conformalize(
     assume: opt.Assume = "nothing",
     missing: opt.Missing = "error",
     separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     random_state: opt.Seed = 0,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
@@ -56,15 +60,21 @@ def conformalize(
     one_of(labels, votes, key, "--labels (a file)")
     opt.refuse_existing(out, force=force)
     options = {"candidates": candidates, "truth": verified, "separator": separator, "missing": missing}
+    named = {"probabilities": probabilities, "labels": labels, "votes": votes}
+    files = {name: opt.tables(path, delimiter, encoding, decimal) for name, path in named.items() if path}
     with screen.working(f"reading {probabilities}"):
-        predicted = all(stands_for_prediction(by, file) for file in filter(None, (probabilities, labels)))
+        predicted = all(
+            stands_for_prediction(by, files[name]) for name in ("probabilities", "labels") if name in files
+        )
         column_by, ignored = None if predicted else by, set(carry or [])
         if labels is not None:
-            matrix, classes, known = _read(probabilities, labels, key, column_by, ignored, options)
+            matrix, classes, known = _read(
+                files["probabilities"], files["labels"], key, column_by, ignored, options
+            )
         else:
             columns = (item, annotator, label, weight)
             matrix, classes, known = _with_votes(
-                probabilities, cast("Path", votes), str(key), columns, column_by, verified, ignored
+                files["probabilities"], files["votes"], str(key), columns, column_by, verified, ignored
             )
             known["missing"] = missing
     calibration = setwise.conformalize(
@@ -85,8 +95,8 @@ def conformalize(
 
 
 def _read(
-    probabilities: Path,
-    labels: Path,
+    probabilities: TableFiles,
+    labels: TableFiles,
     key: str | None,
     by: str | None,
     ignored: set[str],
@@ -123,8 +133,8 @@ def _read(
 
 
 def _with_votes(
-    probabilities: Path,
-    votes: Path,
+    probabilities: TableFiles,
+    votes: TableFiles,
     key: str,
     columns: tuple[str | None, ...],
     by: str | None,
@@ -147,7 +157,7 @@ def _with_votes(
     return table.X, classes, {"candidates": answers, "verified": known, "by": category}
 
 
-def _class_columns(names: list[str], others: set[str], file: Path) -> list[str]:
+def _class_columns(names: list[str], others: set[str], file: TableFiles) -> list[str]:
     """The columns that hold probabilities: those called p:class where there are any, else all others."""
     absent = [name for name in others if name not in names]
     if absent:

@@ -18,11 +18,13 @@ from setwise.report import report_model
 
 if TYPE_CHECKING:
     from setwise.data import Table
+    from setwise.data.table_files import TableFiles
 
 EXAMPLES = (
     "setwise fit votes.csv --candidates answers --ignore id --out model/",
     "setwise fit votes.csv --candidates answers --cross 5 --out model/",
     "setwise fit votes.csv --candidates answers --by hospital --out model/",
+    "setwise fit calls.csv --labels answers.csv --candidates answers --key id --out model/",
     "setwise fit calls.csv --votes votes.csv --key id --item call --annotator who --label bird --out model/",
     "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
 )
@@ -30,9 +32,10 @@ _MANY = 10_000  # rows from which more than one thread pays
 
 
 def fit(
-    file: opt.File,
+    file: opt.Files,
     out: Annotated[Path, typer.Option("--out", help="The model directory to write.")],
     candidates: opt.OptionalCandidates = None,
+    labels: opt.Labels = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
     item: opt.OptionalItem = None,
@@ -62,6 +65,8 @@ def fit(
     classes: opt.Classes = None,
     separator: opt.Separator = "|",
     delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     report_to: opt.ReportTo = None,
     random_state: opt.Seed = 0,
     device: opt.Device = "auto",
@@ -78,18 +83,26 @@ def fit(
     for target in filter(None, (out, report_to)):
         opt.refuse_existing(target, force=force)
     check_target(out)
-    column_by = None if by is None or stands_for_prediction(by, file, delimiter) else by
+    source = opt.tables(file, delimiter, encoding, decimal)
+    others = {
+        name: opt.tables(path, delimiter, encoding, decimal)
+        for name, path in (("labels", labels), ("votes", votes))
+        if path
+    }
+    column_by = None if by is None or stands_for_prediction(by, source) else by
     ignored = list(dict.fromkeys([*(carry or []), *filter(None, (groups, column_by, key))]))
-    reading = {"separator": separator, "delimiter": delimiter, "missing": missing, "impute": _filling(impute)}
+    reading: dict[str, Any] = {"separator": separator, "missing": missing, "impute": _filling(impute)}
     reading["classes"] = None if classes is None else [label.strip() for label in classes.split(separator)]
     reading["categories"] = "onehot" if categories else None
-    with screen.working(f"reading {file}"):
-        table, columns = _read(file, candidates, features, ignored, verified, reading)
+    if labels is not None:
+        reading |= {"candidates_file": others["labels"], "key": key}
+    with screen.working(f"reading {source}"):
+        table, columns = _read(source, candidates, features, ignored, verified, reading)
         answers = None
         if votes is not None and key is not None:
-            answers = votes_of(votes, key, table, (item, annotator, label, weight), reading["classes"])
+            answers = votes_of(others["votes"], key, table, (item, annotator, label, weight), reading["classes"])
             table = replace(table, candidates=answers.candidates(missing="full" if missing == "full" else "error"))
-    numbers = _announce(screen, table, separator)
+    numbers = _announce(screen, table, separator, doubt=features is None)
     if len(table) < _MANY:
         use_one_thread()
     sets = sets_in(table)
@@ -106,7 +119,7 @@ def fit(
     estimator = _estimator(learner, options, settings)
     made |= {"confidence_level": confidence_level, "miss_rate": miss_rate, "random_state": random_state}
     model = _conformal(estimator, cv, calibration_size, made)
-    categorized = categories_of(table.carried[column_by], column_by, file) if column_by else by
+    categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
     clock = Clock()
     with screen.working("learning") if learner == "em" else nullcontext():  # networks show how far they are
         y = sets if answers is None else answers
@@ -118,20 +131,20 @@ def fit(
         "imputed": dict(table.imputed),
         "categories": {name: list(values) for name, values in table.categories.items()},
         "by": column_by,
-        "delimiter": delimiter,
     }
-    save_model(model, out, {"file": file.name, "reading": notes}, table.feature_names)
+    save_model(model, out, {"file": source.name, "reading": notes}, table.feature_names)
     show_claims(screen, model, confidence_level)
     if report_to is not None:
         _report(report_to, model, table, categorized)
         screen.say(f"\nwrote {report_to}, about the rows it was calibrated on")
-    screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{file.suffix} --out sets{file.suffix}")
+    suffix = source.suffix or ".csv"
+    screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{suffix} --out sets{suffix}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
     screen.emit(numbers | found | claims(model, confidence_level))
 
 
 def _read(
-    file: Path,
+    file: TableFiles,
     candidates: str | None,
     features: list[str] | None,
     carry: list[str],
@@ -144,11 +157,13 @@ def _read(
 
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None
-    names = column_names(file, options["delimiter"])
+    names = column_names(file)
     start = None if candidates is None or candidates in names else f"{candidates.removesuffix(':')}:"
     flags = [] if start is None else [name for name in names if name.startswith(start)]
     taken = {candidates, truth, *carry, *flags}
     columns = features or [name for name in names if name not in taken]
+    if candidates is not None and candidates not in names and not flags and "candidates_file" not in options:
+        columns = []  # the error about the candidates comes first
     twice = next((name for name in columns if name in taken), None)
     if twice is not None:
         raise ValueError(f"--features: {twice!r} is named as something else too, and cannot be both.")
@@ -158,9 +173,10 @@ def _read(
     return table, columns
 
 
-def _announce(screen: Screen, table: Table, separator: str) -> dict[str, Any]:
+def _announce(screen: Screen, table: Table, separator: str, *, doubt: bool) -> dict[str, Any]:
     """Says what was read, with doubts where something looks like a mistake, and returns it as numbers."""
-    from setwise.cli.table_columns import doubt_features, doubt_separator, sets_in  # noqa: PLC0415 - as in `_read`
+    from setwise.cli.table_columns import sets_in  # noqa: PLC0415 - as in `_read`
+    from setwise.data.doubts import doubt_features, doubt_separator  # noqa: PLC0415
 
     sets, names, (rows, width) = sets_in(table), table.feature_names, table.X.shape
     mean = float(sets.sizes.mean())
@@ -169,7 +185,8 @@ def _announce(screen: Screen, table: Table, separator: str) -> dict[str, Any]:
     screen.say(f"read {table.source}: {told}")
     screen.say("features: " + ", ".join(names[:6]) + (", …" if len(names) > 6 else ""))
     doubt_separator(sets, separator)
-    doubt_features(table)
+    if doubt:
+        doubt_features(table)
     return {"rows": rows, "features": width, "classes": classes, "candidates_per_row": mean}
 
 

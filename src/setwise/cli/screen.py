@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,13 @@ class Screen:
 
     quiet: bool = False
     as_json: bool = False
+    out: Path | None = None  # "-" where the result itself goes to standard output
+
+    def __post_init__(self) -> None:
+        if self.out == Path("-"):
+            if self.as_json:
+                raise ValueError("--json: standard output is taken by --out -; name a file with --out.")
+            object.__setattr__(self, "quiet", True)
 
     @property
     def shows_progress(self) -> bool:

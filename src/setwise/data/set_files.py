@@ -23,10 +23,11 @@ from numpy.typing import ArrayLike
 
 from setwise._arrays import Floats
 from setwise._files import replacing
-from setwise.data.arrow_tables import CLASSES, ENCODED, TABLES, format_of
+from setwise.data.arrow_tables import CLASSES, ENCODED, TABLES
 from setwise.data.delimited import check_separator, decode_labels, encode_each, encode_labels
 from setwise.data.label_columns import one_chunk
 from setwise.data.stored_vocabulary import vocabulary_json
+from setwise.data.table_files import format_of
 from setwise.data.tabular import read_table
 from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.label_sets import LabelSets, Missing
