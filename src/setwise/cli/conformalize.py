@@ -12,6 +12,8 @@ from setwise import data
 from setwise.cli import options as opt
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Screen, claims, show_claims
+from setwise.errors import DataError, Remedy
+from setwise.ranks import as_level
 
 if TYPE_CHECKING:
     from setwise.data.table_files import TableFiles
@@ -59,6 +61,7 @@ def conformalize(
     screen = Screen(quiet, as_json)
     one_of(labels, votes, key, "--labels (a file)")
     opt.refuse_existing(out, force=force)
+    as_level(confidence_level)
     options = {"candidates": candidates, "truth": verified, "separator": separator, "missing": missing}
     named = {"probabilities": probabilities, "labels": labels, "votes": votes}
     files = {name: opt.tables(path, delimiter, encoding, decimal) for name, path in named.items() if path}
@@ -105,6 +108,7 @@ def _read(
     """Probabilities, the classes of their columns, and for each row its candidates, verified label and category."""
     from setwise.cli.table_columns import categories_of, sets_in  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.data.doubts import doubt_features  # noqa: PLC0415
     from setwise.data.key_join import matching_rows  # noqa: PLC0415
     from setwise.data.set_files import probability_labels  # noqa: PLC0415
 
@@ -113,13 +117,13 @@ def _read(
     columns = _class_columns(names, ignored | {*keys, *beside}, probabilities)
     classes = probability_labels(columns)
     table = data.read_table(probabilities, features=columns, carry=[*keys, *beside])
+    doubt_features(table)
     with_answers = [by] if by and not beside else []
     answers = data.read_table(labels, features=[], carry=[*keys, *with_answers], classes=classes, **options)
     sets, truth = sets_in(answers), answers.truth
     if not key and len(answers) != len(table):
-        raise ValueError(
-            f"{labels}: {len(answers)} rows for {len(table)} rows of {probabilities}; match them with --key."
-        )
+        problem = f"{labels}: {len(answers)} rows for {len(table)} rows of {probabilities}"
+        raise DataError(problem, Remedy("key", None, "to match them"))
     rows: Any = slice(None)
     if key:
         files = {"source": str(probabilities), "other": str(labels)}

@@ -55,8 +55,8 @@ def convert(
         elif source in {"votes", "label-studio"}:
             options: dict[str, Any] = {"rule": rule, "missing": missing}
             if source == "votes":
-                columns = {"task": item or "task", "worker": annotator, "label": label or "label"}
-                found = data.from_annotators_long(files, **columns, **options)
+                options |= {"task": item or "task", "worker": annotator, "label": label or "label"}
+                found = data.from_annotators_long(files, **options)
             else:
                 found = data.from_label_studio(files.paths[0], **options)
             sets, carried = found.candidates, {item or "task": _arrow(found.ids)}

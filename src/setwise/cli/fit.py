@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from setwise.cli import options as opt
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen, claims, show_claims
 from setwise.cli.threads import use_one_thread
+from setwise.ranks import as_level
 from setwise.report import report_model
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ EXAMPLES = (
     "setwise fit calls.csv --votes votes.csv --key id --item call --annotator who --label bird --out model/",
     "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
 )
+_LEARNERS = ("auto", "covering", "network", "em")
 _MANY = 10_000  # rows from which more than one thread pays
 
 
@@ -83,24 +86,25 @@ def fit(
     for target in filter(None, (out, report_to)):
         opt.refuse_existing(target, force=force)
     check_target(out)
-    source = opt.tables(file, delimiter, encoding, decimal)
-    others = {
-        name: opt.tables(path, delimiter, encoding, decimal)
-        for name, path in (("labels", labels), ("votes", votes))
-        if path
-    }
+    network_options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
+    _check(confidence_level, learner, network_options)
+    tables = partial(opt.tables, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    source = tables(file)
     column_by = None if by is None or stands_for_prediction(by, source) else by
     ignored = list(dict.fromkeys([*(carry or []), *filter(None, (groups, column_by, key))]))
-    reading: dict[str, Any] = {"separator": separator, "missing": missing, "impute": _filling(impute)}
-    reading["classes"] = None if classes is None else [label.strip() for label in classes.split(separator)]
-    reading["categories"] = "onehot" if categories else None
-    if labels is not None:
-        reading |= {"candidates_file": others["labels"], "key": key}
+    reading: dict[str, Any] = {
+        "separator": separator,
+        "missing": missing,
+        "impute": _filling(impute),
+        "categories": "onehot" if categories else None,
+        "classes": None if classes is None else [label.strip() for label in classes.split(separator)],
+        **({} if labels is None else {"candidates_file": tables(labels), "key": key}),
+    }
     with screen.working(f"reading {source}"):
         table, columns = _read(source, candidates, features, ignored, verified, reading)
         answers = None
         if votes is not None and key is not None:
-            answers = votes_of(others["votes"], key, table, (item, annotator, label, weight), reading["classes"])
+            answers = votes_of(tables(votes), key, table, (item, annotator, label, weight), reading["classes"])
             table = replace(table, candidates=answers.candidates(missing="full" if missing == "full" else "error"))
     numbers = _announce(screen, table, separator, doubt=features is None)
     if len(table) < _MANY:
@@ -115,8 +119,7 @@ def fit(
     if learner == "auto":
         learner = _default(truth, votes=answers is not None, **made)
     settings = {"device": device, "verbose": int(screen.shows_progress)}
-    options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
-    estimator = _estimator(learner, options, settings)
+    estimator = _estimator(learner, network_options, settings)
     made |= {"confidence_level": confidence_level, "miss_rate": miss_rate, "random_state": random_state}
     model = _conformal(estimator, cv, calibration_size, made)
     categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
@@ -141,6 +144,19 @@ def fit(
     screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{suffix} --out sets{suffix}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
     screen.emit(numbers | found | claims(model, confidence_level))
+
+
+def _check(confidence_level: float, learner: str, options: dict[str, Any]) -> None:
+    """Refuses before anything is read or learned what cannot be, and options that would have no effect."""
+    as_level(confidence_level)
+    if learner not in _LEARNERS:
+        raise ValueError(
+            f"--learner: {learner!r} is not known; use {', '.join(_LEARNERS[:-1])} or {_LEARNERS[-1]}."
+        )
+    usual = {"network": "auto", "loss": "proden", "epochs": None, "preset": None}
+    given = next((name for name, value in options.items() if value != usual[name]), None)
+    if learner == "em" and given is not None:
+        raise ValueError(f"--{given}: is for networks and has no effect with --learner em; leave out --{given}.")
 
 
 def _read(
@@ -215,8 +231,6 @@ def _estimator(learner: str, options: dict[str, Any], settings: dict[str, Any]) 
         from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
 
         return make_pipeline(StandardScaler(), learn.EMClassifier(LogisticRegression(max_iter=1000)))
-    if learner not in {"network", "covering"}:
-        raise ValueError(f"--learner: {learner!r} is not known; use auto, covering, network or em.")
     plain = learn.PartialLabelClassifier(**options, **settings)
     return plain if learner == "network" else learn.CoveringClassifier(plain, **settings)
 

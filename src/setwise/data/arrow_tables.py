@@ -240,7 +240,8 @@ def _read_excel(path: Path, where: str) -> Any:
     sheets = book.sheetnames
     rows = [row for row in book[sheets[0]].values if any(value is not None for value in row)]
     if len(sheets) > 1:
-        warnings.warn(MisuseWarning(f"{where}: only the first of {len(sheets)} sheets, {sheets[0]!r}, is read"))
+        problem = f"{where}: only the first of {len(sheets)} sheets, {sheets[0]!r}, is read"
+        warnings.warn(MisuseWarning(problem, "save another one as .csv to read it"), stacklevel=2)
     if not rows:
         raise DataError(f"{where}: the sheet {sheets[0]!r} is empty.")
     names = ["" if name is None else str(name) for name in rows[0]]

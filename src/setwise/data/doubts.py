@@ -60,8 +60,8 @@ def doubt_features(table: Table) -> None:
         return
     columns = dict(_columns(table))
     for name, values in columns.items():
-        if _numbers_rows(name, values):
-            problem = f"{table.source}: the feature {name!r} has another value in every row, as an identifier has"
+        if len(table.categories.get(name, ())) == len(table) or _numbers_rows(name, values):
+            problem = f"{table.source}: the column {name!r} has another value in every row, as an identifier has"
             _warn(problem, Remedy("carry", name, "to keep it out of the features"))
     if table.candidates is None:
         return
@@ -73,7 +73,7 @@ def doubt_features(table: Table) -> None:
             shows = "tells which label is a candidate in every row"
         else:
             continue
-        problem = f"{table.source}: the feature {name!r} {shows}; if it is the truth, new rows will lack it"
+        problem = f"{table.source}: the column {name!r} {shows}; if it is the truth, new rows will lack it"
         _warn(problem, Remedy("carry", name, "to leave it out"))
 
 

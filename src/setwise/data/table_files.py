@@ -56,7 +56,7 @@ _SAMPLE = 2**16  # bytes in which a file shows how it is written
 
 @dataclass(frozen=True)
 class TableFiles:
-    """Files that are read as one table, in their order, and what is declared about their text; None: as it shows."""
+    """Files that are read as one table, in their order, and what is declared about them (None: what shows)."""
 
     paths: tuple[Path, ...]
     format: str | None = None
@@ -99,7 +99,8 @@ class TableFiles:
 
     def otherwise(self, **declared: str | None) -> TableFiles:
         """The same, with this declared where nothing is yet."""
-        return replace(self, **{name: getattr(self, name) or value for name, value in declared.items()})
+        missing: dict[str, Any] = {name: getattr(self, name) or value for name, value in declared.items()}
+        return replace(self, **missing)
 
     def form(self, path: Path) -> str:
         """The format of one of the files: by its suffix, else by how it starts."""
@@ -175,9 +176,7 @@ def text_style(files: TableFiles, path: Path) -> TextStyle:
     wide = any(width in encoding for width in ("16", "32"))
     if not wide and (nul := sample.find(b"\0")) >= 0:
         order = "utf-16-le" if nul % 2 else "utf-16-be"
-        raise DataError(
-            f"{where}: byte {nul} is 0, which text does not hold", Remedy("encoding", order, "if it is")
-        )
+        raise DataError(f"{where}: byte {nul} is 0, which text does not hold", Remedy("encoding", order))
     if files.encoding is not None and not wide:
         _doubt_encoding(sample, encoding, where)
     text = sample.decode(encoding, "replace").removeprefix("\ufeff")
@@ -259,7 +258,7 @@ def _named(source: str | os.PathLike[str]) -> list[Path]:
         raise DataError(f"{path}: is a folder; name its files, such as '{path / ('*' + next(inside, '.csv'))}'.")
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
-    found = sorted(map(Path, glob.glob(str(path), recursive=True)))
+    found = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
     if not found:
         raise FileNotFoundError(f"{path}: no file is called so.")
     return found

@@ -308,7 +308,7 @@ def _require(table: Any, names: Sequence[str], where: str) -> None:
 
 
 def _opened(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The source as files, where it is a path, with what the options declare about their text; the other options."""
+    """The source, as files with what the options declare about their text where it is a path; other options."""
     declared = {name: options[name] for name in ("format", "delimiter", "encoding", "decimal") if name in options}
     others = {name: value for name, value in options.items() if name not in declared}
     return table_files(source, **declared) if names_files(source) else source, others
