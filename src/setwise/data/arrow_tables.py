@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import itertools
@@ -103,7 +104,7 @@ def reading(path: Path, files: TableFiles | None = None) -> Iterator[None]:
             raise undecodable(files, path) from None
         if found := _UNEVEN.match(reason):
             row = "a row" if found[1] is None else f"row {int(found[1]) - 2}"  # Arrow counts the header, and from 1
-            problem = f"{where}: {row} has {found[3]} fields, the first line {found[2]}"
+            problem = f"{where}: {row} has {found[3]} field{'s' * (found[3] != '1')}, the first line {found[2]}"
             raise DataError(problem, "put a field that holds the delimiter in quotes") from None
         raise DataError(f"{where}: cannot be read: {reason}.") from None
 
@@ -263,10 +264,10 @@ def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
 
 def _json_array(content: bytes, where: str) -> Any:
     """A table from a JSON array of objects, or from JSON lines under the name of one."""
-    if not content.lstrip().startswith(b"["):
+    if not content.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
         return json_table(content, where)
     try:
-        rows = json.loads(content)
+        rows = json.loads(content.removeprefix(codecs.BOM_UTF8))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: is not JSON ({error}).") from None
     odd = next((number for number, row in enumerate(rows) if not isinstance(row, dict)), None)

@@ -25,9 +25,9 @@ _FEW = 20  # rows with which every column may look like an identifier
 _LOOKED_AT = 10_000  # rows that show whether a feature gives the label away
 
 
-def doubt_labels(table: Table, *, declared: bool = False) -> None:
+def doubt_labels(table: Table) -> None:
     """Warns of labels that differ only by case or spaces, unless the vocabulary is declared."""
-    if declared:
+    if table.candidates is not None and table.candidates.vocabulary.declared:
         return
     labels = [] if table.candidates is None else table.candidates.classes.tolist()
     true = [] if table.truth is None else table.truth.tolist()

@@ -207,16 +207,15 @@ def sets_from_flags(
 
 
 _LABEL_NAMES = ("label", "class", "name", "answer", "value")
-_OPENING = {"[": "]", "(": ")", "{": "}"}
 
 
 def _parsed(texts: Any, where: str, first_row: int) -> Any:
     """Lists out of text that is written as lists throughout; other text unchanged."""
-    found, codes = distinct(texts)
-    cells = [None if text is None or not text.strip() else text.strip() for text in found]
-    written = [cell for cell in cells if cell is not None]
-    if not written or not all(_OPENING.get(cell[0]) == cell[-1] for cell in written):
+    if not pc.all(pc.match_substring_regex(texts, r"(?s)^\s*(\[.*\]|\(.*\)|\{.*\})?\s*$")).as_py():
         return texts
+    found, codes = distinct(texts)
+    cells = [(text or "").strip() or None for text in found]
+    written = [cell for cell in cells if cell is not None]
     values = [None if cell is None else _literal(cell) for cell in cells]
     broken = [i for i, (cell, value) in enumerate(zip(cells, values, strict=True)) if cell and value is None]
     if len(broken) == len(written):

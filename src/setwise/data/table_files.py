@@ -15,6 +15,7 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +231,8 @@ def _decodes(content: bytes, encoding: str) -> bool:
 def _doubt_encoding(sample: bytes, encoding: str, where: str) -> None:
     """Warns where text is declared to be in an old encoding, but reads as UTF-8, which hardly happens by chance."""
     cut = sample[:-4] if len(sample) == _SAMPLE else sample  # a character may be cut
-    if not codecs.lookup(encoding).name.startswith("utf") and not cut.isascii() and _decodes(cut, "utf-8"):
+    old = not codecs.lookup(encoding).name.startswith("utf")
+    if old and not cut.isascii() and _decodes(cut, "utf-8") and _decodes(cut, encoding):
         problem = f"{where}: is UTF-8 text, and read as {encoding} its letters change"
         warnings.warn(MisuseWarning(problem, Remedy("encoding", "utf-8")), stacklevel=2)
 
@@ -238,7 +240,8 @@ def _doubt_encoding(sample: bytes, encoding: str, where: str) -> None:
 def _fields(text: str, delimiter: str) -> int:
     """How many fields the first line has, if nearly all lines have as many; else 1."""
     try:
-        counts = [len(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
+        rows = islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), 100)
+        counts = [len(row) for row in rows if row]
     except csv.Error:
         return 1
     return counts[0] if counts and counts.count(counts[0]) >= 0.9 * len(counts) else 1

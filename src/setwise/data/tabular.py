@@ -158,7 +158,7 @@ def read_table(
     if isinstance(source, TableFiles) and not is_table(source):
         return _from_arrays(source, layout.classes)
     read = interpret(arrow_table(source, text=layout.text_columns), layout, _name(source))
-    doubt_labels(read, declared=layout.classes is not None)
+    doubt_labels(read)
     if features is None and read.candidates is not None:
         doubt_features(read)
     return read
