@@ -66,6 +66,10 @@ OTHERS = tuple(
 ADVICE = {
     "no candidates, fit": (HOLES, {"--missing full": ("--missing", "full", "--classes", "|".join(NAMES))}),
     "every label, fit": ((*HOLES, "--missing", "full"), {"--classes …": ("--classes", "|".join(NAMES))}),
+    "no candidates, convert": (
+        ("convert", "t.parquet", "--candidates", "holes", "--out", "o.csv"),
+        {"--missing full": ("--missing", "full")},
+    ),
     "no candidates, conformalize": ((*CAL, "holes"), {"--missing full": ("--missing", "full")}),
     "a gap": ((*FIT, *COLUMNS, "gap"), {"--impute median": ("--impute", "median")}),
     "text": (
@@ -171,15 +175,12 @@ def test_advice_names_options_of_the_command_and_works(here, capsys, mistake):
 
 
 NO_OPTION = {
-    "no candidates, convert": (
-        ("convert", "t.parquet", "--candidates", "holes", "--out", "o.csv"),
-        "leave those rows",
-    ),
     "a label that is no class": (
         ("conformalize", "--probabilities", "few.csv", *CAL[3:], "answers"),
         "correct the",
     ),
-    "a suffix that is unknown": (("convert", "t.parquet", "--out", "o.xlsx"), "rename the file to .csv"),
+    "a suffix that is unknown": (("convert", "t.parquet", "--out", "o.xls"), "rename the file to .csv"),
+    "a format that is not written": (("convert", "t.parquet", "--out", "o.xlsx"), "not written as xlsx; use .parq"),
     "a backslash": (("inspect", "odd.csv", "--candidates", "answers"), "write a backslash as"),
     "text where numbers were": (("predict", "model", "words.csv", "--out", "s.csv"), "'much', not a number."),
     "an unknown network": (

@@ -159,7 +159,7 @@ def test_objects_with_whole_numbers_for_names_have_integer_labels(tmp_path):
 def test_several_files_and_patterns_are_read_as_one_table(tmp_path):
     lines = text().splitlines()
     (tmp_path / "part-0.csv").write_text("\n".join(lines[:3]))
-    (tmp_path / "part-1.csv").write_text("\n".join(["s;x;y", "owl|kät;3;30.5", "owl;4.75;40"]))
+    (tmp_path / "part-1.csv").write_text("s;x;y\nowl|kät;3;30.5\nowl;4.75;40")
     for source in (str(tmp_path / "part-*.csv"), [tmp_path / "part-0.csv", tmp_path / "part-1.csv"]):
         check(read_table(source, candidates="s"))
         rows = [batch.X for batch in read_batches(source, candidates="s", batch_rows=10)]

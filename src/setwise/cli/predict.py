@@ -33,7 +33,7 @@ def predict(
     p_values: Annotated[
         bool, typer.Option("--p-values", help="Write one p-value per class beside the sets.")
     ] = False,
-    features: opt.Features = None,
+    columns: opt.Features = None,
     trusted: opt.Trusted = None,
     column: opt.SetsColumn = "labels",
     separator: opt.Separator = "|",
@@ -65,7 +65,7 @@ def predict(
         loaded = saved.load_model(model, device, trusted)
         asked, give = loaded.calibration_, loaded.predict_conformed
         level = loaded.confidence_level if confidence_level is None else confidence_level
-        batches = saved.feature_batches(source, loaded, features)
+        batches = saved.feature_batches(source, loaded, columns)
         by = by or saved.reading_of(loaded).get("by")
     saved.check_categories(asked, by, model)
     bar = screen.counting(f"predicting {source.name}", row_count(source))

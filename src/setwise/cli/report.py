@@ -48,7 +48,7 @@ def report(
         str | None,
         typer.Option("--image", help="Show features as an image of so many rows and columns, such as 28x28."),
     ] = None,
-    features: opt.Features = None,
+    columns: opt.Features = None,
     trusted: opt.Trusted = None,
     column: opt.SetsColumn = "labels",
     title: Annotated[str | None, typer.Option("--title", help="The headline.")] = None,
@@ -82,7 +82,7 @@ def report(
             made = _of_sets(out, opt.tables(run, delimiter, encoding, decimal), column, named, options)
         elif file is not None:
             rows = opt.tables(file, delimiter, encoding, decimal)
-            made = _of_model(out, run, rows, named, options, features, image, device, trusted)
+            made = _of_model(out, run, rows, named, options, columns, image, device, trusted)
         else:
             raise ValueError(
                 f"{run}: give a FILE of new rows for a model, --probabilities FILE for a calibration, a table of "

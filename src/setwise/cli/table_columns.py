@@ -18,8 +18,8 @@ from setwise.cli.screen import Screen
 from setwise.data import Table, from_annotators_long, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, is_table
 from setwise.data.key_join import matching_rows
-from setwise.data.set_files import SetWriter, probability_columns, probability_labels, set_writer
-from setwise.data.table_files import TableFiles, format_of
+from setwise.data.set_files import SetWriter, probability_columns, probability_labels, set_writer, written_form
+from setwise.data.table_files import TableFiles
 from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
@@ -140,7 +140,7 @@ def stands_for_prediction(by: str | None, file: Any) -> bool:
 
 def whole_table(files: TableFiles, out: Path, text: list[str]) -> Any:
     """The table; from text to text every column stays as it is written."""
-    forms = {*map(files.form, files.paths), "csv" if out == STANDARD else format_of(out)}
+    forms = {"csv" if out == STANDARD else written_form(out), *map(files.form, files.paths)}
     return arrow_table(files, text=column_names(files) if forms <= {"csv", "tsv"} else text)
 
 

@@ -109,9 +109,7 @@ def set_writer(
 ) -> Iterator[SetWriter]:
     """Gives a `SetWriter`; the file takes its name when all is written, and does not appear if something fails."""
     target = Path(path)
-    form = format_of(target, format)
-    if form not in TABLES:
-        raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
+    form = written_form(target, format)
     check_separator(separator)
     with replacing(target) as beside:
         writer = SetWriter(beside, form, column, separator, sizes)
@@ -119,6 +117,14 @@ def set_writer(
             yield writer
         finally:
             writer.close()
+
+
+def written_form(target: Path, given: str | None = None) -> str:
+    """The format in which sets are written to a file; an error where they cannot be."""
+    form = format_of(target, given)
+    if form not in TABLES:
+        raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
+    return form
 
 
 class SetWriter:
