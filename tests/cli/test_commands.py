@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from typer.main import get_command
 
 from setwise import ConformalClassifier, LabelSets
-from setwise.cli import inspect
+from setwise.cli import inspect, screen
 from setwise.cli.app import app, run
 from setwise.data import read_sets, read_table
 
@@ -228,6 +229,41 @@ def test_help_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_interrupted_command_leaves_one_sentence(here, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ConformalClassifier, "fit", interrupted)
+    arguments = (*FIT, "--ignore", "id", "--ignore", "truth", "--learner", "em")
+    assert run([*arguments]) == 130
+    assert capsys.readouterr().err == "interrupted: what was not finished is not written.\n"
+    assert not (here / "model").exists()
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_without_a_terminal_a_line_now_and_then_says_what_runs(capsys, monkeypatch, quiet):
+    told = threading.Event()
+    stream = sys.stderr
+
+    class Watched:
+        def write(self, text):
+            stream.write(text)
+            told.set()
+
+        def flush(self):
+            stream.flush()
+
+        def isatty(self):
+            return False
+
+    monkeypatch.setattr(screen, "SECONDS", 0.001)
+    monkeypatch.setattr(sys, "stderr", Watched())
+    with screen.Screen(quiet=quiet).working("learning", shows_itself=True):
+        assert quiet or told.wait(60)
+    said = capsys.readouterr().err
+    assert said == "" if quiet else said.startswith("learning: 0 s so far\n")
 
 
 # -------------------------------------------------------------------- what newcomers stumble over

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -124,7 +123,7 @@ def fit(
     model = _conformal(estimator, cv, calibration_size, made)
     categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
     clock = Clock()
-    with screen.working("learning") if learner == "em" else nullcontext():  # networks show how far they are
+    with screen.working("learning", shows_itself=learner != "em"):  # networks show how far they are
         y = sets if answers is None else answers
         model.fit(table.X, y, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
     rate = model.score(table.X, sets)
