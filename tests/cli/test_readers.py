@@ -264,6 +264,12 @@ def test_rows_in_are_rows_out_or_an_error(joined, capsys):
         assert re.search(r"\d+ rows for \d+ rows of .*; use --key … to match them", line)
         if arguments[0] != "contaminate":  # there it is the other way round: each row finds its probabilities
             assert "no row with id = " in failure(capsys, *arguments, "--key", "id")
+    contaminate = ("contaminate", "fewer.csv", "--truth", "checked", "--out", "o.csv", "--force")
+    for arguments in (contaminate, ("evaluate", "own.csv", "--truth", "w")):
+        assert "is not given; leave out --key" in failure(capsys, *arguments, "--key", "id")
+    pd.read_csv("p.csv").drop(columns="id").to_csv("nameless.csv", index=False)
+    line = failure(capsys, *contaminate, "--probabilities", "nameless.csv", "--key", "id")
+    assert "nameless.csv: there is no column 'id'" in line
     lines_in = (joined / "calls.csv").read_text().splitlines()
     (joined / "gaps.csv").write_text("\n\n".join(lines_in))
     assert run(["predict", "model", "gaps.csv", "--out", "gaps-out.csv", "-q"]) == 0
@@ -280,6 +286,15 @@ def test_inspect_advises_a_fit_that_has_features(joined, capsys):
     assert advice[:4] == ["fit", "FEATURES.csv", "--labels", "only.csv"]
     followed = ["calls.csv" if word == "FEATURES.csv" else word for word in advice]
     assert run([*followed, "--ignore", "id", "--learner", "em", "-q"]) == 0
+
+
+def test_a_decimal_mark_is_declared_for_text_with_columns_alone(here, capsys):
+    put("german.csv", text(";", ","))
+    put("lists.jsonl", jsonl(list))
+    assert fitted(capsys, "german.csv", "--decimal", ",") == ([N, 4, 4], MEAN, "")
+    assert fitted(capsys, "lists.jsonl", "--decimal", ",") == ([N, 4, 4], MEAN, "")
+    assert run(["predict", "model", "german.csv", "--decimal", ",", "--out", "sets.csv", "-q"]) == 0
+    assert "use --decimal , if" in failure(capsys, "predict", "model", "german.csv", "--out", "more.csv")
 
 
 def test_percentages_and_identifiers_among_probabilities_are_named(joined, capsys):

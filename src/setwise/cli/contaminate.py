@@ -46,6 +46,8 @@ def contaminate(
 
     screen = Screen(quiet, as_json, out)
     opt.refuse_existing(out, force=force)
+    if key is not None and probabilities is None:
+        raise ValueError("--key: matches the rows of --probabilities FILE, which is not given; leave out --key.")
     source = opt.tables(file, delimiter, encoding, decimal)
     with screen.working(f"reading {source}"):
         table = whole_table(source, out, text=[truth, *([key] if key else [])])
@@ -77,6 +79,10 @@ def _matched(probabilities: TableFiles, labels: list[Any], source: TableFiles, t
     batches = list(probability_batches(probabilities, labels))
     matrix = np.concatenate([values for values, _ in batches])
     if key is not None:
+        if key not in batches[0][1]:
+            raise DataError(
+                f"{probabilities}: there is no column {key!r} to match its rows with those of {source}."
+            )
         theirs = [value for _, carried in batches for value in carried[key].to_pylist()]
         files = {"source": str(source), "other": str(probabilities)}
         return matrix[matching_rows(key, table[key].combine_chunks(), theirs, **files)]

@@ -37,6 +37,8 @@ def evaluate(
 
     if truth is None and candidates is None:
         raise ValueError("evaluate: give --truth COLUMN, or --candidates COLUMN where no truth is known.")
+    if key is not None and labels is None:
+        raise ValueError("--key: matches the rows of --labels FILE, which is not given; leave out --key.")
     screen = Screen(quiet, as_json)
     sets = opt.tables(file, delimiter, encoding, decimal)
     others = None if labels is None else opt.tables(labels, delimiter, encoding, decimal)

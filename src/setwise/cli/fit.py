@@ -177,8 +177,6 @@ def _read(
     flags = [] if start is None else [name for name in names if name.startswith(start)]
     taken = {candidates, truth, *carry, *flags}
     columns = features or [name for name in names if name not in taken]
-    if candidates is not None and candidates not in names and not flags and "candidates_file" not in options:
-        columns = []  # the error about the candidates comes first
     twice = next((name for name in columns if name in taken), None)
     if twice is not None:
         raise ValueError(f"--features: {twice!r} is named as something else too, and cannot be both.")

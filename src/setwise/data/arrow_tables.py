@@ -24,6 +24,7 @@ from setwise.data.table_files import (
     TableFiles,
     names_files,
     table_files,
+    text_encoding,
     text_style,
     undecodable,
 )
@@ -221,9 +222,13 @@ def _text_table(table: Any, path: Path, files: TableFiles) -> Any:
 
 def _utf8(files: TableFiles, path: Path) -> Any:
     """A text file as a stream of UTF-8 bytes."""
-    encoding = text_style(files, path).encoding
+    encoding = text_encoding(files, path)
     stream = pa.input_stream(str(path))
-    return pa.transcoding_input_stream(stream, encoding, "utf-8") if encoding != "utf-8" else stream
+    return (
+        stream
+        if codecs.lookup(encoding).name == "utf-8"
+        else pa.transcoding_input_stream(stream, encoding, "utf-8")
+    )
 
 
 def _read_excel(path: Path, where: str) -> Any:

@@ -66,10 +66,11 @@ def doubt_features(table: Table) -> None:
     if table.candidates is None:
         return
     labels = {str(label) for label in table.candidates.classes.tolist()}
+    sets = table.candidates[:_LOOKED_AT]
     for name, values in columns.items():
         if name in table.categories and set(table.categories[name]) <= labels:
             shows = "holds labels"
-        elif _determines(values[:_LOOKED_AT], table.candidates[:_LOOKED_AT]):
+        elif _determines(values[:_LOOKED_AT], sets):
             shows = "tells which label is a candidate in every row"
         else:
             continue

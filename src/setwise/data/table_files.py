@@ -167,19 +167,26 @@ class TextStyle:
     single: bool
 
 
-def text_style(files: TableFiles, path: Path) -> TextStyle:
-    """What is declared about the files, and what else their text shows."""
+def text_encoding(files: TableFiles, path: Path) -> str:
+    """The encoding of a text file: the one declared, else that of its mark, else UTF-8; other files are refused."""
     sample, where = first_bytes(path), files.where(path)
     binary = next((form for mark, form in _CONTENT.items() if sample.startswith(mark)), "csv")
     if binary not in _TEXT:
         raise DataError(f"{where}: is {binary}, not text; rename it to .{binary}.")
     encoding = files.encoding or _marked(sample)
-    wide = any(width in encoding for width in ("16", "32"))
-    if not wide and (nul := sample.find(b"\0")) >= 0:
+    if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
+        return encoding
+    if (nul := sample.find(b"\0")) >= 0:
         order = "utf-16-le" if nul % 2 else "utf-16-be"
         raise DataError(f"{where}: byte {nul} is 0, which text does not hold", Remedy("encoding", order))
-    if files.encoding is not None and not wide:
+    if files.encoding is not None:
         _doubt_encoding(sample, encoding, where)
+    return encoding
+
+
+def text_style(files: TableFiles, path: Path) -> TextStyle:
+    """What is declared about delimited text, and what else its first lines show."""
+    sample, encoding = first_bytes(path), text_encoding(files, path)
     text = sample.decode(encoding, "replace").removeprefix("\ufeff")
     whole = text.rpartition("\n")[0] if len(sample) == _SAMPLE else text
     usual = files.delimiter or ("\t" if files.form(path) == "tsv" else ",")
@@ -187,7 +194,7 @@ def text_style(files: TableFiles, path: Path) -> TextStyle:
     delimiter = max(marks, key=lambda mark: _fields(whole, mark))  # the first of equals
     if files.decimal == delimiter:
         raise DataError(
-            f"{where}: {delimiter!r} stands between columns and cannot be the decimal mark",
+            f"{files.where(path)}: {delimiter!r} stands between columns and cannot be the decimal mark",
             Remedy("delimiter", None, "to say what stands between columns"),
         )
     return TextStyle(encoding, delimiter, _fields(whole.partition("\n")[0], delimiter) < 2)
