@@ -297,6 +297,13 @@ def test_a_decimal_mark_is_declared_for_text_with_columns_alone(here, capsys):
     assert "use --decimal , if" in failure(capsys, "predict", "model", "german.csv", "--out", "more.csv")
 
 
+def test_fit_advises_a_prediction_that_can_be_written(here, capsys):
+    assert run(["fit", put("own.json", READ["lists.json"]), *FIT]) == 0
+    advice = capsys.readouterr().out.splitlines()[-1].partition("try:  setwise ")[2].split()
+    assert run([word.replace("new", "own") for word in advice]) == 0
+    assert len(read_sets("sets.csv")) == N
+
+
 def test_percentages_and_identifiers_among_probabilities_are_named(joined, capsys):
     P = pd.read_csv("p.csv")
     (100 * P.drop(columns="id")).to_csv("percent.csv", index=False)
