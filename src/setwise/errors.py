@@ -66,6 +66,7 @@ class MisuseWarning(Advice, UserWarning):
 
     Rows that were learned from serve again for calibration or evaluation, copies of rows lie on both sides of a
     split, verified rows are unlike the others, a verified label is not among its candidates, or row names differ.
+    Or a table looks wrong: a label in two spellings, an identifier or the truth among the features.
     """
 
 

@@ -124,6 +124,8 @@ def _explain(rows: Floats, start: int, domain: Domain, name: str) -> None:
     if not np.isfinite(row).all():
         column = int(np.flatnonzero(~np.isfinite(row))[0])
         raise ValueError(f"{where} holds {row[column]} in column {column}; remove or repair such rows.")
+    if domain == "simplex" and row.min() >= 0 and abs(sums[i] - 100) <= 1:
+        raise ValueError(f"{where} sums to {sums[i]:.4g}; these look like percentages: divide them by 100.")
     if domain == "simplex" and off_range[i] and wrong_sum[i]:
         raise ValueError(
             f"{where} has entries from {row.min():.4g} to {row.max():.4g} that sum to {sums[i]:.4g}; "

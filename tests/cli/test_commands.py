@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from typer.main import get_command
 
 from setwise import ConformalClassifier, LabelSets
-from setwise.cli import inspect
+from setwise.cli import inspect, screen
 from setwise.cli.app import app, run
 from setwise.data import read_sets, read_table
 
@@ -52,7 +53,7 @@ BAD = {
     "option missing": (("fit", "votes.csv", "--out", "m"), "--candidates"),
     "unknown command": (("fti", "votes.csv"), "No such command"),
     "unknown strategy": (
-        (*FIT, "--ignore", "truth", "--learner", "em", "--strategy", "best"),
+        (*FIT, "--ignore", "id", "--ignore", "truth", "--learner", "em", "--strategy", "best"),
         "'best' is not known",
     ),
     "unknown learner": ((*FIT, "--ignore", "truth", "--learner", "magic"), "'magic' is not known"),
@@ -180,9 +181,13 @@ def test_votes_become_candidates(here):
     write(here / "v.csv", {"task": [1, 1, 2], "worker": ["ann", "bob", "ann"], "label": ["owl", "cat", "cat"]})
     assert run(["convert", "v.csv", "--from", "votes", "--out", "v.parquet"]) == 0
     assert read_sets(here / "v.parquet", column="candidates").to_lists() == [["cat", "owl"], ["cat"]]
-    assert run(["convert", "votes.csv", "--candidates", "answers", "--out", "w.jsonl", "--column", "s"]) == 0
+    write(here / "w.csv", {"call": [1, 1, 2], "who": ["ann", "bob", "ann"], "bird": ["owl", "cat", "cat"]})
+    columns = ["--item", "call", "--annotator", "who", "--label", "bird"]
+    assert run(["convert", "w.csv", "--from", "votes", *columns, "--candidates", "s", "--out", "w.parquet"]) == 0
+    assert read_sets(here / "w.parquet", column="s").to_lists() == [["cat", "owl"], ["cat"]]
+    assert run(["convert", "votes.csv", "--candidates", "answers", "--out", "w.jsonl"]) == 0
     first = json.loads((here / "w.jsonl").read_text().splitlines()[0])
-    assert sorted(first) == ["id", "s", "truth", "w", "x", "y", "z"]
+    assert sorted(first) == ["answers", "id", "truth", "w", "x", "y", "z"]
     assert isinstance(first["w"], float)
 
 
@@ -226,6 +231,41 @@ def test_help_loads_nothing_heavy():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_an_interrupted_command_leaves_one_sentence(here, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ConformalClassifier, "fit", interrupted)
+    arguments = (*FIT, "--ignore", "id", "--ignore", "truth", "--learner", "em")
+    assert run([*arguments]) == 130
+    assert capsys.readouterr().err == "interrupted: what was not finished is not written.\n"
+    assert not (here / "model").exists()
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_without_a_terminal_a_line_now_and_then_says_what_runs(capsys, monkeypatch, quiet):
+    told = threading.Event()
+    stream = sys.stderr
+
+    class Watched:
+        def write(self, text):
+            stream.write(text)
+            told.set()
+
+        def flush(self):
+            stream.flush()
+
+        def isatty(self):
+            return False
+
+    monkeypatch.setattr(screen, "SECONDS", 0.001)
+    monkeypatch.setattr(sys, "stderr", Watched())
+    with screen.Screen(quiet=quiet).working("learning", shows_itself=True):
+        assert quiet or told.wait(60)
+    said = capsys.readouterr().err
+    assert said == "" if quiet else said.startswith("learning: 0 s so far\n")
+
+
 # -------------------------------------------------------------------- what newcomers stumble over
 
 
@@ -239,25 +279,24 @@ def german(here):
     return here
 
 
-def test_columns_between_other_marks_are_recognised_and_read_on_request(german, capsys):
-    inspect = ("inspect", "visits.csv", "--candidates", "opinions")
-    assert "one column, 'id;x;y;z;opinions;final'; use --delimiter ';'" in failure(capsys, *inspect)
-    fit = ("fit", *inspect[1:], "--learner", "em", "--ignore", "id", "--ignore", "final", "--out", "model")
-    assert "--delimiter ';'" in failure(capsys, *fit)
-    assert run([*inspect, "--delimiter", ";", "--separator", "/", "--truth", "final"]) == 0
-    assert "--separator / --delimiter ';' --ignore final --out model/" in capsys.readouterr().out
-    assert run([*fit, "--delimiter", ";", "--separator", "/", "-q"]) == 0
-    assert run(["predict", "model", "visits.csv", "--out", "sets.csv", "-q"]) == 0  # the model remembers
+def test_columns_between_other_marks_are_recognised(german, capsys):
+    inspect = ("inspect", "visits.csv", "--candidates", "opinions", "--separator", "/", "--truth", "final")
+    assert run([*inspect]) == 0
+    advised = capsys.readouterr().out.splitlines()[-1].removeprefix("try:  setwise ").split()
+    assert advised[-5:] == ["/", "--ignore", "final", "--out", "model/"]
+    assert run([*advised, "--ignore", "id", "--learner", "em", "-q"]) == 0
+    assert run(["predict", "model", "visits.csv", "--out", "sets.csv", "-q"]) == 0
     assert read_table("sets.csv", candidates="labels", truth="final", carry=["id", "opinions"]).X.shape == (200, 1)
-    text = (german / "visits.csv").read_text().replace(";", ",")
-    (german / "plain.csv").write_text(text)
-    assert run(["predict", "model", "plain.csv", "--delimiter", ",", "--out", "again.csv", "-q"]) == 0
-    assert (german / "again.csv").read_text() == (german / "sets.csv").read_text()
+    for mark in (",", "^"):
+        (german / "plain.csv").write_text((german / "visits.csv").read_text().replace(";", mark))
+        options = ["--delimiter", mark, "--out", "again.csv", "--force", "-q"]
+        assert run(["predict", "model", "plain.csv", *options]) == 0
+        assert (german / "again.csv").read_text() == (german / "sets.csv").read_text()
 
 
 def test_labels_that_were_read_as_one_raise_a_doubt(german, capsys):
     arguments = ["visits.csv", "--candidates", "opinions", "--delimiter", ";"]
-    doubt = "if '/' stands between labels, use --separator '/'"
+    doubt = "use --separator / if '/' stands between labels"
     assert run(["inspect", *arguments]) == 0
     assert doubt in capsys.readouterr().err
     fit = ["fit", *arguments, "--ignore", "id", "--ignore", "final", "--learner", "em", "--out", "model", "-q"]
@@ -281,7 +320,7 @@ def test_truth_among_the_features_raises_a_doubt(german, capsys):
         "model",
     ]
     assert run([*fit, "--ignore", "id", "--one-hot", "--learner", "em", "-q"]) == 0
-    assert "the feature 'final' holds labels" in capsys.readouterr().err
+    assert "the column 'final' holds labels" in capsys.readouterr().err
 
 
 def test_annotators_describes_people_and_writes_their_consensus(tmp_path, capsys):

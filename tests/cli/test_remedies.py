@@ -1,6 +1,9 @@
 """Advice in an error names options that the command has, and following it helps."""
 
+import ast
 import re
+import shlex
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +16,7 @@ from typer.main import get_command
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
 from setwise.cli.app import app, run
+from setwise.data import arrow_tables
 
 from .conftest import NAMES, rows, write
 from .test_commands import failure
@@ -66,6 +70,10 @@ OTHERS = tuple(
 ADVICE = {
     "no candidates, fit": (HOLES, {"--missing full": ("--missing", "full", "--classes", "|".join(NAMES))}),
     "every label, fit": ((*HOLES, "--missing", "full"), {"--classes …": ("--classes", "|".join(NAMES))}),
+    "no candidates, convert": (
+        ("convert", "t.parquet", "--candidates", "holes", "--out", "o.csv"),
+        {"--missing full": ("--missing", "full")},
+    ),
     "no candidates, conformalize": ((*CAL, "holes"), {"--missing full": ("--missing", "full")}),
     "a gap": ((*FIT, *COLUMNS, "gap"), {"--impute median": ("--impute", "median")}),
     "text": (
@@ -170,16 +178,101 @@ def test_advice_names_options_of_the_command_and_works(here, capsys, mistake):
         capsys.readouterr()
 
 
+def table_text(delimiter=",", decimal=".", **more):
+    """A table as text; a function of the row gives each further column."""
+    X, lists, _ = rows(N, 0)
+    lines = [["w", "x", "y", "z", "answers", *more]]
+    for i, (values, labels) in enumerate(zip(X.tolist(), lists, strict=True)):
+        numbers = (str(value).replace(".", decimal) for value in values)
+        lines.append([*numbers, "|".join(labels).replace("cat", "käfer"), *(str(of(i)) for of in more.values())])
+    return "\n".join(map(delimiter.join, lines)) + "\n"
+
+
+READ = ("--candidates", "answers", "--learner", "em", "--out", "model")
+FILES = {  # what is in the file, and how it is read
+    "cp1252": (table_text().encode("cp1252"), READ),
+    "latin-1": (table_text().replace("ä", "\x81").encode("latin-1"), READ),
+    "UTF-8 read as something else": (table_text().encode(), (*READ, "--encoding", "cp1252")),
+    "UTF-16 without a mark": (table_text().encode("utf-16-le"), READ),
+    "UTF-16 without a mark, the other way": (table_text().encode("utf-16-be"), READ),
+    "decimal commas": (table_text(";", ",").encode(), READ),
+    "labels between slashes": (table_text().replace("|", "/").encode(), READ),
+    "an identifier": (table_text(id=int).encode(), READ),
+    "the truth": (table_text(final=lambda i: rows(N, 0)[2][i]).encode(), (*READ, "--one-hot")),
+    "text": (table_text(colour=lambda i: "red" if i % 3 else "blue").encode(), READ),
+    "a gap": (table_text(gap=lambda i: i % 7 or "").encode(), READ),
+    "an old file": (table_text().encode(), (*READ, "--report", "r.html")),
+}
+MEANT = {"--ignore": "colour", "--features": "w"}  # what a user of these tables means by …
+
+
+def suggested(said):
+    """Each way out that a message suggests, as words of the command line."""
+    for way in re.findall(r"(?:use|leave out) (--.*?)(?=,? or use |,? or [a-z]|[.;]? *$)", said.strip()):
+        words = shlex.split(re.split(r" (?:to|if|for|with|when) ", way + " ")[0])
+        yield [MEANT.get(words[0], "?") if word == "…" else word for word in words]
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_what_a_message_suggests_is_done_to_the_letter_and_the_message_is_gone(tmp_path, monkeypatch, capsys, case):
+    monkeypatch.chdir(tmp_path)
+    content, options = FILES[case]
+    (tmp_path / "own.csv").write_bytes(content)
+    if case == "an old file":
+        (tmp_path / "r.html").touch()
+    arguments = ["fit", "own.csv", *options]
+    status = run(arguments)
+    said = capsys.readouterr().err
+    assert status in {0, 2}
+    assert said.count("\n") == 1
+    ways = list(suggested(said))
+    assert ways, said
+    for way in ways:
+        followed = [*arguments, *way, *(["--force"] if "--force" not in way else [])]
+        assert run(followed) == 0, (way, capsys.readouterr().err)
+        assert capsys.readouterr().err == "", way
+
+
+def test_each_remedy_of_the_readers_is_followed_somewhere_above():
+    """An argument that a file's message names and that is an option appears in one of the tables of this module."""
+    folder = Path(arrow_tables.__file__).parent
+    calls = [
+        node
+        for path in sorted(folder.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Remedy"
+    ]
+    named = {call.args[0].value for call in calls}
+    assert named == {
+        "candidates", "carry", "categories", "column", "decimal", "delimiter", "encoding", "escapes", "features",
+        "format", "impute", "key", "separator", "verify",
+    }  # fmt: skip
+    options = {one.name: one.opts[0] for command in get_command(app).commands.values() for one in command.params}
+    followed = {words.split()[0] for _, advice in ADVICE.values() for words in advice}
+    followed |= {"--encoding", "--decimal", "--separator"} | set(MEANT) | {"--column", "--delimiter"}
+    assert {options[name] for name in named if name in options} <= followed
+
+
+def test_a_column_that_the_sets_need_and_a_mark_that_means_two_things(here, capsys):
+    cal = ("conformalize", "--probabilities", "scores.csv", *CAL[3:], "answers")
+    assert run([*cal, "-q"]) == 0
+    write(here / "named.csv", {"labels": ["a"] * 3, **dict.fromkeys(NAMES, [0.25] * 3)})
+    predict = ("predict", "c.cal", "--probabilities", "named.csv", "--out", "s.csv")
+    assert "use --column … to name that of the sets" in failure(capsys, *predict)
+    assert run([*predict, "--column", "sets", "-q"]) == 0
+    (here / "marks.csv").write_text(table_text("^", ","))
+    fit = ("fit", "marks.csv", *READ, "--decimal", ",")
+    assert "use --delimiter … to say what stands between columns" in failure(capsys, *fit)
+    assert run([*fit, "--delimiter", "^", "-q"]) == 0
+
+
 NO_OPTION = {
-    "no candidates, convert": (
-        ("convert", "t.parquet", "--candidates", "holes", "--out", "o.csv"),
-        "leave those rows",
-    ),
     "a label that is no class": (
         ("conformalize", "--probabilities", "few.csv", *CAL[3:], "answers"),
         "correct the",
     ),
-    "a suffix that is unknown": (("convert", "t.parquet", "--out", "o.xlsx"), "rename the file to .csv"),
+    "a suffix that is unknown": (("convert", "t.parquet", "--out", "o.xls"), "rename the file to .csv"),
+    "a format that is not written": (("convert", "t.parquet", "--out", "o.xlsx"), "not written as xlsx; use .parq"),
     "a backslash": (("inspect", "odd.csv", "--candidates", "answers"), "write a backslash as"),
     "text where numbers were": (("predict", "model", "words.csv", "--out", "s.csv"), "'much', not a number."),
     "an unknown network": (

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from setwise import LabelSets
@@ -49,9 +49,11 @@ def typed(sets):
     return [{(type(label), label) for label in row} for row in sets.to_lists()]
 
 
+@pytest.mark.filterwarnings("ignore:.*differ only by case or spaces")
 @pytest.mark.parametrize("form", FORMATS)
 @SLOW
 @given(sets=label_sets())
+@example(sets=LabelSets.from_lists([["['a']"], ["{1}", "(x)"]]))
 def test_any_labels_come_back_exactly(tmp_path, form, sets):
     path = tmp_path / f"sets.{form}"
     write_sets(path, sets)
@@ -65,6 +67,7 @@ def test_any_labels_come_back_exactly(tmp_path, form, sets):
     assert declared.classes.tolist() == sets.classes.tolist()
 
 
+@pytest.mark.filterwarnings("ignore:.*differ only by case or spaces")
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "arrow"])
 @SLOW
 @given(sets=label_sets(), batch_rows=st.integers(1, 4))

@@ -69,7 +69,7 @@ def test_candidates_may_lie_in_a_file_of_their_own_by_row_or_by_key(tmp_path):
     by_key = written(tmp_path / "s.csv", "id,answers\nr3,c\nr2,b\nr1,a|b\n")
     table = read_table(features, features=["x"], candidates="answers", candidates_file=by_key, key="id")
     assert table.candidates.to_lists() == [["a", "b"], ["b"]]
-    with pytest.raises(DataError, match=r"3 sets for 2 rows; use key=… to match them"):
+    with pytest.raises(DataError, match=r"3 rows for 2 rows of .*x.csv; use key=… to match them"):
         read_table(features, features=["x"], candidates="answers", candidates_file=by_key)
     short = written(tmp_path / "t.csv", "id,answers\nr1,a\n")
     with pytest.raises(DataError, match="no row with id = 'r2', which is row 1"):
@@ -153,12 +153,20 @@ def test_rows_without_candidates_are_an_error_or_full_or_empty():
 
 
 BROKEN = {
-    "ragged": ("a.csv", "x,s\n1,a\n2\n3,b\n", "Expected 2 columns, got 1"),
+    "ragged": (
+        "a.csv",
+        "x,s\n1,a\n2\n3,b\n",
+        "row 1 has 1 field, the first line 2; put a field that holds the delimiter in quotes",
+    ),
     "no such column": ("a.csv", "x,t\n1,a\n", "there is no column 's'; it has x, t"),
     "label outside the classes": ("a.csv", "x,s\n1,a\n2,a|zebra\n", "row 1: 'zebra' is not among the 2 classes"),
     "column twice": ("a.csv", "x,s,x\n1,a,2\n", "the column 'x' occurs twice"),
-    "not UTF-8": ("a.csv", b"x,s\n1,a\n2,\xff\xfe\n", "not UTF-8 text on line 3"),
-    "not UTF-8 JSON": ("a.jsonl", b'{"s": ["a"]}\n{"s": ["\xff"]}\n', "a.jsonl: not UTF-8 text on line 2"),
+    "not UTF-8": ("a.csv", b"x,s\n1,a\n2,\xff\xfe\n", r"byte 10 .line 3. is 0xFF; use encoding='cp1252'"),
+    "not UTF-8 JSON": (
+        "a.jsonl",
+        b'{"s": ["a"]}\n{"s": ["\xff"]}\n',
+        r"a.jsonl: not utf-8 text: byte 21 .line 2. is 0xFF",
+    ),
     "empty label": ("a.csv", "x,s\n1,a||b\n", "row 0 has an empty label between separators"),
     "unknown escape": ("a.csv", "x,s\n1,a\n2,a\\d\n", r"row 1 has the label .* escapes=False"),
     "empty file": ("a.csv", "", "a.csv: cannot be read"),
@@ -181,7 +189,12 @@ BROKEN = {
     "no Parquet": ("a.parquet", b"hello", "a.parquet: cannot be read"),
     "no Arrow": ("a.arrow", b"hello, this is text", "a.arrow: cannot be read"),
     "no npz": ("a.npz", b"hello", "not a readable npz archive"),
-    "unknown suffix": ("a.xlsx", b"hello", ".xlsx says nothing about the format"),
+    "text of zeros": ("a.csv", b"x,s\n1,\0a\n", "byte 6 is 0, which text does not hold; use encoding='utf-16-be'"),
+    "Parquet called text": ("a.csv", b"PAR1 and more", "is parquet, not text; rename it to .parquet"),
+    "a list that breaks off": ("a.csv", "x;s\n1;['a']\n2;['a' b]\n", r"row 1 is .\['a' b\]., which is no list"),
+    "objects of text": ("a.jsonl", '{"s": {"a": "much"}}\n', "expected labels, or objects with a number per label"),
+    "lists of objects": ("a.jsonl", '{"s": [{"p": 1}]}\n', "objects with a field 'label'"),
+    "a JSON array of numbers": ("a.json", "[1, 2]", "entry 0 is no JSON object"),
 }
 
 
@@ -250,11 +263,11 @@ def test_the_memory_of_batches_follows_the_batch_and_not_the_file(tmp_path, suff
     path = tmp_path / f"a.{suffix}"
     n = 1_500_000 if suffix == "csv" else 200_000  # text is read ahead by some 30 megabytes
     if suffix == "csv":
-        written(path, "x,s\n" + "".join(f"{i},label{i % 97}|label{i % 89}\n" for i in range(n)))
+        written(path, "x,s\n" + "".join(f"{i // 2},label{i % 97}|label{i % 89}\n" for i in range(n)))
     elif suffix == "jsonl":
-        written(path, "".join(f'{{"x": {i}, "s": ["label{i % 97}"]}}\n' for i in range(n)))
+        written(path, "".join(f'{{"x": {i // 2}, "s": ["label{i % 97}"]}}\n' for i in range(n)))
     else:
-        columns = {"x": np.arange(n), "s": [f"label{i % 97}" for i in range(n)]}
+        columns = {"x": np.arange(n) // 2, "s": [f"label{i % 97}" for i in range(n)]}
         pq.write_table(pa.table(columns), path, row_group_size=10_000)
 
     def peak(work):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from setwise import data
 from setwise.cli import options as opt
@@ -21,14 +19,15 @@ EXAMPLES = (
 
 
 def annotators(
-    file: opt.File,
+    file: opt.Files,
     item: opt.Item,
     annotator: opt.Annotator,
     label: opt.Label,
     weight: opt.Weight = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write the consensus of each item, with its probabilities, there.")
-    ] = None,
+    out: opt.OptionalOutFile = None,
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
@@ -36,18 +35,19 @@ def annotators(
     """Describes annotators by their answers alone: accuracy, agreement, oddities; and their consensus."""
     from setwise.contamination.people import annotators as people_of  # noqa: PLC0415 - scipy's sparse matrices
 
-    screen = Screen(quiet, as_json)
+    screen = Screen(quiet, as_json, out)
     if out is not None:
         opt.refuse_existing(out, force=force)
-    with screen.working(f"reading {file}"):
+    source = opt.tables(file, delimiter, encoding, decimal)
+    with screen.working(f"reading {source}"):
         imported = data.from_annotators_long(
-            file, task=item, worker=annotator, label=label, weight=weight, missing="empty"
+            source, task=item, worker=annotator, label=label, weight=weight, missing="empty"
         )
         votes = imported.votes
         if votes is None or not len(votes.row):
-            raise ValueError(f"{file}: there is no answer in the column {label!r}.")
+            raise ValueError(f"{source}: there is no answer in the column {label!r}.")
         found = people_of(votes)
-    screen.say(f"read {file}: {len(votes.row):,} answers")
+    screen.say(f"read {source}: {len(votes.row):,} answers")
     screen.say(repr(found))
     if out is not None:
         _write(out, item, imported.ids, found)
@@ -59,9 +59,9 @@ def annotators(
 
 def _write(out: Path, item: str, ids: Any, found: Annotators) -> None:
     """The consensus of each item, and the probabilities of all labels given the answers."""
-    from setwise.data.set_files import set_writer  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import writing  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.labels.label_sets import LabelSets  # noqa: PLC0415
 
     agreed = LabelSets.from_labels(found.consensus, found.classes, missing="empty")
-    with set_writer(out, column="consensus", sizes=False) as writer:
+    with writing(out, column="consensus", sizes=False) as writer:
         writer.append(agreed, {item: ids.tolist()}, found.posterior)

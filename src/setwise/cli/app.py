@@ -30,6 +30,8 @@ from setwise.cli import (
 )
 from setwise.errors import Advice, Omission, Remedy
 
+_INTERRUPTED = 130  # the exit status of shells for it
+
 app = typer.Typer(
     name="setwise",
     help="Set-valued labels in, prediction sets out, with a statement of what may be claimed about them.",
@@ -94,12 +96,14 @@ def run(arguments: list[str]) -> int:
 def _guarded(command: Any, arguments: list[str], *, show_traceback: bool) -> int:
     try:
         status = command.main(arguments, prog_name="setwise", standalone_mode=False)
-    except KeyboardInterrupt:
-        return 130
+    except (KeyboardInterrupt, typer.Abort):
+        status = _INTERRUPTED
     except Exception as error:  # noqa: BLE001 - this is where every error ends
         if show_traceback:
             traceback.print_exc()
         return _report(error, _asked(command, arguments))
+    if status == _INTERRUPTED:  # typer returns it, or lets the interruption pass
+        _line("interrupted: what was not finished is not written.")
     return status if isinstance(status, int) else 0
 
 
@@ -116,8 +120,6 @@ def _report(error: Exception, command: Any) -> int:
         if message := error.format_message():  # there is none where help was shown instead
             _line(f"error: {message}")
         return 2
-    if isinstance(error, typer.Abort):
-        return 130
     if isinstance(error, (ValueError, TypeError, OSError, ModuleNotFoundError)):
         text = _worded(error, command) or type(error).__name__
         _line(" ".join(["error:", text, *getattr(error, "__notes__", [])]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,11 @@ from setwise import data
 from setwise.cli import options as opt
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Screen, claims, show_claims
+from setwise.errors import DataError, Remedy
+from setwise.ranks import as_level
+
+if TYPE_CHECKING:
+    from setwise.data.table_files import TableFiles
 
 EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
@@ -24,9 +29,7 @@ EXAMPLES = (
 def conformalize(
     probabilities: opt.Probabilities,
     out: Annotated[Path, typer.Option("--out", help="The calibration file to write.")],
-    labels: Annotated[
-        Path | None, typer.Option("--labels", help="A table with the candidates of the same rows.")
-    ] = None,
+    labels: opt.Labels = None,
     candidates: opt.Candidates = "candidates",
     votes: opt.VotesFile = None,
     item: opt.OptionalItem = None,
@@ -44,6 +47,9 @@ def conformalize(
     assume: opt.Assume = "nothing",
     missing: opt.Missing = "error",
     separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     random_state: opt.Seed = 0,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
@@ -55,16 +61,23 @@ def conformalize(
     screen = Screen(quiet, as_json)
     one_of(labels, votes, key, "--labels (a file)")
     opt.refuse_existing(out, force=force)
+    as_level(confidence_level)
     options = {"candidates": candidates, "truth": verified, "separator": separator, "missing": missing}
+    named = {"probabilities": probabilities, "labels": labels, "votes": votes}
+    files = {name: opt.tables(path, delimiter, encoding, decimal) for name, path in named.items() if path}
     with screen.working(f"reading {probabilities}"):
-        predicted = all(stands_for_prediction(by, file) for file in filter(None, (probabilities, labels)))
+        predicted = all(
+            stands_for_prediction(by, files[name]) for name in ("probabilities", "labels") if name in files
+        )
         column_by, ignored = None if predicted else by, set(carry or [])
         if labels is not None:
-            matrix, classes, known = _read(probabilities, labels, key, column_by, ignored, options)
+            matrix, classes, known = _read(
+                files["probabilities"], files["labels"], key, column_by, ignored, options
+            )
         else:
             columns = (item, annotator, label, weight)
             matrix, classes, known = _with_votes(
-                probabilities, cast("Path", votes), str(key), columns, column_by, verified, ignored
+                files["probabilities"], files["votes"], str(key), columns, column_by, verified, ignored
             )
             known["missing"] = missing
     calibration = setwise.conformalize(
@@ -85,8 +98,8 @@ def conformalize(
 
 
 def _read(
-    probabilities: Path,
-    labels: Path,
+    probabilities: TableFiles,
+    labels: TableFiles,
     key: str | None,
     by: str | None,
     ignored: set[str],
@@ -95,6 +108,7 @@ def _read(
     """Probabilities, the classes of their columns, and for each row its candidates, verified label and category."""
     from setwise.cli.table_columns import categories_of, sets_in  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.data.doubts import doubt_features  # noqa: PLC0415
     from setwise.data.key_join import matching_rows  # noqa: PLC0415
     from setwise.data.set_files import probability_labels  # noqa: PLC0415
 
@@ -103,13 +117,13 @@ def _read(
     columns = _class_columns(names, ignored | {*keys, *beside}, probabilities)
     classes = probability_labels(columns)
     table = data.read_table(probabilities, features=columns, carry=[*keys, *beside])
+    doubt_features(table)
     with_answers = [by] if by and not beside else []
     answers = data.read_table(labels, features=[], carry=[*keys, *with_answers], classes=classes, **options)
     sets, truth = sets_in(answers), answers.truth
     if not key and len(answers) != len(table):
-        raise ValueError(
-            f"{labels}: {len(answers)} rows for {len(table)} rows of {probabilities}; match them with --key."
-        )
+        problem = f"{labels}: {len(answers)} rows for {len(table)} rows of {probabilities}"
+        raise DataError(problem, Remedy("key", None, "to match them"))
     rows: Any = slice(None)
     if key:
         files = {"source": str(probabilities), "other": str(labels)}
@@ -123,8 +137,8 @@ def _read(
 
 
 def _with_votes(
-    probabilities: Path,
-    votes: Path,
+    probabilities: TableFiles,
+    votes: TableFiles,
     key: str,
     columns: tuple[str | None, ...],
     by: str | None,
@@ -147,7 +161,7 @@ def _with_votes(
     return table.X, classes, {"candidates": answers, "verified": known, "by": category}
 
 
-def _class_columns(names: list[str], others: set[str], file: Path) -> list[str]:
+def _class_columns(names: list[str], others: set[str], file: TableFiles) -> list[str]:
     """The columns that hold probabilities: those called p:class where there are any, else all others."""
     absent = [name for name in others if name not in names]
     if absent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -10,20 +10,28 @@ import typer
 from setwise import data
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
+from setwise.errors import DataError, Remedy
 from setwise.labels.vocabulary import Vocabulary, missing_labels
+
+if TYPE_CHECKING:
+    from setwise.data.table_files import TableFiles
 
 EXAMPLES = ("setwise contaminate labelled.csv --truth label --p 0.1 --out votes.csv",)
 
 
 def contaminate(
-    file: opt.File,
+    file: opt.Files,
     truth: opt.Truth,
     out: opt.OutFile,
     p: Annotated[float, typer.Option("--p", help="The probability with which a wrong label enters.")] = 0.1,
     probabilities: opt.OptionalProbabilities = None,
+    key: opt.Key = None,
     miss_rate: opt.MissRate = 0.0,
-    column: opt.CandidatesColumn = "candidates",
+    candidates: opt.Candidates = "candidates",
     separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     random_state: opt.Seed = 0,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
@@ -33,26 +41,52 @@ def contaminate(
 
     With --probabilities those labels enter that the model confuses, else each with probability --p.
     """
-    from setwise.cli.saved_models import probability_batches  # noqa: PLC0415
     from setwise.cli.table_columns import whole_table, write_candidates  # noqa: PLC0415 - Arrow, for files
     from setwise.data.label_columns import truth_from_column  # noqa: PLC0415
 
-    screen = Screen(quiet, as_json)
+    screen = Screen(quiet, as_json, out)
     opt.refuse_existing(out, force=force)
-    with screen.working(f"reading {file}"):
-        table = whole_table(file, out, text=[truth])
-        if truth not in table.column_names:
-            raise ValueError(f"{file}: there is no column {truth!r}; it has {', '.join(table.column_names[:8])}.")
-        y = truth_from_column(table[truth], where=f"{file}, column {truth!r}", separator=separator)
+    if key is not None and probabilities is None:
+        raise ValueError("--key: matches the rows of --probabilities FILE, which is not given; leave out --key.")
+    source = opt.tables(file, delimiter, encoding, decimal)
+    with screen.working(f"reading {source}"):
+        table = whole_table(source, out, text=[truth, *([key] if key else [])])
+        for name in filter(None, (truth, key)):
+            if name not in table.column_names:
+                raise ValueError(
+                    f"{source}: there is no column {name!r}; it has {', '.join(table.column_names[:8])}."
+                )
+        y = truth_from_column(table[truth], where=f"{source}, column {truth!r}", separator=separator)
         unknown = missing_labels(y).nonzero()[0]
         if len(unknown):
-            raise ValueError(f"{file}: row {unknown[0]} has no true label; contamination needs all of them.")
+            raise ValueError(f"{source}: row {unknown[0]} has no true label; contamination needs all of them.")
         vocabulary = Vocabulary.infer(y)
         how: Any = data.Random(p)
         if probabilities is not None:
-            batches = probability_batches(probabilities, vocabulary.classes.tolist())
-            how = data.InstanceDependent(np.concatenate([values for values, _ in batches]))
+            others = opt.tables(probabilities, delimiter, encoding, decimal)
+            how = data.InstanceDependent(_matched(others, vocabulary.classes.tolist(), source, table, key))
         codes = vocabulary.encode(y)
         sets = data.contaminate(codes, how, len(vocabulary), miss_rate, random_state=random_state).named(vocabulary)
     carried = {name: table[name].combine_chunks() for name in table.column_names}
-    write_candidates(screen, out, sets, carried, column, separator)
+    write_candidates(screen, out, sets, carried, candidates, separator)
+
+
+def _matched(probabilities: TableFiles, labels: list[Any], source: TableFiles, table: Any, key: str | None) -> Any:
+    """The probabilities of the rows of a table, matched by a key or row by row."""
+    from setwise.cli.saved_models import probability_batches  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.key_join import matching_rows  # noqa: PLC0415
+
+    batches = list(probability_batches(probabilities, labels))
+    matrix = np.concatenate([values for values, _ in batches])
+    if key is not None:
+        if key not in batches[0][1]:
+            raise DataError(
+                f"{probabilities}: there is no column {key!r} to match its rows with those of {source}."
+            )
+        theirs = [value for _, carried in batches for value in carried[key].to_pylist()]
+        files = {"source": str(source), "other": str(probabilities)}
+        return matrix[matching_rows(key, table[key].combine_chunks(), theirs, **files)]
+    if len(matrix) != len(table):
+        problem = f"{probabilities}: {len(matrix)} rows for {len(table)} rows of {source}"
+        raise DataError(problem, Remedy("key", None, "to match them"))
+    return matrix

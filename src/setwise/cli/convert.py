@@ -12,29 +12,33 @@ from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 
 if TYPE_CHECKING:
+    from setwise.data.table_files import TableFiles
     from setwise.labels.label_sets import LabelSets
 
 EXAMPLES = ("setwise convert votes.csv --from votes --out candidates.parquet",)
 
 
 def convert(
-    file: Annotated[Path, typer.Argument(help="A table with candidates, votes, or a Label Studio export.")],
+    file: opt.Files,
     out: opt.OutFile,
     source: Annotated[
         str,
         typer.Option(
-            "--from", help="table (with a column of candidates), votes (task, worker, label), label-studio."
+            "--from", help="table (with a column of candidates), votes (one answer per line), label-studio."
         ),
     ] = "table",
     candidates: opt.Candidates = "candidates",
     rule: Annotated[
         str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, plurality.")
     ] = "union",
-    task: Annotated[str, typer.Option("--task", help="Of votes: the column of tasks.")] = "task",
-    worker: Annotated[str | None, typer.Option("--worker", help="Of votes: the column of annotators.")] = None,
-    label: Annotated[str, typer.Option("--label", help="Of votes: the column of answers.")] = "label",
-    column: opt.CandidatesColumn = "candidates",
+    item: opt.OptionalItem = None,
+    annotator: opt.OptionalAnnotator = None,
+    label: opt.OptionalLabel = None,
+    missing: opt.Missing = "error",
     separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
@@ -42,25 +46,30 @@ def convert(
     """Writes candidate sets in another format, or makes them out of annotators' answers."""
     from setwise.cli.table_columns import write_candidates  # noqa: PLC0415 - Arrow is loaded for files
 
-    screen = Screen(quiet, as_json)
+    screen = Screen(quiet, as_json, out)
     opt.refuse_existing(out, force=force)
-    with screen.working(f"reading {file}"):
+    files = opt.tables(file, delimiter, encoding, decimal)
+    with screen.working(f"reading {files}"):
         if source == "table":
-            sets, carried = _from_table(file, out, candidates, separator)
+            sets, carried = _from_table(files, out, candidates, separator, missing)
         elif source in {"votes", "label-studio"}:
+            options: dict[str, Any] = {"rule": rule, "missing": missing}
             if source == "votes":
-                found = data.from_annotators_long(file, task=task, worker=worker, label=label, rule=rule)
+                options |= {"task": item or "task", "worker": annotator, "label": label or "label"}
+                found = data.from_annotators_long(files, **options)
             else:
-                found = data.from_label_studio(file, rule=rule)
-            sets, carried = found.candidates, {task: _arrow(found.ids)}
+                found = data.from_label_studio(files.paths[0], **options)
+            sets, carried = found.candidates, {item or "task": _arrow(found.ids)}
             if found.truth is not None:
                 carried["truth"] = _arrow(found.truth)
         else:
             raise ValueError(f"--from: {source!r} is not known; use table, votes or label-studio.")
-    write_candidates(screen, out, sets, carried, column, separator)
+    write_candidates(screen, out, sets, carried, candidates, separator)
 
 
-def _from_table(file: Path, out: Path, candidates: str, separator: str) -> tuple[LabelSets, dict[str, Any]]:
+def _from_table(
+    file: TableFiles, out: Path, candidates: str, separator: str, missing: Any
+) -> tuple[LabelSets, dict[str, Any]]:
     """Sets and all other columns of a table; of a file of arrays the features and the truth."""
     from setwise.cli.table_columns import sets_in, whole_table  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import is_table  # noqa: PLC0415
@@ -68,7 +77,8 @@ def _from_table(file: Path, out: Path, candidates: str, separator: str) -> tuple
 
     if is_table(file):
         whole = whole_table(file, out, text=[candidates])
-        table = interpret(whole, Layout(candidates=candidates, features=[], separator=separator), str(file))
+        layout = Layout(candidates=candidates, features=[], separator=separator, missing=missing)
+        table = interpret(whole, layout, str(file))
         start = f"{candidates.removesuffix(':')}:"
         others = [name for name in whole.column_names if name != candidates and not name.startswith(start)]
         return sets_in(table), {name: whole[name].combine_chunks() for name in others}

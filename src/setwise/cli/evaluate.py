@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from setwise import metrics
 from setwise.cli import options as opt
@@ -15,17 +12,23 @@ from setwise.report import report_sets
 EXAMPLES = (
     "setwise evaluate sets.csv --truth checked --json",
     "setwise evaluate sets.csv --truth checked --by hospital",
+    "setwise evaluate sets.csv --labels checks.csv --truth checked --key id",
 )
 
 
 def evaluate(
-    sets: Annotated[Path, typer.Argument(help="A table that `setwise predict` wrote.", metavar="SETS")],
+    file: opt.Files,
     truth: opt.OptionalTruth = None,
     candidates: opt.OptionalCandidates = None,
+    labels: opt.Labels = None,
+    key: opt.Key = None,
     by: opt.By = None,
     column: opt.SetsColumn = "labels",
     report_to: opt.ReportTo = None,
     separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -34,11 +37,16 @@ def evaluate(
 
     if truth is None and candidates is None:
         raise ValueError("evaluate: give --truth COLUMN, or --candidates COLUMN where no truth is known.")
+    if key is not None and labels is None:
+        raise ValueError("--key: matches the rows of --labels FILE, which is not given; leave out --key.")
     screen = Screen(quiet, as_json)
+    sets = opt.tables(file, delimiter, encoding, decimal)
+    others = None if labels is None else opt.tables(labels, delimiter, encoding, decimal)
     with screen.working(f"reading {sets}"):
-        predicted, _ = read_predicted(sets, column, candidates=candidates, separator=separator)
+        beside = candidates if labels is None else None
+        predicted, _ = read_predicted(sets, column, candidates=beside, separator=separator)
         classes = predicted.classes.tolist()
-        columns = {"truth": truth, "candidates": candidates, "by": by}
+        columns: dict[str, Any] = {"truth": truth, "candidates": candidates, "by": by, "labels": others, "key": key}
         known = read_answers(sets, classes, **columns, separator=separator, missing="error")
         known["candidates"] = known["candidates"] if candidates else None
         result = metrics.evaluate(predicted, **known)

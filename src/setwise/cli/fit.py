@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,25 +14,30 @@ from setwise.cli import options as opt
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen, claims, show_claims
 from setwise.cli.threads import use_one_thread
+from setwise.ranks import as_level
 from setwise.report import report_model
 
 if TYPE_CHECKING:
     from setwise.data import Table
+    from setwise.data.table_files import TableFiles
 
 EXAMPLES = (
     "setwise fit votes.csv --candidates answers --ignore id --out model/",
     "setwise fit votes.csv --candidates answers --cross 5 --out model/",
     "setwise fit votes.csv --candidates answers --by hospital --out model/",
+    "setwise fit calls.csv --labels answers.csv --candidates answers --key id --out model/",
     "setwise fit calls.csv --votes votes.csv --key id --item call --annotator who --label bird --out model/",
     "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
 )
+_LEARNERS = ("auto", "covering", "network", "em")
 _MANY = 10_000  # rows from which more than one thread pays
 
 
 def fit(
-    file: opt.File,
+    file: opt.Files,
     out: Annotated[Path, typer.Option("--out", help="The model directory to write.")],
     candidates: opt.OptionalCandidates = None,
+    labels: opt.Labels = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
     item: opt.OptionalItem = None,
@@ -62,6 +67,8 @@ def fit(
     classes: opt.Classes = None,
     separator: opt.Separator = "|",
     delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     report_to: opt.ReportTo = None,
     random_state: opt.Seed = 0,
     device: opt.Device = "auto",
@@ -78,18 +85,27 @@ def fit(
     for target in filter(None, (out, report_to)):
         opt.refuse_existing(target, force=force)
     check_target(out)
-    column_by = None if by is None or stands_for_prediction(by, file, delimiter) else by
+    network_options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
+    _check(confidence_level, learner, network_options)
+    tables = partial(opt.tables, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    source = tables(file)
+    column_by = None if by is None or stands_for_prediction(by, source) else by
     ignored = list(dict.fromkeys([*(carry or []), *filter(None, (groups, column_by, key))]))
-    reading = {"separator": separator, "delimiter": delimiter, "missing": missing, "impute": _filling(impute)}
-    reading["classes"] = None if classes is None else [label.strip() for label in classes.split(separator)]
-    reading["categories"] = "onehot" if categories else None
-    with screen.working(f"reading {file}"):
-        table, columns = _read(file, candidates, features, ignored, verified, reading)
+    reading: dict[str, Any] = {
+        "separator": separator,
+        "missing": missing,
+        "impute": _filling(impute),
+        "categories": "onehot" if categories else None,
+        "classes": None if classes is None else [label.strip() for label in classes.split(separator)],
+        **({} if labels is None else {"candidates_file": tables(labels), "key": key}),
+    }
+    with screen.working(f"reading {source}"):
+        table, columns = _read(source, candidates, features, ignored, verified, reading)
         answers = None
         if votes is not None and key is not None:
-            answers = votes_of(votes, key, table, (item, annotator, label, weight), reading["classes"])
+            answers = votes_of(tables(votes), key, table, (item, annotator, label, weight), reading["classes"])
             table = replace(table, candidates=answers.candidates(missing="full" if missing == "full" else "error"))
-    numbers = _announce(screen, table, separator)
+    numbers = _announce(screen, table, separator, doubt=features is None)
     if len(table) < _MANY:
         use_one_thread()
     sets = sets_in(table)
@@ -102,13 +118,12 @@ def fit(
     if learner == "auto":
         learner = _default(truth, votes=answers is not None, **made)
     settings = {"device": device, "verbose": int(screen.shows_progress)}
-    options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
-    estimator = _estimator(learner, options, settings)
+    estimator = _estimator(learner, network_options, settings)
     made |= {"confidence_level": confidence_level, "miss_rate": miss_rate, "random_state": random_state}
     model = _conformal(estimator, cv, calibration_size, made)
-    categorized = categories_of(table.carried[column_by], column_by, file) if column_by else by
+    categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
     clock = Clock()
-    with screen.working("learning") if learner == "em" else nullcontext():  # networks show how far they are
+    with screen.working("learning", shows_itself=learner != "em"):  # networks show how far they are
         y = sets if answers is None else answers
         model.fit(table.X, y, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
     rate = model.score(table.X, sets)
@@ -118,20 +133,33 @@ def fit(
         "imputed": dict(table.imputed),
         "categories": {name: list(values) for name, values in table.categories.items()},
         "by": column_by,
-        "delimiter": delimiter,
     }
-    save_model(model, out, {"file": file.name, "reading": notes}, table.feature_names)
+    save_model(model, out, {"file": source.name, "reading": notes}, table.feature_names)
     show_claims(screen, model, confidence_level)
     if report_to is not None:
         _report(report_to, model, table, categorized)
         screen.say(f"\nwrote {report_to}, about the rows it was calibrated on")
-    screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{file.suffix} --out sets{file.suffix}")
+    written = source.suffix if source.suffix in {".tsv", ".jsonl", ".parquet", ".feather", ".arrow"} else ".csv"
+    screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{source.suffix or '.csv'} --out sets{written}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
     screen.emit(numbers | found | claims(model, confidence_level))
 
 
+def _check(confidence_level: float, learner: str, options: dict[str, Any]) -> None:
+    """Refuses before anything is read or learned what cannot be, and options that would have no effect."""
+    as_level(confidence_level)
+    if learner not in _LEARNERS:
+        raise ValueError(
+            f"--learner: {learner!r} is not known; use {', '.join(_LEARNERS[:-1])} or {_LEARNERS[-1]}."
+        )
+    usual = {"network": "auto", "loss": "proden", "epochs": None, "preset": None}
+    given = next((name for name, value in options.items() if value != usual[name]), None)
+    if learner == "em" and given is not None:
+        raise ValueError(f"--{given}: is for networks and has no effect with --learner em; leave out --{given}.")
+
+
 def _read(
-    file: Path,
+    file: TableFiles,
     candidates: str | None,
     features: list[str] | None,
     carry: list[str],
@@ -144,7 +172,7 @@ def _read(
 
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None
-    names = column_names(file, options["delimiter"])
+    names = column_names(file)
     start = None if candidates is None or candidates in names else f"{candidates.removesuffix(':')}:"
     flags = [] if start is None else [name for name in names if name.startswith(start)]
     taken = {candidates, truth, *carry, *flags}
@@ -158,9 +186,10 @@ def _read(
     return table, columns
 
 
-def _announce(screen: Screen, table: Table, separator: str) -> dict[str, Any]:
+def _announce(screen: Screen, table: Table, separator: str, *, doubt: bool) -> dict[str, Any]:
     """Says what was read, with doubts where something looks like a mistake, and returns it as numbers."""
-    from setwise.cli.table_columns import doubt_features, doubt_separator, sets_in  # noqa: PLC0415 - as in `_read`
+    from setwise.cli.table_columns import sets_in  # noqa: PLC0415 - as in `_read`
+    from setwise.data.doubts import doubt_features, doubt_separator  # noqa: PLC0415
 
     sets, names, (rows, width) = sets_in(table), table.feature_names, table.X.shape
     mean = float(sets.sizes.mean())
@@ -169,7 +198,8 @@ def _announce(screen: Screen, table: Table, separator: str) -> dict[str, Any]:
     screen.say(f"read {table.source}: {told}")
     screen.say("features: " + ", ".join(names[:6]) + (", …" if len(names) > 6 else ""))
     doubt_separator(sets, separator)
-    doubt_features(table)
+    if doubt:
+        doubt_features(table)
     return {"rows": rows, "features": width, "classes": classes, "candidates_per_row": mean}
 
 
@@ -198,8 +228,6 @@ def _estimator(learner: str, options: dict[str, Any], settings: dict[str, Any]) 
         from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
 
         return make_pipeline(StandardScaler(), learn.EMClassifier(LogisticRegression(max_iter=1000)))
-    if learner not in {"network", "covering"}:
-        raise ValueError(f"--learner: {learner!r} is not known; use auto, covering, network or em.")
     plain = learn.PartialLabelClassifier(**options, **settings)
     return plain if learner == "network" else learn.CoveringClassifier(plain, **settings)
 

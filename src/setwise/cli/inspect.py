@@ -13,31 +13,42 @@ EXAMPLES = ("setwise inspect votes.csv --candidates answers --truth checked",)
 
 
 def inspect(
-    file: opt.File,
+    file: opt.Files,
     candidates: opt.Candidates,
     truth: opt.OptionalTruth = None,
     separator: opt.Separator = "|",
     delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
     """Describes candidate sets: how many, how large, what is confused with what, what is missing."""
-    from setwise.cli.table_columns import doubt_separator, sets_in  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import sets_in  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
+    from setwise.data.doubts import doubt_separator  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
-    options: dict[str, Any] = {"separator": separator, "delimiter": delimiter, "missing": "empty"}
-    with screen.working(f"reading {file}"):
-        if is_table(file):
-            column_names(file, delimiter)  # raises where columns are delimited otherwise
-        table = data.read_table(file, candidates=candidates, truth=truth, features=[], **options)
+    source = opt.tables(file, delimiter, encoding, decimal)
+    with screen.working(f"reading {source}"):
+        options: dict[str, Any] = {"separator": separator, "missing": "empty"}
+        table = data.read_table(source, candidates=candidates, truth=truth, features=[], **options)
         found = data.inspect(table)
     doubt_separator(sets_in(table), separator)
     screen.say(str(found))
-    told = "".join(
-        f" {option} {shlex.quote(value)}"
-        for option, value in (("--separator", separator), ("--delimiter", delimiter), ("--ignore", truth))
-        if value not in {None, "|"}
+    given = (
+        ("--separator", separator),
+        ("--delimiter", delimiter),
+        ("--encoding", encoding),
+        ("--decimal", decimal),
     )
-    screen.say(f"\ntry:  setwise fit {file} --candidates {candidates}{told} --out model/")
+    told = [word for option, value in given if value not in {None, "|"} for word in (option, value)]
+    named = list(map(str, file))
+    start = f"{candidates.removesuffix(':')}:"
+    left = {name for name in column_names(source) if not name.startswith(start)} if is_table(source) else {"X"}
+    if left - {candidates, truth}:
+        words = ["fit", *named, "--candidates", candidates, *told, *(["--ignore", truth] if truth else [])]
+    else:  # no features beside the candidates
+        words = ["fit", "FEATURES.csv", "--labels", named[0], "--candidates", candidates, *told]
+    screen.say(f"\ntry:  setwise {shlex.join(words)} --out model/")
     screen.emit(found.to_dict())

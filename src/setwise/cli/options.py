@@ -5,14 +5,21 @@ A parameter bears the name of the library's argument, so that a remedy for the a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from setwise.scores import SCORES
 from setwise.strategies import STRATEGIES, Mixture
+
+if TYPE_CHECKING:
+    from setwise.data.table_files import TableFiles
+
+STANDARD = Path("-")
+"""Standard input or output."""
 
 
 def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -43,11 +50,19 @@ def _column(name: str, meaning: str) -> Any:
 
 # -------------------------------------------------------------------- files
 
-File = Annotated[
-    Path,
-    typer.Argument(help="A table: .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .npz or .mat.", metavar="FILE"),
+_TABLE = (
+    "A table: .csv, .tsv, .jsonl, .json, .parquet, .feather, .arrow, .xlsx, .npz or .mat; - is standard input. "
+    "Several files, or a pattern such as 'parts/*.csv', are read as one."
+)
+Files = Annotated[list[Path], typer.Argument(help=_TABLE, metavar="FILE...")]
+OptionalFiles = Annotated[list[Path] | None, typer.Argument(help=_TABLE, metavar="FILE...")]
+_out_file = typer.Option("--out", help="The file to write; its suffix says the format, - is standard output (CSV).")
+OutFile = Annotated[Path, _out_file]
+OptionalOutFile = Annotated[Path | None, _out_file]
+Labels = Annotated[
+    Path | None,
+    typer.Option("--labels", help="Another table, with the candidates or true labels of the same rows; see --key."),
 ]
-OutFile = Annotated[Path, typer.Option("--out", help="The file to write; its suffix says the format.")]
 _probabilities = typer.Option(
     "--probabilities", help="A model's probabilities: a table with one column per class, named as it or p:class."
 )
@@ -57,8 +72,14 @@ ReportTo = Annotated[Path | None, typer.Option("--report", help="Write an HTML r
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Separator = Annotated[str, typer.Option("--separator", help="What stands between labels in text.")]
 Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="What stands between columns in text. Default: , (tab in .tsv).")
+    str | None,
+    typer.Option("--delimiter", help="What stands between columns in text. Default: what the first lines show."),
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Of text: utf-8, utf-16, cp1252, latin-1, … Default: its mark, else utf-8."),
+]
+Decimal = Annotated[str | None, typer.Option("--decimal", help="The decimal mark in text. Default: a point.")]
 Trusted = Annotated[
     list[str] | None, typer.Option("--trusted", help="A type that the saved model may hold; repeat it.")
 ]
@@ -75,11 +96,9 @@ _truth = _column("--truth", "The column with the true label.")
 Truth = Annotated[str, _truth]
 OptionalTruth = Annotated[str | None, _truth]
 SetsColumn = Annotated[str, typer.Option("--column", help="The column of prediction sets.")]
-CandidatesColumn = Annotated[str, typer.Option("--column", help="The name of the column of candidates to write.")]
-Features = Annotated[list[str] | None, _column("--features", "A feature column; repeat it. Default: all others.")]
-UnnamedFeatures = Annotated[
+Features = Annotated[
     list[str] | None,
-    _column("--features", "A feature column, where the model knows no names; repeat it in order."),
+    _column("--features", "A feature column; repeat it. Default: those of the model; in fit, all other columns."),
 ]
 Ignore = Annotated[
     list[str] | None,
@@ -124,11 +143,13 @@ OneHot = Annotated[bool, typer.Option("--one-hot", help="Turn text features into
 
 # -------------------------------------------------------------------- calibration
 
-Confidence = Annotated[float, typer.Option("--confidence", help="How often sets shall contain the truth.")]
-ModelsConfidence = Annotated[
-    float | None,
-    typer.Option("--confidence", help="How often sets shall contain the truth. Default: the model's, else 0.9."),
-]
+_confidence = typer.Option(
+    "--confidence",
+    help="How often sets shall contain the truth. Default: the model's, else 0.9.",
+    show_default=False,
+)
+Confidence = Annotated[float, _confidence]
+ModelsConfidence = Annotated[float | None, _confidence]
 Strategy = Annotated[
     str,
     typer.Option(
@@ -237,8 +258,25 @@ def assume_of(text: str, labels: list[Any]) -> Any:
     return table.X[[rows.index(name) for name in columns]]
 
 
+def tables(
+    named: Path | list[Path], delimiter: str | None = None, encoding: str | None = None, decimal: str | None = None
+) -> TableFiles:
+    """The files that a command line names, with what it says about their text; - is standard input."""
+    from setwise.data.table_files import piped, table_files  # noqa: PLC0415 - Arrow is loaded when a file is read
+
+    declared = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+    several = named if isinstance(named, list) else [named]
+    if STANDARD in several:
+        if len(several) > 1:
+            raise ValueError("-: standard input is read alone; name files only, or - only.")
+        return piped(sys.stdin.buffer, **declared)
+    return table_files(several, **declared)
+
+
 def refuse_existing(path: Path, *, force: bool) -> None:
     """Refuses a file to write that exists, unless --force is given, or whose folder does not."""
+    if path == STANDARD:
+        return
     if path.exists() and not force:
         raise ValueError(f"{path} exists already; use --force to replace it.")
     if not path.absolute().parent.is_dir():

@@ -26,18 +26,20 @@ EXAMPLES = (
 def predict(
     model: Annotated[Path, typer.Argument(help="A model directory, or a calibration file.", metavar="MODEL")],
     out: opt.OutFile,
-    file: Annotated[Path | None, typer.Argument(help="A table of new rows.", metavar="FILE")] = None,
+    file: opt.OptionalFiles = None,
     probabilities: opt.OptionalProbabilities = None,
     confidence_level: opt.ModelsConfidence = None,
     by: opt.By = None,
     p_values: Annotated[
         bool, typer.Option("--p-values", help="Write one p-value per class beside the sets.")
     ] = False,
-    columns: opt.UnnamedFeatures = None,
+    columns: opt.Features = None,
     trusted: opt.Trusted = None,
     column: opt.SetsColumn = "labels",
     separator: opt.Separator = "|",
     delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     device: opt.Device = "auto",
     force: opt.Force = False,
     quiet: opt.Quiet = False,
@@ -45,30 +47,29 @@ def predict(
 ) -> None:
     """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
     from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.table_columns import writing  # noqa: PLC0415
     from setwise.data.arrow_tables import row_count  # noqa: PLC0415
-    from setwise.data.set_files import set_writer  # noqa: PLC0415
 
-    screen, clock = Screen(quiet, as_json), Clock()
-    source = probabilities or file
-    if source is None or (probabilities is not None and file is not None):
+    screen, clock = Screen(quiet, as_json, out), Clock()
+    if bool(probabilities) == bool(file):
         raise ValueError("predict: give a FILE of new rows for a model, or --probabilities FILE for a calibration.")
     opt.refuse_existing(out, force=force)
+    source = opt.tables(probabilities or file or [], delimiter, encoding, decimal)
     totals = _Totals()
     give: Callable[[Any], Any] = _same
     if probabilities is not None:
         asked: Any = saved.load_calibration(model)
         level = 0.9 if confidence_level is None else confidence_level
-        batches: Iterator[saved.Batch] = saved.probability_batches(source, asked.classes.tolist(), delimiter)
+        batches: Iterator[saved.Batch] = saved.probability_batches(source, asked.classes.tolist())
     else:
         loaded = saved.load_model(model, device, trusted)
         asked, give = loaded.calibration_, loaded.predict_conformed
         level = loaded.confidence_level if confidence_level is None else confidence_level
-        reading = saved.reading_of(loaded)
-        batches = saved.feature_batches(source, loaded, columns, delimiter or reading.get("delimiter"))
-        by = by or reading.get("by")
+        batches = saved.feature_batches(source, loaded, columns)
+        by = by or saved.reading_of(loaded).get("by")
     saved.check_categories(asked, by, model)
     bar = screen.counting(f"predicting {source.name}", row_count(source))
-    with saved.no_name_warnings(), bar as advance, set_writer(out, column=column, separator=separator) as writer:
+    with saved.no_name_warnings(), bar as advance, writing(out, column=column, separator=separator) as writer:
         for values, carried in batches:
             options = _category(carried, by, source, totals.rows)
             matrix = give(values)
@@ -90,7 +91,7 @@ def predict(
     screen.emit(found | claimed | {"out": str(out), "seconds": clock.seconds})
 
 
-def _category(carried: dict[str, Any], by: str | None, file: Path, first_row: int) -> dict[str, Any]:
+def _category(carried: dict[str, Any], by: str | None, file: Any, first_row: int) -> dict[str, Any]:
     """The categories of some rows, as an option for whoever is asked for their sets."""
     from setwise.cli.table_columns import categories_of  # noqa: PLC0415 - Arrow is loaded when a file is read
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -14,6 +14,9 @@ import typer
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 from setwise.report import build_report, report_sets
+
+if TYPE_CHECKING:
+    from setwise.data.table_files import TableFiles
 
 EXAMPLES = (
     "setwise report model/ new.csv --truth checked --out report.html",
@@ -45,12 +48,14 @@ def report(
         str | None,
         typer.Option("--image", help="Show features as an image of so many rows and columns, such as 28x28."),
     ] = None,
-    columns: opt.UnnamedFeatures = None,
+    columns: opt.Features = None,
     trusted: opt.Trusted = None,
     column: opt.SetsColumn = "labels",
     title: Annotated[str | None, typer.Option("--title", help="The headline.")] = None,
     separator: opt.Separator = "|",
     delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
     device: opt.Device = "auto",
     force: opt.Force = False,
     quiet: opt.Quiet = False,
@@ -66,16 +71,18 @@ def report(
         run, file = run / noted["model"], file or run / noted["data"]
         truth, candidates = truth or noted.get("truth"), candidates or noted.get("candidates")
         by, image, title = by or noted.get("by"), image or noted.get("image"), title or noted.get("title")
-    named = {"truth": truth, "candidates": candidates, "by": by, "separator": separator, "delimiter": delimiter}
+    named = {"truth": truth, "candidates": candidates, "by": by, "separator": separator}
     given = {"title": title, "confidence_level": confidence_level}
     options = {name: value for name, value in given.items() if value is not None}
     with screen.working(f"reporting on {file or probabilities or run}"):
         if probabilities is not None:
-            made = _of_calibration(out, run, probabilities, named, options)
+            rows = opt.tables(probabilities, delimiter, encoding, decimal)
+            made = _of_calibration(out, run, rows, named, options)
         elif run.is_file() and _is_table(run):
-            made = _of_sets(out, run, column, named, options)
+            made = _of_sets(out, opt.tables(run, delimiter, encoding, decimal), column, named, options)
         elif file is not None:
-            made = _of_model(out, run, file, named, options, columns, image, device, trusted)
+            rows = opt.tables(file, delimiter, encoding, decimal)
+            made = _of_model(out, run, rows, named, options, columns, image, device, trusted)
         else:
             raise ValueError(
                 f"{run}: give a FILE of new rows for a model, --probabilities FILE for a calibration, a table of "
@@ -87,10 +94,10 @@ def report(
 
 
 def _is_table(path: Path) -> bool:
-    from setwise.data.arrow_tables import is_table  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.table_files import ARRAYS, format_of  # noqa: PLC0415 - Arrow is loaded for files
 
     try:
-        return is_table(path)
+        return format_of(path) not in ARRAYS
     except ValueError:  # a suffix that no table has: a calibration
         return False
 
@@ -98,7 +105,7 @@ def _is_table(path: Path) -> bool:
 def _of_model(
     out: Path,
     path: Path,
-    file: Path,
+    file: TableFiles,
     named: dict[str, Any],
     options: dict[str, Any],
     columns: list[str] | None,
@@ -112,8 +119,8 @@ def _of_model(
 
     model = saved.load_model(path, device, trusted)
     reading = saved.reading_of(model)
-    named |= {name: named[name] or reading.get(name) for name in ("by", "delimiter")}
-    X = np.concatenate([values for values, _ in saved.feature_batches(file, model, columns, named["delimiter"])])
+    named["by"] = named["by"] or reading.get("by")
+    X = np.concatenate([values for values, _ in saved.feature_batches(file, model, columns)])
     options |= read_answers(file, model.classes_.tolist(), **named)
     options["settings"] = {"model": path.name, "data": file.name}
     names = columns or list(getattr(model, "feature_names_in_", [])) or reading.get("columns")
@@ -127,7 +134,7 @@ def _of_model(
 
 
 def _of_calibration(
-    out: Path, path: Path, probabilities: Path, named: dict[str, Any], options: dict[str, Any]
+    out: Path, path: Path, probabilities: TableFiles, named: dict[str, Any], options: dict[str, Any]
 ) -> Path:
     """Of a calibration file and the probabilities of new rows."""
     from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
@@ -135,18 +142,18 @@ def _of_calibration(
 
     calibration = saved.load_calibration(path)
     classes = calibration.classes.tolist()
-    batches = saved.probability_batches(probabilities, classes, named["delimiter"])
+    batches = saved.probability_batches(probabilities, classes)
     matrix = np.concatenate([values for values, _ in batches])
     options |= read_answers(probabilities, classes, **named)
     settings = {"calibration": path.name, "data": probabilities.name}
     return build_report(out, calibration, matrix, settings=settings, **options)
 
 
-def _of_sets(out: Path, path: Path, column: str, named: dict[str, Any], options: dict[str, Any]) -> Path:
+def _of_sets(out: Path, path: TableFiles, column: str, named: dict[str, Any], options: dict[str, Any]) -> Path:
     """Of a table of sets, with the p-values that stand beside them where there are any."""
     from setwise.cli.table_columns import read_answers, read_predicted  # noqa: PLC0415 - Arrow is loaded for files
 
-    reading = {name: named[name] for name in ("candidates", "separator", "delimiter")}
+    reading = {name: named[name] for name in ("candidates", "separator")}
     sets, p_values = read_predicted(path, column, **reading)
     options |= read_answers(path, sets.classes.tolist(), **named)
     return report_sets(out, sets, p_values=p_values, settings={"sets": path.name}, **options)

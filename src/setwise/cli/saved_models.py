@@ -83,9 +83,7 @@ def check_categories(asked: Any, by: str | None, model: Path) -> None:
         )
 
 
-def feature_batches(
-    file: Path, model: Any, features: list[str] | None, delimiter: str | None = None
-) -> Iterator[Batch]:
+def feature_batches(file: Any, model: Any, features: list[str] | None) -> Iterator[Batch]:
     """Batches of features by the names the model knows, in its order, with all other columns."""
     if not is_table(file):
         table = read_table(file)
@@ -98,7 +96,7 @@ def feature_batches(
             f"the model was trained on arrays and knows no column names; name its {model.n_features_in_} features "
             "in order with --features."
         )
-    names = column_names(file, delimiter)
+    names = column_names(file)
     absent = [name for name in known if name not in names]
     if absent:
         raise ValueError(
@@ -112,26 +110,25 @@ def feature_batches(
             features=known,
             impute=reading.get("imputed") or None,
             categories=reading.get("categories") or None,
-            delimiter=delimiter,
         ),
     )
 
 
-def probability_batches(file: Path, labels: list[Any], delimiter: str | None = None) -> Iterator[Batch]:
+def probability_batches(file: Any, labels: list[Any]) -> Iterator[Batch]:
     """Batches of probabilities, columns found by the names of the labels, with all other columns."""
-    names = column_names(file, delimiter)
+    names = column_names(file)
     columns = probability_columns(names, labels)
     if columns is None:
         absent = next(label for label in labels if str(label) not in names and f"p:{label}" not in names)
         raise ValueError(f'{file} has no column "{absent}", which is one of the {len(labels)} classes.')
-    yield from _batches(file, names, Layout(features=columns, delimiter=delimiter))
+    yield from _batches(file, names, Layout(features=columns))
 
 
-def _batches(file: Path, names: list[str], layout: Layout) -> Iterator[Batch]:
+def _batches(file: Any, names: list[str], layout: Layout) -> Iterator[Batch]:
     wanted = list(layout.features or ())
     carry = [name for name in names if name not in set(wanted)]
     first = 0
-    for batch in arrow_batches(file, ROWS, text=[*carry, *(layout.categories or ())], delimiter=layout.delimiter):
+    for batch in arrow_batches(file, ROWS, text=[*carry, *(layout.categories or ())]):
         table = interpret(batch.select(wanted), layout, str(file), first)
         yield table.X, {name: batch[name].combine_chunks() for name in carry}
         first += len(batch)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+SECONDS = 5.0
+"""Between two lines about what runs, where there is no terminal."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,13 @@ class Screen:
 
     quiet: bool = False
     as_json: bool = False
+    out: Path | None = None  # "-" where the result itself goes to standard output
+
+    def __post_init__(self) -> None:
+        if self.out == Path("-"):
+            if self.as_json:
+                raise ValueError("--json: standard output is taken by --out -; name a file with --out.")
+            object.__setattr__(self, "quiet", True)
 
     @property
     def shows_progress(self) -> bool:
@@ -51,10 +63,14 @@ class Screen:
         Console(width=None if sys.stdout.isatty() else 120).print(table)
 
     @contextmanager
-    def working(self, title: str) -> Iterator[None]:
-        """A spinner with a clock while something runs that cannot say how far it is."""
-        if not self.shows_progress:
-            yield
+    def working(self, title: str, *, shows_itself: bool = False) -> Iterator[None]:
+        """A spinner with a clock while something runs that cannot say how far it is; without a terminal, lines.
+
+        `shows_itself` says that what runs has a bar of its own on a terminal.
+        """
+        if not self.shows_progress or shows_itself:
+            with nullcontext() if self.quiet or self.shows_progress else lines_on_stderr(title):
+                yield
             return
         with bar_on_stderr(title, None) as (bar, _):
             bar.refresh()
@@ -64,7 +80,8 @@ class Screen:
     def counting(self, title: str, total: int | None) -> Iterator[Any]:
         """A bar; calls of what it gives move it forward by so many rows."""
         if not self.shows_progress:
-            yield _ignore
+            with self.working(title):
+                yield _ignore
             return
         with bar_on_stderr(title, total) as (bar, task):
             yield lambda rows: bar.advance(task, rows)
@@ -80,6 +97,25 @@ def bar_on_stderr(title: str, total: float | None) -> Iterator[tuple[Any, Any]]:
     columns = (texts[0], progress.BarColumn(), texts[1], progress.TimeElapsedColumn())
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield bar, bar.add_task(title, total=total, state="")
+
+
+@contextmanager
+def lines_on_stderr(title: str) -> Iterator[None]:
+    """A line with the time every few seconds, for logs."""
+    clock, done = Clock(), threading.Event()
+
+    def tell() -> None:
+        while not done.wait(SECONDS):
+            sys.stderr.write(f"{title}: {clock.seconds:.0f} s so far\n")
+            sys.stderr.flush()
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
 
 
 class Clock:

@@ -1,65 +1,87 @@
-"""Tables as commands read and write them: sets, truth, candidates, categories; and what looks like a mistake."""
+"""Tables as commands read and write them: sets, truth, candidates, categories."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from setwise.cli.options import STANDARD
 from setwise.cli.screen import Screen
 from setwise.data import Table, from_annotators_long, read_table
-from setwise.data.arrow_tables import arrow_table, column_names, format_of, is_table
+from setwise.data.arrow_tables import arrow_table, column_names, is_table
 from setwise.data.key_join import matching_rows
-from setwise.data.set_files import probability_columns, probability_labels, set_writer
+from setwise.data.set_files import SetWriter, probability_columns, probability_labels, set_writer, written_form
+from setwise.data.table_files import TableFiles
+from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 
 
 def read_answers(
-    file: Path,
+    file: Any,
     classes: Sequence[Any],
     *,
     truth: str | None = None,
     candidates: str | None = None,
     by: str | None = None,
+    labels: Any = None,
+    key: str | None = None,
     separator: str = "|",
-    delimiter: str | None = None,
     missing: str = "empty",
 ) -> dict[str, Any]:
-    """Truth, candidates and categories of the rows, as far as columns are named; files of arrays need no names."""
-    if not is_table(file):
-        table = read_table(file, classes=classes)
+    """Truth, candidates and categories of the rows, as far as columns are named; files of arrays need no names.
+
+    They stand in the file, or in the table `labels`, whose rows are matched by `key` or follow those of the file.
+    """
+    source = file if labels is None else labels
+    if not is_table(source):
+        table = read_table(source, classes=classes)
         return {"y": table.truth, "candidates": table.candidates, "by": None}
+    beside = [key] if key and labels is not None else []
     table = read_table(
-        file,
+        source,
         candidates=candidates,
         truth=truth,
         features=[],
-        carry=[by] if by else [],
+        carry=list(dict.fromkeys([*([by] if by else []), *beside])),
         classes=classes,
         separator=separator,
-        delimiter=delimiter,
         missing=missing,
     )
-    categories = categories_of(table.carried[by], by, file) if by else None
-    return {"y": table.truth, "candidates": table.candidates, "by": categories}
+    rows: Any = slice(None)
+    if labels is not None:
+        ours = read_table(file, features=[], carry=beside)
+        if key:
+            files = {"source": str(file), "other": str(labels)}
+            rows = matching_rows(key, ours.carried[key], table.carried[key], **files)
+        elif len(ours) != len(table):
+            raise DataError(
+                f"{labels}: {len(table)} rows for {len(ours)} rows of {file}", Remedy("key", None, "to match them")
+            )
+    return {
+        "y": None if table.truth is None else table.truth[rows],
+        "candidates": None if table.candidates is None else table.candidates[rows],
+        "by": categories_of(table.carried[by][rows], by, source) if by else None,
+    }
 
 
-def read_predicted(
-    file: Path, column: str, *, candidates: str | None, separator: str, delimiter: str | None = None
-) -> tuple[LabelSets, Any]:
+def read_predicted(file: Any, column: str, *, candidates: str | None, separator: str) -> tuple[LabelSets, Any]:
     """A column of prediction sets, and the p-values that stand beside it as columns p:label, or None.
 
     The classes are those of the p-values; else those that occur, also among the candidates of the same rows.
     """
-    names = column_names(file, delimiter) if is_table(file) else []
+    names = column_names(file) if is_table(file) else []
     marked = [name for name in names if name.startswith("p:")]
     classes = probability_labels(marked) if marked else None
-    options: dict[str, Any] = {"features": [], "separator": separator, "delimiter": delimiter, "missing": "empty"}
+    options: dict[str, Any] = {"features": [], "separator": separator, "missing": "empty"}
     sets = sets_in(read_table(file, candidates=column, classes=classes, **options))
     if classes is None:
         classes = sets.classes.tolist()
@@ -69,7 +91,7 @@ def read_predicted(
             classes += [label for label in given.classes.tolist() if label not in known]
         sets = sets.with_classes(classes)
     found = probability_columns(marked, classes) if marked else None
-    return sets, None if found is None else read_table(file, features=found, delimiter=delimiter).X
+    return sets, None if found is None else read_table(file, features=found).X
 
 
 def sets_in(table: Table) -> LabelSets:
@@ -79,7 +101,7 @@ def sets_in(table: Table) -> LabelSets:
     return table.candidates
 
 
-def one_of(candidates: Any, votes: Path | None, key: str | None, other: str) -> None:
+def one_of(candidates: Any, votes: Any, key: str | None, other: str) -> None:
     """Refuses a command line that names neither candidates nor votes, both, or votes without a key."""
     if (candidates is None) == (votes is None):
         raise ValueError(f"give either {other} or --votes (a file with one answer per line).")
@@ -88,7 +110,7 @@ def one_of(candidates: Any, votes: Path | None, key: str | None, other: str) -> 
 
 
 def votes_of(
-    file: Path, key: str, table: Table, columns: Sequence[str | None], classes: Sequence[Any] | None
+    file: Any, key: str, table: Table, columns: Sequence[str | None], classes: Sequence[Any] | None
 ) -> Votes:
     """The votes in a long table about the rows of another one, matched by its column `key`.
 
@@ -101,7 +123,7 @@ def votes_of(
     return cast("Votes", found.votes)[rows]
 
 
-def categories_of(column: Any, name: str, file: Path, first_row: int = 0) -> list[str]:
+def categories_of(column: Any, name: str, file: Any, first_row: int = 0) -> list[str]:
     """A column of categories as text, so that 1 in Parquet is "1" in CSV; a row without one is named."""
     values = pc.cast(column if hasattr(column, "type") else pa.array(column, from_pandas=True), pa.string())
     texts: list[str] = values.to_pylist()
@@ -111,49 +133,37 @@ def categories_of(column: Any, name: str, file: Path, first_row: int = 0) -> lis
     return texts
 
 
-def stands_for_prediction(by: str | None, file: Path, delimiter: str | None = None) -> bool:
+def stands_for_prediction(by: str | None, file: Any) -> bool:
     """Whether `--by predicted` means the most probable label; a column of that name comes first."""
-    return by == "predicted" and not (is_table(file) and by in column_names(file, delimiter))
+    return by == "predicted" and not (is_table(file) and by in column_names(file))
 
 
-def doubt_separator(sets: LabelSets, separator: str) -> None:
-    """Warns where no row has two candidates, but labels look as if something else stood between several."""
-    if len(sets) == 0 or sets.sizes.max() > 1:
-        return
-    for mark in "|,;/+&":
-        several = [label for label in sets.classes.tolist() if isinstance(label, str) and mark in label.strip(mark)]
-        if several and mark != separator:
-            warnings.warn(
-                f"every row has one candidate, such as {several[0]!r}; if {mark!r} stands between labels, use "
-                f"--separator {mark!r}.",
-                stacklevel=2,
-            )
-            return
-
-
-def doubt_features(table: Table) -> None:
-    """Warns of text features that hold nothing but labels, as the truth would."""
-    labels = {str(label) for label in sets_in(table).classes.tolist()}
-    for name, values in table.categories.items():
-        if set(values) <= labels:
-            warnings.warn(
-                f"the feature {name!r} holds labels; if it is the truth, new rows will lack it: leave it out with "
-                f"--ignore {name}.",
-                stacklevel=2,
-            )
-
-
-def whole_table(file: Path, out: Path, text: list[str]) -> Any:
+def whole_table(files: TableFiles, out: Path, text: list[str]) -> Any:
     """The table; from text to text every column stays as it is written."""
-    verbatim = {format_of(file), format_of(out)} <= {"csv", "tsv"}
-    return arrow_table(file, text=column_names(file) if verbatim else text)
+    forms = {"csv" if out == STANDARD else written_form(out), *map(files.form, files.paths)}
+    return arrow_table(files, text=column_names(files) if forms <= {"csv", "tsv"} else text)
+
+
+@contextmanager
+def writing(out: Path, **options: Any) -> Iterator[SetWriter]:
+    """A writer of sets to a file, or as CSV to standard output once all is written."""
+    if out != STANDARD:
+        with set_writer(out, **options) as writer:
+            yield writer
+        return
+    with TemporaryDirectory() as folder:
+        beside = Path(folder, "out.csv")
+        with set_writer(beside, **options) as writer:
+            yield writer
+        with beside.open(encoding="utf-8", newline="") as file:
+            shutil.copyfileobj(file, sys.stdout)
 
 
 def write_candidates(
     screen: Screen, out: Path, sets: LabelSets, carried: dict[str, Any], column: str, separator: str
 ) -> None:
     """Writes the candidate sets beside the other columns, and says what was written."""
-    with set_writer(out, column=column, separator=separator, sizes=False) as writer:
+    with writing(out, column=column, separator=separator, sizes=False) as writer:
         writer.append(sets, carried)
     mean = float(sets.sizes.mean()) if len(sets) else 0.0
     screen.say(f"{len(sets):,} rows, {sets.n_classes:,} classes, {mean:.2f} candidates per row")

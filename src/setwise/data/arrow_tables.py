@@ -1,12 +1,14 @@
-"""Anything tabular as an Arrow table, whole or in batches: CSV, TSV, JSON lines, Parquet, Arrow, data frames."""
+"""Anything tabular as an Arrow table, whole or in batches: text, JSON, Parquet, Arrow, Excel, data frames."""
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import itertools
 import json
-import os
+import re
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -17,147 +19,95 @@ import pyarrow.csv
 import pyarrow.json
 
 from setwise.data.delimited import encode_each
-from setwise.errors import DataError, Remedy
+from setwise.data.table_files import (
+    ARRAYS,
+    TableFiles,
+    names_files,
+    table_files,
+    text_encoding,
+    text_style,
+    undecodable,
+)
+from setwise.errors import DataError, MisuseWarning
 
-_SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "arrow",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".npz": "npz",
-    ".mat": "mat",
-}
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
-"""The formats with named columns; the others hold arrays."""
+"""The formats in which tables are written."""
 CLASSES, ENCODED = b"setwise.classes", b"setwise.encoded"
 """Notes of a column: its vocabulary, and that its lists hold labels in the notation of delimited text."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
+_UNEVEN = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 
-def format_of(path: Path, given: str | None = None) -> str:
-    """The format of a file by its name: csv, tsv, jsonl, parquet, arrow, npz or mat."""
-    if given is not None:
-        if given not in _SUFFIXES.values():
-            raise ValueError(
-                f"format: {given!r} is not known; use one of {', '.join(sorted(set(_SUFFIXES.values())))}."
-            )
-        return given
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    suffix = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else "".join(suffixes[-1:])
-    if suffix not in _SUFFIXES:
-        raise DataError(
-            f"{path}: {suffix or 'no suffix'} says nothing about the format",
-            Remedy("format", "csv", "or another"),
-            "rename the file to .csv, .parquet or another known format",
-        )
-    return _SUFFIXES[suffix]
-
-
-def is_path(source: Any) -> bool:
-    """Whether a source is a file's path rather than a table in memory."""
-    return isinstance(source, (str, os.PathLike))
-
-
-def arrow_table(
-    source: Any, *, form: str | None = None, text: Collection[str] = (), delimiter: str | None = None
-) -> Any:
-    """The table in a file or a frame; `text` names columns of text files that are not to be read as numbers."""
-    if not is_path(source):
+def arrow_table(source: Any, *, text: Collection[str] = ()) -> Any:
+    """The table in files or a frame; `text` names columns of text files that are not to be read as numbers."""
+    if not names_files(source):
         return checked(_from_frame(source), "the table")
-    path = Path(source)
-    form = format_of(path, form)
-    with reading(path):
-        if form in {"csv", "tsv"}:
-            table = _read_csv(path, form, text, delimiter)
-        elif form == "jsonl":
-            table = json_table(_bytes_of(path), str(path))
-        elif form == "parquet":
-            import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
-
-            table = validated(pq.ParquetFile(path).read())
-        elif form == "arrow":
-            table = _read_arrow(path)
-        else:
-            raise DataError(f"{path}: {form} files hold arrays, not a table with columns.")
-        return checked(table, str(path))
+    files = table_files(source)
+    parts = []
+    for path in files.paths:
+        with reading(path, files):
+            parts.append(checked(_whole(files, path, text), files.where(path)))
+    return parts[0] if len(parts) == 1 else _joined(parts, files)
 
 
-def arrow_batches(
-    source: Any,
-    rows: int,
-    *,
-    form: str | None = None,
-    text: Collection[str] = (),
-    delimiter: str | None = None,
-    only: str | None = None,
-) -> Iterator[Any]:
+def arrow_batches(source: Any, rows: int, *, text: Collection[str] = (), only: str | None = None) -> Iterator[Any]:
     """The same in tables of at most so many rows; memory follows the batch. `only` names the one column needed."""
-    if not is_path(source):
-        table = arrow_table(source)
-        return (table.slice(start, rows) for start in range(0, len(table), rows))
-    path = Path(source)
-    form = format_of(path, form)
-    if form not in TABLES:
-        problem = f"{path}: {form} files hold arrays, which are not read in batches"
-        raise DataError(problem, "convert it to .parquet")
-    if form == "jsonl":
-        return _json_batches(path, rows)
-    if form == "parquet":
-        return _parquet_batches(path, rows, only)
-    return _regrouped(
-        _arrow_blocks(path) if form == "arrow" else _csv_blocks(path, form, text, delimiter, only), rows
-    )
+    if not names_files(source):
+        yield from _slices(arrow_table(source), rows)
+        return
+    files = table_files(source)
+    first: Any = None
+    for path in files.paths:
+        for batch in _batches_of(files, path, rows, text, only):
+            if first is None:
+                first = batch.schema
+            yield batch if path is files.paths[0] else _like(batch, first, files, path)
 
 
-def is_table(path: Path) -> bool:
-    """Whether a file has named columns; the others hold arrays."""
-    return format_of(path) in TABLES
+def is_table(source: Any) -> bool:
+    """Whether files have named columns; the others hold arrays."""
+    files = table_files(source)
+    with reading(files.paths[0], files):
+        return files.form(files.paths[0]) not in ARRAYS
 
 
-def column_names(path: Path, delimiter: str | None = None) -> list[str]:
-    """The columns of a file with rows."""
-    for batch in arrow_batches(path, 1, delimiter=delimiter):
-        names = list(batch.column_names)
-        other = next((mark for mark in ";\t|" if mark in names[0]), None)
-        if len(names) == 1 and other is not None and format_of(path) in {"csv", "tsv"}:
-            raise DataError(
-                f"{path}: its first line is one column, {names[0]!r}",
-                Remedy("delimiter", other, f"if {other!r} stands between columns"),
-            )
-        return names
-    raise DataError(f"{path}: holds no rows.")
+def column_names(source: Any) -> list[str]:
+    """The columns of a table with rows."""
+    for batch in arrow_batches(source, 1):
+        return list(batch.column_names)
+    raise DataError(f"{table_files(source)}: holds no rows.")
 
 
-def row_count(path: Path) -> int | None:
-    """How many rows a file has, where that is stored in it."""
-    if format_of(path) != "parquet":
+def row_count(source: Any) -> int | None:
+    """How many rows files have, where that is stored in them."""
+    files = table_files(source)
+    if any(files.form(path) != "parquet" for path in files.paths):
         return None
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
 
-    return int(pq.read_metadata(path).num_rows)
+    return sum(int(pq.read_metadata(path).num_rows) for path in files.paths)
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path, files: TableFiles | None = None) -> Iterator[None]:
     """Turns what Arrow says about a broken file into one sentence that names the file."""
+    files = files or TableFiles((path,))
+    where = files.where(path)
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: there is no such file.")
+        raise FileNotFoundError(f"{where}: there is no such file.")
     try:
         yield
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError, EOFError, MemoryError) as error:
         reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
-        if isinstance(error, UnicodeDecodeError) or "UTF8" in reason:
-            line = _first_undecodable_line(path)
-            raise DataError(f"{path}: not UTF-8 text{line}; convert the file to UTF-8.") from None
-        raise DataError(f"{path}: cannot be read: {reason}.") from None
+        if isinstance(error, UnicodeError) or "UTF8" in reason:
+            raise undecodable(files, path) from None
+        if found := _UNEVEN.match(reason):
+            row = "a row" if found[1] is None else f"row {int(found[1]) - 2}"  # Arrow counts the header, and from 1
+            problem = f"{where}: {row} has {found[3]} field{'s' * (found[3] != '1')}, the first line {found[2]}"
+            raise DataError(problem, "put a field that holds the delimiter in quotes") from None
+        raise DataError(f"{where}: cannot be read: {reason}.") from None
 
 
 def checked(table: Any, where: str) -> Any:
@@ -167,8 +117,7 @@ def checked(table: Any, where: str) -> Any:
         raise DataError(f"{where}: the column {twice[0]!r} occurs twice; rename one of them.")
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            line = _first_undecodable_line(Path(where))
-            raise DataError(f"{where}: the column {name!r} is not UTF-8 text{line}; convert it to UTF-8.")
+            raise DataError(f"{where}: the column {name!r} is not UTF-8 text; convert it to UTF-8.")
         if pa.types.is_dictionary(kind):
             place = table.column_names.index(name)
             table = table.set_column(place, name, table.column(place).cast(kind.value_type))
@@ -181,18 +130,130 @@ def validated(table: Any) -> Any:
     return table
 
 
-def csv_options(form: str, text: Collection[str], delimiter: str | None) -> dict[str, Any]:
+def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
+    form = files.form(path)
+    if form in {"csv", "tsv"}:
+        return _text_table(_read_csv(files, path, text), path, files)
+    if form == "jsonl":
+        return json_table(_utf8(files, path).read(), files.where(path))
+    if form == "json":
+        return _json_array(_utf8(files, path).read(), files.where(path))
+    if form == "parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
+
+        return validated(pq.ParquetFile(path).read())
+    if form == "arrow":
+        return _read_arrow(path)
+    if form == "xlsx":
+        return _read_excel(path, files.where(path))
+    raise DataError(f"{files.where(path)}: {form} files hold arrays, not a table with columns.")
+
+
+def _batches_of(files: TableFiles, path: Path, rows: int, text: Collection[str], only: str | None) -> Iterator[Any]:
+    with reading(path, files):
+        form = files.form(path)
+        if form in ARRAYS:
+            problem = f"{files.where(path)}: {form} files hold arrays, which are not read in batches"
+            raise DataError(problem, "convert it to .parquet")
+        if form in {"json", "xlsx"}:
+            return _slices(checked(_whole(files, path, text), files.where(path)), rows)
+    if form == "jsonl":
+        return _json_batches(files, path, rows)
+    if form == "parquet":
+        return _parquet_batches(path, rows, only)
+    return _regrouped(_arrow_blocks(path) if form == "arrow" else _csv_blocks(files, path, text, only), rows)
+
+
+def _slices(table: Any, rows: int) -> Iterator[Any]:
+    return (table.slice(start, rows) for start in range(0, len(table), rows))
+
+
+def _joined(parts: list[Any], files: TableFiles) -> Any:
+    """Tables of the same columns below each other."""
+    alike = [_like(part, parts[0].schema, files, path) for part, path in zip(parts, files.paths, strict=True)]
+    try:
+        return pa.concat_tables(alike, promote_options="permissive")
+    except pa.ArrowException as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise DataError(f"{files}: a column has other values in one file than in another ({reason}).") from None
+
+
+def _like(part: Any, first: Any, files: TableFiles, path: Path) -> Any:
+    """The columns of one file in the order of the first, whose columns it must have, over the same vocabulary."""
+    absent = sorted({*first.names} ^ {*part.column_names})
+    if absent:
+        holder, other = files.where(path), files.where(files.paths[0])
+        holder, other = (holder, other) if absent[0] in part.column_names else (other, holder)
+        raise DataError(f"{other}: there is no column {absent[0]!r}, which {holder} has.")
+    for name in first.names:
+        notes = (first.field(name).metadata or {}, part.schema.field(name).metadata or {})
+        if notes[0].get(CLASSES) != notes[1].get(CLASSES):
+            raise DataError(
+                f"{files.where(path)}: {name!r} has other classes than in {files.paths[0]}; read the files apart."
+            )
+    return part.select(first.names)
+
+
+def _csv_options(files: TableFiles, path: Path, text: Collection[str]) -> dict[str, Any]:
     """How text files are read: only numbers may be null, named columns stay text, line breaks may be quoted."""
+    style = text_style(files, path)
     return {
+        "read_options": pa.csv.ReadOptions(encoding=style.encoding),
         "parse_options": pa.csv.ParseOptions(
-            delimiter=delimiter or ("\t" if form == "tsv" else ","), newlines_in_values=True
+            delimiter=style.delimiter,
+            newlines_in_values=True,
+            ignore_empty_lines=not style.single,  # a row without labels may be all of a line
         ),
         "convert_options": pa.csv.ConvertOptions(
             column_types=dict.fromkeys(text, pa.string()),
             strings_can_be_null=False,
             timestamp_parsers=["%Y-%m-%dT%H:%M:%S"],
+            decimal_point=files.decimal or ".",
         ),
     }
+
+
+def _text_table(table: Any, path: Path, files: TableFiles) -> Any:
+    """The table, unless a column did not decode, which Arrow then gives as bytes."""
+    if any(pa.types.is_binary(kind) for kind in table.schema.types):
+        raise undecodable(files, path)
+    return table
+
+
+def _utf8(files: TableFiles, path: Path) -> Any:
+    """A text file as a stream of UTF-8 bytes."""
+    encoding = text_encoding(files, path)
+    stream = pa.input_stream(str(path))
+    return (
+        stream
+        if codecs.lookup(encoding).name == "utf-8"
+        else pa.transcoding_input_stream(stream, encoding, "utf-8")
+    )
+
+
+def _read_excel(path: Path, where: str) -> Any:
+    """The first sheet of a workbook, whose first row names the columns."""
+    try:
+        from openpyxl import load_workbook  # noqa: PLC0415 - optional, needed for Excel alone
+    except ModuleNotFoundError:
+        raise DataError(
+            f"{where}: Excel files are read by openpyxl: pip install 'setwise[excel]', or save the sheet as .csv."
+        ) from None
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+    except Exception as error:  # noqa: BLE001 - zip, XML and its own errors
+        raise DataError(f"{where}: is no Excel workbook that can be read ({error}).") from None
+    sheets = book.sheetnames
+    rows = [row for row in book[sheets[0]].values if any(value is not None for value in row)]
+    if len(sheets) > 1:
+        problem = f"{where}: only the first of {len(sheets)} sheets, {sheets[0]!r}, is read"
+        warnings.warn(MisuseWarning(problem, "save another one as .csv to read it"), stacklevel=2)
+    if not rows:
+        raise DataError(f"{where}: the sheet {sheets[0]!r} is empty.")
+    names = ["" if name is None else str(name) for name in rows[0]]
+    columns = zip(*rows[1:], strict=True) if len(rows) > 1 else ([] for _ in names)
+    arrays = [_json_column(list(values), name, where)[0] for name, values in zip(names, columns, strict=True)]
+    return pa.Table.from_arrays(arrays, names=names)
 
 
 def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
@@ -204,6 +265,20 @@ def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
         return _json_by_line(content, where, first_line)
     times = any(pa.types.is_temporal(getattr(kind, "value_type", kind)) for kind in table.schema.types)
     return _json_by_line(content, where, first_line) if times else table  # text that looks like a date is text
+
+
+def _json_array(content: bytes, where: str) -> Any:
+    """A table from a JSON array of objects, or from JSON lines under the name of one."""
+    if not content.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+        return json_table(content, where)
+    try:
+        rows = json.loads(content.removeprefix(codecs.BOM_UTF8))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: is not JSON ({error}).") from None
+    odd = next((number for number, row in enumerate(rows) if not isinstance(row, dict)), None)
+    if odd is not None:
+        raise DataError(f'{where}: entry {odd} is no JSON object; expected {{"column": value, …}}.')
+    return _from_objects(rows, where)
 
 
 def _json_by_line(content: bytes, where: str, first_line: int) -> Any:
@@ -219,6 +294,10 @@ def _json_by_line(content: bytes, where: str, first_line: int) -> Any:
         if not isinstance(row, dict):
             raise DataError(f'{where}: line {number} is no JSON object; expected {{"column": value, …}}.')
         rows.append(row)
+    return _from_objects(rows, where)
+
+
+def _from_objects(rows: list[dict[str, Any]], where: str) -> Any:
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = [_json_column([row.get(name) for row in rows], name, where) for name in names]
     fields = [
@@ -247,12 +326,13 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
     raise DataError(f"{where}: the column {name!r} mixes {', '.join(kinds)}; give all its rows one type.")
 
 
-def _read_csv(path: Path, form: str, text: Collection[str], delimiter: str | None) -> Any:
-    options = csv_options(form, text, delimiter)
+def _read_csv(files: TableFiles, path: Path, text: Collection[str]) -> Any:
+    options = _csv_options(files, path, text)
     try:
         return pa.csv.read_csv(path, **options)
     except pa.ArrowInvalid:
-        return pa.csv.read_csv(path, read_options=pa.csv.ReadOptions(use_threads=False), **options)  # names the row
+        options["read_options"].use_threads = False  # then the error names the row
+        return pa.csv.read_csv(path, **options)
 
 
 def _read_arrow(path: Path) -> Any:
@@ -265,11 +345,9 @@ def _read_arrow(path: Path) -> Any:
     return validated(table)
 
 
-def _csv_blocks(
-    path: Path, form: str, text: Collection[str], delimiter: str | None, only: str | None
-) -> Iterator[Any]:
-    with reading(path):
-        options = csv_options(form, text, delimiter)
+def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: str | None) -> Iterator[Any]:
+    with reading(path, files):
+        options = _csv_options(files, path, text)
         # types come from the first block alone; integers become floats, since later blocks may hold either
         with pa.csv.open_csv(path, **options) as head:
             schema = head.schema
@@ -283,16 +361,17 @@ def _csv_blocks(
             options["convert_options"].include_columns = [only]
         with pa.csv.open_csv(path, **options) as stream:
             for block in stream:
-                yield checked(pa.Table.from_batches([block]), str(path))
+                yield checked(_text_table(pa.Table.from_batches([block]), path, files), files.where(path))
 
 
-def _json_batches(path: Path, rows: int) -> Iterator[Any]:
-    with reading(path), pa.input_stream(str(path)) as stream:
+def _json_batches(files: TableFiles, path: Path, rows: int) -> Iterator[Any]:
+    where = files.where(path)
+    with reading(path, files), _utf8(files, path) as stream:
         lines, first = io.BufferedReader(stream), 0
         names: list[str] = []
         while chunk := list(itertools.islice(lines, rows)):
             if content := b"".join(chunk).strip():
-                table = checked(json_table(content, str(path), first), str(path))
+                table = checked(json_table(content, where, first), where)
                 names = names or table.column_names
                 for name in names:  # rows may leave out what they do not have, even all rows of a batch
                     if name not in table.column_names:
@@ -339,12 +418,6 @@ def _regrouped(blocks: Iterator[Any], rows: int) -> Iterator[Any]:
         yield pa.concat_tables(held)
 
 
-def _bytes_of(path: Path) -> bytes:
-    with pa.input_stream(str(path)) as stream:
-        content: bytes = stream.read()
-    return content
-
-
 def _from_frame(source: Any) -> Any:
     if isinstance(source, pa.Table):
         return source
@@ -356,19 +429,3 @@ def _from_frame(source: Any) -> Any:
         return nw.from_native(source, eager_only=True).to_arrow()
     except (TypeError, pa.ArrowException) as error:
         raise DataError(f"the table: {type(source).__name__} cannot be read as a table ({error}).") from None
-
-
-def _first_undecodable_line(path: Path) -> str:
-    """Where a text file stops being UTF-8, as part of a sentence; nothing where that cannot be found."""
-    if not path.is_file():
-        return ""
-    with pa.input_stream(str(path)) as stream:
-        if stream.read(4) in {b"PAR1", b"ARRO"}:
-            return ""
-    with pa.input_stream(str(path)) as stream:
-        for number, line in enumerate(io.BufferedReader(stream), start=1):
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                return f" on line {number}"
-    return ""

@@ -9,7 +9,7 @@ column can be split blindly and only its distinct labels need a look:
 ``\n``   a line feed; ``\r`` a carriage return, ``\t`` a tab
 ``\b``   a blank at the edge of a label (bare ones are trimmed)
 ``\e``   nothing: the label that is the empty string
-``\q7``  the text "7", not the number
+``\q7``  the text "7", not the number; also the text "[a]", not a list
 ``\j7``  the JSON value 7, among labels that are text
 ======== =====================================================
 
@@ -103,6 +103,8 @@ def _encode(label: Any, separator: str) -> str:
         text = "\\b" + text[1:]
     if text[-1:] == " ":
         text = text[:-1] + "\\b"
+    if text[:1] in {"[", "(", "{"}:
+        return "\\q" + text
     return text or "\\e"
 
 

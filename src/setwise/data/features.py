@@ -6,6 +6,7 @@ What they learned is returned, so that the next file is treated alike.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -152,8 +153,11 @@ def _refuse_text(column: Any, place: str, first_row: int) -> None:
     wrong = np.flatnonzero(~np.asarray(pc.fill_null(plain, True)))
     row = int(wrong[0]) if len(wrong) else 0
     shown = column[row].as_py() if len(column) else ""
+    problem = f"{place}: row {first_row + row} is {shown!r}, not a number"
+    if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", shown):
+        raise DataError(problem, Remedy("decimal", ",", "if the comma is the decimal mark"))
     raise DataError(
-        f"{place}: row {first_row + row} is {shown!r}, not a number",
+        problem,
         Remedy("categories", "onehot", "to turn text into indicators"),
         Remedy("carry", None, "for a column that is no feature"),
         Remedy("features", None, "to name the features"),

@@ -5,6 +5,10 @@ Only the distinct labels of a column pass through Python; the rest is dictionary
 
 from __future__ import annotations
 
+import ast
+import json
+import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +18,7 @@ import pyarrow.compute as pc
 
 from setwise._arrays import Array, Bools, Ints
 from setwise.data.delimited import TokenError, check_separator, decode_labels
-from setwise.errors import DataError, Remedy, reading_from
+from setwise.errors import DataError, MisuseWarning, Remedy, reading_from
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 
@@ -36,6 +40,32 @@ def split_text(column: Any, separator: str) -> tuple[list[str], Ints, Ints, Bool
     text = one_chunk(column).cast(pa.large_string())
     blank = pc.equal(pc.utf8_length(pc.utf8_trim(text, " \t")), 0)
     return _flatten(pc.split_pattern(pc.if_else(blank, None, text), separator))
+
+
+def as_lists(column: Any, where: str, first_row: int = 0) -> Any:
+    """A column of lists, where it holds lists in another guise; any other column as it is.
+
+    These are lists written as Python and JSON write them (``['cat', 'dog']``), and labels with numbers beside them:
+    ``{"cat": 0.7, "dog": 0.3}``, ``[{"label": "cat", "prob": 0.7}]``. Labels whose number is 0 are left out.
+    """
+    if is_text(column.type):
+        return _parsed(one_chunk(column).cast(pa.large_string()), where, first_row)
+    array = one_chunk(column)
+    if pa.types.is_struct(array.type):
+        return _weighted_labels(array, where)
+    if is_list(array.type) and pa.types.is_struct(array.type.value_type):
+        fields = array.type.value_type
+        name = next((one.name for one in fields if one.name in _LABEL_NAMES), None)
+        if name is None:
+            raise DataError(
+                f"{where}: its lists hold {fields}; expected labels, or objects with a field {_LABEL_NAMES[0]!r}."
+            )
+        if len(fields) > 1:
+            _say_unused(where)
+        labels = pc.struct_field(pc.list_flatten(array), name)
+        sizes = np.asarray(pc.list_value_length(array).fill_null(0))
+        return _lists(labels, sizes, np.asarray(pc.is_null(array)))
+    return column
 
 
 def sets_from_column(
@@ -174,6 +204,78 @@ def sets_from_flags(
         return LabelSets.from_codes(
             labels, codes[order], sizes, classes, absent=sizes == 0, missing=missing, first_row=first_row
         )
+
+
+_LABEL_NAMES = ("label", "class", "name", "answer", "value")
+
+
+def _parsed(texts: Any, where: str, first_row: int) -> Any:
+    """Lists out of text that is written as lists throughout; other text unchanged."""
+    if not pc.all(pc.match_substring_regex(texts, r"(?s)^\s*(\[.*\]|\(.*\)|\{.*\})?\s*$")).as_py():
+        return texts
+    found, codes = distinct(texts)
+    cells = [(text or "").strip() or None for text in found]
+    written = [cell for cell in cells if cell is not None]
+    values = [None if cell is None else _literal(cell) for cell in cells]
+    broken = [i for i, (cell, value) in enumerate(zip(cells, values, strict=True)) if cell and value is None]
+    if len(broken) == len(written):
+        return texts  # labels in brackets
+    if broken:
+        row = first_row + int(np.flatnonzero(np.isin(codes, broken))[0])
+        raise DataError(
+            f"{where}: row {row} is {cells[broken[0]]!r}, which is no list of labels as the others are."
+        )
+    if any(isinstance(value, dict) for value in values):
+        _say_unused(where)
+        values = [[label for label, p in v.items() if p] if isinstance(v, dict) else v for v in values]
+    try:
+        lists = pa.array([None if value is None else list(value) for value in values])
+    except pa.ArrowException as error:
+        raise DataError(f"{where}: its lists hold labels of several types ({error}).") from None
+    return lists.take(pa.array(codes))
+
+
+def _literal(text: str) -> Any:
+    """The list, tuple, set or object that a text is in JSON or Python, with numpy's blanks as commas; else None."""
+    if "," not in text:
+        quoted = any(mark in text for mark in "'\"")
+        text = re.sub(r"(?<=['\"])\s+(?=['\"])" if quoted else r"(?<=\d)\s+(?=[-\d])", ", ", text)
+    for read in (json.loads, ast.literal_eval):
+        try:
+            value = read(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+        if isinstance(value, (list, tuple, set, dict)):
+            return value
+    return None
+
+
+def _weighted_labels(objects: Any, where: str) -> Any:
+    """Lists of the labels whose number is above 0, from objects with a number per label."""
+    kinds = [one.type for one in objects.type]
+    if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind) for kind in kinds):
+        raise DataError(f"{where}: holds {objects.type}; expected labels, or objects with a number per label.")
+    _say_unused(where)
+    numbers = [np.asarray(values.cast(pa.float64()).fill_null(0)) for values in objects.flatten()]
+    rows, codes = np.nonzero(np.stack(numbers, axis=1) > 0)
+    labels = pa.array(decode_labels([one.name for one in objects.type], "|", escapes=False))
+    absent = np.asarray(pc.is_null(objects))
+    return _lists(labels.take(pa.array(codes)), np.bincount(rows, minlength=len(objects)), absent)
+
+
+def _lists(labels: Any, sizes: Ints, absent: Bools) -> Any:
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), labels, mask=pa.array(absent))
+
+
+def _say_unused(where: str) -> None:
+    warnings.warn(
+        MisuseWarning(
+            f"{where}: the numbers beside the labels are left out; each label with a number above 0 is a candidate",
+            "give them as weights of votes to have them count",
+        ),
+        stacklevel=3,
+    )
 
 
 def _flatten(lists: Any) -> tuple[list[Any], Ints, Ints, Bools]:

@@ -23,10 +23,11 @@ from numpy.typing import ArrayLike
 
 from setwise._arrays import Floats
 from setwise._files import replacing
-from setwise.data.arrow_tables import CLASSES, ENCODED, TABLES, format_of
+from setwise.data.arrow_tables import CLASSES, ENCODED, TABLES
 from setwise.data.delimited import check_separator, decode_labels, encode_each, encode_labels
-from setwise.data.label_columns import one_chunk
+from setwise.data.label_columns import distinct, is_list, is_text, one_chunk
 from setwise.data.stored_vocabulary import vocabulary_json
+from setwise.data.table_files import format_of
 from setwise.data.tabular import read_table
 from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.label_sets import LabelSets, Missing
@@ -108,9 +109,7 @@ def set_writer(
 ) -> Iterator[SetWriter]:
     """Gives a `SetWriter`; the file takes its name when all is written, and does not appear if something fails."""
     target = Path(path)
-    form = format_of(target, format)
-    if form not in TABLES:
-        raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
+    form = written_form(target, format)
     check_separator(separator)
     with replacing(target) as beside:
         writer = SetWriter(beside, form, column, separator, sizes)
@@ -118,6 +117,14 @@ def set_writer(
             yield writer
         finally:
             writer.close()
+
+
+def written_form(target: Path, given: str | None = None) -> str:
+    """The format in which sets are written to a file; an error where they cannot be."""
+    form = format_of(target, given)
+    if form not in TABLES:
+        raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
+    return form
 
 
 class SetWriter:
@@ -195,6 +202,8 @@ class SetWriter:
             self._file = self._file or self._path.open("wb")
             self._file.write("".join(_json_lines(arrays, self._column).to_pylist()).encode())
             return
+        if self._form in {"csv", "tsv"}:
+            arrays = {name: self._as_text(values) for name, values in arrays.items()}
         fields = [
             pa.field(name, values.type, metadata=self._notes if name == self._column else None)
             for name, values in arrays.items()
@@ -203,6 +212,18 @@ class SetWriter:
         if self._file is None:
             self._schema, self._file = table.schema, self._open(table.schema)
         self._file.write_table(table if table.schema == self._schema else table.cast(self._schema))
+
+    def _as_text(self, values: Any) -> Any:
+        """Lists of text as labels are written, anything else nested as JSON; what text can hold as it is."""
+        if not pa.types.is_nested(values.type):
+            return values
+        if not (is_list(values.type) and is_text(values.type.value_type)):
+            return _json_texts(values)
+        found, codes = distinct(pc.list_flatten(values))
+        texts = pa.array([None if label is None else encode_labels([label], self._separator)[0] for label in found])
+        sizes = np.asarray(pc.list_value_length(values).fill_null(0))
+        offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+        return pc.binary_join(pa.ListArray.from_arrays(offsets, texts.take(pa.array(codes))), self._separator)
 
     def _open(self, schema: Any) -> Any:
         if self._form == "parquet":

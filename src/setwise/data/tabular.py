@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
 
 from setwise._arrays import Array, Floats, frozen
-from setwise.data.arrow_tables import CLASSES, ENCODED, arrow_batches, arrow_table, format_of, is_path
+from setwise.data.arrow_tables import CLASSES, ENCODED, arrow_batches, arrow_table, column_names, is_table
 from setwise.data.delimited import check_separator, decode_labels
+from setwise.data.doubts import doubt_features, doubt_labels
 from setwise.data.features import Categories, Impute, feature_matrix
 from setwise.data.key_join import matching_rows
 from setwise.data.label_columns import (
+    as_lists,
     is_list,
     is_text,
     read_labels,
@@ -26,6 +27,7 @@ from setwise.data.label_columns import (
 from setwise.data.mat import read_mat
 from setwise.data.npz import read_npz
 from setwise.data.stored_vocabulary import over_classes, parse_vocabulary
+from setwise.data.table_files import TableFiles, names_files, table_files
 from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -81,8 +83,6 @@ class Layout:
     missing: Missing = "error"
     impute: Impute = None
     categories: Categories = None
-    format: str | None = None
-    delimiter: str | None = None
 
     def __post_init__(self) -> None:
         check_separator(self.separator)
@@ -114,10 +114,12 @@ def read_table(
     Parameters
     ----------
     source
-        A path ending in .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .npz or .mat (text may be gzipped), or a
-        pandas, polars or Arrow table, or a dict of columns.
+        A path ending in .csv, .tsv, .txt, .jsonl, .json, .parquet, .feather, .arrow, .xlsx, .npz or .mat (text may
+        be gzipped), several paths or a pattern (``parts/*.csv``); or a pandas, polars or Arrow table, or a dict of
+        columns.
     candidates
-        A column of delimited text (``cat|dog``), of lists, or of single labels; or the start of multi-hot column
+        A column of delimited text (``cat|dog``), of lists (also as text: ``['cat', 'dog']``), of objects with a
+        number per label (those above 0 are candidates), or of single labels; or the start of multi-hot column
         names (``candidate`` for ``candidate:cat``, ``candidate:dog``); or a list of multi-hot columns.
     truth
         A column with the true label; empty where it is not known.
@@ -126,12 +128,15 @@ def read_table(
     carry
         Columns to keep unchanged, such as identifiers.
     candidates_file, key
-        Another file or frame that has the `candidates` column: row by row, or matched by the column `key`.
+        Another file or frame that has the `candidates`, and the `truth` if the first has not: row by row, or
+        matched by the column `key`.
     **options
         `separator` ("|"), `escapes` (True; see `setwise.data.delimited`), `classes` (declares the vocabulary),
         `missing` ("error", "full" or "empty": rows without candidates), `impute` (None: missing features are an
         error; "nan", "mean", "median", a number or a mapping), `categories` (None: text is an error; "onehot" or
-        a mapping), `format` (where the suffix does not say), `delimiter` (of columns).
+        a mapping). Of text files: `format` (where neither suffix nor content says), `delimiter` (of columns; by
+        default the one of ``,;|`` and tab that the first lines show), `encoding` (by default UTF-8, or what a byte
+        order mark says), `decimal` (".").
 
     Examples
     --------
@@ -141,16 +146,22 @@ def read_table(
     ((2, 1), LabelSets(2 rows, 2 classes): {cat, dog}, {dog}, ['dog', None])
     """
     if candidates_file is not None:
+        declared = _opened(source, options)[0]
+        beside = truth if truth is None or truth in column_names(declared) else None
         main = read_table(
-            source, truth=truth, features=features, carry=[*carry, *([key] if key else [])], **options
+            source, truth=beside, features=features, carry=[*carry, *([key] if key else [])], **options
         )
-        return _joined(main, candidates_file, candidates or "candidates", key, options)
+        asked = {"candidates": candidates or "candidates", "truth": truth if beside is None else None}
+        return _joined(main, candidates_file, key, asked | options)
+    source, options = _opened(source, options)
     layout = Layout(candidates=candidates, truth=truth, features=features, carry=carry, **options)
-    where = str(source) if is_path(source) else "the table"
-    if is_path(source) and (form := format_of(Path(source), layout.format)) in {"npz", "mat"}:
-        return _from_arrays(Path(source), form, layout.classes)
-    table = arrow_table(source, form=layout.format, text=layout.text_columns, delimiter=layout.delimiter)
-    return interpret(table, layout, where)
+    if isinstance(source, TableFiles) and not is_table(source):
+        return _from_arrays(source, layout.classes)
+    read = interpret(arrow_table(source, text=layout.text_columns), layout, _name(source))
+    doubt_labels(read)
+    if features is None and read.candidates is not None:
+        doubt_features(read)
+    return read
 
 
 def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> Iterator[Table]:
@@ -177,16 +188,17 @@ def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> It
     """
     if batch_rows < 1:
         raise ValueError(f"batch_rows: {batch_rows}; a batch needs at least one row.")
+    source, options = _opened(source, options)
     layout = Layout(**options)
     if layout.impute in ("mean", "median") or layout.categories == "onehot":
         raise ValueError(
             "impute and categories: a batch does not know the statistics of the whole table; read a sample with "
             "read_table and pass its `imputed` and `categories`."
         )
-    where = str(source) if is_path(source) else "the table"
+    where = _name(source)
     layout = _with_vocabulary(source, layout, where, batch_rows)
     first_row = 0
-    for batch in _batches(source, layout, batch_rows):
+    for batch in arrow_batches(source, batch_rows, text=layout.text_columns):
         yield interpret(batch, layout, where, first_row)
         first_row += len(batch)
 
@@ -245,9 +257,10 @@ def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_
     name = str(layout.candidates)
     notes = table.schema.field(name).metadata or {}
     stored, relative = _stored_vocabulary(notes, where)
+    place = f"{where}, column {name!r}"
     sets = sets_from_column(
-        table[name],
-        where=f"{where}, column {name!r}",
+        as_lists(table[name], place, first_row),
+        where=place,
         separator=layout.separator,
         escapes=layout.escapes,
         classes=stored if relative or layout.classes is None else layout.classes,
@@ -294,9 +307,23 @@ def _require(table: Any, names: Sequence[str], where: str) -> None:
         raise DataError(f"{where}: there is no column {absent[0]!r}; it has {found or 'none'}.")
 
 
-def _from_arrays(path: Path, form: str, classes: Classes) -> Table:
+def _opened(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The source, as files with what the options declare about their text where it is a path; other options."""
+    declared = {name: options[name] for name in ("format", "delimiter", "encoding", "decimal") if name in options}
+    others = {name: value for name, value in options.items() if name not in declared}
+    return table_files(source, **declared) if names_files(source) else source, others
+
+
+def _name(source: Any) -> str:
+    return str(source) if isinstance(source, TableFiles) else "the table"
+
+
+def _from_arrays(files: TableFiles, classes: Classes) -> Table:
     """A file of arrays as a table; of the options only `classes` has a meaning for it."""
-    if form == "npz":
+    path = files.paths[0]
+    if len(files.paths) > 1:
+        raise DataError(f"{files}: files of arrays are read one by one.")
+    if files.form(path) == "npz":
         X, sets, truth, carried = read_npz(path, classes)
     else:
         content = read_mat(path)
@@ -305,26 +332,19 @@ def _from_arrays(path: Path, form: str, classes: Classes) -> Table:
     return Table(frozen(X), tuple(f"x{j}" for j in range(X.shape[1])), sets, truth, carried, str(path))
 
 
-def _joined(main: Table, other: Any, column: Columns, key: str | None, options: Mapping[str, Any]) -> Table:
-    """The table with candidates from another source, in the order of the table's rows."""
-    found = read_table(other, candidates=column, features=[], carry=[key] if key else [], **options)
-    sets = found.candidates
-    if sets is None:
+def _joined(main: Table, other: Any, key: str | None, options: Mapping[str, Any]) -> Table:
+    """The table with candidates and truth from another source, in the order of the table's rows."""
+    found = read_table(other, features=[], carry=[key] if key else [], **options)
+    if found.candidates is None:
         raise DataError(f"{found.source}: holds no candidates.")
+    rows: Any = slice(None)
     if key is not None:
         rows = matching_rows(key, main.carried[key], found.carried[key], source=main.source, other=found.source)
-        sets = sets[rows]
-    elif len(sets) != len(main):
-        raise DataError(
-            f"{found.source}: {len(sets)} sets for {len(main)} rows", Remedy("key", None, "to match them")
-        )
-    return replace(main, candidates=sets)
-
-
-def _batches(source: Any, layout: Layout, rows: int, only: str | None = None) -> Iterator[Any]:
-    return arrow_batches(
-        source, rows, form=layout.format, text=layout.text_columns, delimiter=layout.delimiter, only=only
-    )
+    elif len(found) != len(main):
+        problem = f"{found.source}: {len(found)} rows for {len(main)} rows of {main.source}"
+        raise DataError(problem, Remedy("key", None, "to match them"))
+    truth = main.truth if found.truth is None else found.truth[rows]
+    return replace(main, candidates=found.candidates[rows], truth=truth)
 
 
 def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -> Layout:
@@ -335,10 +355,11 @@ def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -
     pieces: dict[str, None] = {}  # of delimited text: what they mean is known when all are
     labels: dict[Any, None] = {}
     rows = 0
-    for batch in _batches(source, layout, batch_rows, only=name):
+    for batch in arrow_batches(source, batch_rows, text=layout.text_columns, only=name):
         if name not in batch.column_names:
             return layout  # multi-hot columns, or an error that `interpret` words
-        column, notes = batch[name], batch.schema.field(name).metadata or {}
+        column = as_lists(batch[name], f"{where}, column {name!r}", rows)
+        notes = batch.schema.field(name).metadata or {}
         stored, _ = _stored_vocabulary(notes, where)
         if stored is not None:
             return replace(layout, classes=stored)

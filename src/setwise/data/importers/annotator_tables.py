@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Bools, Ints, frozen
-from setwise.data.arrow_tables import arrow_table, is_path
+from setwise.data.arrow_tables import arrow_table
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.label_columns import distinct, one_chunk
+from setwise.data.table_files import names_files, table_files
 from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes, is_missing
@@ -51,7 +52,7 @@ def from_annotators_long(
     >>> from_annotators_long(votes).votes
     Votes(3 answers by 2 annotators on 2 rows, 2 classes): {cat: 1, dog: 1}, {dog: 1}
     """
-    where = str(table) if is_path(table) else "the table"
+    where = str(table_files(table)) if names_files(table) else "the table"
     lines = arrow_table(table)
     worker = worker or next(
         (name for name in ("worker", "annotator", "performer") if name in lines.column_names), "worker"
@@ -104,7 +105,7 @@ def from_annotators_wide(
     >>> from_annotators_wide(votes, ids="id").candidates
     LabelSets(2 rows, 3 classes): {0, 2}, {1}
     """
-    where = str(table) if is_path(table) else "the table"
+    where = str(table_files(table)) if names_files(table) else "the table"
     lines = arrow_table(table)
     named = [name for name in lines.column_names if name != ids] if annotators is None else list(annotators)
     for name in [*named, *([ids] if ids else [])]:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Ints, frozen
-from setwise.data.arrow_tables import is_path, reading
+from setwise.data.arrow_tables import reading
 from setwise.data.importers.imported import Imported, id_array
+from setwise.data.table_files import is_path
 from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes

@@ -1,0 +1,274 @@
+"""The files of a table, one or several, and how their text is written: encoding, delimiter, decimal mark.
+
+A byte order mark shows the encoding and the first lines show the delimiter; what is declared comes first.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import glob
+import io
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from setwise.errors import DataError, MisuseWarning, Remedy
+
+_SUFFIXES = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "arrow",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".npz": "npz",
+    ".mat": "mat",
+}
+ARRAYS = ("npz", "mat")
+"""The formats that hold arrays; the others have named columns."""
+_CONTENT = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "xlsx", b"{": "jsonl", b"[": "json"}
+_TEXT = {"csv", "tsv", "jsonl", "json"}
+_MARKS = {  # the longer ones first: that of UTF-32 starts with that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_DELIMITERS = ",;\t|"
+_SAMPLE = 2**16  # bytes in which a file shows how it is written
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Files that are read as one table, in their order, and what is declared about them (None: what shows)."""
+
+    paths: tuple[Path, ...]
+    format: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    title: str | None = None
+    held: Any = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        delimiter = {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter)
+        object.__setattr__(self, "delimiter", delimiter)
+        for name, mark in (("delimiter", delimiter), ("decimal", self.decimal)):
+            if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '"\n\r'):
+                raise ValueError(f"{name}: {mark!r} is not one mark, such as ',', ';' or tab.")
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                known = "utf-8, utf-16, cp1252 (Windows) or latin-1"
+                raise ValueError(f"encoding: {self.encoding!r} is not known; use {known}.") from None
+
+    def __str__(self) -> str:
+        more = len(self.paths) - 1
+        return self.title or f"{self.paths[0]}" + (f" and {more} more file{'s' * (more > 1)}" if more else "")
+
+    @property
+    def name(self) -> str:
+        """The name of the first file without its folder."""
+        return self.title or self.paths[0].name
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the first file."""
+        return self.paths[0].suffix
+
+    def where(self, path: Path) -> str:
+        """One of the files in messages."""
+        return self.title or str(path)
+
+    def otherwise(self, **declared: str | None) -> TableFiles:
+        """The same, with this declared where nothing is yet."""
+        missing: dict[str, Any] = {name: getattr(self, name) or value for name, value in declared.items()}
+        return replace(self, **missing)
+
+    def form(self, path: Path) -> str:
+        """The format of one of the files: by its suffix, else by how it starts."""
+        if self.format is not None or _suffix(path) in _SUFFIXES:
+            return format_of(path, self.format)
+        start = first_bytes(path).removeprefix(codecs.BOM_UTF8).lstrip()
+        return next((form for mark, form in _CONTENT.items() if start.startswith(mark)), "csv")
+
+
+def is_path(source: Any) -> bool:
+    """Whether a source is the path of a file."""
+    return isinstance(source, (str, os.PathLike))
+
+
+def names_files(source: Any) -> bool:
+    """Whether a source names one file or several, rather than being a table in memory."""
+    several = isinstance(source, (list, tuple)) and len(source) > 0 and all(map(is_path, source))
+    return is_path(source) or several or isinstance(source, TableFiles)
+
+
+def table_files(source: Any, **declared: str | None) -> TableFiles:
+    """The files that a path, a pattern such as ``parts/*.csv``, or several of these name."""
+    if isinstance(source, TableFiles):
+        return source.otherwise(**declared)
+    several: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
+    return TableFiles(tuple(path for one in several for path in _named(one)), **declared)
+
+
+def piped(stream: Any, **declared: str | None) -> TableFiles:
+    """What a stream of bytes holds, kept in a temporary file for as long as the result lives."""
+    held = tempfile.NamedTemporaryFile(prefix="setwise-")  # noqa: SIM115 - it goes with the object that holds it
+    shutil.copyfileobj(stream, held)
+    held.flush()
+    if not held.tell():
+        raise DataError("standard input: is empty.")
+    return TableFiles((Path(held.name),), title="standard input", held=held, **declared)
+
+
+def format_of(path: Path, given: str | None = None) -> str:
+    """The format of a file by its name: csv, tsv, jsonl, json, parquet, arrow, xlsx, npz or mat."""
+    if given is not None:
+        if given not in _SUFFIXES.values():
+            raise ValueError(
+                f"format: {given!r} is not known; use one of {', '.join(sorted(set(_SUFFIXES.values())))}."
+            )
+        return given
+    suffix = _suffix(path)
+    if suffix not in _SUFFIXES:
+        raise DataError(
+            f"{path}: {suffix or 'no suffix'} says nothing about the format",
+            Remedy("format", "csv", "or another"),
+            "rename the file to .csv, .parquet or another known format",
+        )
+    return _SUFFIXES[suffix]
+
+
+@dataclass(frozen=True)
+class TextStyle:
+    """How the text of one file is written, and whether its first line is one field."""
+
+    encoding: str
+    delimiter: str
+    single: bool
+
+
+def text_encoding(files: TableFiles, path: Path) -> str:
+    """The encoding of a text file: the one declared, else that of its mark, else UTF-8; other files are refused."""
+    sample, where = first_bytes(path), files.where(path)
+    binary = next((form for mark, form in _CONTENT.items() if sample.startswith(mark)), "csv")
+    if binary not in _TEXT:
+        raise DataError(f"{where}: is {binary}, not text; rename it to .{binary}.")
+    encoding = files.encoding or _marked(sample)
+    if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
+        return encoding
+    if (nul := sample.find(b"\0")) >= 0:
+        order = "utf-16-le" if nul % 2 else "utf-16-be"
+        raise DataError(f"{where}: byte {nul} is 0, which text does not hold", Remedy("encoding", order))
+    if files.encoding is not None:
+        _doubt_encoding(sample, encoding, where)
+    return encoding
+
+
+def text_style(files: TableFiles, path: Path) -> TextStyle:
+    """What is declared about delimited text, and what else its first lines show."""
+    sample, encoding = first_bytes(path), text_encoding(files, path)
+    text = sample.decode(encoding, "replace").removeprefix("\ufeff")
+    whole = text.rpartition("\n")[0] if len(sample) == _SAMPLE else text
+    usual = files.delimiter or ("\t" if files.form(path) == "tsv" else ",")
+    marks = [usual] if files.delimiter else dict.fromkeys([usual, *_DELIMITERS])
+    delimiter = max(marks, key=lambda mark: _fields(whole, mark))  # the first of equals
+    if files.decimal == delimiter:
+        raise DataError(
+            f"{files.where(path)}: {delimiter!r} stands between columns and cannot be the decimal mark",
+            Remedy("delimiter", None, "to say what stands between columns"),
+        )
+    return TextStyle(encoding, delimiter, _fields(whole.partition("\n")[0], delimiter) < 2)
+
+
+def first_bytes(path: Path) -> bytes:
+    """How a file starts, decompressed."""
+    with pa.input_stream(str(path)) as stream:
+        content: bytes = stream.read(_SAMPLE)
+    return content
+
+
+def undecodable(files: TableFiles, path: Path) -> DataError:
+    """The error about a text file that is not in its encoding: which byte is the first that is not."""
+    with pa.input_stream(str(path)) as stream:
+        content = stream.read()
+    encoding, where = files.encoding or _marked(content), files.where(path)
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        problem = f"{where}: not {encoding} text: byte {error.start} (line {line}) is 0x{content[error.start]:02X}"
+        likely = "cp1252" if _decodes(content, "cp1252") else "latin-1"
+        return DataError(problem, Remedy("encoding", likely, "if a program on Windows wrote the file"))
+    return DataError(f"{where}: not {encoding} text; convert it to UTF-8.")
+
+
+def _marked(sample: bytes) -> str:
+    """The encoding that a byte order mark shows."""
+    return next((name for mark, name in _MARKS.items() if sample.startswith(mark)), "utf-8")
+
+
+def _decodes(content: bytes, encoding: str) -> bool:
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _doubt_encoding(sample: bytes, encoding: str, where: str) -> None:
+    """Warns where text is declared to be in an old encoding, but reads as UTF-8, which hardly happens by chance."""
+    cut = sample[:-4] if len(sample) == _SAMPLE else sample  # a character may be cut
+    old = not codecs.lookup(encoding).name.startswith("utf")
+    if old and not cut.isascii() and _decodes(cut, "utf-8") and _decodes(cut, encoding):
+        problem = f"{where}: is UTF-8 text, and read as {encoding} its letters change"
+        warnings.warn(MisuseWarning(problem, Remedy("encoding", "utf-8")), stacklevel=2)
+
+
+def _fields(text: str, delimiter: str) -> int:
+    """How many fields the first line has, if nearly all lines have as many; else 1."""
+    try:
+        rows = islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), 100)
+        counts = [len(row) for row in rows if row]
+    except csv.Error:
+        return 1
+    return counts[0] if counts and counts.count(counts[0]) >= 0.9 * len(counts) else 1
+
+
+def _suffix(path: Path) -> str:
+    """The last suffix in small letters, before .gz."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else "".join(suffixes[-1:])
+
+
+def _named(source: str | os.PathLike[str]) -> list[Path]:
+    """The files that a path or a pattern names."""
+    path = Path(source)
+    if path.is_dir():
+        inside = (file.suffix for file in sorted(path.iterdir()) if _suffix(file) in _SUFFIXES)
+        raise DataError(f"{path}: is a folder; name its files, such as '{path / ('*' + next(inside, '.csv'))}'.")
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    found = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+    if not found:
+        raise FileNotFoundError(f"{path}: no file is called so.")
+    return found
