@@ -13,8 +13,9 @@ from typing import Any, overload
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
+from setwise._lazy import lazy
 from setwise.calibration.file import read_parts, write_parts
-from setwise.errors import InputError
+from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import categories, weights
 from setwise.evidence.row_index import check_row_names
@@ -57,8 +58,7 @@ class Calibration:
             parts = [
                 self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
             ]
-        names = tuple(self.vocabulary.classes.tolist())
-        told = replace(self.setting, judged=Judgement(self.evidence, self.setting, names))
+        told = replace(self.setting, judged=self._judged)
         rules = tuple(self._calibrated(code, part, told) for code, part in enumerate(parts))
         object.__setattr__(self, "rules", rules)
 
@@ -175,6 +175,12 @@ class Calibration:
                 "and sets cut down to them cover less than promised",
                 "leave them out",
             )
+        if own is not None and self._judged.truth_refuted:
+            raise InputError(
+                f"candidates: those of new rows may lack the true label as these do "
+                f"({self._judged.truth_is_candidate.detail}), and sets cut down to them cover less than promised",
+                "leave them out" if self.by != "size" else "pass by=…, how many each row has, in their place",
+            )
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
         u = self._noise(matrix, row_ids, off)
         score = self.conformity_score
@@ -236,26 +242,33 @@ class Calibration:
 
         F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
         largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
-        and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. It needs
-        independent rows and no true label; the upper end, new rows whose probabilities are not rounded more than
-        these, for then sets may be larger. Calibrated by category, `by` names one category.
+        and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. Of votes η
+        must be given, as answers need not hold the truth. It needs independent rows and no true label; the upper end,
+        new rows whose probabilities are not rounded more than these, for then sets may be larger. Calibrated by
+        category, `by` names one category.
         """
         as_level(delta, "delta")
         if self.evidence.shares is not None:
             raise ValueError("bracket: not available for weighted or grouped rows, which are not independent.")
         if self.setting.novel:
             raise ValueError("bracket: not available where rows carry labels that no learning row has.")
+        if self.setting.votes and not self.setting.miss_rate:
+            raise InputError(
+                "bracket: votes do not say that the true label is among the answers",
+                Remedy("miss_rate", None, "for how often it may not be"),
+                "pass votes.candidates() if it always is",
+            )
         if self.setting.seen:
             raise ValueError(f"bracket: not available for rows that the model has seen: {self.setting.seen}.")
         code = self._category_code(by)
-        rule, judged = self.rules[code], Judgement(self.evidence, self.setting)
+        rule = self.rules[code]
         part = self.evidence if self.category is None else self.evidence.rows(np.flatnonzero(self.category == code))
 
         def answer(level: Fraction) -> tuple[float, float]:
             limit = rule.threshold(level)
             if np.ndim(limit):
                 raise ValueError("bracket: not available where every label has its own threshold.")
-            return _bracket(part, float(limit), *_miss_rate(part, self.setting, judged, delta))
+            return _bracket(part, float(limit), *_miss_rate(part, self.setting, self._judged, delta))
 
         return each_level(confidence_level, answer)
 
@@ -289,6 +302,12 @@ class Calibration:
         return matrix, self._scores(matrix, off, row_ids)
 
     # ---------------------------------------------------------------- helpers
+
+    @lazy
+    def _judged(self) -> Judgement:
+        """How premises are known, from all rows."""
+        names = tuple(self.vocabulary.classes.tolist())
+        return Judgement(self.evidence, self.setting, names, self.category)
 
     def _scores(self, matrix: Floats, off: float, row_ids: Any) -> Floats:
         scores: Floats = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, off)) - off
@@ -429,6 +448,8 @@ def _miss_rate(part: Evidence, setting: Setting, judged: Judgement, delta: float
         raise ValueError(
             "bracket: verified rows refute the miss rate, and verified with unequal probabilities do not bound it."
         )
+    if judged.checks.status == "refuted by the data":
+        raise ValueError(f"bracket: verified rows refute the miss rate, and do not bound it: {judged.checks.detail}.")
     m, missed = Judgement(part, setting).verified_and_missed
     return upper_bound(missed, m, delta / 2), delta / 2
 

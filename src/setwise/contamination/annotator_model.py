@@ -141,8 +141,9 @@ def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> Annotat
     z, q = np.broadcast_to(z, (n, k)), np.broadcast_to(q, (n, k))
     confusions = shared[None]
     who = given.who
-    if votes.annotator is not None and (people.max() + 1) * shared.size <= _CELLS:
-        confusions = np.broadcast_to(shared, (people.max() + 1, *shared.shape)) * _SHRINK
+    count_people = people.max(initial=0) + 1
+    if votes.annotator is not None and count_people * shared.size <= _CELLS:
+        confusions = np.broadcast_to(shared, (count_people, *shared.shape)) * _SHRINK
         confusions = confusions / (given.of_person @ counted + _SHRINK)[:, :, None]
         confusions[people, :, said] = own
     else:
