@@ -242,10 +242,10 @@ class Calibration:
 
         F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
         largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
-        and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. Of votes η
-        must be given, as answers need not hold the truth. It needs independent rows and no true label; the upper end,
-        new rows whose probabilities are not rounded more than these, for then sets may be larger. Calibrated by
-        category, `by` names one category.
+        and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. Of votes
+        η must be given, as answers need not hold the truth. It needs independent rows and no true label; the upper
+        end, new rows whose probabilities are not rounded more than these, for then sets may be larger. Calibrated
+        by category, `by` names one category.
         """
         as_level(delta, "delta")
         if self.evidence.shares is not None:
@@ -449,7 +449,9 @@ def _miss_rate(part: Evidence, setting: Setting, judged: Judgement, delta: float
             "bracket: verified rows refute the miss rate, and verified with unequal probabilities do not bound it."
         )
     if judged.checks.status == "refuted by the data":
-        raise ValueError(f"bracket: verified rows refute the miss rate, and do not bound it: {judged.checks.detail}.")
+        raise ValueError(
+            f"bracket: verified rows refute the miss rate, and do not bound it: {judged.checks.detail}."
+        )
     m, missed = Judgement(part, setting).verified_and_missed
     return upper_bound(missed, m, delta / 2), delta / 2
 

@@ -31,6 +31,7 @@ _CLOSE = 1e-5  # mean change of the log likelihood per row
 _TINY = 1e-12
 _CELLS = 20_000_000  # of a table
 _PAIRS = 30  # rows with two answers or more, below which nothing is said of independence
+_FITTED = 10.0  # how much smaller fitting may make the standard error of the agreement
 REFUTED = 0.01
 """Independent annotators are called dependent with about this probability."""
 
@@ -100,13 +101,19 @@ class Dependence:
 
 
 def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
-    """Agreement beyond that of independent annotators; None where too few rows have two answers."""
-    excess = excess[~np.isnan(excess)]
+    """Agreement beyond that of independent annotators; None where too few rows have two answers.
+
+    A model with many parameters fits its rows too well and expects too much agreement: too little of it is held
+    against the standard error that it would have without fitting, and too much never against much less than that.
+    """
+    known = ~np.isnan(excess)
+    agreed, excess = agreed[known], excess[known]
     if len(excess) < _PAIRS:
         return None
-    mean, deviation = float(excess.mean()), float(excess.std(ddof=1)) / len(excess) ** 0.5
+    mean, deviation, plain = float(excess.mean()), float(excess.std(ddof=1)), float(agreed.std(ddof=1))
+    deviation = max(deviation, plain if mean < 0 else plain / _FITTED) / len(excess) ** 0.5
     p_value = 2 * float(ndtr(-abs(mean) / deviation)) if deviation else 1.0
-    return Dependence(float(np.nanmean(agreed)), mean, p_value)
+    return Dependence(float(agreed.mean()), mean, p_value)
 
 
 def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:

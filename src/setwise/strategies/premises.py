@@ -90,7 +90,7 @@ class Setting:
 class Judgement:
     """How the premises of claims about these rows are known.
 
-    `classes` names the labels in what is printed; `category` is that of each row, where each is promised for itself.
+    `classes` names the labels in what is printed; `category` is that of each row, where rows are promised by it.
     """
 
     evidence: Evidence
@@ -222,7 +222,7 @@ def _misses_exceed(evidence: Evidence, rate: float, delta: float, *, random: boo
     """Whether the verified rows refute that at most this share of candidate sets lacks the truth.
 
     Rows that were not chosen at random show only how many rows at least lack it. Of groups the shares that each
-    misses count. If w is the weight of a row over its chance to be verified, w·(missed − rate) has mean zero or less.
+    misses count. With w the weight of a row over its chance to be verified, w·(missed − rate) has no mean above 0.
     """
     checked = np.flatnonzero(evidence.verified)
     missed = np.zeros(len(checked)) if evidence.held is None else 1.0 - evidence.held[checked]
