@@ -298,8 +298,18 @@ class Calibration:
 
     def scored(self, probabilities: Any, *, row_ids: Any = None) -> tuple[Floats, Floats]:
         """New rows' probabilities in the precision of the calibration, and the scores of all labels."""
-        matrix, off, _, _ = self._new_rows(probabilities, None, None)
+        matrix, off = self._in_precision(probabilities)
         return matrix, self._scores(matrix, off, row_ids)
+
+    def check_predicted(self, probabilities: Any) -> None:
+        """Refuses probabilities of another type where the most probable label is the category."""
+        given, ours = precision_of(probabilities), self.setting.precision
+        if self.by == "predicted" and given != ours:
+            raise InputError(
+                f"probabilities: {given}, and those of the calibration were {ours}, so that near ties change the "
+                "predicted label",
+                f"pass them as {ours}",
+            )
 
     # ---------------------------------------------------------------- helpers
 
@@ -313,24 +323,23 @@ class Calibration:
         scores: Floats = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, off)) - off
         return scores
 
+    def _in_precision(self, probabilities: Any) -> tuple[Floats, float]:
+        """Probabilities in the precision of the calibration, and how far scores are off."""
+        matrix = as_probabilities(
+            probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
+        )
+        return in_precision(matrix, precision_of(probabilities), self.setting.precision)
+
     def _new_rows(
         self, probabilities: Any, by: Any, sample_weight: Any, own: LabelSets | None = None
     ) -> tuple[Floats, float, Floats | None, Ints | None]:
         """Probabilities in the precision of the calibration, how far scores are off, weights and categories."""
-        matrix = as_probabilities(
-            probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
-        )
         check_row_names(probabilities=probabilities, by=by, sample_weight=sample_weight)
-        matrix, off = in_precision(matrix, precision_of(probabilities), self.setting.precision)
+        matrix, off = self._in_precision(probabilities)
         if own is not None and len(own) != len(matrix):
             raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
-        if off and self.by == "predicted" and by is None:
-            ours = self.setting.precision
-            raise InputError(
-                f"probabilities: {precision_of(probabilities)}, and those of the calibration were {ours}, so that "
-                "near ties change the predicted label",
-                f"pass them as {ours}",
-            )
+        if by is None:
+            self.check_predicted(probabilities)
         if self.by == "size" and own is None and by is None:
             raise ValueError(
                 "by: calibrated by the number of candidates, so new rows need theirs too; pass candidates=… to "

@@ -166,8 +166,12 @@ def calibrate(
     precision: str = "float64",
     novel: int = 0,
     seen: str = "",
+    choice: str = "",
 ) -> Calibration:
-    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows."""
+    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows.
+
+    `choice` says how verified rows differ from others that are not among these, where they do.
+    """
     chosen = as_strategy(strategy)
     rate = as_fraction(miss_rate, "miss_rate")
     if not 0 <= rate < 1:
@@ -217,7 +221,8 @@ def calibrate(
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
     misses = rate > 0 or uses_checks(chosen, len(facts.checked)) or facts.votes is not None
-    setting = replace(setting, chosen=warn_about_checks(evidence, sets, facts, codes, kept, misses=misses))
+    differs = warn_about_checks(evidence, sets, facts, codes, kept, misses=misses)
+    setting = replace(setting, chosen=choice or differs)
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes)
 
 

@@ -66,6 +66,7 @@ def predict(
         reading = saved.reading_of(loaded)
         batches = saved.feature_batches(source, loaded, columns, delimiter or reading.get("delimiter"))
         by = by or reading.get("by")
+    saved.check_askable(asked, model)
     saved.check_categories(asked, by, model)
     bar = screen.counting(f"predicting {source.name}", row_count(source))
     with saved.no_name_warnings(), bar as advance, set_writer(out, column=column, separator=separator) as writer:

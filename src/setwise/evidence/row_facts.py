@@ -78,6 +78,11 @@ class RowFacts:
         return RowFacts(**{name: None if value is None else value[rows] for name, value in held.items()})
 
     @property
+    def category_codes(self) -> Ints | None:
+        """The categories as numbers."""
+        return None if self.category is None else _codes(self.category)
+
+    @property
     def checked(self) -> Ints:
         """The positions of the verified rows."""
         if self.verified is None:
