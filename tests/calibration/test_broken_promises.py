@@ -203,6 +203,8 @@ def test_14_sets_are_not_cut_down_to_candidates_that_verified_rows_refute(rows, 
     by_size = conformalize(p, broken, strategy, verified=verified, by="size")
     with pytest.raises(ValueError, match="pass by=…, how many each row has"):
         by_size.predict_set(p, candidates=broken)
+    with pytest.raises(ValueError, match="pass by=…, how many each row has"):
+        conformalize(p, mask, "mean", by="size", miss_rate=0.1).predict_set(p, candidates=mask)
     by_size.predict_set(p, 0.5, by=broken.sum(axis=1))
 
 

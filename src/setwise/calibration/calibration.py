@@ -169,17 +169,18 @@ class Calibration:
         check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids)
         own = own_candidates(candidates, self.vocabulary)
         rate = float(self.setting.miss_rate)
+        without = "leave them out" if self.by != "size" else "pass by=…, how many each row has, in their place"
         if own is not None and rate and self.strategy.name != "max":
             raise InputError(
                 f"candidates: with a miss rate of {rate:g} the truth may be outside those of new rows as often, "
                 "and sets cut down to them cover less than promised",
-                "leave them out",
+                without,
             )
         if own is not None and self._judged.truth_refuted:
             raise InputError(
                 f"candidates: those of new rows may lack the true label as these do "
                 f"({self._judged.truth_is_candidate.detail}), and sets cut down to them cover less than promised",
-                "leave them out" if self.by != "size" else "pass by=…, how many each row has, in their place",
+                without,
             )
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
         u = self._noise(matrix, row_ids, off)

@@ -273,6 +273,7 @@ def _agreement(votes: Votes, answer: Ints, who: Ints, confusions: Floats, q: Flo
     all_pairs = pairs(weight)
     said = np.zeros((len(taken), confusions.shape[2]))
     said[np.arange(len(taken)), answer[taken]] = weight
+    all_pairs[all_pairs <= 0] = np.nan  # one answer outweighs the others beyond what numbers hold
     agreed[rows] = pairs(said).sum(axis=1) / all_pairs
     chances = pairs(weight[:, None] * confusions[who[taken]].reshape(len(taken), size))
     expected[rows] = (q[rows] * chances.reshape(len(rows), k, -1).sum(axis=2)).sum(axis=1) / all_pairs
