@@ -306,3 +306,22 @@ def test_the_shell_asks_the_program(here):
     asked = {**os.environ, **marks("setwise fit votes.parquet --by wa")}
     done = subprocess.run([sys.executable, "-c", program], env=asked, capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.stderr) == (["ward"], "")
+
+
+def test_a_row_that_nobody_answered_is_refused_with_a_remedy_that_helps(tmp_path, capsys):
+    write(tmp_path / "calls.csv", {"id": np.arange(4), "x": np.arange(4.0)})
+    given = {"id": np.arange(4), "worker": list("abab"), "label": ["cat", "dog", None, "cat"]}
+    write(tmp_path / "votes.csv", given)
+    line = [
+        "fit",
+        tmp_path / "calls.csv",
+        "--votes",
+        tmp_path / "votes.csv",
+        "--key",
+        "id",
+        "--annotator",
+        "worker",
+    ]
+    for missing in ("error", "full", "drop"):
+        said = failure(capsys, *line, "--missing", missing, "--out", tmp_path / "m", *QUICK)
+        assert "calls.csv has no answer (1 such rows); leave them out" in said

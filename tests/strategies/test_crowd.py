@@ -208,3 +208,16 @@ def test_votes_without_any_answer_by_named_annotators(rng):
     votes = Votes.from_table({"item": [0, 1], "worker": ["a", "b"], "label": [None, None]}, classes=range(3))
     made = conformalize(simplex(rng, 2, 3), votes, missing="full", verified=[0, 1])
     assert made.predict_set(simplex(rng, 5, 3)).sizes.tolist() == [3] * 5
+
+
+def test_independent_annotators_are_no_contamination_of_candidate_sets(rng):
+    p = simplex(rng, 60, 3)
+    y = labels_from(rng, p)
+    with pytest.raises(ValueError, match="'independent' is about annotators, and these candidates do not say who"):
+        conformalize(p, y, assume="independent")
+    votes = Votes.from_lists([[int(label)] for label in y], range(3))
+    for strategy in ("corrected", "classwise"):
+        with pytest.raises(
+            ValueError, match=f"strategy '{strategy}' needs to know how false labels become candidates"
+        ):
+            conformalize(p, votes, strategy, assume="independent")

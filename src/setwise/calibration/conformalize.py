@@ -12,7 +12,7 @@ from setwise.calibration.calibration import Calibration, automatic_categories
 from setwise.contamination.annotator_model import fit_annotators
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
-from setwise.errors import MisuseWarning
+from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.evidence.row_index import check_row_names
@@ -178,6 +178,12 @@ def calibrate(
         raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
     n, k = matrix.shape
     declared = as_assumption(_by_name(assume, sets), k)
+    if declared.kind == "independent" and facts.votes is None:
+        raise InputError(
+            "assume: 'independent' is about annotators, and these candidates do not say who or how many gave them",
+            "pass Votes in place of candidates",
+            Remedy("assume", "nothing"),
+        )
     seed = draw_seed(random_state)
     if score.randomized or row_ids is not None:
         facts = replace(facts, u=uniforms(matrix, seed, row_ids, distinct=True))

@@ -68,7 +68,7 @@ class Corrected:
         """The curve of estimated coverage, if the data do not refute what was declared."""
         unweighted(evidence, self.name)
         not_filled(setting, self.name)
-        check_declared(setting)
+        check_declared(setting, self.name)
         judged = judgement(evidence, setting)
         if judged.diagnosis.refuted and self.if_refuted == "raise":
             raise AssumptionRefuted(judged.diagnosis)
@@ -88,11 +88,11 @@ class Corrected:
         )
 
 
-def check_declared(setting: Setting) -> None:
-    """Refuses where no contamination was declared."""
-    if setting.assume.kind == "nothing":
+def check_declared(setting: Setting, name: str) -> None:
+    """Refuses where no contamination was declared; that annotators err independently is none."""
+    if setting.assume.kind in {"nothing", "independent"}:
         raise InputError(
-            "strategy 'corrected' needs to know how false labels become candidates",
+            f"strategy {name!r} needs to know how false labels become candidates",
             Remedy("assume", "uniform"),
             Remedy("assume", "class"),
             Remedy("strategy", "max", "to declare nothing"),
