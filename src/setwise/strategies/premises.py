@@ -150,8 +150,9 @@ class Judgement:
         detail = f"missing in {missed} of {m} verified rows"
         if missed and not rate:
             return Premise(name, "refuted by the data", detail, values)
-        for part in self._parts if missed else ():
-            if _misses_exceed(part, rate, DELTA / len(self._parts), random=not self.setting.chosen):
+        parts = self._parts if missed else []
+        for part in parts:
+            if _misses_exceed(part, rate, DELTA / len(parts), random=not self.setting.chosen):
                 m, missed = Judgement(part, self.setting).verified_and_missed
                 where = " of one category" if self.category is not None else ""
                 detail = f"missing in {missed} of {m} verified rows{where}"
