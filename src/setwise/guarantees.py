@@ -17,7 +17,7 @@ _EVENTS: dict[Event, str] = {
     "truth": "contains the true label",
     "candidates": "contains all of its candidate labels",
     "overlap": "contains at least one of its candidate labels",
-    "answer": "contains an answer drawn at random from those of its annotators",
+    "answer": "contains an answer drawn at random, by weight, from those of its annotators",
 }
 
 STANDING = {

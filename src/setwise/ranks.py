@@ -14,7 +14,7 @@ from numbers import Real
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betaincinv, rel_entr
 
 from setwise._arrays import Floats
 
@@ -87,6 +87,17 @@ def clopper_pearson(successes: float, trials: float, delta: float) -> tuple[floa
 def upper_bound(successes: int, trials: int, delta: float) -> float:
     """The exact one-sided upper bound on a probability: too small with probability at most delta."""
     return clopper_pearson(successes, trials, 2 * delta)[1]
+
+
+def mean_exceeds(values: Floats, bound: float, delta: float) -> bool:
+    """Whether independent values in [0, 1] refute that their mean is at most `bound` (Hoeffding, 1963, Theorem 1).
+
+    >>> mean_exceeds(np.repeat([1.0, 0.0], [30, 70]), 0.2, 0.05), mean_exceeds(np.ones(1), 0.2, 0.05)
+    (True, False)
+    """
+    mean = float(values.mean()) if len(values) else 0.0
+    entropy = float(rel_entr(mean, bound) + rel_entr(1 - mean, 1 - bound))
+    return mean > bound and len(values) * entropy > -math.log(delta)
 
 
 def beta_interval(n: int, position: int, delta: float) -> tuple[float, float]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from setwise import ConformalClassifier, LabelSets, conformalize
+from setwise import ConformalClassifier, LabelSets, MisuseWarning, Votes, conformalize
 from setwise.data import read_table
 from setwise.strategies import Corrected, Mixture
 from tests.conftest import candidates_from, labels_from, simplex
@@ -164,3 +164,93 @@ def test_11_theorem_2_shown_in_this_sample_is_conditional_on_what_other_samples_
     theorem = next(claim for claim in made.claims if claim.source == "Theorem 2")
     assert [premise.name for premise in theorem.conditions] == ["max_otherwise"]
     assert made.promised is None
+
+
+def without_truth_everywhere(y, mask, rate, rng):
+    return without_truth(y, mask, np.flatnonzero(rng.random(len(y)) < rate))
+
+
+def test_12_the_bracket_of_votes_does_not_take_the_truth_to_be_an_answer(rows, rng):
+    p, y, _ = rows
+    votes = Votes.from_lists([[label] for label in np.where(rng.random(600) < 0.6, y, (y + 1) % K)], range(K))
+    with pytest.raises(ValueError, match="bracket: votes do not say that the true label is among the answers"):
+        conformalize(p, votes).bracket(0.5)
+    made = conformalize(p, votes, miss_rate=0.5)
+    low, high = made.bracket(0.5)
+    assert low <= made.predict_set(p, 0.5).contains(y).mean() <= high
+
+
+@pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")
+def test_13_the_bracket_takes_no_bound_from_rows_that_were_not_verified_at_random(rows):
+    p, y, mask = rows
+    broken = without_truth(y, mask, np.arange(0, 600, 3))
+    large = np.argsort(-broken.sum(axis=1), kind="stable")[:200]
+    verified = np.full(600, None, dtype=object)
+    verified[large] = y[large]
+    with pytest.raises(ValueError, match="do not bound it: verified rows differ from the others in the number"):
+        conformalize(p, broken, "max", verified=verified).bracket()
+
+
+@pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")
+@pytest.mark.parametrize("strategy", ["auto", "rectified", "max"])
+def test_14_sets_are_not_cut_down_to_candidates_that_verified_rows_refute(rows, rng, strategy):
+    p, y, mask = rows
+    broken = without_truth_everywhere(y, mask, 0.3, rng)
+    verified = verified_rows(y, 200, 600)
+    made = conformalize(p, broken, strategy, verified=verified)
+    with pytest.raises(ValueError, match="candidates: those of new rows may lack the true label as these do"):
+        made.predict_set(p, candidates=broken)
+    by_size = conformalize(p, broken, strategy, verified=verified, by="size")
+    with pytest.raises(ValueError, match="pass by=…, how many each row has"):
+        by_size.predict_set(p, candidates=broken)
+    with pytest.raises(ValueError, match="pass by=…, how many each row has"):
+        conformalize(p, mask, "mean", by="size", miss_rate=0.1).predict_set(p, candidates=mask)
+    by_size.predict_set(p, 0.5, by=broken.sum(axis=1))
+
+
+def test_15_a_random_answer_is_drawn_by_weight(rows):
+    p, _, _ = rows
+    votes = Votes.from_proposals([{0: 0.9, 1: 0.1}] * 600, range(K))
+    assert "an answer drawn at random, by weight" in str(conformalize(p, votes).guarantee())
+
+
+@pytest.mark.parametrize("unequal", ["chance", "weight"])
+def test_16_unequal_rows_refute_a_miss_rate_too(rows, rng, unequal):
+    p, y, mask = rows
+    weight = rng.choice([0.2, 0.6], 600)
+    verified = [int(label) if known else None for label, known in zip(y, rng.random(600) < weight, strict=True)]
+    options = {"verified_probability" if unequal == "chance" else "sample_weight": weight, "verified": verified}
+    for missed, refuted in ((0.5, True), (0.05, False)):
+        broken = without_truth_everywhere(y, mask, missed, rng)
+        made = conformalize(p, broken, "max", miss_rate=0.08, **options).guarantee()
+        assert (made.promised is None) == refuted
+
+
+def test_17_a_miss_rate_of_each_category_is_refuted_by_one(rng):
+    p = simplex(rng, 2000, K)
+    y = labels_from(rng, p)
+    rare = rng.random(2000) < 0.1
+    broken = without_truth(y, candidates_from(rng, y, K), np.flatnonzero(rare & (rng.random(2000) < 0.5)))
+    options = {"miss_rate": 0.08, "verified": verified_rows(y, 1000, 2000)}
+    assert conformalize(p, broken, "max", **options).guarantee().promised == 0.9
+    made = conformalize(p, broken, "max", by=np.where(rare, "rare", "common"), **options).guarantee()
+    for part in made.parts:
+        assert [premise.name for premise in part.claims[0].refuted] == ["miss_rate"]
+    assert "verified rows of one category" in str(made)
+
+
+def test_18_verified_rows_of_few_groups_or_hard_rows_do_not_refute_a_miss_rate_that_holds(rng):
+    p = simplex(rng, 600, K)
+    y = labels_from(rng, p)
+    mask = candidates_from(rng, y, K)
+    groups = np.repeat(np.arange(6), 100)
+    broken = without_truth(y, mask, np.arange(100))  # one group of six, where one of five is declared
+    made = conformalize(p, broken, "max", groups=groups, miss_rate=0.2, verified=[*y[:300].tolist()] + [None] * 300)
+    assert made.guarantee().promised == 0.9
+    hard = np.flatnonzero(mask.sum(axis=1) > 2)
+    broken = without_truth(y, mask, hard[:30])
+    verified = np.full(600, None, dtype=object)
+    verified[hard[:80]] = y[hard[:80]]
+    with pytest.warns(MisuseWarning, match="not a random choice"):
+        made = conformalize(p, broken, "max", miss_rate=0.1, verified=verified)
+    assert made.guarantee().promised == 0.9

@@ -146,6 +146,24 @@ CROSS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("needed", "options"),
+    [
+        ("weights", {"sample_weight": np.ones(40)}),
+        ("ids", {"row_ids": np.arange(40), "conformity_score": "aps"}),
+        ("candidates", {"by": "size"}),
+    ],
+)
+def test_facts_of_new_rows_that_no_option_names_are_asked_for_in_python(tmp_path, capsys, needed, options):
+    P = np.random.default_rng(0).dirichlet([1, 1, 1], 40)
+    library.conformalize(P, P > 0.3, classes=["a", "b", "c"], missing="full", **options).save(tmp_path / "m.cal")
+    write(tmp_path / "p.csv", {name: P[:, j] for j, name in enumerate("abc")})
+    line = ["predict", str(tmp_path / "m.cal"), "--probabilities", str(tmp_path / "p.csv")]
+    assert f"was calibrated with the {needed} of its rows" in failure(
+        capsys, *line, "--out", str(tmp_path / "s.csv")
+    )
+
+
 @pytest.mark.parametrize("learner", list(CROSS))
 def test_a_cross_conformal_model_is_saved_loaded_and_predicts(here, capsys, learner):
     options, learned = CROSS[learner]
@@ -288,3 +306,22 @@ def test_the_shell_asks_the_program(here):
     asked = {**os.environ, **marks("setwise fit votes.parquet --by wa")}
     done = subprocess.run([sys.executable, "-c", program], env=asked, capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.stderr) == (["ward"], "")
+
+
+def test_a_row_that_nobody_answered_is_refused_with_a_remedy_that_helps(tmp_path, capsys):
+    write(tmp_path / "calls.csv", {"id": np.arange(4), "x": np.arange(4.0)})
+    given = {"id": np.arange(4), "worker": list("abab"), "label": ["cat", "dog", None, "cat"]}
+    write(tmp_path / "votes.csv", given)
+    line = [
+        "fit",
+        tmp_path / "calls.csv",
+        "--votes",
+        tmp_path / "votes.csv",
+        "--key",
+        "id",
+        "--annotator",
+        "worker",
+    ]
+    for missing in ("error", "full", "drop"):
+        said = failure(capsys, *line, "--missing", missing, "--out", tmp_path / "m", *QUICK)
+        assert "calls.csv has no answer (1 such rows); leave them out" in said

@@ -35,6 +35,32 @@ def test_intervals_hold_the_accuracy_in_95_of_100_cases(rng):
     assert abs(np.mean(off)) < 0.02
 
 
+def test_whose_accuracy_answers_cannot_tell_has_none(rng):
+    y, cells = crowd(rng, 200, 4, (0.6, 0.95))
+    for columns in ([0], [0, 1]):
+        found = annotators(named(cells[:, columns], 4))
+        assert np.isnan(found.accuracy).all()
+        assert (found.upper - found.lower == 1).all()
+        assert "not comparable" in repr(found)
+    _, cells = crowd(rng, 300, 4, (0.7, 0.8, 0.9))
+    cells[:150, 0] = cells[150:, 2] = None  # the first and the last never answer the same row
+    assert np.isnan(annotators(named(cells, 4)).accuracy).all()
+    p = 0.8 * np.eye(4)[y] + 0.05
+    assert not np.isnan(annotators(named(crowd(rng, 200, 4, (0.6, 0.95))[1], 4), p).accuracy).any()
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "people", "each"), [(200, 2, 2, 2), (200, 2, 20, 2), (200, 4, 20, 3), (40, 2, 3, 3)]
+)
+def test_independent_annotators_are_rarely_called_dependent_however_few_their_answers(rng, n, k, people, each):
+    refuted = 0
+    for _ in range(12):
+        _, cells = crowd(rng, n, k, [0.8] * people)
+        cells[rng.permuted(np.tile(np.arange(people), (n, 1)), axis=1) >= each] = None
+        refuted += annotators(named(cells, k)).dependence.refuted
+    assert refuted <= 1
+
+
 def test_confusions_are_those_the_annotators_have(rng):
     y, cells = crowd(rng, 4000, 3)
     swapped = rng.random(4000) < 0.4

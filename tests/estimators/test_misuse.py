@@ -238,3 +238,28 @@ def test_categories_by_size_go_with_dropped_rows(rows):
     assert [rule.n for rule in calibration.rules] == [
         int((sizes == size).sum()) for size in calibration.category_names
     ]
+
+
+def test_checks_that_avoid_large_sets_are_noticed_although_only_verified_rows_are_calibrated_on(rng):
+    X, y = sample(rng)
+    hard = X[np.arange(400), y] < 1.2
+    mask = (np.eye(4)[y] > 0) | (rng.random((400, 4)) < np.where(hard, 0.6, 0.02)[:, None])
+    easy = np.argsort(mask.sum(axis=1), kind="stable")[:100]
+    verified = np.full(400, None, dtype=object)
+    verified[easy] = y[easy]
+    model = ConformalClassifier(LogisticRegression(), random_state=0)
+    with pytest.warns(MisuseWarning, match="verified: not a random choice of the rows"):
+        model.fit(X, mask, verified=verified)
+    assert model.calibration_.evidence.verified.all()
+    assert model.guarantee().promised is None
+    drawn = np.full(400, None, dtype=object)
+    some = rng.choice(400, 100, replace=False)
+    drawn[some] = y[some]
+    assert model.fit(X, mask, verified=drawn).guarantee().promised == 0.9
+    by = np.where(mask.sum(axis=1) == 1, "one", "several")  # a random choice within each category
+    some = np.concatenate(
+        [rng.choice(np.flatnonzero(by == "one"), 60), rng.choice(np.flatnonzero(by != "one"), 20)]
+    )
+    drawn[:] = None
+    drawn[some] = y[some]
+    assert model.fit(X, mask, verified=drawn, by=by).guarantee().promised is not None

@@ -132,3 +132,13 @@ def test_other_classes_keep_the_answers():
 
 def test_hostile_names_are_escaped():
     assert "<script>" not in Votes.from_lists([["<script>"]])._repr_html_()
+
+
+def test_weights_and_counts_that_numbers_cannot_hold_are_refused():
+    with pytest.raises(
+        ValueError, match="row 1 has an answer of weight 1e\\+300; use positive numbers up to 1e\\+12"
+    ):
+        Votes.of(2, np.array([0, 1]), [0, 1], weight=np.array([1.0, 1e300]), classes=range(2))
+    for counts in ([[3e9, 1.0]], [[1e300, 0.5]]):
+        with pytest.raises(ValueError, match="counts: .* answers are too many"):
+            Votes.from_counts(counts)

@@ -82,6 +82,31 @@ def test_numbers_in_the_page_are_those_of_the_library(small, tmp_path):
             assert row["cells"][at][5] == f"{cell['mean_size']:.2f}"
 
 
+@pytest.mark.parametrize("types", [("float32", "float64"), ("float64", "float32"), ("float16", "float16")])
+def test_probabilities_of_another_precision_give_the_sets_that_are_predicted(rng, tmp_path, types):
+    first, then = types
+    P = rng.integers(1, 6, (900, 4))
+    P = P / P.sum(axis=1, keepdims=True)
+    y = labels_from(rng, P)
+    calibration = setwise.conformalize(P[:300].astype(first), y[:300], conformity_score="aps", random_state=0)
+    new = P[300:].astype(then)
+    data = data_of(build_report(tmp_path / "r.html", calibration, new, y=y[300:]))
+    for fact in data["facts"][9:99:9]:
+        assert fact["mean"] == pytest.approx(calibration.predict_set(new, fact["level"]).sizes.mean())
+    predicted = setwise.conformalize(P[:300].astype(first), y[:300], by="predicted")
+    if first != then:
+        with pytest.raises(ValueError, match="near ties change the predicted label"):
+            build_report(tmp_path / "p.html", predicted, new, y=y[300:])
+    else:
+        build_report(tmp_path / "p.html", predicted, new, y=y[300:])
+
+
+def test_votes_prove_no_bracket(small, tmp_path):
+    _, P, _, S = small
+    calibration = setwise.conformalize(P, setwise.Votes.from_lists(S.to_lists(), range(5)))
+    assert "Candidate sets alone show" not in build_report(tmp_path / "r.html", calibration, P).read_text("utf-8")
+
+
 def test_without_truth_it_shows_the_bracket_and_no_coverage(small, tmp_path):
     calibration, P, _, _ = small
     made = build_report(tmp_path / "r.html", calibration, P, y=[None] * len(P), features=csr_array(P))

@@ -225,3 +225,11 @@ def test_auto_rests_on_verified_rows_in_each_category(rng):
     made = conformalize(p, mask, verified=verified, by=by)
     assert made.rules[0].claim(Fraction(9, 10)).strategy == "rectified or verified alone"
     assert made.rules[1].claim(Fraction(9, 10)).strategy == "max"
+
+
+@pytest.mark.parametrize("option", [{"sample_weight": np.ones(200)}, {"groups": np.arange(200) // 2}])
+def test_it_says_that_verified_rows_are_not_calibrated_on_with_weights_or_groups(rng, option):
+    p = simplex(rng, 200, 4)
+    y = labels_from(rng, p)
+    made = conformalize(p, candidates_from(rng, y, 4), verified=y, **option).guarantee()
+    assert made.remarks[0].startswith(f"The 200 verified rows are not calibrated on: with {next(iter(option))}")

@@ -181,3 +181,43 @@ def test_one_answer_per_row_and_fifty(rng):
     for people in (1, 50):
         made = conformalize(p, Votes.from_matrix(answered(rng, y, people), classes=range(K)), "crowd")
         assert abs(made.predict_set(p).contains(y).mean() - 0.9) < 0.03
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("light", [1e-300, 1e-12, 1e12])
+def test_one_answer_may_outweigh_all_others(rng, light):
+    p = simplex(rng, 60, 3)
+    y = labels_from(rng, p)
+    given = np.column_stack([y, (y + 1) % 3]).ravel()
+    row, weight = np.repeat(np.arange(60), 2), np.tile([1.0, light], 60)
+    votes = Votes.of(60, row, given, np.tile([0, 1], 60), weight, classes=range(3))
+    made = conformalize(p, votes, verified=y)
+    assert np.isfinite(made.evidence.posterior).all()
+    assert made.guarantee().promised == 0.9
+
+
+def test_p_values_of_few_rows_with_a_normal_margin_are_at_most_one(rng):
+    p = simplex(rng, 4, 3)
+    votes = Votes.from_lists([[int(label)] for label in labels_from(rng, p)], range(3))
+    made = conformalize(p, votes, Crowd(margin="normal"), assume="independent")
+    assert (made.predict_p(p) == 1).all()
+
+
+@pytest.mark.filterwarnings("ignore::setwise.SmallCalibrationWarning")
+def test_votes_without_any_answer_by_named_annotators(rng):
+    votes = Votes.from_table({"item": [0, 1], "worker": ["a", "b"], "label": [None, None]}, classes=range(3))
+    made = conformalize(simplex(rng, 2, 3), votes, missing="full", verified=[0, 1])
+    assert made.predict_set(simplex(rng, 5, 3)).sizes.tolist() == [3] * 5
+
+
+def test_independent_annotators_are_no_contamination_of_candidate_sets(rng):
+    p = simplex(rng, 60, 3)
+    y = labels_from(rng, p)
+    with pytest.raises(ValueError, match="'independent' is about annotators, and these candidates do not say who"):
+        conformalize(p, y, assume="independent")
+    votes = Votes.from_lists([[int(label)] for label in y], range(3))
+    for strategy in ("corrected", "classwise"):
+        with pytest.raises(
+            ValueError, match=f"strategy '{strategy}' needs to know how false labels become candidates"
+        ):
+            conformalize(p, votes, strategy, assume="independent")

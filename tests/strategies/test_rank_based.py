@@ -311,7 +311,7 @@ def test_the_law_given_the_calibration_set_is_a_floor_only_without_misses():
 
 def test_the_law_given_the_calibration_set_is_a_bound_from_below():
     text = str(Max().calibrate(evidence_of(np.full(99, -0.5)), SETTING).claim(NINE))
-    assert "is at least 0.847." in text
+    assert "is at least 0.846." in text
     assert "between" not in text
 
 

@@ -13,8 +13,9 @@ from typing import Any, overload
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
+from setwise._lazy import lazy
 from setwise.calibration.file import read_parts, write_parts
-from setwise.errors import InputError
+from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import categories, weights
 from setwise.evidence.row_index import check_row_names
@@ -57,8 +58,7 @@ class Calibration:
             parts = [
                 self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
             ]
-        names = tuple(self.vocabulary.classes.tolist())
-        told = replace(self.setting, judged=Judgement(self.evidence, self.setting, names))
+        told = replace(self.setting, judged=self._judged)
         rules = tuple(self._calibrated(code, part, told) for code, part in enumerate(parts))
         object.__setattr__(self, "rules", rules)
 
@@ -169,11 +169,18 @@ class Calibration:
         check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids)
         own = own_candidates(candidates, self.vocabulary)
         rate = float(self.setting.miss_rate)
+        without = "leave them out" if self.by != "size" else "pass by=…, how many each row has, in their place"
         if own is not None and rate and self.strategy.name != "max":
             raise InputError(
                 f"candidates: with a miss rate of {rate:g} the truth may be outside those of new rows as often, "
                 "and sets cut down to them cover less than promised",
-                "leave them out",
+                without,
+            )
+        if own is not None and self._judged.truth_refuted:
+            raise InputError(
+                f"candidates: those of new rows may lack the true label as these do "
+                f"({self._judged.truth_is_candidate.detail}), and sets cut down to them cover less than promised",
+                without,
             )
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
         u = self._noise(matrix, row_ids, off)
@@ -236,26 +243,33 @@ class Calibration:
 
         F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
         largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
-        and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. It needs
-        independent rows and no true label; the upper end, new rows whose probabilities are not rounded more than
-        these, for then sets may be larger. Calibrated by category, `by` names one category.
+        and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. Of votes
+        η must be given, as answers need not hold the truth. It needs independent rows and no true label; the upper
+        end, new rows whose probabilities are not rounded more than these, for then sets may be larger. Calibrated
+        by category, `by` names one category.
         """
         as_level(delta, "delta")
         if self.evidence.shares is not None:
             raise ValueError("bracket: not available for weighted or grouped rows, which are not independent.")
         if self.setting.novel:
             raise ValueError("bracket: not available where rows carry labels that no learning row has.")
+        if self.setting.votes and not self.setting.miss_rate:
+            raise InputError(
+                "bracket: votes do not say that the true label is among the answers",
+                Remedy("miss_rate", None, "for how often it may not be"),
+                "pass votes.candidates() if it always is",
+            )
         if self.setting.seen:
             raise ValueError(f"bracket: not available for rows that the model has seen: {self.setting.seen}.")
         code = self._category_code(by)
-        rule, judged = self.rules[code], Judgement(self.evidence, self.setting)
+        rule = self.rules[code]
         part = self.evidence if self.category is None else self.evidence.rows(np.flatnonzero(self.category == code))
 
         def answer(level: Fraction) -> tuple[float, float]:
             limit = rule.threshold(level)
             if np.ndim(limit):
                 raise ValueError("bracket: not available where every label has its own threshold.")
-            return _bracket(part, float(limit), *_miss_rate(part, self.setting, judged, delta))
+            return _bracket(part, float(limit), *_miss_rate(part, self.setting, self._judged, delta))
 
         return each_level(confidence_level, answer)
 
@@ -285,33 +299,48 @@ class Calibration:
 
     def scored(self, probabilities: Any, *, row_ids: Any = None) -> tuple[Floats, Floats]:
         """New rows' probabilities in the precision of the calibration, and the scores of all labels."""
-        matrix, off, _, _ = self._new_rows(probabilities, None, None)
+        matrix, off = self._in_precision(probabilities)
         return matrix, self._scores(matrix, off, row_ids)
 
+    def check_predicted(self, probabilities: Any) -> None:
+        """Refuses probabilities of another type where the most probable label is the category."""
+        given, ours = precision_of(probabilities), self.setting.precision
+        if self.by == "predicted" and given != ours:
+            raise InputError(
+                f"probabilities: {given}, and those of the calibration were {ours}, so that near ties change the "
+                "predicted label",
+                f"pass them as {ours}",
+            )
+
     # ---------------------------------------------------------------- helpers
+
+    @lazy
+    def _judged(self) -> Judgement:
+        """How premises are known, from all rows."""
+        names = tuple(self.vocabulary.classes.tolist())
+        return Judgement(self.evidence, self.setting, names, self.category)
 
     def _scores(self, matrix: Floats, off: float, row_ids: Any) -> Floats:
         scores: Floats = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, off)) - off
         return scores
 
+    def _in_precision(self, probabilities: Any) -> tuple[Floats, float]:
+        """Probabilities in the precision of the calibration, and how far scores are off."""
+        matrix = as_probabilities(
+            probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
+        )
+        return in_precision(matrix, precision_of(probabilities), self.setting.precision)
+
     def _new_rows(
         self, probabilities: Any, by: Any, sample_weight: Any, own: LabelSets | None = None
     ) -> tuple[Floats, float, Floats | None, Ints | None]:
         """Probabilities in the precision of the calibration, how far scores are off, weights and categories."""
-        matrix = as_probabilities(
-            probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
-        )
         check_row_names(probabilities=probabilities, by=by, sample_weight=sample_weight)
-        matrix, off = in_precision(matrix, precision_of(probabilities), self.setting.precision)
+        matrix, off = self._in_precision(probabilities)
         if own is not None and len(own) != len(matrix):
             raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
-        if off and self.by == "predicted" and by is None:
-            ours = self.setting.precision
-            raise InputError(
-                f"probabilities: {precision_of(probabilities)}, and those of the calibration were {ours}, so that "
-                "near ties change the predicted label",
-                f"pass them as {ours}",
-            )
+        if by is None:
+            self.check_predicted(probabilities)
         if self.by == "size" and own is None and by is None:
             raise ValueError(
                 "by: calibrated by the number of candidates, so new rows need theirs too; pass candidates=… to "
@@ -428,6 +457,10 @@ def _miss_rate(part: Evidence, setting: Setting, judged: Judgement, delta: float
     if part.chance is not None:
         raise ValueError(
             "bracket: verified rows refute the miss rate, and verified with unequal probabilities do not bound it."
+        )
+    if judged.checks.status == "refuted by the data":
+        raise ValueError(
+            f"bracket: verified rows refute the miss rate, and do not bound it: {judged.checks.detail}."
         )
     m, missed = Judgement(part, setting).verified_and_missed
     return upper_bound(missed, m, delta / 2), delta / 2

@@ -12,7 +12,7 @@ from setwise.calibration.calibration import Calibration, automatic_categories
 from setwise.contamination.annotator_model import fit_annotators
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
-from setwise.errors import MisuseWarning
+from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.evidence.row_index import check_row_names
@@ -166,14 +166,24 @@ def calibrate(
     precision: str = "float64",
     novel: int = 0,
     seen: str = "",
+    choice: str = "",
 ) -> Calibration:
-    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows."""
+    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows.
+
+    `choice` says how verified rows differ from others that are not among these, where they do.
+    """
     chosen = as_strategy(strategy)
     rate = as_fraction(miss_rate, "miss_rate")
     if not 0 <= rate < 1:
         raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
     n, k = matrix.shape
     declared = as_assumption(_by_name(assume, sets), k)
+    if declared.kind == "independent" and facts.votes is None:
+        raise InputError(
+            "assume: 'independent' is about annotators, and these candidates do not say who or how many gave them",
+            "pass Votes in place of candidates",
+            Remedy("assume", "nothing"),
+        )
     seed = draw_seed(random_state)
     if score.randomized or row_ids is not None:
         facts = replace(facts, u=uniforms(matrix, seed, row_ids, distinct=True))
@@ -217,7 +227,8 @@ def calibrate(
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
     misses = rate > 0 or uses_checks(chosen, len(facts.checked)) or facts.votes is not None
-    setting = replace(setting, chosen=warn_about_checks(evidence, sets, facts, codes, kept, misses=misses))
+    differs = warn_about_checks(evidence, sets, facts, codes, kept, misses=misses)
+    setting = replace(setting, chosen=choice or differs)
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes)
 
 

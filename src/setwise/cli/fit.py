@@ -77,7 +77,14 @@ def fit(
     as_json: opt.Json = False,
 ) -> None:
     """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
-    from setwise.cli.table_columns import categories_of, one_of, sets_in, stands_for_prediction, votes_of  # noqa: PLC0415
+    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded when a file is read
+        answered,
+        categories_of,
+        one_of,
+        sets_in,
+        stands_for_prediction,
+        votes_of,
+    )
     from setwise.estimators.model_directory import check_target, save_model  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
@@ -104,7 +111,7 @@ def fit(
         answers = None
         if votes is not None and key is not None:
             answers = votes_of(tables(votes), key, table, (item, annotator, label, weight), reading["classes"])
-            table = replace(table, candidates=answers.candidates(missing="full" if missing == "full" else "error"))
+            table = replace(table, candidates=answered(answers, votes, source))
     numbers = _announce(screen, table, separator, doubt=features is None)
     if len(table) < _MANY:
         use_one_thread()

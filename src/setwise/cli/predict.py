@@ -67,6 +67,7 @@ def predict(
         level = loaded.confidence_level if confidence_level is None else confidence_level
         batches = saved.feature_batches(source, loaded, columns)
         by = by or saved.reading_of(loaded).get("by")
+    saved.check_askable(asked, model)
     saved.check_categories(asked, by, model)
     bar = screen.counting(f"predicting {source.name}", row_count(source))
     with saved.no_name_warnings(), bar as advance, writing(out, column=column, separator=separator) as writer:

@@ -71,6 +71,22 @@ def network_of(estimator: Any) -> str | None:
     return type(estimator.network_).__name__.lower() if hasattr(estimator, "network_") else None
 
 
+def check_askable(asked: Any, model: Path) -> None:
+    """Refuses what needs facts of new rows that no option can name: weights, ids, numbers of candidates."""
+    part = asked.parts[0]
+    needs = {
+        "weights": part.evidence.weight is not None,
+        "ids": part.setting.named and part.conformity_score.randomized,
+        "candidates": part.by == "size",
+    }
+    needed = next((name for name, holds in needs.items() if holds), None)
+    if needed is not None:
+        raise ValueError(
+            f"{model}: was calibrated with the {needed} of its rows, and no option names those of new rows; ask it "
+            "in Python: setwise.Calibration.load(…).predict_set(…)."
+        )
+
+
 def check_categories(asked: Any, by: str | None, model: Path) -> None:
     """A column of categories is named where the rows were calibrated by one, and nowhere else."""
     given = asked.parts[0].categories is not None and asked.parts[0].by == "given"

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -121,6 +122,17 @@ def votes_of(
     found = from_annotators_long(file, task=item or key, classes=classes, missing="empty", **options)
     rows = matching_rows(key, table.carried[key], found.ids, source=table.source, other=str(file))
     return cast("Votes", found.votes)[rows]
+
+
+def answered(votes: Votes, file: Any, table: Any) -> LabelSets:
+    """The labels that somebody gave each row of a table; a row without any cannot be learned from."""
+    sets = votes.candidates(missing="empty")
+    blank = np.flatnonzero(sets.sizes == 0)
+    if len(blank):
+        raise ValueError(
+            f"{file}: row {blank[0]} of {table} has no answer ({len(blank)} such rows); leave them out."
+        )
+    return sets
 
 
 def categories_of(column: Any, name: str, file: Any, first_row: int = 0) -> list[str]:

@@ -31,6 +31,7 @@ _CLOSE = 1e-5  # mean change of the log likelihood per row
 _TINY = 1e-12
 _CELLS = 20_000_000  # of a table
 _PAIRS = 30  # rows with two answers or more, below which nothing is said of independence
+_FITTED = 10.0  # how much smaller fitting may make the standard error of the agreement
 REFUTED = 0.01
 """Independent annotators are called dependent with about this probability."""
 
@@ -100,13 +101,19 @@ class Dependence:
 
 
 def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
-    """Agreement beyond that of independent annotators; None where too few rows have two answers."""
-    excess = excess[~np.isnan(excess)]
+    """Agreement beyond that of independent annotators; None where too few rows have two answers.
+
+    A model with many parameters fits its rows too well and expects too much agreement: too little of it is held
+    against the standard error that it would have without fitting, and too much never against much less than that.
+    """
+    known = ~np.isnan(excess)
+    agreed, excess = agreed[known], excess[known]
     if len(excess) < _PAIRS:
         return None
-    mean, deviation = float(excess.mean()), float(excess.std(ddof=1)) / len(excess) ** 0.5
+    mean, deviation, plain = float(excess.mean()), float(excess.std(ddof=1)), float(agreed.std(ddof=1))
+    deviation = max(deviation, plain if mean < 0 else plain / _FITTED) / len(excess) ** 0.5
     p_value = 2 * float(ndtr(-abs(mean) / deviation)) if deviation else 1.0
-    return Dependence(float(np.nanmean(agreed)), mean, p_value)
+    return Dependence(float(agreed.mean()), mean, p_value)
 
 
 def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:
@@ -141,8 +148,9 @@ def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> Annotat
     z, q = np.broadcast_to(z, (n, k)), np.broadcast_to(q, (n, k))
     confusions = shared[None]
     who = given.who
-    if votes.annotator is not None and (people.max() + 1) * shared.size <= _CELLS:
-        confusions = np.broadcast_to(shared, (people.max() + 1, *shared.shape)) * _SHRINK
+    count_people = people.max(initial=0) + 1
+    if votes.annotator is not None and count_people * shared.size <= _CELLS:
+        confusions = np.broadcast_to(shared, (count_people, *shared.shape)) * _SHRINK
         confusions = confusions / (given.of_person @ counted + _SHRINK)[:, :, None]
         confusions[people, :, said] = own
     else:
@@ -265,6 +273,7 @@ def _agreement(votes: Votes, answer: Ints, who: Ints, confusions: Floats, q: Flo
     all_pairs = pairs(weight)
     said = np.zeros((len(taken), confusions.shape[2]))
     said[np.arange(len(taken)), answer[taken]] = weight
+    all_pairs[all_pairs <= 0] = np.nan  # one answer outweighs the others beyond what numbers hold
     agreed[rows] = pairs(said).sum(axis=1) / all_pairs
     chances = pairs(weight[:, None] * confusions[who[taken]].reshape(len(taken), size))
     expected[rows] = (q[rows] * chances.reshape(len(rows), k, -1).sum(axis=2)).sum(axis=1) / all_pairs

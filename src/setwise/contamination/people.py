@@ -8,8 +8,9 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from setwise._arrays import Array, Floats, Ints, frozen
+from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise.contamination.annotator_model import AnnotatorModel, Dependence, dependence, fit_annotators
 from setwise.labels.coerce import as_candidates
 from setwise.labels.votes import Votes
@@ -31,7 +32,10 @@ class Annotators:
         The annotators, and how many answers each gave.
     accuracy, lower, upper
         How probable a right answer of each annotator is, with a 95 % interval. An answer counts as right with its
-        posterior probability, and where this is doubtful it tells less: the interval widens.
+        posterior probability, and where this is doubtful it tells less: the interval widens. It takes the others'
+        accuracies as known, and is too narrow where there are only three or four. Two annotators do not tell which
+        of them is right: NaN, and an interval from 0 to 1, for whoever is not one of three (a classifier counts) of
+        whom every two answered some row both.
     flags
         What is odd about each annotator, in words.
     alpha
@@ -199,7 +203,7 @@ def annotators(votes: Votes, probabilities: Any = None) -> Annotators:
         consensus[votes.sizes == 0] = None
     people = len(votes.annotators)
     answers = np.zeros(0, dtype=int) if votes.annotator is None else np.bincount(votes.annotator, minlength=people)
-    accuracy, lower, upper = _accuracies(votes, posterior)
+    accuracy, lower, upper = _accuracies(votes, posterior, _compared(votes, with_model=matrix is not None))
     return Annotators(
         votes.annotators,
         frozen(answers),
@@ -233,7 +237,20 @@ def _right(votes: Votes, posterior: Floats) -> Floats:
     return named if votes.against is None else np.where(votes.against, 1 - named, named)
 
 
-def _accuracies(votes: Votes, posterior: Floats) -> tuple[Floats, Floats, Floats]:
+def _compared(votes: Votes, *, with_model: bool) -> Bools:
+    """Who is one of three of whom every two answered some row both; a model answers every row."""
+    if votes.annotator is None:
+        return np.zeros(0, dtype=bool)
+    shape = (len(votes), len(votes.annotators))
+    given = sparse.csr_array((np.ones(len(votes.row)), (votes.row, votes.annotator)), shape=shape)
+    together = (given.T @ given > 0).astype(float)
+    together.setdiag(0)
+    pairs = together if with_model else (together @ together) * together
+    found: Bools = pairs.sum(axis=1) > 0
+    return found
+
+
+def _accuracies(votes: Votes, posterior: Floats, compared: Bools) -> tuple[Floats, Floats, Floats]:
     """Each annotator's accuracy with an interval, from the counts that doubtful answers leave.
 
     Of n answers, right with probabilities r, the observed information about their mean a is that of
@@ -250,13 +267,13 @@ def _accuracies(votes: Votes, posterior: Floats) -> tuple[Floats, Floats, Floats
         for values in (weight, weight**2, weight * right, weight * right * (1 - right))
     )
     some = np.maximum(total, np.finfo(float).tiny)
-    accuracy = np.where(total > 0, np.minimum(good / some, 1.0), np.nan)
+    accuracy = np.where(compared, np.minimum(good / some, 1.0), np.nan)
     answers = total**2 / np.maximum(squares, np.finfo(float).tiny)
     near = (answers * np.nan_to_num(accuracy) + 1) / (answers + 2)
     counts = answers * np.clip(1 - doubt / some / (near * (1 - near)), 0, 1)
     bounds = [
-        clopper_pearson(share * count, count, 0.05) if count else (0.0, 1.0)
-        for share, count in zip(accuracy.tolist(), counts.tolist(), strict=True)
+        clopper_pearson(share * count, count, 0.05) if count and known else (0.0, 1.0)
+        for share, count, known in zip(accuracy.tolist(), counts.tolist(), compared.tolist(), strict=True)
     ]
     lower, upper = np.array(bounds).reshape(-1, 2).T
     return accuracy, lower, upper
@@ -281,6 +298,7 @@ def _flags(
     worst = int(np.argmin(np.where(below, accuracy, np.inf))) if below.any() else -1
     told = {
         "few answers": ~enough,
+        "not comparable: too few others on the same rows": enough & np.isnan(accuracy),
         "always the same answer": enough & same,
         "may answer at random": guess,
         "worse than chance": worse,

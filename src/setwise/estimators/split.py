@@ -19,6 +19,7 @@ from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.fingerprint import UsedRows, take_probe
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_index import check_row_names
+from setwise.evidence.verified_rows import sizes_differ, warned_of
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
@@ -142,11 +143,14 @@ class ConformalClassifier(BaseConformalClassifier):
         facts = replace(facts, votes=votes)
         default = default_learner(*asked, votes=votes is not None) if self.estimator is None else self.estimator
         model = learner_for(default, sets, rng)
+        choice, first = "", self._first(facts)
         if isinstance(model, FrozenEstimator):
             kept, held = np.arange(0), np.arange(n)
             self.estimator_ = model
         else:
-            kept, held = self._split(n, facts.group, rng, self._first(facts))
+            kept, held = self._split(n, facts.group, rng, first)
+            if first is not None and named == "given":  # the others may all be among the rows to learn from
+                choice = warned_of(sizes_differ(sets.sizes, first, facts.category_codes))
             told = as_y(sets[kept], model, None if votes is None else votes[kept])
             self.estimator_ = model.fit(_safe_indexing(X, kept), told)
         together = Remedy("groups", None, "with one number for each distinct row, so that copies stay together")
@@ -162,6 +166,7 @@ class ConformalClassifier(BaseConformalClassifier):
             facts.take(held),
             by=named,
             seen=self.used_rows_.seen,
+            choice=choice,
             random_state=rng.randint(2**31 - 1),
         )
 

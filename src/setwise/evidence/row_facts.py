@@ -78,6 +78,11 @@ class RowFacts:
         return RowFacts(**{name: None if value is None else value[rows] for name, value in held.items()})
 
     @property
+    def category_codes(self) -> Ints | None:
+        """The categories as numbers."""
+        return None if self.category is None else _codes(self.category)
+
+    @property
     def checked(self) -> Ints:
         """The positions of the verified rows."""
         if self.verified is None:
@@ -110,12 +115,13 @@ def _verified_positions(verified: Any, vocabulary: Vocabulary, n: int) -> Ints |
     """The verified labels' positions, `MISSING` where nobody checked; None where nobody checked anything."""
     if verified is None:
         return None
-    codes = vocabulary.encode(label_vector(verified, "verified"))
+    given = label_vector(verified, "verified")
+    codes = vocabulary.encode(given)
     if len(codes) != n:
         raise ValueError(f"verified: {len(codes)} entries for {n} rows; use None where nobody checked.")
     if (codes == UNKNOWN).any():
         row = int(np.flatnonzero(codes == UNKNOWN)[0])
-        raise ValueError(f"verified: row {row} holds {list(verified)[row]!r}, which is not among the classes.")
+        raise ValueError(f"verified: row {row} holds {given.tolist()[row]!r}, which is not among the classes.")
     return None if (codes == MISSING).all() else codes
 
 

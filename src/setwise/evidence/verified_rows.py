@@ -92,6 +92,26 @@ def _compared(name: str, values: Floats, checked: Bools) -> Finding:
     return Finding(p_value, f"{name} ({means}")
 
 
+def sizes_differ(sizes: Ints, checked: Ints, category: Ints | None = None) -> Finding | None:
+    """Whether the rows at `checked` differ from the others in the number of candidates, within each category."""
+    truth = np.full(len(sizes), np.nan)
+    truth[checked] = 0.0
+    alike = np.zeros(len(sizes))
+    return checks_differ(Evidence(alike, alike, sizes, truth=truth), category)
+
+
+def warned_of(found: Finding | None) -> str:
+    """What was found, after a warning; empty where there is nothing."""
+    if found is None:
+        return ""
+    draw = "draw the rows to verify at random"
+    known = Remedy("verified_probability", None, "with the probability of each row to be verified")
+    warnings.warn(
+        MisuseWarning(f"verified: not a random choice of the rows: {found.sentence}", draw, known), stacklevel=5
+    )
+    return found.sentence
+
+
 def warn_about_checks(
     evidence: Evidence, sets: LabelSets, facts: RowFacts, category: Ints | None, kept: Ints | None, *, misses: bool
 ) -> str:
@@ -99,13 +119,7 @@ def warn_about_checks(
 
     `kept` are the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
     """
-    found = checks_differ(evidence, category)
-    if found is not None:
-        draw = "draw the rows to verify at random"
-        known = Remedy("verified_probability", None, "with the probability of each row to be verified")
-        problem = f"verified: not a random choice of the rows: {found.sentence}"
-        warnings.warn(MisuseWarning(problem, draw, known), stacklevel=4)
-    differs = "" if found is None else found.sentence
+    differs = warned_of(checks_differ(evidence, category))
     if misses or evidence.held is None or facts.verified is None:
         return differs
     outside = np.flatnonzero(evidence.verified & ~evidence.held)

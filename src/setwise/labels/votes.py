@@ -18,6 +18,8 @@ from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, is_missing, label_vector, missing_labels
 
 _SHOWN = 8
+_HEAVIEST = 1e12  # of weights: their products are numbers still
+_MOST = 1_000_000_000  # answers that are held one by one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,6 +175,11 @@ class Votes(LabelledRows):
             raise ValueError(f"classes: {len(vocabulary)} labels for {table.shape[1]} columns of counts.")
         row, label = np.nonzero(table)
         amount = table[row, label]
+        if amount.max(initial=0) > _HEAVIEST or ((amount % 1 == 0).all() and amount.sum() > _MOST):
+            raise InputError(
+                f"counts: {amount.sum():.3g} answers are too many to hold one by one",
+                "divide them: shares are weights",
+            )
         if (amount % 1 == 0).all():
             times = amount.astype(int)
             return cls(vocabulary, len(table), frozen(np.repeat(row, times)), frozen(np.repeat(label, times)))
@@ -269,10 +276,11 @@ class Votes(LabelledRows):
         items: Array | None,
     ) -> Votes:
         """From positions, put in the order of the rows."""
-        if weight is not None and not (np.isfinite(weight).all() and (weight > 0).all()):
-            wrong = int(np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))[0])
+        if weight is not None and not ((weight > 0) & (weight <= _HEAVIEST)).all():
+            wrong = int(np.flatnonzero(~((weight > 0) & (weight <= _HEAVIEST)))[0])
             raise InputError(
-                f"weight: row {row[wrong]} has an answer of weight {weight[wrong]}", "use positive numbers"
+                f"weight: row {row[wrong]} has an answer of weight {weight[wrong]}",
+                f"use positive numbers up to {_HEAVIEST:g}",
             )
         order = np.argsort(row, kind="stable")
         held = {

@@ -16,7 +16,6 @@ from setwise._arrays import Array, Bools, Floats, Ints, for_blocks
 from setwise._lazy import lazy
 from setwise.calibration.calibration import Calibration
 from setwise.ranks import as_level
-from setwise.row_noise import uniforms
 
 
 class Source(Protocol):
@@ -59,8 +58,7 @@ class Scored:
         cal = self.calibration
         part = self.matrix[rows]
         ids = None if self.row_ids is None else self.row_ids[rows]
-        u = uniforms(part, cal.seed, ids) if cal.conformity_score.randomized or ids is not None else None
-        scores = cal.conformity_score.score(part, u=u)
+        _, scores = cal.scored(part, row_ids=ids)
         found = np.zeros(scores.shape, dtype=np.intp)
         codes = np.zeros(len(rows), dtype=np.intp) if self.codes is None else self.codes[rows]
         for code in np.unique(codes[codes >= 0]):  # a category without calibration rows gets every label

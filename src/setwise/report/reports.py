@@ -21,7 +21,7 @@ from setwise.evidence.row_facts import weights
 from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
-from setwise.probabilities import as_probabilities
+from setwise.probabilities import as_probabilities, precision_of
 from setwise.ranks import as_level
 from setwise.report.ambiguity import candidate_facts
 from setwise.report.entry_levels import Given, Scored, Source, Sweep, Valued, grid, sweep
@@ -107,6 +107,7 @@ def build_report(
     matrix = as_probabilities(
         probabilities, calibration.conformity_score.domain, len(calibration.vocabulary), classes=calibration.classes
     )
+    matrix = matrix.astype(precision_of(probabilities), copy=False)  # what calibrations compare scores by
     if (sample_weight is None) != (calibration.evidence.weight is None):
         needs = "with" if sample_weight is None else "without"
         raise ValueError(f"sample_weight: calibrated {needs} weights, so the rows of the report are too.")
@@ -236,6 +237,7 @@ def _categories(calibration: Calibration, matrix: Floats, rows: Rows) -> tuple[A
         raise InputError(f"{needed}: calibrated by category, so the rows of the report need theirs", Remedy(needed))
     found = rows.by
     if found is None or calibration.by != "given":
+        calibration.check_predicted(matrix)
         found = automatic_categories(calibration.by, matrix, calibration.classes, rows.candidates)
     return found, calibration.categories.encode(found)
 

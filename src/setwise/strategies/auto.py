@@ -79,7 +79,10 @@ class Auto:
                     "one by one",
                     "leave one of them out",
                 )
-            return _unverified(evidence, setting)
+            rule = _unverified(evidence, setting)
+            what = "sample_weight" if evidence.weight is not None else "groups"
+            m = int(evidence.verified.sum())
+            return _remarked(rule, f"The {m:,} verified rows are not calibrated on: with {what} auto cannot.")
         otherwise = _unverified(evidence, setting)
         refuted = {premise.name for premise in otherwise.claim(Fraction(9, 10)).claims[0].refuted}
         return VerifiedRule(
@@ -123,9 +126,12 @@ def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
 
 
 def _explained(rule: Rule, why: str) -> Rule:
-    remark = f"Chosen by auto because {why.removesuffix('.')}."
-    explained: Rule = replace(rule, remarks=(remark, *rule.remarks))  # type: ignore[type-var]
-    return explained
+    return _remarked(rule, f"Chosen by auto because {why.removesuffix('.')}.")
+
+
+def _remarked(rule: Rule, remark: str) -> Rule:
+    remarked: Rule = replace(rule, remarks=(remark, *rule.remarks))  # type: ignore[type-var]
+    return remarked
 
 
 @dataclass(frozen=True)

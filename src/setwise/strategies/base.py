@@ -257,7 +257,7 @@ class RankRule:
         low, _ = beta_interval(self.n, position, 2 * DELTA)
         return (
             f"In {100 * (1 - DELTA):g} of 100 calibration samples of independent rows the probability of "
-            f"containing {self.contained} is at least {low:.3f}."
+            f"containing {self.contained} is at least {math.floor(1000 * low) / 1000:.3f}."
         )
 
     def _shortage(self, level: Fraction) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Guarantee, Premise
 from setwise.strategies.base import Rule, with_novel_labels
-from setwise.strategies.corrected import contamination_needs, label_weights, settings_between
+from setwise.strategies.corrected import check_declared, contamination_needs, label_weights, settings_between
 from setwise.strategies.curves import Curve, Margin, Steps, WithMargin, margin_needs, not_filled, over, unweighted
 from setwise.strategies.premises import Setting, judgement
 
@@ -55,6 +55,7 @@ class Classwise(WithMargin):
             raise ValueError("strategy 'classwise' needs evidence gathered with needs={'table'}.")
         if setting.assume.kind == "nothing":
             return _Singletons(self, evidence, setting)
+        check_declared(setting, self.name)
         not_filled(setting, self.name)
         judged = judgement(evidence, setting)
         if judged.diagnosis.refuted:

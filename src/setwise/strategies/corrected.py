@@ -65,7 +65,7 @@ class Corrected(WithMargin):
         """The curve of estimated coverage, if the data do not refute what was declared."""
         unweighted(evidence, self.name)
         not_filled(setting, self.name)
-        check_declared(setting)
+        check_declared(setting, self.name)
         judged = judgement(evidence, setting)
         if judged.diagnosis.refuted and self.if_refuted == "raise":
             raise AssumptionRefuted(judged.diagnosis)
@@ -85,11 +85,11 @@ class Corrected(WithMargin):
         )
 
 
-def check_declared(setting: Setting) -> None:
-    """Refuses where no contamination was declared."""
-    if setting.assume.kind == "nothing":
+def check_declared(setting: Setting, name: str) -> None:
+    """Refuses where no contamination was declared; that annotators err independently is none."""
+    if setting.assume.kind in {"nothing", "independent"}:
         raise InputError(
-            "strategy 'corrected' needs to know how false labels become candidates",
+            f"strategy {name!r} needs to know how false labels become candidates",
             Remedy("assume", "uniform"),
             Remedy("assume", "class"),
             Remedy("strategy", "max", "to declare nothing"),

@@ -252,7 +252,9 @@ class CurveRule:
     @property
     def _smallest(self) -> Fraction:
         """The smallest ε for so few rows: that of the rank rule, or that at which ten misses are expected."""
-        return Fraction(1, self.fewest + 1) if self.curve.margin != "normal" else Fraction(_MISSES, self.fewest)
+        if self.curve.margin != "normal":
+            return Fraction(1, self.fewest + 1)
+        return min(Fraction(_MISSES, self.fewest), Fraction(1))
 
     @property
     def _curves(self) -> tuple[Curve, ...]:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from setwise._arrays import Ints
 from setwise._lazy import lazy
 from setwise.contamination.annotator_model import dependence
 from setwise.contamination.assumption import NOTHING, Assumption
@@ -18,7 +21,7 @@ from setwise.contamination.diagnose import Diagnosis, examine
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Event, Premise, Status
 from setwise.probabilities import Domain
-from setwise.ranks import clopper_pearson
+from setwise.ranks import clopper_pearson, mean_exceeds
 
 DELTA = 0.05
 """Bounds from verified rows may fail for this share of samples of verified rows."""
@@ -85,11 +88,15 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """How the premises of claims about these rows are known; `classes` names the labels in what is printed."""
+    """How the premises of claims about these rows are known.
+
+    `classes` names the labels in what is printed; `category` is that of each row, where rows are promised by it.
+    """
 
     evidence: Evidence
     setting: Setting
     classes: tuple[Any, ...] | None = None
+    category: Ints | None = None
 
     def premise(self, name: str) -> Premise:
         """A premise that needs nothing but the rows to be judged, by its name in the vocabulary."""
@@ -141,10 +148,23 @@ class Judgement:
         if m == 0:
             return Premise(name, "declared by you", f"miss rate {rate:g}", values)
         detail = f"missing in {missed} of {m} verified rows"
-        random = self.evidence.chance is None
-        if (missed and not rate) or (random and clopper_pearson(missed, m, 2 * DELTA)[0] > rate):
+        if missed and not rate:
             return Premise(name, "refuted by the data", detail, values)
+        parts = self._parts if missed else []
+        for part in parts:
+            if _misses_exceed(part, rate, DELTA / len(parts), random=not self.setting.chosen):
+                m, missed = Judgement(part, self.setting).verified_and_missed
+                where = " of one category" if self.category is not None else ""
+                detail = f"missing in {missed} of {m} verified rows{where}"
+                return Premise(name, "refuted by the data", detail, values)
         return Premise(name, "declared by you", f"miss rate {rate:g}; {detail}", values)
+
+    @property
+    def _parts(self) -> list[Evidence]:
+        """The evidence of each category, of which the miss rate is declared; all of it where there are none."""
+        if self.category is None:
+            return [self.evidence]
+        return [self.evidence.rows(np.flatnonzero(self.category == code)) for code in np.unique(self.category)]
 
     @property
     def truth_refuted(self) -> bool:
@@ -197,6 +217,27 @@ class Judgement:
         detail = f"agreement of pairs of answers {found.agreed:.3f}, {found.excess:+.3f} from independence"
         refuted: Status = "refuted by the data" if found.refuted else declared
         return Premise("independent", refuted, f"{detail}; p = {found.p_value:.2g}")
+
+
+def _misses_exceed(evidence: Evidence, rate: float, delta: float, *, random: bool) -> bool:
+    """Whether the verified rows refute that at most this share of candidate sets lacks the truth.
+
+    Rows that were not chosen at random show only how many rows at least lack it. Of groups the shares that each
+    misses count. With w the weight of a row over its chance to be verified, w·(missed − rate) has no mean above 0.
+    """
+    checked = np.flatnonzero(evidence.verified)
+    missed = np.zeros(len(checked)) if evidence.held is None else 1.0 - evidence.held[checked]
+    if evidence.shares is None and evidence.chance is None:
+        trials = len(checked) if random else evidence.n
+        return clopper_pearson(int(missed.sum()), trials, 2 * delta)[0] > rate
+    if not random:
+        return False
+    if evidence.group is not None:
+        _, which, sizes = np.unique(evidence.group[checked], return_inverse=True, return_counts=True)
+        return mean_exceeds(np.bincount(which, missed) / sizes, rate, delta)
+    weight = np.ones(evidence.n) if evidence.weight is None else evidence.weight
+    weight = weight if evidence.chance is None else weight / evidence.chance
+    return mean_exceeds(rate + weight[checked] / weight.max() * (missed - rate), rate, delta)
 
 
 def judgement(evidence: Evidence, setting: Setting) -> Judgement:
