@@ -65,13 +65,6 @@ class AnnotatorModel:
     agreed: Floats
     excess: Floats
 
-    @property
-    def likelihood(self) -> Floats:
-        """(n, K): how probable the answers of each row are under each label, the largest one."""
-        found: Floats = self.posterior / np.exp(self.shift - self.shift.max())
-        found /= found.max(axis=1, keepdims=True)
-        return found
-
 
 @dataclass(frozen=True)
 class Dependence:

@@ -82,6 +82,11 @@ class Annotators:
         return found
 
     @property
+    def worst_first(self) -> Ints:
+        """Positions of the annotators: those with enough answers first, the least accurate of them on top."""
+        return np.lexsort([self.accuracy, self.answers < _FEW])
+
+    @property
     def agreement(self) -> str:
         """How much annotators agree, in words."""
         if np.isnan(self.alpha):
@@ -120,7 +125,7 @@ class Annotators:
         }
 
     def __repr__(self) -> str:
-        cells = [("annotator", "answers", "right", "95 %", "")] + [self._told(j) for j in self._worst()]
+        cells = [("annotator", "answers", "right", "95 %", "")] + [self._told(j) for j in self.worst_first[:_SHOWN]]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
         shown = lines if len(self) else []
@@ -129,7 +134,8 @@ class Annotators:
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in ("annotator", "answers", "right", "95 %", "remarks"))
         rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._told(j)) + "</tr>" for j in self._worst()
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._told(j)) + "</tr>"
+            for j in self.worst_first[:_SHOWN]
         )
         more = "".join(f"<p>{escape(line)}</p>" for line in [*self._more(), self.agreement])
         table = f"<table><tr>{head}</tr>{rows}</table>" if len(self) else ""
@@ -138,10 +144,6 @@ class Annotators:
     def _head(self) -> str:
         by = f"{len(self):,} annotators" if len(self) else "anonymous annotators"
         return f"Annotators: {by}, {len(self.consensus):,} rows, {len(self.classes):,} classes"
-
-    def _worst(self) -> Ints:
-        """The annotators to show: those with enough answers first, the least accurate of them on top."""
-        return np.lexsort([self.accuracy, self.answers < _FEW])[:_SHOWN]
 
     def _more(self) -> list[str]:
         return [f"… {len(self) - _SHOWN:,} more"] if len(self) > _SHOWN else []
