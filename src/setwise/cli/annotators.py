@@ -29,6 +29,7 @@ def annotators(
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the consensus of each item, with its probabilities, there.")
     ] = None,
+    delimiter: opt.Delimiter = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
@@ -41,7 +42,7 @@ def annotators(
         opt.refuse_existing(out, force=force)
     with screen.working(f"reading {file}"):
         imported = data.from_annotators_long(
-            file, task=item, worker=annotator, label=label, weight=weight, missing="empty"
+            file, task=item, worker=annotator, label=label, weight=weight, missing="empty", delimiter=delimiter
         )
         votes = imported.votes
         if votes is None or not len(votes.row):

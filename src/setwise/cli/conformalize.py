@@ -44,6 +44,7 @@ def conformalize(
     assume: opt.Assume = "nothing",
     missing: opt.Missing = "error",
     separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
     random_state: opt.Seed = 0,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
@@ -56,15 +57,18 @@ def conformalize(
     one_of(labels, votes, key, "--labels (a file)")
     opt.refuse_existing(out, force=force)
     options = {"candidates": candidates, "truth": verified, "separator": separator, "missing": missing}
+    options["delimiter"] = delimiter
     with screen.working(f"reading {probabilities}"):
-        predicted = all(stands_for_prediction(by, file) for file in filter(None, (probabilities, labels)))
+        predicted = all(
+            stands_for_prediction(by, file, delimiter) for file in filter(None, (probabilities, labels))
+        )
         column_by, ignored = None if predicted else by, set(carry or [])
         if labels is not None:
             matrix, classes, known = _read(probabilities, labels, key, column_by, ignored, options)
         else:
             columns = (item, annotator, label, weight)
             matrix, classes, known = _with_votes(
-                probabilities, cast("Path", votes), str(key), columns, column_by, verified, ignored
+                probabilities, cast("Path", votes), str(key), columns, column_by, verified, ignored, delimiter
             )
             known["missing"] = missing
     calibration = setwise.conformalize(
@@ -98,11 +102,12 @@ def _read(
     from setwise.data.key_join import matching_rows  # noqa: PLC0415
     from setwise.data.set_files import probability_labels  # noqa: PLC0415
 
-    names, keys = column_names(probabilities), [key] if key else []
+    names, keys = column_names(probabilities, options["delimiter"]), [key] if key else []
     beside = [by] if by in names else []  # categories may stand with the probabilities, or with the candidates
     columns = _class_columns(names, ignored | {*keys, *beside}, probabilities)
     classes = probability_labels(columns)
-    table = data.read_table(probabilities, features=columns, carry=[*keys, *beside])
+    reading = {"delimiter": options["delimiter"]}
+    table = data.read_table(probabilities, features=columns, carry=[*keys, *beside], **reading)
     with_answers = [by] if by and not beside else []
     answers = data.read_table(labels, features=[], carry=[*keys, *with_answers], classes=classes, **options)
     sets, truth = sets_in(answers), answers.truth
@@ -130,6 +135,7 @@ def _with_votes(
     by: str | None,
     verified: str | None,
     ignored: set[str],
+    delimiter: str | None,
 ) -> tuple[Any, list[Any], dict[str, Any]]:
     """The same with votes in place of candidates; verified labels and categories stand with the probabilities."""
     from setwise.cli.table_columns import categories_of, votes_of  # noqa: PLC0415 - Arrow is loaded for files
@@ -138,12 +144,13 @@ def _with_votes(
 
     beside = [name for name in (key, by) if name]
     taken = ignored | {*beside, *([verified] if verified else [])}
-    named = _class_columns(column_names(probabilities), taken, probabilities)
+    named = _class_columns(column_names(probabilities, delimiter), taken, probabilities)
     classes = probability_labels(named)
-    table = data.read_table(probabilities, features=named, carry=beside, truth=verified, classes=classes)
+    reading: dict[str, Any] = {"truth": verified, "classes": classes, "delimiter": delimiter}
+    table = data.read_table(probabilities, features=named, carry=beside, **reading)
     category = categories_of(table.carried[by], by, probabilities) if by else None
     known = None if table.truth is None else table.truth.tolist()
-    answers = votes_of(votes, key, table, columns, classes)
+    answers = votes_of(votes, key, table, columns, classes, delimiter)
     return table.X, classes, {"candidates": answers, "verified": known, "by": category}
 
 

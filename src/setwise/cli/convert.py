@@ -1,4 +1,4 @@
-"""`setwise convert`: candidate sets in another format, or out of annotators' answers."""
+"""`setwise convert`: candidate sets in another format, or out of annotators' answers; and those answers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from setwise.cli.screen import Screen
 
 if TYPE_CHECKING:
     from setwise.labels.label_sets import LabelSets
+    from setwise.labels.votes import Votes
 
-EXAMPLES = ("setwise convert votes.csv --from votes --out candidates.parquet",)
+EXAMPLES = (
+    "setwise convert votes.csv --from votes --out candidates.parquet",
+    "setwise convert export.json --from label-studio --to votes --out votes.csv",
+)
 
 
 def convert(
@@ -26,6 +30,9 @@ def convert(
             "--from", help="table (with a column of candidates), votes (task, worker, label), label-studio."
         ),
     ] = "table",
+    target: Annotated[
+        str, typer.Option("--to", help="candidates, or (of votes and label-studio) votes: one answer per line.")
+    ] = "candidates",
     candidates: opt.Candidates = "candidates",
     rule: Annotated[
         str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, plurality.")
@@ -35,23 +42,31 @@ def convert(
     label: Annotated[str, typer.Option("--label", help="Of votes: the column of answers.")] = "label",
     column: opt.CandidatesColumn = "candidates",
     separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Writes candidate sets in another format, or makes them out of annotators' answers."""
+    """Writes candidate sets in another format, makes them out of annotators' answers, or writes those answers."""
     from setwise.cli.table_columns import write_candidates  # noqa: PLC0415 - Arrow is loaded for files
 
     screen = Screen(quiet, as_json)
     opt.refuse_existing(out, force=force)
+    if target not in {"candidates", "votes"} or (target == "votes" and source == "table"):
+        raise ValueError(f"--to: {target!r} cannot be made from {source}; candidates can, or votes from votes.")
+    options: dict[str, Any] = {"rule": rule, "missing": "empty" if target == "votes" else "error"}
     with screen.working(f"reading {file}"):
         if source == "table":
-            sets, carried = _from_table(file, out, candidates, separator)
+            sets, carried = _from_table(file, out, candidates, separator, delimiter)
         elif source in {"votes", "label-studio"}:
             if source == "votes":
-                found = data.from_annotators_long(file, task=task, worker=worker, label=label, rule=rule)
+                options |= {"task": task, "worker": worker, "label": label, "delimiter": delimiter}
+                found = data.from_annotators_long(file, **options)
             else:
-                found = data.from_label_studio(file, rule=rule)
+                found = data.from_label_studio(file, **options)
+            if target == "votes":
+                _write_votes(screen, out, found.votes)
+                return
             sets, carried = found.candidates, {task: _arrow(found.ids)}
             if found.truth is not None:
                 carried["truth"] = _arrow(found.truth)
@@ -60,14 +75,26 @@ def convert(
     write_candidates(screen, out, sets, carried, column, separator)
 
 
-def _from_table(file: Path, out: Path, candidates: str, separator: str) -> tuple[LabelSets, dict[str, Any]]:
+def _write_votes(screen: Screen, out: Path, votes: Votes | None) -> None:
+    """Writes the answers themselves, as `setwise fit --votes` and `setwise annotators` read them."""
+    if votes is None:
+        raise ValueError("--to: this file does not say who answered what.")
+    data.write_votes(out, votes)
+    screen.say(f"{len(votes.row):,} answers on {len(votes):,} rows, {votes.n_classes:,} classes")
+    screen.say(f"saved to {out}   try:  setwise annotators {out} --item item --annotator worker --label label")
+    screen.emit({"rows": len(votes), "classes": votes.n_classes, "answers": len(votes.row), "out": str(out)})
+
+
+def _from_table(
+    file: Path, out: Path, candidates: str, separator: str, delimiter: str | None
+) -> tuple[LabelSets, dict[str, Any]]:
     """Sets and all other columns of a table; of a file of arrays the features and the truth."""
     from setwise.cli.table_columns import sets_in, whole_table  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import is_table  # noqa: PLC0415
     from setwise.data.tabular import Layout, interpret  # noqa: PLC0415
 
     if is_table(file):
-        whole = whole_table(file, out, text=[candidates])
+        whole = whole_table(file, out, text=[candidates], delimiter=delimiter)
         table = interpret(whole, Layout(candidates=candidates, features=[], separator=separator), str(file))
         start = f"{candidates.removesuffix(':')}:"
         others = [name for name in whole.column_names if name != candidates and not name.startswith(start)]

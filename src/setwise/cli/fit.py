@@ -87,7 +87,7 @@ def fit(
         table, columns = _read(file, candidates, features, ignored, verified, reading)
         answers = None
         if votes is not None and key is not None:
-            answers = votes_of(votes, key, table, (item, annotator, label, weight), reading["classes"])
+            answers = votes_of(votes, key, table, (item, annotator, label, weight), reading["classes"], delimiter)
             table = replace(table, candidates=answers.candidates(missing="full" if missing == "full" else "error"))
     numbers = _announce(screen, table, separator)
     if len(table) < _MANY:
@@ -123,7 +123,7 @@ def fit(
     save_model(model, out, {"file": file.name, "reading": notes}, table.feature_names)
     show_claims(screen, model, confidence_level)
     if report_to is not None:
-        _report(report_to, model, table, categorized)
+        _report(report_to, model, table, categorized, answers)
         screen.say(f"\nwrote {report_to}, about the rows it was calibrated on")
     screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{file.suffix} --out sets{file.suffix}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
@@ -221,7 +221,7 @@ def _described(model: Any) -> str:
     fitted, times = models[0], f"{len(models)} × " if len(models) > 1 else ""
     if network_of(fitted):
         kinds = dict.fromkeys(filter(None, map(network_of, models)))
-        return f"{times}({fitted.loss}, {' and '.join(kinds)}), {fitted.n_iter_} epochs"
+        return f"{times}({fitted.fitted_.settings.loss}, {' and '.join(kinds)}), {fitted.n_iter_} epochs"
     if hasattr(fitted, "predict_inclusion"):
         inner = fitted.posterior_
         return f"{times}(covering, weight {fitted.weight_:g}; {inner.loss}, {network_of(inner)})"
@@ -229,7 +229,7 @@ def _described(model: Any) -> str:
     return f"{times}({type(last).__name__})"
 
 
-def _report(path: Path, model: Any, table: Table, by: Any) -> None:
+def _report(path: Path, model: Any, table: Table, by: Any, votes: Any) -> None:
     """A report on the rows kept for calibration, which the model did not learn from.
 
     Their truth stays out of it, even where somebody checked: the thresholds were chosen on these very rows.
@@ -239,4 +239,5 @@ def _report(path: Path, model: Any, table: Table, by: Any) -> None:
         raise ValueError("--report: every row was learned from; use `setwise report` with new rows.")
     options = {"settings": {"rows": "those kept for calibration"}, "feature_names": list(table.feature_names)}
     known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
-    report_model(path, model, table.X[rows], None, table.candidates[rows], **options, **known)
+    told = table.candidates[rows] if votes is None else votes[rows]
+    report_model(path, model, table.X[rows], None, told, **options, **known)

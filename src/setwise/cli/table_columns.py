@@ -88,17 +88,25 @@ def one_of(candidates: Any, votes: Path | None, key: str | None, other: str) -> 
 
 
 def votes_of(
-    file: Path, key: str, table: Table, columns: Sequence[str | None], classes: Sequence[Any] | None
+    file: Path,
+    key: str | None,
+    table: Table | None,
+    columns: Sequence[str | None],
+    classes: Sequence[Any] | None = None,
+    delimiter: str | None = None,
 ) -> Votes:
-    """The votes in a long table about the rows of another one, matched by its column `key`.
+    """The votes in a long table, all of them or those about the rows of another one, matched by its column `key`.
 
     `columns` are those of items, annotators, labels and weights; items are called as the key unless named.
     """
     item, annotator, label, weight = columns
     options: dict[str, Any] = {"worker": annotator, "label": label or "label", "weight": weight}
-    found = from_annotators_long(file, task=item or key, classes=classes, missing="empty", **options)
-    rows = matching_rows(key, table.carried[key], found.ids, source=table.source, other=str(file))
-    return cast("Votes", found.votes)[rows]
+    options |= {"classes": classes, "delimiter": delimiter}
+    found = from_annotators_long(file, task=item or key or "item", missing="empty", **options)
+    votes = cast("Votes", found.votes)
+    if key is None or table is None:
+        return votes
+    return votes[matching_rows(key, table.carried[key], found.ids, source=table.source, other=str(file))]
 
 
 def categories_of(column: Any, name: str, file: Path, first_row: int = 0) -> list[str]:
@@ -143,10 +151,10 @@ def doubt_features(table: Table) -> None:
             )
 
 
-def whole_table(file: Path, out: Path, text: list[str]) -> Any:
+def whole_table(file: Path, out: Path, text: list[str], delimiter: str | None = None) -> Any:
     """The table; from text to text every column stays as it is written."""
     verbatim = {format_of(file), format_of(out)} <= {"csv", "tsv"}
-    return arrow_table(file, text=column_names(file) if verbatim else text)
+    return arrow_table(file, text=column_names(file, delimiter) if verbatim else text, delimiter=delimiter)
 
 
 def write_candidates(

@@ -27,6 +27,7 @@ def from_annotators_long(
     rule: str = "union",
     classes: Classes = None,
     missing: Missing = "error",
+    delimiter: str | None = None,
 ) -> Imported:
     """One answer per line, as crowd-kit and cleanlab keep them: task, worker, label.
 
@@ -42,6 +43,8 @@ def from_annotators_long(
         ``"union"``, ``"at_least:k"`` or ``"plurality"``, as for `Votes.candidates`.
     classes, missing
         The vocabulary, and what to do with tasks that keep no label (no answer, or none often enough).
+    delimiter
+        What stands between the columns of a text file, if not a comma (a tab in .tsv).
 
     Examples
     --------
@@ -52,7 +55,7 @@ def from_annotators_long(
     Votes(3 answers by 2 annotators on 2 rows, 2 classes): {cat: 1, dog: 1}, {dog: 1}
     """
     where = str(table) if is_path(table) else "the table"
-    lines = arrow_table(table)
+    lines = arrow_table(table, delimiter=delimiter)
     worker = worker or next(
         (name for name in ("worker", "annotator", "performer") if name in lines.column_names), "worker"
     )
