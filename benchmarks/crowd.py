@@ -50,7 +50,6 @@ from summary import machine
 
 from setwise import ConformalClassifier, Votes, annotators, conformalize
 from setwise.contamination.annotator_model import fit_annotators
-from setwise.learn import PartialLabelClassifier
 
 RESULTS = Path(__file__).resolve().parent / "results" / "crowd.json"
 LEVEL, CALIBRATION, TEST, CHECKS = 0.9, 3_000, 5_000, 50
@@ -211,6 +210,8 @@ def sets(data, splits):
 
 def learning(data, splits):
     """Accuracy from votes and from their majority; size of the sets beside the oracle's."""
+    from setwise.learn import PartialLabelClassifier
+
     held = np.load(data / "cifar10n.npz")
     X, answers, y = held["X"].astype(float), held["votes"].astype(int), held["y"].astype(int)
     learners = {
@@ -255,24 +256,22 @@ def main():
     parser.add_argument("--data", type=Path)
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--keep", action="store_true")
-    data, splits = None, None
     parts = {
-        "consensus": lambda: [consensus(data, name) for name in ("dog", "duck")],
-        "million": million,
-        "tenth": a_tenth,
-        "sets": lambda: list(sets(data, splits)),
-        "learning": lambda: list(learning(data, min(splits, LEARNING_SPLITS))),
+        "consensus": lambda given: [consensus(given.data, name) for name in ("dog", "duck")],
+        "million": lambda _: million(),
+        "tenth": lambda _: a_tenth(),
+        "sets": lambda given: list(sets(given.data, given.splits)),
+        "learning": lambda given: list(learning(given.data, min(given.splits, LEARNING_SPLITS))),
     }
     parser.add_argument("--only", choices=parts, help="one part; --keep leaves the others as they are")
     arguments = parser.parse_args()
-    data, splits = arguments.data, arguments.splits
     if arguments.only:
-        result = {arguments.only: parts[arguments.only]()}
+        result = {arguments.only: parts[arguments.only](arguments)}
     else:
         alone = [sys.executable, __file__, "--only", "million"]
         own = json.loads(subprocess.run(alone, capture_output=True, text=True, check=True).stdout)
         result = {"machine": machine("pandas", "crowd-kit")}
-        result |= {name: own["million"] if name == "million" else part() for name, part in parts.items()}
+        result |= {name: own["million"] if name == "million" else part(arguments) for name, part in parts.items()}
     print(json.dumps(result, indent=1, ensure_ascii=False))
     if arguments.keep:
         kept = json.loads(RESULTS.read_text()) if arguments.only else {}
