@@ -281,7 +281,6 @@ def votes() -> list[Cell]:
         *_cells(strategy="auto", shape=shapes[4:], checks=("few", "random"), contamination="none", n=200,
                 k=(2, 10)),
         *_cells(strategy=("votes", "auto"), shape="votes", contamination="none", n=(50, 200), k=200),
-        *_cells(strategy="crowd", shape="votes", assume="independent", contamination="none", n=2000, k=50),
         *_cells(strategy="auto", shape="votes", checks="chances", contamination="none", n=(200, 2000)),
     ]  # fmt: skip
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints, frozen
-from setwise.contamination.annotator_model import AnnotatorModel, Dependence, dependence, fit_annotators
+from setwise._lazy import lazy
+from setwise.contamination.annotator_model import AnnotatorModel, Dependence, compared, dependence, fit_annotators
 from setwise.labels.coerce import as_candidates
 from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities, column_names
@@ -37,9 +38,6 @@ class Annotators:
     alpha
         Krippendorff's alpha for nominal data: 1 where all agree, 0 where they agree as by chance. NaN where no row
         has two answers.
-    dependence
-        Whether pairs of answers agree more often than annotators who err independently would; None where too few
-        rows have two answers.
     classes, consensus, posterior
         The labels; the most probable label of each row (None where nothing is known of it); and (n, K), how
         probable each label is given all answers.
@@ -52,11 +50,20 @@ class Annotators:
     upper: Floats
     flags: tuple[tuple[str, ...], ...]
     alpha: float
-    dependence: Dependence | None
     classes: Array
     consensus: Array
     posterior: Floats
     model: AnnotatorModel = field(repr=False)
+    given: tuple[Votes, Floats | None] = field(repr=False)
+
+    @lazy
+    def dependence(self) -> Dependence | None:
+        """Whether pairs of answers agree more often than those of annotators who err independently.
+
+        None where too few rows have two answers. Computed when first asked for: it may take longer than all else.
+        """
+        model = compared(self.model, *self.given)
+        return dependence(model.agreed, model.excess)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -194,7 +201,7 @@ def annotators(votes: Votes, probabilities: Any = None) -> Annotators:
     matrix = None
     if probabilities is not None:
         matrix, votes = _with_columns(probabilities, votes)
-    model = fit_annotators(votes, matrix)
+    model = fit_annotators(votes, matrix, compare=False)
     posterior = frozen(model.posterior)
     consensus = votes.classes[posterior.argmax(axis=1)].astype(object)
     if matrix is None:
@@ -210,11 +217,11 @@ def annotators(votes: Votes, probabilities: Any = None) -> Annotators:
         frozen(upper),
         _flags(votes, model, answers, accuracy, (lower, upper)),
         _alpha(votes),
-        dependence(model.agreed, model.excess),
         votes.classes,
         frozen(consensus),
         posterior,
         model,
+        (votes, matrix),
     )
 
 

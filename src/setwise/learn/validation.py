@@ -62,7 +62,7 @@ def vote_targets(votes: Votes, sets: LabelSets, probabilities: Floats | None = N
 
     Those of a model that has would confirm themselves; the annotator model also recalibrates them.
     """
-    return fit_annotators(votes.recoded(sets.vocabulary), probabilities).posterior
+    return fit_annotators(votes.recoded(sets.vocabulary), probabilities, compare=False).posterior
 
 
 def check_finite(X: np.ndarray[Any, Any]) -> None:
