@@ -66,5 +66,8 @@ def test_the_command_line_writes_votes_that_others_read(tmp_path, monkeypatch, c
     known = ["--item", "item", "--annotator", "worker", "--label", "label"]
     assert run(["annotators", "votes.parquet", *known, "--quiet"]) == 0, capsys.readouterr().err
     assert run(["annotators", "long.csv", "--delimiter", ";", "--item", "task", *known[2:], "--quiet"]) == 0
+    (tmp_path / "scores.csv").write_text("task;cat;owl\n2;0.9;0.1\n1;0.4;0.6\n")
+    given = ["--probabilities", "scores.csv", "--votes", "long.csv", "--key", "task", "--delimiter", ";"]
+    assert run(["conformalize", *given, "--out", "model.cal", "--quiet"]) == 0, capsys.readouterr().err
     assert run(["convert", "long.csv", "--to", "votes", "--out", "x.csv"]) == 2
     assert "cannot be made from table" in capsys.readouterr().err

@@ -53,7 +53,7 @@ def convert(
     screen = Screen(quiet, as_json)
     opt.refuse_existing(out, force=force)
     if target not in {"candidates", "votes"} or (target == "votes" and source == "table"):
-        raise ValueError(f"--to: {target!r} cannot be made from {source}; candidates can, or votes from votes.")
+        raise ValueError(f"--to: {target!r} cannot be made from {source}; use candidates, or --from votes.")
     options: dict[str, Any] = {"rule": rule, "missing": "empty" if target == "votes" else "error"}
     with screen.working(f"reading {file}"):
         if source == "table":
