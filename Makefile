@@ -17,7 +17,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PIP) --editable ".[dev,learn,data,cli,report]"
 	touch $@
 
-demo: $(READY)          ## learns, conformalizes, and shows what every strategy covers and may claim
+demo: $(READY)          ## learns from votes, and shows what votes and a few checks are worth
 	$(BIN)/setwise demo
 
 test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tests
@@ -46,6 +46,8 @@ bench: $(BENCH_READY) $(READY)   ## ratios against peers in an environment of th
 	$(BIN)/python benchmarks/train.py --out benchmarks/results/train-cpu.json
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/predict.py --keep
+	@test -d "$(SETWISE_DATA)/crowd" || echo "NOTE: no SETWISE_DATA with crowd/: the figures of votes stay as they are."
+	test ! -d "$(SETWISE_DATA)/crowd" || $(BENCH)/python benchmarks/crowd.py --data "$(SETWISE_DATA)/crowd" --keep
 	$(BIN)/python benchmarks/summary.py
 	$(BIN)/python benchmarks/which_strategy.py
 

@@ -1,9 +1,9 @@
-"""Votes: the consensus and its speed beside crowd-kit, a million votes, and prediction sets from real votes.
+"""Votes: the consensus and its speed beside crowd-kit, a million votes, sets and learning from real votes.
 
     python benchmarks/crowd.py --data DIR --keep
 
 DIR holds {dog,duck}-answers.csv (question, worker, answer), {dog,duck}-truth.csv (question, truth) and cifar10n.npz
-(P, votes, y); none of it is in the repository. Needs crowd-kit 1.4 (`pip install 'setwise[bench]'`).
+(X, P, votes, y); none of it is in the repository. Needs crowd-kit 1.4 (`pip install 'setwise[bench]'`).
 
 Consensus: share of right labels of the majority (ties broken at random, expected), crowd-kit's DawidSkene and
 `annotators`; seconds from the same frame to the consensus and all accuracies, medians of turns taken in one process;
@@ -20,13 +20,18 @@ since others may run beside it), and a tenth of it beside crowd-kit.
 Sets: `cifar10n.npz`, LAC, level 0.90, 3,000 calibration rows, 5,000 others; P as is, cubed and square-rooted.
 Of samples of checks about one in a hundred looks unlike the other rows; `auto` then promises nothing and warns, and the
 sample counts here all the same.
-`--keep` writes benchmarks/results/crowd.json.
+
+Learning: `ConformalClassifier(strategy="crowd", assume="independent").fit(X, votes)` on 5,000 rows of `cifar10n.npz`
+(a fifth to calibrate), with the default network and with scikit-learn's LogisticRegression, on 5,000 other rows; beside
+the same learner with the majority vote of the same rows as label (ties broken at random), and the size of the sets
+beside that of the oracle's: the same model, conformalized on the same rows with true labels.
+
+`--keep` writes benchmarks/results/crowd.json; with `--only PART` that part alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import os
 import resource
@@ -39,13 +44,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, spearmanr
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from summary import machine
 
-from setwise import Votes, annotators, conformalize
+from setwise import ConformalClassifier, Votes, annotators, conformalize
 from setwise.contamination.annotator_model import fit_annotators
 
 RESULTS = Path(__file__).resolve().parent / "results" / "crowd.json"
 LEVEL, CALIBRATION, TEST, CHECKS = 0.9, 3_000, 5_000, 50
+LEARNING_SPLITS = 10
 POWERS = {"as is": 1.0, "cubed": 3.0, "square-rooted": 0.5}
 
 
@@ -200,34 +208,74 @@ def sets(data, splits):
             }
 
 
+def learning(data, splits):
+    """Accuracy from votes and from their majority; size of the sets beside the oracle's."""
+    from setwise.learn import PartialLabelClassifier
+
+    held = np.load(data / "cifar10n.npz")
+    X, answers, y = held["X"].astype(float), held["votes"].astype(int), held["y"].astype(int)
+    learners = {
+        "default network": PartialLabelClassifier(),
+        "LogisticRegression": LogisticRegression(max_iter=1000),
+    }
+    for name, learner in learners.items():
+        found = []
+        for split in range(splits):
+            rng = np.random.default_rng(split)
+            rows = rng.permutation(len(y))
+            r, t = rows[:TEST], rows[TEST : 2 * TEST]
+            votes = Votes.from_counts(Votes.from_matrix(answers[r], classes=range(10)).counts)
+            model = ConformalClassifier(learner, "crowd", assume="independent", random_state=split).fit(X[r], votes)
+            c = model.calibration_rows_
+            kept = np.setdiff1d(np.arange(TEST), c)
+            majority = (votes.counts[kept] + 0.5 * rng.random((len(kept), 10))).argmax(axis=1)
+            seeded = clone(learner).set_params(random_state=split)
+            baseline = (seeded.fit(X[r[kept]], majority).predict(X[t]) == y[t]).mean()
+            P = model.predict_proba(X[t])
+            ours = model.calibration_.predict_set(P, LEVEL).to_mask()
+            oracle = conformalize(model.predict_proba(X[r[c]]), y[r[c]]).predict_set(P, LEVEL).to_mask()
+            covered = [mask[np.arange(TEST), y[t]].mean() for mask in (ours, oracle)]
+            sizes = [mask.sum(axis=1).mean() for mask in (ours, oracle)]
+            found.append(((P.argmax(axis=1) == y[t]).mean(), baseline, *covered, *sizes))
+        means, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
+        better = np.subtract(*np.array(found).T[:2])
+        columns = ("accuracy", "majority_accuracy", "coverage", "oracle_coverage", "size", "oracle_size")
+        yield {
+            "learner": name,
+            "splits": splits,
+            **{column: round(float(mean), 4) for column, mean in zip(columns, means, strict=True)},
+            **{f"{column}_sd": round(float(sd), 4) for column, sd in zip(columns, spread, strict=True)},
+            "gain_in_accuracy": round(float(better.mean()), 4),
+            "gain_se": round(float(better.std(ddof=1) / splits**0.5), 4),
+            "size_by_oracle": round(float(means[4] / means[5]), 3),
+        }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--keep", action="store_true")
-    parser.add_argument("--million", action="store_true", help="the million votes alone")
-    arguments = parser.parse_args()
-    if arguments.million:
-        found = million()
-        print(json.dumps(found))
-        if arguments.keep:
-            kept = json.loads(RESULTS.read_text()) | {"million": found}
-            RESULTS.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-        return
-    alone = subprocess.run([sys.executable, __file__, "--million"], capture_output=True, text=True, check=True)
-    show = functools.partial(print, file=sys.stderr, flush=True)
-    show(alone.stdout)
-    result = {
-        "machine": machine("pandas", "crowd-kit"),
-        "consensus": [consensus(arguments.data, name) for name in ("dog", "duck")],
-        "million": json.loads(alone.stdout),
-        "tenth": a_tenth(),
-        "sets": list(sets(arguments.data, arguments.splits)),
+    parts = {
+        "consensus": lambda given: [consensus(given.data, name) for name in ("dog", "duck")],
+        "million": lambda _: million(),
+        "tenth": lambda _: a_tenth(),
+        "sets": lambda given: list(sets(given.data, given.splits)),
+        "learning": lambda given: list(learning(given.data, min(given.splits, LEARNING_SPLITS))),
     }
-    text = json.dumps(result, indent=1, ensure_ascii=False)
-    print(text)
+    parser.add_argument("--only", choices=parts, help="one part; --keep leaves the others as they are")
+    arguments = parser.parse_args()
+    if arguments.only:
+        result = {arguments.only: parts[arguments.only](arguments)}
+    else:
+        alone = [sys.executable, __file__, "--only", "million"]
+        own = json.loads(subprocess.run(alone, capture_output=True, text=True, check=True).stdout)
+        result = {"machine": machine("pandas", "crowd-kit")}
+        result |= {name: own["million"] if name == "million" else part(arguments) for name, part in parts.items()}
+    print(json.dumps(result, indent=1, ensure_ascii=False))
     if arguments.keep:
-        RESULTS.write_text(text + "\n")
+        kept = json.loads(RESULTS.read_text()) if arguments.only else {}
+        RESULTS.write_text(json.dumps(kept | result, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

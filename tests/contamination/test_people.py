@@ -124,6 +124,26 @@ def test_annotators_who_copy_are_found_dependent(rng):
     assert "share their errors" in found.agreement
 
 
+def test_independent_annotators_with_few_answers_each_are_seldom_called_dependent():
+    """The model has more to fit than so few answers tell; as it is, it would call four of ten samples dependent."""
+    refuted = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y, skill = rng.integers(0, 4, 200), rng.uniform(0.5, 0.95, 40)
+        said = np.where(rng.random((200, 40)) < skill, y[:, None], rng.integers(0, 4, (200, 40)))
+        given = rng.random((200, 40)).argsort(axis=1) < 3
+        found = annotators(Votes.from_matrix(np.where(given, said, -1), classes=range(4), missing=-1))
+        refuted.append(found.dependence.refuted)
+    assert sum(refuted) <= 2
+
+
+def test_perfect_agreement_refutes_nothing(rng):
+    y = np.repeat(rng.integers(0, 3, 100)[:, None], 3, axis=1)
+    noise = rng.dirichlet(np.full(3, 0.5), size=100)
+    P = 0.5 * np.eye(3)[y[:, 0]] + 0.5 * noise
+    assert not annotators(Votes.from_matrix(y, classes=range(3)), P).dependence.refuted
+
+
 def test_the_consensus_beats_the_majority_where_people_differ(rng):
     y, cells = crowd(rng, 1000, 3, (0.95, 0.45, 0.45, 0.45, 0.45))
     votes = named(cells, 3)

@@ -94,7 +94,7 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
     }
     candidates: Any = rows.candidates
     if cell.shape in VOTES:
-        candidates = Votes.from_matrix(answered(cell, rng, rows), classes=range(cell.k))
+        candidates = Votes.from_matrix(answered(cell, rng, rows), classes=range(cell.k), missing=-1)
     elif cell.contamination == "none" and not cell.breach:
         candidates = LabelSets.from_labels(rows.truth, classes=list(range(cell.k)))
     given = (rows.probabilities, candidates)

@@ -262,16 +262,25 @@ def breaches() -> list[Cell]:
 
 
 def votes() -> list[Cell]:
-    """Annotators who err independently, copy each other, disagree about what is ambiguous, or change."""
-    shapes, models = tuple(VOTES), ("right", "overconfident", "poor")
+    """Annotators who err independently, copy each other, disagree about what is ambiguous, guess, or change."""
+    shapes, models, copied = tuple(VOTES), ("right", "overconfident", "poor"), ("votes", "votes, copied")
+    numbers = ("votes, spammer", "votes, one each", "votes, 1 to 50")
     plain = {"contamination": "none", "n": (20, 50, 200, 2000), "k": (2, 3, 10)}
     return [
-        *_cells(strategy=("votes", "auto"), shape=shapes, model=models[0], **plain),
-        *_cells(strategy=("votes", "auto"), shape=("votes", "votes, copied"), model=models[1:], **plain),
+        *_cells(strategy=("votes", "auto"), shape=shapes[:4], model=models[0], **plain),
+        *_cells(strategy=("votes", "auto"), shape=copied, model=models[1:], **plain),
         *_cells(strategy="votes", shape=shapes[:2], score=("aps", "saps", "margin"), **plain),
-        *_cells(strategy=("crowd", "crowd normal", "crowd finite", "auto"), shape=("votes", "votes, copied"),
-                model=models, assume="independent", contamination="none", n=(200, 2000), k=(2, 3, 10)),
-        *_cells(strategy="auto", shape=shapes[::2], checks=("few", "random", "half", "all"), model=models, **plain),
+        *_cells(strategy=("crowd", "crowd normal", "crowd finite", "auto"), shape=copied, model=models,
+                assume="independent", contamination="none", n=(200, 2000), k=(2, 3, 10)),
+        *_cells(strategy="auto", shape=copied, checks=("few", "random", "half", "all"), model=models, **plain),
+        *_cells(strategy=("votes", "auto"), shape=shapes[4:], contamination="none", n=(20, 200), k=(2, 10)),
+        *_cells(strategy=("crowd", "auto"), shape=numbers[:2], model=models[:2], assume="independent",
+                contamination="none", n=2000, k=(2, 10)),
+        *_cells(strategy=("crowd", "auto"), shape=("votes, 1 to 50", "votes, one voice"), assume="independent",
+                contamination="none", n=200, k=(2, 10)),
+        *_cells(strategy="auto", shape=shapes[4:], checks=("few", "random"), contamination="none", n=200,
+                k=(2, 10)),
+        *_cells(strategy=("votes", "auto"), shape="votes", contamination="none", n=(50, 200), k=200),
         *_cells(strategy="auto", shape="votes", checks="chances", contamination="none", n=(200, 2000)),
     ]  # fmt: skip
 

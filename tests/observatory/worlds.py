@@ -97,6 +97,10 @@ VOTES: dict[str, set[str]] = {
     "votes, ambiguous": {"answers_as_truth", "same_annotators", "independent"},
     "votes, copied": {"same_annotators"},
     "votes, others": {"independent"},
+    "votes, spammer": {"independent", "same_annotators"},
+    "votes, one each": {"independent", "same_annotators"},
+    "votes, 1 to 50": {"independent", "same_annotators"},
+    "votes, one voice": {"same_annotators"},
 }
 """How candidates that are votes arise, and what is true there."""
 
@@ -262,18 +266,30 @@ def checked(
 
 
 def answer_law(cell: Any, *, new: bool = False) -> np.ndarray:
-    """P(answer = l | truth = k): people are right in 7 of 10 cases; the others who answer new rows in 3."""
+    """P(answer = l | truth = k): people are right in 7 of 10 cases; the others who answer new rows in 3.
+
+    Of three answers a spammer gives one, at random.
+    """
     right = 0.3 if new and cell.shape == "votes, others" else 0.7
+    right *= 2 / 3 if new and cell.shape == "votes, spammer" else 1
     return right * np.eye(cell.k) + (1 - right) / cell.k
 
 
 def answered(cell: Any, rng: np.random.Generator, rows: Rows) -> np.ndarray:
-    """Three answers per row."""
+    """Three answers per row, or as many as the shape says; missing ones are −1."""
+    people = {"votes, one each": 1, "votes, 1 to 50": 50}.get(cell.shape, 3)
     ambiguous = cell.shape == "votes, ambiguous"
     law = rows.probabilities if ambiguous else answer_law(cell)[rows.truth]
-    answers = np.stack([labels_of(rng, law) for _ in range(3)], axis=1)
+    answers = np.stack([labels_of(rng, law) for _ in range(people)], axis=1)
     if cell.shape == "votes, copied":
         answers[:, 1] = answers[:, 0]
+    if cell.shape == "votes, one voice":
+        answers[:] = answers[:, :1]
+    if cell.shape == "votes, spammer":
+        answers[:, 2] = rng.integers(0, cell.k, len(answers))
+    if cell.shape == "votes, 1 to 50":
+        given = rng.random(answers.shape).argsort(axis=1) < rng.integers(1, 51, len(answers))[:, None]
+        answers = np.where(given, answers, -1)
     return answers
 
 

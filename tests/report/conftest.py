@@ -79,6 +79,14 @@ def hostile_rows(n=120, seed=0):
     return P, names[codes], setwise.LabelSets.from_mask(mask, classes=HOSTILE_CLASSES)
 
 
+def hostile_votes(candidates, seed=0):
+    """An answer of each annotator to each row, whose names try to leave their place as well."""
+    rng = np.random.default_rng(seed)
+    listed = candidates.to_lists()
+    said = [[row[rng.integers(len(row))] for _ in HOSTILE_CLASSES] for row in listed]
+    return setwise.Votes.from_matrix(said, classes=HOSTILE_CLASSES, annotators=HOSTILE_CLASSES)
+
+
 @pytest.fixture(scope="session")
 def hostile_report(tmp_path_factory):
     P, y, candidates = hostile_rows()
@@ -89,6 +97,7 @@ def hostile_report(tmp_path_factory):
         P[60:],
         y=y[60:],
         candidates=candidates[60:],
+        votes=hostile_votes(candidates),
         features=P[60:],
         feature_names=HOSTILE_CLASSES,
         by=y[60:],

@@ -143,8 +143,26 @@ def test_hostile_names_are_shown_and_not_run(open_page, hostile_report):
     assert page.locator("h1").inner_text() == HOSTILE
     shown = page.locator("table[data-parts=class] tbody th").all_text_contents()
     assert set(shown) == set(HOSTILE_CLASSES)
+    assert set(page.locator(".sortable tbody th").all_text_contents()) == set(HOSTILE_CLASSES)
+    assert page.locator(".confusions tbody th").all_text_contents() == HOSTILE_CLASSES
     assert page.locator("script").count() == 3  # the data, the charts, the page's own
     assert page.locator("img").count() == 0
+
+
+def test_the_table_of_annotators_sorts_by_any_column(open_page, hostile_report):
+    page = open_page(hostile_report)
+    right = page.locator(".sortable thead th", has_text="Right")
+    for turn, sign in (("ascending", 1), ("descending", -1)):
+        right.locator("button").click()
+        assert right.get_attribute("aria-sort") == turn
+        shown = page.locator(".sortable tbody td:nth-child(3)").all_text_contents()
+        values = [sign * float(text.rstrip("%")) for text in shown]
+        assert values == sorted(values)
+    page.locator(".sortable thead button").first.click()
+    names = page.locator(".sortable tbody th").all_text_contents()
+    assert names == page.evaluate("(all) => all.sort((a, b) => a.localeCompare(b, 'en', {numeric: true}))", names)
+    assert page.locator(".sortable [aria-sort]").count() == 1
+    assert page.problems == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -77,6 +77,26 @@ def test_each_kind_of_run_gives_its_report(folder, arguments, capsys):
     assert f'<dd id="mean-size" data-fact="mean_size">{expected["mean_size"]:.2f}</dd>' in text
 
 
+@pytest.mark.parametrize("rows", [[], ["--key", "id"]], ids=["of other rows", "of these rows"])
+def test_votes_bring_a_section_on_annotators(folder, rows, capsys):
+    path, _, X, y = folder
+    new = pa.table({"id": [f"r{i}" for i in range(200)], "a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+    pa.csv.write_csv(new, "rows.csv", write_options=pa.csv.WriteOptions(delimiter=";"))
+    rng, names = np.random.default_rng(1), np.array(NAMES)
+    said = np.where(rng.random((200, 3)) < 0.8, y[:, None], rng.integers(0, 3, (200, 3)))
+    columns = {
+        "call": np.repeat(new["id"].to_numpy(zero_copy_only=False), 3)[::-1].tolist(),
+        "who": np.tile(["ann", "bob", "cyd"], 200)[::-1].tolist(),
+        "bird": names[said].ravel()[::-1].tolist(),
+    }
+    pa.csv.write_csv(pa.table(columns), "votes.csv", write_options=pa.csv.WriteOptions(delimiter=";"))
+    about = ["--votes", "votes.csv", "--item", "call", "--annotator", "who", "--label", "bird", "--delimiter", ";"]
+    assert run(["report", "model", "rows.csv", *about, *rows, "--out", "v.html"]) == 0, capsys.readouterr().err
+    text = (path / "v.html").read_text(encoding="utf-8")
+    assert "600 answers on 200 rows by 3 annotators" in text
+    assert ('data-title="Candidates"' in text) == bool(rows)
+
+
 def test_examples_show_features_or_images(folder, capsys):
     path, *_ = folder
     assert run(["report", "model", "new.csv", "--out", "a.html"]) == 0

@@ -1,5 +1,6 @@
 """The file: complete in itself, small, honest about samples, and deaf to what labels say."""
 
+import html
 import json
 import re
 import warnings
@@ -12,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import setwise
 from setwise.report import build_report, report_model, report_sets, reports
+from setwise.report.annotator_section import annotator_facts
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.report.conftest import HOSTILE
 
@@ -56,6 +58,9 @@ def test_hostile_names_leave_no_place(hostile_report):
     assert "onerror=alert(3)>" not in text
     assert "{{ 7*7 }}" in text
     assert text.count("</script>") == 3
+    assert text.index('id="annotators"') < text.index(
+        '<th scope="row">&lt;script&gt;', text.index('id="annotators"')
+    )
     names = {row["name"] for row in data_of(hostile_report)["parts"]["class"]["rows"]}
     assert HOSTILE in names
 
@@ -105,6 +110,41 @@ def test_votes_prove_no_bracket(small, tmp_path):
     _, P, _, S = small
     calibration = setwise.conformalize(P, setwise.Votes.from_lists(S.to_lists(), range(5)))
     assert "Candidate sets alone show" not in build_report(tmp_path / "r.html", calibration, P).read_text("utf-8")
+
+
+def test_votes_bring_a_section_on_annotators_with_the_numbers_of_the_library(small, rng, tmp_path):
+    calibration, P, y, S = small
+    said = np.where(rng.random((150, 4)) < [0.9, 0.8, 0.7, 0.0], y[:, None], rng.integers(0, 5, (150, 4)))
+    votes = setwise.Votes.from_matrix(said, classes=range(5), annotators=["ann", "bob", "cyd", "dan"])
+    whole = build_report(tmp_path / "own.html", calibration, P, candidates=votes).read_text(encoding="utf-8")
+    whole = html.unescape(whole)
+    found = setwise.annotators(votes, P)
+    assert f"600 answers on 150 rows by 4 annotators. {found.agreement}" in whole
+    lines = re.findall(r'<tr><th scope="row">(\w+)</th><td class="number" data-value="150">150</td>.*?</tr>', whole)
+    assert lines == [found.names[j] for j in found.worst_first]
+    assert f">{found.accuracy[0]:.1%}</td>" in whole
+    assert f"{found.lower[3]:.1%} to {found.upper[3]:.1%}" in whole
+    assert '<span class="flag">may answer at random</span>' in whole
+    cells = [float(text) for text in re.findall(r'style="--tint: [\d.]+">(\d+)</td>', whole)]
+    np.testing.assert_allclose(cells, 100 * found.confusion().ravel(), atol=0.5)
+    other = build_report(tmp_path / "other.html", calibration, P, candidates=S, votes=votes)
+    assert setwise.annotators(votes).agreement in html.unescape(other.read_text(encoding="utf-8"))
+    nameless = setwise.Votes.from_counts(votes.counts)
+    text = build_report(tmp_path / "nameless.html", calibration, P, votes=nameless).read_text(encoding="utf-8")
+    assert "nobody is named" in text
+    assert 'class="sortable"' not in text
+    assert 'id="annotators"' not in build_report(tmp_path / "n.html", calibration, P).read_text(encoding="utf-8")
+
+
+def test_of_many_classes_those_that_annotators_confuse_are_shown(rng, tmp_path):
+    y = rng.integers(0, 40, 2000)
+    said = np.repeat(y[:, None], 3, axis=1)
+    said[y == 31] = np.where(rng.random((int((y == 31).sum()), 3)) < 0.3, 7, 31)
+    votes = setwise.Votes.from_matrix(said, classes=range(40))
+    facts = annotator_facts(votes)
+    assert (facts["confusion"]["total"], len(facts["confusion"]["names"])) == (40, 16)
+    assert {"7", "31"} <= set(facts["confusion"]["names"])
+    assert facts["confusion"]["pairs"][0]["labels"] == ["31", "7"]
 
 
 def test_without_truth_it_shows_the_bracket_and_no_coverage(small, tmp_path):

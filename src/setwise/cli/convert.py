@@ -1,4 +1,4 @@
-"""`setwise convert`: candidate sets in another format, or out of annotators' answers."""
+"""`setwise convert`: candidate sets in another format, or out of annotators' answers; and those answers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from setwise.cli.screen import Screen
 if TYPE_CHECKING:
     from setwise.data.table_files import TableFiles
     from setwise.labels.label_sets import LabelSets
+    from setwise.labels.votes import Votes
 
-EXAMPLES = ("setwise convert votes.csv --from votes --out candidates.parquet",)
+EXAMPLES = (
+    "setwise convert votes.csv --from votes --out candidates.parquet",
+    "setwise convert export.json --from label-studio --to votes --out votes.csv",
+)
 
 
 def convert(
@@ -27,6 +31,9 @@ def convert(
             "--from", help="table (with a column of candidates), votes (one answer per line), label-studio."
         ),
     ] = "table",
+    target: Annotated[
+        str, typer.Option("--to", help="candidates, or (of votes and label-studio) votes: one answer per line.")
+    ] = "candidates",
     candidates: opt.Candidates = "candidates",
     rule: Annotated[
         str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, plurality.")
@@ -43,28 +50,43 @@ def convert(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Writes candidate sets in another format, or makes them out of annotators' answers."""
+    """Writes candidate sets in another format, makes them out of annotators' answers, or writes those answers."""
     from setwise.cli.table_columns import write_candidates  # noqa: PLC0415 - Arrow is loaded for files
 
     screen = Screen(quiet, as_json, out)
     opt.refuse_existing(out, force=force)
+    if target not in {"candidates", "votes"} or (target == "votes" and source == "table"):
+        raise ValueError(f"--to: {target!r} cannot be made from {source}; use candidates, or --from votes.")
     files = opt.tables(file, delimiter, encoding, decimal)
     with screen.working(f"reading {files}"):
         if source == "table":
             sets, carried = _from_table(files, out, candidates, separator, missing)
         elif source in {"votes", "label-studio"}:
-            options: dict[str, Any] = {"rule": rule, "missing": missing}
+            options: dict[str, Any] = {"rule": rule, "missing": "empty" if target == "votes" else missing}
             if source == "votes":
                 options |= {"task": item or "task", "worker": annotator, "label": label or "label"}
                 found = data.from_annotators_long(files, **options)
             else:
                 found = data.from_label_studio(files.paths[0], **options)
+            if target == "votes":
+                _write_votes(screen, out, found.votes)
+                return
             sets, carried = found.candidates, {item or "task": _arrow(found.ids)}
             if found.truth is not None:
                 carried["truth"] = _arrow(found.truth)
         else:
             raise ValueError(f"--from: {source!r} is not known; use table, votes or label-studio.")
     write_candidates(screen, out, sets, carried, candidates, separator)
+
+
+def _write_votes(screen: Screen, out: Path, votes: Votes | None) -> None:
+    """Writes the answers themselves, as `setwise fit --votes` and `setwise annotators` read them."""
+    if votes is None:
+        raise ValueError("--to: this file does not say who answered what.")
+    data.write_votes(out, votes)
+    screen.say(f"{len(votes.row):,} answers on {len(votes):,} rows, {votes.n_classes:,} classes")
+    screen.say(f"saved to {out}   try:  setwise annotators {out} --item item --annotator worker --label label")
+    screen.emit({"rows": len(votes), "classes": votes.n_classes, "answers": len(votes.row), "out": str(out)})
 
 
 def _from_table(

@@ -1,4 +1,4 @@
-"""`setwise demo`: handwritten digits whose labels are known only as candidate sets, from end to end."""
+"""`setwise demo`: handwritten digits that eight people looked at, from their votes to sets that keep a promise."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from setwise import data, learn
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 from setwise.cli.threads import use_one_thread
-from setwise.strategies import Mixture
+from setwise.labels.votes import Votes
 
 EXAMPLES = ("setwise demo --out demo/",)
-_TITLE = "Digits whose labels nobody knows exactly: can these sets be trusted?"
-_CHECKED = 200  # rows whose true digit somebody looked up, for the strategy that asks for some
+_TITLE = "Digits that nobody labelled with certainty: can these sets be trusted?"
+_PEOPLE = {"ada": 0.97, "ben": 0.95, "cleo": 0.92, "dev": 0.9, "eli": 0.88, "fay": 0.85, "gus": 0.8, "hal": 0.2}
+_LOOKALIKES = (6, 7, 3, 8, 9, 6, 5, 1, 3, 4)  # what each digit is taken for most often
+_ANSWERS = 3  # to each image
+_CHECKS = 50
 
 
 def demo(
@@ -29,109 +32,117 @@ def demo(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Learns from contaminated labels of scikit-learn's digits and compares all strategies on them."""
+    """Learns scikit-learn's digits from simulated votes, and shows what votes and a few checks are worth."""
     from sklearn.frozen import FrozenEstimator  # noqa: PLC0415 - loaded when the demo runs
 
+    from setwise.contamination.people import annotators  # noqa: PLC0415
     from setwise.estimators.split import ConformalClassifier  # noqa: PLC0415
 
     screen, clock = Screen(quiet, as_json), Clock()
     out.mkdir(parents=True, exist_ok=True)
-    parts = _digits(seed)
-    X, candidates, _ = parts["train"]
     use_one_thread()
+    X, votes, y = _digits(seed)
+    train, held, new = np.split(np.random.default_rng(seed).permutation(len(y)), [700, 1300])
+    told, people = np.concatenate([train, held]), annotators(votes[train])
     screen.say(
-        f"{len(X):,} images of digits. Nobody says which digit: each has {candidates.sizes.mean():.1f} candidates, "
-        "one of them true, such as"
+        f"{len(told):,} blurred images of digits. {_ANSWERS} of {len(_PEOPLE)} people said what each shows, and "
+        f"about {(votes[told].candidates().sizes > 1).mean():.0%} of the images they did not agree."
     )
-    screen.say("  " + ", ".join("{" + ", ".join(map(str, row)) + "}" for row in candidates[:5].to_lists()))
-    estimator = learn.PartialLabelClassifier(
-        "mlp",
-        "proden",
-        "standard",
-        (300,),
-        epochs=40,
-        random_state=seed,
-        verbose=int(screen.shows_progress),
+    odd = [str(name) for name, flags in zip(people.names, people.flags, strict=True) if flags]
+    screen.say(f"By their answers alone, the one to look at is {' and '.join(odd)}.\n")
+    learner = learn.PartialLabelClassifier("mlp", scale="standard", hidden_sizes=(300,), epochs=40)
+    learner.set_params(random_state=seed, verbose=int(screen.shows_progress))
+    learned = learner.fit(X[train], votes[train])
+    accuracy = float((learned.predict(X[new]) == y[new]).mean())
+    screen.say(
+        f"learned from {len(train)}, no true digit among them: {accuracy:.1%} of {len(new)} new ones right, {clock}"
     )
-    learned = estimator.fit(X, candidates)
-    X_new, candidates_new, y_new = parts["new"]
-    accuracy = float((learned.predict(X_new) == y_new).mean())
-    screen.say(f"learned (proden, mlp): finds {accuracy:.1%} of the digits of {len(X_new):,} new images, {clock}\n")
+    checked = [int(digit) if row < _CHECKS else None for row, digit in enumerate(y[held])]
     rows, results, calibrations = [], [], []
-    for strategy, assume, verified in _strategies(parts["calibration"][2]):
-        model = ConformalClassifier(FrozenEstimator(learned), strategy, assume=assume, random_state=seed)
-        model.set_params(confidence_level=level).fit(*parts["calibration"][:2], verified=verified)
-        row, result = _line(model, X_new, y_new, level)
+    for used, (answers, strategy, assume, verified) in {
+        "the set of all answers": (votes[held].candidates(), "max", "nothing", None),
+        "votes: how many gave each": (votes[held], "votes", "nothing", None),
+        "votes, and a model of the people": (votes[held], "crowd", "independent", None),
+        f"votes, and {_CHECKS} images checked": (votes[held], "auto", "nothing", checked),
+    }.items():
+        made = ConformalClassifier(FrozenEstimator(learned), strategy, assume=assume, random_state=seed)
+        model = made.set_params(confidence_level=level).fit(X[held], answers, verified=verified)
+        row, result = _line(used, model, X[new], y[new], level)
         rows.append(row)
         results.append(result)
         calibrations.append(model.calibration_)
-        if strategy == "max":
-            kept = model
-    held = len(parts["calibration"][0])
-    screen.say(f"conformalized on {held} more images at confidence {level:g}, and tried on the new ones:\n")
-    screen.table(["strategy", "coverage", "95 % interval", "mean size", "guaranteed"], rows, wide=4)
-    screen.say("\nConditional: it rests on a premise that nobody here can check; `guarantee` names it.")
-    screen.say("\nWhat may be claimed about the sets of the strategy max:\n" + str(kept.guarantee(level)))
-    kept.save(out / "model")
-    data.write_sets(out / "sets.csv", kept.predict_set(X_new, level), carry={"digit": y_new})
-    np.savez(out / "new.npz", X=X_new, y=y_new, candidates=candidates_new.to_mask())
+    screen.say(f"conformalized on {len(held)} more at confidence {level:g}, and tried on the new ones:\n")
+    screen.table(["what is used", "labels per set", "coverage", "promise"], rows, wide=3)
+    screen.say(
+        "\nWith nothing known of the people, votes promise an answer, not the truth. Checks promise the truth:\n"
+    )
+    screen.say(str(model.guarantee(level)))
+    model.save(out / "model")
+    data.write_sets(out / "sets.csv", model.predict_set(X[new], level), carry={"digit": y[new]})
+    np.savez(out / "new.npz", X=X[new], y=y[new], candidates=votes[new].candidates().to_mask())
     run = {"model": "model", "data": "new.npz", "image": [8, 8], "title": _TITLE}
     (out / "run.json").write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
-    shown = {"images": X_new.reshape(-1, 8, 8), "others": calibrations, "title": _TITLE}
-    kept.report(out / "report.html", X_new, y_new, candidates_new, **shown)
-    screen.say(f"\nwrote {out / 'report.html'}, {out / 'model'} and {out / 'sets.csv'} in {clock}")
-    screen.say(f"try:  setwise evaluate {out / 'sets.csv'} --truth digit")
+    shown = {"images": X[new].reshape(-1, 8, 8), "others": calibrations[:-1], "title": _TITLE}
+    model.report(out / "report.html", X[new], y[new], votes[new], **shown)
+    screen.say(f"\nOpen {out / 'report.html'}: who answers well, which digits are missed, what rests on what.")
+    screen.say("Your own votes take three commands. On these:\n")
+    data.write_votes(out / "answers.csv", votes[told])
+    _write_images(out / "images.csv", X[told], votes[told])
+    _write_images(out / "new.csv", X[new], votes[new])
+    for command in demo_commands(out):
+        screen.say(f"  {command}")
     screen.emit({"accuracy": accuracy, "strategies": results, "seconds": clock.seconds, "out": str(out)})
 
 
-def _digits(seed: int) -> dict[str, tuple[Any, Any, Any]]:
-    """Images, candidates and true digits to learn from, to calibrate on, and to try."""
+def _digits(seed: int) -> tuple[Any, Votes, Any]:
+    """Images, what people say about them, and the true digits."""
     from sklearn.datasets import load_digits  # noqa: PLC0415 - loaded when the demo runs
 
     rng = np.random.default_rng(seed)
     X, y = load_digits(return_X_y=True)
-    X = X + rng.normal(scale=4, size=X.shape)  # blurred, so that there is something to be unsure about
-    candidates = data.contaminate(y, data.Random(p=0.1), n_classes=10, random_state=seed)
-    order = rng.permutation(len(y))
-    bounds = {"train": order[:797], "calibration": order[797:1297], "new": order[1297:]}
-    return {name: (X[rows], candidates[rows], y[rows]) for name, rows in bounds.items()}
+    X = np.round(X + rng.normal(scale=4, size=X.shape), 1)  # blurred, so that there is something to be unsure about
+    names, skill = np.array(list(_PEOPLE)), np.array(list(_PEOPLE.values()))
+    who = rng.random((len(y), len(names))).argsort(axis=1)[:, :_ANSWERS]
+    wrong = np.where(rng.random(who.shape) < 0.5, np.array(_LOOKALIKES)[y, None], rng.integers(0, 10, who.shape))
+    said = np.where(rng.random(who.shape) < skill[who], y[:, None], wrong)
+    items = np.repeat([f"image-{i:04d}" for i in range(len(y))], _ANSWERS)
+    columns = {"item": items, "worker": names[who].ravel(), "label": said.ravel()}
+    return X, Votes.from_table(columns, classes=range(10)), y
 
 
-def _strategies(y: Any) -> list[tuple[Any, str, Any]]:
-    """Each strategy, what is declared for it, and the verified labels it is given."""
-    checked = [int(digit) if row < _CHECKED else None for row, digit in enumerate(y)]
-    return [
-        ("max", "nothing", None),
-        ("all", "nothing", None),
-        ("mean", "nothing", None),
-        ("min", "nothing", None),
-        (Mixture(mu=0.5), "nothing", None),
-        (Mixture(mu="verified"), "nothing", checked),
-        ("corrected", "uniform", None),
-        ("rectified", "nothing", checked),
-        ("posterior", "nothing", None),
-    ]
-
-
-def _line(model: Any, X: Any, y: Any, level: float) -> tuple[list[str], dict[str, Any]]:
+def _line(used: str, model: Any, X: Any, y: Any, level: float) -> tuple[list[str], dict[str, Any]]:
     result, guarantee = model.evaluate(X, y), model.guarantee(level)
-    low, high = result["coverage_interval"]
-    promised = guarantee.promised
-    row = [
-        guarantee.strategy,
-        f"{result['coverage']:.3f}",
-        f"[{low:.3f}, {high:.3f}]",
-        f"{result['mean_size']:.2f}",
-        _promise(guarantee),
-    ]
+    row = [used, f"{result['mean_size']:.2f}", f"{result['coverage']:.3f}", _promise(guarantee)]
     kept = {name: result[name] for name in ("coverage", "coverage_interval", "mean_size")}
-    return row, {"strategy": guarantee.strategy, **kept, "promised": promised}
+    return row, {"uses": used, "strategy": guarantee.strategy, **kept, "promised": guarantee.promised}
 
 
 def _promise(guarantee: Any) -> str:
-    """What is guaranteed, in a few words."""
+    """What is promised, in a few words."""
     if guarantee.promised is not None:
-        return f"at least {guarantee.promised:.3f}"
-    truth = [claim for claim in guarantee.claims if claim.event == "truth" and not claim.refuted]
-    hedged = max((claim.probability for claim in truth if claim.probability is not None), default=None)
-    return "nothing" if hedged is None else f"at least {hedged:.3f}, conditional"
+        condition = ", if it is among the answers" if guarantee.strategy == "max" else ""
+        return f"the truth with {guarantee.promised:.2f}{condition}"
+    claim = next((claim for claim in guarantee.claims if not claim.refuted), None)
+    if claim is None:
+        return "none: the answers refute it"
+    what = "an answer" if claim.event == "answer" else "the truth, if people err independently,"
+    return f"{what} with {claim.probability:.2f}"
+
+
+def _write_images(path: Path, X: Any, votes: Votes) -> None:
+    """The images as a table with a column for each pixel."""
+    import pyarrow as pa  # noqa: PLC0415 - loaded for files
+    import pyarrow.csv  # noqa: PLC0415
+
+    pixels = {f"p{j:02d}": X[:, j] for j in range(X.shape[1])}
+    pa.csv.write_csv(pa.table({"item": pa.array(votes.items), **pixels}), path)
+
+
+def demo_commands(out: Path) -> list[str]:
+    """What does the same from files, as one would type it."""
+    answers, model = out / "answers.csv", out / "own"
+    return [
+        f"setwise annotators {answers} --item item --annotator worker --label label",
+        f"setwise fit {out / 'images.csv'} --votes {answers} --key item --assume independent --out {model}",
+        f"setwise predict {model} {out / 'new.csv'} --out {out / 'own.csv'}",
+    ]

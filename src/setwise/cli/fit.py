@@ -144,7 +144,7 @@ def fit(
     save_model(model, out, {"file": source.name, "reading": notes}, table.feature_names)
     show_claims(screen, model, confidence_level)
     if report_to is not None:
-        _report(report_to, model, table, categorized)
+        _report(report_to, model, table, categorized, answers)
         screen.say(f"\nwrote {report_to}, about the rows it was calibrated on")
     written = source.suffix if source.suffix in {".tsv", ".jsonl", ".parquet", ".feather", ".arrow"} else ".csv"
     screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{source.suffix or '.csv'} --out sets{written}")
@@ -256,7 +256,7 @@ def _described(model: Any) -> str:
     fitted, times = models[0], f"{len(models)} × " if len(models) > 1 else ""
     if network_of(fitted):
         kinds = dict.fromkeys(filter(None, map(network_of, models)))
-        return f"{times}({fitted.loss}, {' and '.join(kinds)}), {fitted.n_iter_} epochs"
+        return f"{times}({fitted.fitted_.settings.loss}, {' and '.join(kinds)}), {fitted.n_iter_} epochs"
     if hasattr(fitted, "predict_inclusion"):
         inner = fitted.posterior_
         return f"{times}(covering, weight {fitted.weight_:g}; {inner.loss}, {network_of(inner)})"
@@ -264,7 +264,7 @@ def _described(model: Any) -> str:
     return f"{times}({type(last).__name__})"
 
 
-def _report(path: Path, model: Any, table: Table, by: Any) -> None:
+def _report(path: Path, model: Any, table: Table, by: Any, votes: Any) -> None:
     """A report on the rows kept for calibration, which the model did not learn from.
 
     Their truth stays out of it, even where somebody checked: the thresholds were chosen on these very rows.
@@ -274,4 +274,5 @@ def _report(path: Path, model: Any, table: Table, by: Any) -> None:
         raise ValueError("--report: every row was learned from; use `setwise report` with new rows.")
     options = {"settings": {"rows": "those kept for calibration"}, "feature_names": list(table.feature_names)}
     known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
-    report_model(path, model, table.X[rows], None, table.candidates[rows], **options, **known)
+    told = table.candidates[rows] if votes is None else votes[rows]
+    report_model(path, model, table.X[rows], None, told, **options, **known)

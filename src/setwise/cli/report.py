@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,6 +43,15 @@ def report(
     probabilities: opt.OptionalProbabilities = None,
     truth: opt.OptionalTruth = None,
     candidates: opt.OptionalCandidates = None,
+    votes: Annotated[
+        Path | None,
+        typer.Option("--votes", help="A table with one answer per line, for a section on the annotators."),
+    ] = None,
+    key: opt.Key = None,
+    item: opt.OptionalItem = None,
+    annotator: opt.OptionalAnnotator = None,
+    label: opt.OptionalLabel = None,
+    weight: opt.Weight = None,
     by: opt.By = None,
     confidence_level: opt.ModelsConfidence = None,
     image: Annotated[
@@ -74,6 +84,10 @@ def report(
     named = {"truth": truth, "candidates": candidates, "by": by, "separator": separator}
     given = {"title": title, "confidence_level": confidence_level}
     options = {name: value for name, value in given.items() if value is not None}
+    if votes is not None:
+        tables = partial(opt.tables, delimiter=delimiter, encoding=encoding, decimal=decimal)
+        about = tables(file or probabilities or run) if key else None
+        options |= _votes(tables(votes), (item, annotator, label, weight), key, about)
     with screen.working(f"reporting on {file or probabilities or run}"):
         if probabilities is not None:
             rows = opt.tables(probabilities, delimiter, encoding, decimal)
@@ -91,6 +105,19 @@ def report(
     size = made.stat().st_size
     screen.say(f"wrote {made} ({size / 1e6:.1f} MB) in {clock}; open it in a browser")
     screen.emit({"out": str(made), "bytes": size, "seconds": clock.seconds})
+
+
+def _votes(
+    votes: TableFiles, columns: tuple[str | None, ...], key: str | None, file: TableFiles | None
+) -> dict[str, Any]:
+    """Votes of other rows; or, matched by a key, those of the rows of the file, in place of candidates."""
+    from setwise.cli.table_columns import votes_of  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data import read_table  # noqa: PLC0415
+
+    if key is None:
+        return {"votes": votes_of(votes, None, None, columns)}
+    table = read_table(file, features=[], carry=[key])
+    return {"candidates": votes_of(votes, key, table, columns)}
 
 
 def _is_table(path: Path) -> bool:
@@ -121,7 +148,7 @@ def _of_model(
     reading = saved.reading_of(model)
     named["by"] = named["by"] or reading.get("by")
     X = np.concatenate([values for values, _ in saved.feature_batches(file, model, columns)])
-    options |= read_answers(file, model.classes_.tolist(), **named)
+    options = read_answers(file, model.classes_.tolist(), **named) | options
     options["settings"] = {"model": path.name, "data": file.name}
     names = columns or list(getattr(model, "feature_names_in_", [])) or reading.get("columns")
     if names and len(names) == X.shape[1]:
@@ -144,7 +171,7 @@ def _of_calibration(
     classes = calibration.classes.tolist()
     batches = saved.probability_batches(probabilities, classes)
     matrix = np.concatenate([values for values, _ in batches])
-    options |= read_answers(probabilities, classes, **named)
+    options = read_answers(probabilities, classes, **named) | options
     settings = {"calibration": path.name, "data": probabilities.name}
     return build_report(out, calibration, matrix, settings=settings, **options)
 
@@ -155,7 +182,7 @@ def _of_sets(out: Path, path: TableFiles, column: str, named: dict[str, Any], op
 
     reading = {name: named[name] for name in ("candidates", "separator")}
     sets, p_values = read_predicted(path, column, **reading)
-    options |= read_answers(path, sets.classes.tolist(), **named)
+    options = read_answers(path, sets.classes.tolist(), **named) | options
     return report_sets(out, sets, p_values=p_values, settings={"sets": path.name}, **options)
 
 

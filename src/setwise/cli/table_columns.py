@@ -111,17 +111,23 @@ def one_of(candidates: Any, votes: Any, key: str | None, other: str) -> None:
 
 
 def votes_of(
-    file: Any, key: str, table: Table, columns: Sequence[str | None], classes: Sequence[Any] | None
+    file: Any,
+    key: str | None,
+    table: Table | None,
+    columns: Sequence[str | None],
+    classes: Sequence[Any] | None = None,
 ) -> Votes:
-    """The votes in a long table about the rows of another one, matched by its column `key`.
+    """The votes in a long table, all of them or those about the rows of another one, matched by its column `key`.
 
     `columns` are those of items, annotators, labels and weights; items are called as the key unless named.
     """
     item, annotator, label, weight = columns
     options: dict[str, Any] = {"worker": annotator, "label": label or "label", "weight": weight}
-    found = from_annotators_long(file, task=item or key, classes=classes, missing="empty", **options)
-    rows = matching_rows(key, table.carried[key], found.ids, source=table.source, other=str(file))
-    return cast("Votes", found.votes)[rows]
+    found = from_annotators_long(file, task=item or key or "item", classes=classes, missing="empty", **options)
+    votes = cast("Votes", found.votes)
+    if key is None or table is None:
+        return votes
+    return votes[matching_rows(key, table.carried[key], found.ids, source=table.source, other=str(file))]
 
 
 def answered(votes: Votes, file: Any, table: Any) -> LabelSets:

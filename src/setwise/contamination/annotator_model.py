@@ -13,14 +13,14 @@ EM is two products, SᵀlogC and SR.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
 
-from setwise._arrays import Floats, Ints, for_blocks, take_rows
+from setwise._arrays import Floats, Ints, for_blocks, frozen, take_rows
 from setwise.labels.votes import Votes
 
 _SHRINK = 5.0  # answers of a class that C weighs in an annotator's own confusions
@@ -32,8 +32,28 @@ _TINY = 1e-12
 _CELLS = 20_000_000  # of a table
 _PAIRS = 30  # rows with two answers or more, below which nothing is said of independence
 _FITTED = 10.0  # how much smaller fitting may make the standard error of the agreement
+_DRAWS = ((5, 1.96), (10, 1.32))  # of answers, and how unsure they leave mean and deviation (Student's t at 0.01)
+_CLEAR = 4.0  # deviations after which the first draws will do
+_REDRAWN = 200_000  # rows times classes up to which that is done: with more, fitting explains next to nothing
 REFUTED = 0.01
 """Independent annotators are called dependent with about this probability."""
+
+
+@dataclass(frozen=True)
+class AnswerLaw:
+    """How answers arise under a fitted model: who gave each, confusions (people, K, A), and q (n, K)."""
+
+    who: Ints
+    confusions: Floats
+    q: Floats
+
+    def draw(self, votes: Votes, rng: np.random.Generator) -> Votes:
+        """Other answers of the same people to the same rows."""
+        truth = _drawn(self.q, rng)
+        answer = _drawn(self.confusions[self.who, truth[votes.row]], rng)
+        against, label = np.divmod(answer, votes.n_classes)
+        denied = None if votes.against is None else frozen(against.astype(bool))
+        return replace(votes, label=frozen(label), against=denied)
 
 
 @dataclass(frozen=True)
@@ -55,6 +75,8 @@ class AnnotatorModel:
         Per row, the share of pairs of answers that agree, and by how much it exceeds what the model predicts,
         without what fitting explains (the standard error of its mean is then that under the model); NaN below two
         answers.
+    law
+        How answers arise under this model.
     """
 
     posterior: Floats
@@ -65,13 +87,7 @@ class AnnotatorModel:
     shift: Floats
     agreed: Floats
     excess: Floats
-
-    @property
-    def likelihood(self) -> Floats:
-        """(n, K): how probable the answers of each row are under each label, the largest one."""
-        found: Floats = self.posterior / np.exp(self.shift - self.shift.max())
-        found /= found.max(axis=1, keepdims=True)
-        return found
+    law: AnswerLaw
 
 
 @dataclass(frozen=True)
@@ -116,8 +132,38 @@ def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
     return Dependence(float(agreed.mean()), mean, p_value)
 
 
-def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:
-    """Fits the annotator model to the answers, with the probabilities of a classifier that has not seen them."""
+def fit_annotators(votes: Votes, probabilities: Floats | None = None, *, compare: bool = True) -> AnnotatorModel:
+    """Fits the annotator model to the answers, with the probabilities of a classifier that has not seen them.
+
+    Without `compare` the excess of agreement stays as it is; see `compared`.
+    """
+    model = _fitted(votes, probabilities)
+    return compared(model, votes, probabilities) if compare else model
+
+
+def compared(model: AnnotatorModel, votes: Votes, probabilities: Floats | None) -> AnnotatorModel:
+    """The model with its excess of agreement compared with that of answers drawn from the model itself.
+
+    With few answers per parameter a model that was fitted to independent answers has an excess, too. This is done
+    where independence would be refuted otherwise, and data are not large.
+    """
+    found = dependence(model.agreed, model.excess)
+    if found is None or not found.refuted or len(votes) * votes.n_classes > _REDRAWN:
+        return model
+    rng, means, deviation = np.random.default_rng(0), np.empty(0), 0.0
+    for draws, unsure in _DRAWS:
+        drawn = (_fitted(model.law.draw(votes, rng), probabilities).excess for _ in range(draws - len(means)))
+        means = np.append(means, [np.nanmean(excess) for excess in drawn])
+        deviation = unsure * float(means.std(ddof=1))
+        if abs(found.excess - means.mean()) > _CLEAR * deviation:
+            break
+    spread = model.excess - found.excess
+    error = np.nanstd(spread, ddof=1) / np.count_nonzero(~np.isnan(spread)) ** 0.5
+    return replace(model, excess=found.excess - means.mean() + spread * max(deviation / max(error, _TINY), 1.0))
+
+
+def _fitted(votes: Votes, probabilities: Floats | None) -> AnnotatorModel:
+    """The model, found by EM."""
     n, k = votes.shape
     answer, count = _answers(votes)
     given = _Given.of(votes, answer, count)
@@ -157,7 +203,8 @@ def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> Annotat
         who = np.zeros_like(who)
     agreed, expected = _agreement(votes, answer, who, confusions, q)
     excess = _excess(agreed - expected, votes, posterior, z)
-    return AnnotatorModel(posterior, shared, (people, said), own, temperature, shift, agreed, excess)
+    law = AnswerLaw(who, confusions, q)
+    return AnnotatorModel(posterior, shared, (people, said), own, temperature, shift, agreed, excess, law)
 
 
 @dataclass(frozen=True)
@@ -223,6 +270,12 @@ class _Given:
 
         for_blocks(own, shrink)
         return shared
+
+
+def _drawn(law: Floats, rng: np.random.Generator) -> Ints:
+    """A position for each row of a table of probabilities."""
+    below: Ints = (law[:, :-1].cumsum(axis=1) < rng.random((len(law), 1))).sum(axis=1)
+    return below
 
 
 def _answers(votes: Votes) -> tuple[Ints, int]:

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
-from setwise.contamination.annotator_model import AnnotatorModel, Dependence, dependence, fit_annotators
+from setwise._lazy import lazy
+from setwise.contamination.annotator_model import AnnotatorModel, Dependence, compared, dependence, fit_annotators
 from setwise.labels.coerce import as_candidates
 from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities, column_names
@@ -41,9 +42,6 @@ class Annotators:
     alpha
         Krippendorff's alpha for nominal data: 1 where all agree, 0 where they agree as by chance. NaN where no row
         has two answers.
-    dependence
-        Whether pairs of answers agree more often than annotators who err independently would; None where too few
-        rows have two answers.
     classes, consensus, posterior
         The labels; the most probable label of each row (None where nothing is known of it); and (n, K), how
         probable each label is given all answers.
@@ -56,11 +54,20 @@ class Annotators:
     upper: Floats
     flags: tuple[tuple[str, ...], ...]
     alpha: float
-    dependence: Dependence | None
     classes: Array
     consensus: Array
     posterior: Floats
     model: AnnotatorModel = field(repr=False)
+    given: tuple[Votes, Floats | None] = field(repr=False)
+
+    @lazy
+    def dependence(self) -> Dependence | None:
+        """Whether pairs of answers agree more often than those of annotators who err independently.
+
+        None where too few rows have two answers. Computed when first asked for: it may take longer than all else.
+        """
+        model = compared(self.model, *self.given)
+        return dependence(model.agreed, model.excess)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -84,6 +91,11 @@ class Annotators:
             table[:, said] = own
         found: Floats = table[:, :k] / table[:, :k].sum(axis=1, keepdims=True)
         return found
+
+    @property
+    def worst_first(self) -> Ints:
+        """Positions of the annotators: those with enough answers first, the least accurate of them on top."""
+        return np.lexsort([self.accuracy, self.answers < _FEW])
 
     @property
     def agreement(self) -> str:
@@ -124,7 +136,7 @@ class Annotators:
         }
 
     def __repr__(self) -> str:
-        cells = [("annotator", "answers", "right", "95 %", "")] + [self._told(j) for j in self._worst()]
+        cells = [("annotator", "answers", "right", "95 %", "")] + [self._told(j) for j in self.worst_first[:_SHOWN]]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
         shown = lines if len(self) else []
@@ -133,7 +145,8 @@ class Annotators:
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in ("annotator", "answers", "right", "95 %", "remarks"))
         rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._told(j)) + "</tr>" for j in self._worst()
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._told(j)) + "</tr>"
+            for j in self.worst_first[:_SHOWN]
         )
         more = "".join(f"<p>{escape(line)}</p>" for line in [*self._more(), self.agreement])
         table = f"<table><tr>{head}</tr>{rows}</table>" if len(self) else ""
@@ -142,10 +155,6 @@ class Annotators:
     def _head(self) -> str:
         by = f"{len(self):,} annotators" if len(self) else "anonymous annotators"
         return f"Annotators: {by}, {len(self.consensus):,} rows, {len(self.classes):,} classes"
-
-    def _worst(self) -> Ints:
-        """The annotators to show: those with enough answers first, the least accurate of them on top."""
-        return np.lexsort([self.accuracy, self.answers < _FEW])[:_SHOWN]
 
     def _more(self) -> list[str]:
         return [f"… {len(self) - _SHOWN:,} more"] if len(self) > _SHOWN else []
@@ -196,7 +205,7 @@ def annotators(votes: Votes, probabilities: Any = None) -> Annotators:
     matrix = None
     if probabilities is not None:
         matrix, votes = _with_columns(probabilities, votes)
-    model = fit_annotators(votes, matrix)
+    model = fit_annotators(votes, matrix, compare=False)
     posterior = frozen(model.posterior)
     consensus = votes.classes[posterior.argmax(axis=1)].astype(object)
     if matrix is None:
@@ -212,11 +221,11 @@ def annotators(votes: Votes, probabilities: Any = None) -> Annotators:
         frozen(upper),
         _flags(votes, model, answers, accuracy, (lower, upper)),
         _alpha(votes),
-        dependence(model.agreed, model.excess),
         votes.classes,
         frozen(consensus),
         posterior,
         model,
+        (votes, matrix),
     )
 
 

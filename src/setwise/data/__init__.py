@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from setwise.data.mat import read_mat
     from setwise.data.set_files import read_sets, write_sets
     from setwise.data.tabular import Table, read_batches, read_table
+    from setwise.data.vote_files import read_votes, write_votes
 
 _HOMES = {
     "benchmark_sets": ("Available", "Benchmark", "available", "fetch", "load"),
@@ -45,6 +46,7 @@ _HOMES = {
     "mat": ("read_mat",),
     "set_files": ("read_sets", "write_sets"),
     "tabular": ("Table", "read_batches", "read_table"),
+    "vote_files": ("read_votes", "write_votes"),
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, extra="setwise[data]")
 
@@ -75,5 +77,7 @@ __all__ = [
     "read_sets",
     "read_table",
     "read_tree",
+    "read_votes",
     "write_sets",
+    "write_votes",
 ]

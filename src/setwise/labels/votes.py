@@ -131,7 +131,7 @@ class Votes(LabelledRows):
             held[label][given],
             people,
             None if weight is None else held[weight][given].astype(float),
-            None if against is None else held[against][given].astype(bool),
+            None if against is None else _flags(held[against][given], against, np.flatnonzero(given)),
             classes=classes,
             items=rows.classes,
         )
@@ -336,19 +336,40 @@ class Votes(LabelledRows):
         sizes = np.bincount(row, minlength=self._n)
         return LabelSets.from_codes(self.vocabulary, codes, sizes, absent=sizes == 0, missing=missing)
 
-    def to_frame(self) -> Any:
-        """A pandas frame with one answer per line."""
-        import pandas as pd  # noqa: PLC0415 - pandas is optional
+    def to_columns(self) -> dict[str, Array]:
+        """The columns of a long table, from which `from_table` makes the same votes.
 
+        They are called item, worker, label, weight and against, as far as there is something to say. A row without
+        answers has one line, without a label.
+
+        >>> votes = Votes.from_lists([["cat", "dog"], []], classes=["cat", "dog", "owl"])
+        >>> {name: column.tolist() for name, column in votes.to_columns().items()}
+        {'item': [0, 0, 1], 'label': ['cat', 'dog', None]}
+        >>> Votes.from_table(votes.to_columns(), annotator=None, classes=votes.classes).counts
+        array([[1., 1., 0.],
+               [0., 0., 0.]])
+        """
         items = np.arange(self._n) if self.items is None else self.items
-        columns: dict[str, Any] = {"item": items[self.row]}
+        empty = np.flatnonzero(self.sizes == 0)
+        order = np.argsort(np.concatenate([self.row, empty]), kind="stable")
+
+        def lines(values: Array) -> Array:
+            return np.concatenate([values.astype(object), np.full(len(empty), None)])[order]
+
+        columns = {"item": items[np.concatenate([self.row, empty])[order]]}
         if self.annotator is not None:
-            columns["worker"] = self.annotators[self.annotator]
-        columns["label"] = self.classes[self.label]
+            columns["worker"] = lines(self.annotators[self.annotator])
+        columns["label"] = lines(self.classes[self.label])
         for name in ("weight", "against"):
             if getattr(self, name) is not None:
-                columns[name] = getattr(self, name)
-        return pd.DataFrame(columns)
+                columns[name] = lines(getattr(self, name))
+        return columns
+
+    def to_frame(self) -> Any:
+        """The columns of `to_columns` as a pandas frame."""
+        import pandas as pd  # noqa: PLC0415 - pandas is optional
+
+        return pd.DataFrame(self.to_columns())
 
     # ---------------------------------------------------------------- other votes
 
@@ -441,6 +462,16 @@ def _column(table: Any, name: str) -> Any:
             map(repr, list(getattr(table, "columns", None) or getattr(table, "column_names", table))[:12])
         )
         raise ValueError(f"{name}: the table has no column of this name; it has {known}.") from error
+
+
+def _flags(values: Array, name: str, lines: Ints) -> Bools:
+    """Booleans, zeros and ones, or their names in text, as booleans."""
+    texts = np.char.lower(values.astype(str))
+    true, false = np.isin(texts, ["true", "1", "1.0"]), np.isin(texts, ["false", "0", "0.0"])
+    if not (true | false).all():
+        wrong = int(np.argmin(true | false))
+        raise ValueError(f"{name}: line {lines[wrong]} holds {values.tolist()[wrong]!r}, neither true nor false.")
+    return true
 
 
 def _proposal(proposal: Any, row: int) -> Iterable[tuple[Any, float]]:

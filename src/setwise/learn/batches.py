@@ -12,7 +12,7 @@ from torch import Tensor
 from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
-from setwise.learn.validation import check_finite, read_array, read_candidates, vote_weights
+from setwise.learn.validation import check_finite, read_array, read_candidates, vote_targets
 
 CHUNK = 8192
 
@@ -151,9 +151,9 @@ def read_rows(
 
 
 def candidate_mask(sets: LabelSets, device: torch.device, y: Any = None) -> Tensor:
-    """The candidates (n, K) on the device; where y are votes, how likely these are under each label."""
+    """The candidates (n, K) on the device; where y are votes, how probable they make each label."""
     if isinstance(y, Votes):
-        return torch.from_numpy(vote_weights(y, sets).astype(np.float32)).to(device)
+        return torch.from_numpy(vote_targets(y, sets).astype(np.float32)).to(device)
     return torch.from_numpy(np.array(sets.to_mask())).to(device)
 
 

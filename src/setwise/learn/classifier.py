@@ -16,14 +16,23 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from setwise.errors import InputError
 from setwise.labels.votes import Votes
 from setwise.learn.base import CandidateClassifier
 from setwise.learn.batches import Resident, as_device, candidate_mask, read_rows, read_source
-from setwise.learn.fitted_networks import FittedNetworks, choose, continue_fit, fit_networks, fit_parts
+from setwise.learn.fitted_networks import (
+    FEWEST,
+    FittedNetworks,
+    choose,
+    continue_fit,
+    fit_networks,
+    fit_parts,
+    out_of_sample,
+)
 from setwise.learn.presets import preset_settings
 from setwise.learn.seeds import draw_seeds
 from setwise.learn.settings import Settings
-from setwise.learn.validation import read_candidates
+from setwise.learn.validation import read_candidates, vote_targets
 
 
 class PartialLabelClassifier(CandidateClassifier):
@@ -36,7 +45,8 @@ class PartialLabelClassifier(CandidateClassifier):
         together with `scale` by approximated accuracy on held-out training rows, without any truth.
     loss
         ``"proden"``, ``"rc"``, ``"cc"``, ``"naive"``, ``"osl"``, ``"merit"``, ``"gce"``, ``"lws"``, ``"cavl"``,
-        or a callable ``(n_examples, n_models)`` such as ``functools.partial(MeritLoss, beta=0.5)``.
+        or a callable ``(n_examples, n_models)`` such as ``functools.partial(MeritLoss, beta=0.5)``. With `Votes`
+        ``"proden"`` stands for ``"naive"``: their posterior holds the model's part already.
     scale
         ``"standard"``, ``"rows"`` (unit length), None, a pair (shift, spread), or ``"auto"``: chosen as
         above, with a fixed pair for bytes in place of ``"standard"``.
@@ -163,17 +173,18 @@ class PartialLabelClassifier(CandidateClassifier):
     def fit(self, X: Any, y: Any = None) -> PartialLabelClassifier:
         """Learns from rows X and their candidates y (see `setwise.LabelSets`); a label vector is exact labels.
 
-        `setwise.Votes` weigh the labels by how likely each makes the answers. With a torch `Dataset` of (features,
+        Of `setwise.Votes` the targets are how probable each label is given the answers (see `annotators`) and the
+        recalibrated probabilities of networks that learned from other rows. With a torch `Dataset` of (features,
         candidate mask or label) items, y may be left out.
         """
-        return self._fit(X, y, None, self.settings())
+        return self._fit(X, y, None, self._settings_for(y))
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> PartialLabelClassifier:
         """One more epoch on these rows, from the weights so far, at the full learning rate.
 
         The first call needs `classes` where not every label occurs in it, and settles network and scaling.
         """
-        settings = self.settings()
+        settings = self._settings_for(y)
         if not hasattr(self, "fitted_"):
             return self._fit(X, y, classes, settings, first_pass=True)
         device = as_device(self.device)
@@ -189,19 +200,19 @@ class PartialLabelClassifier(CandidateClassifier):
 
         They are trained at once where they can be. Parts are then cut to the size of the smallest, since models of
         a stack see as many rows (the parts of a cross-validation differ by one). What needs held-out rows, dropout,
-        a file or a module of one's own is fitted in turn.
+        votes, a file or a module of one's own is fitted in turn.
         """
         settings, device = self.settings(), as_device(self.device)
         sets = read_candidates(y, missing=self.missing)
         models: list[PartialLabelClassifier] = [clone(self) for _ in parts]
         source = read_source(models[0], X, device, reset=True)
-        if not (settings.stackable and isinstance(source, Resident)):
-            told = y if isinstance(y, Votes) else sets
+        told = y if isinstance(y, Votes) else sets
+        if isinstance(y, Votes) or not (settings.stackable and isinstance(source, Resident)):
             return [m.fit(_safe_indexing(X, part), told[part]) for m, part in zip(models, parts, strict=True)]
         size = min(len(part) for part in parts)
         rows = torch.as_tensor(np.stack([part[:size] for part in parts]), device=device)
         seeds = [draw_seeds(self.random_state, 1)[0] for _ in parts]
-        fitted = fit_parts(settings, source, rows, candidate_mask(sets, device, y)[rows], seeds)
+        fitted = fit_parts(settings, source, rows, candidate_mask(sets, device)[rows], seeds)
         for model, own in zip(models, fitted, strict=True):
             model.fitted_, model.classes_ = own, np.array(sets.classes)
             for name in _READ:
@@ -250,11 +261,27 @@ class PartialLabelClassifier(CandidateClassifier):
             settings = replace(settings, epochs=1, annealing_epochs=0)
         seeds = draw_seeds(self.random_state, settings.ensemble)
         with _own_generator(device, seeds[0]):
-            fitted = fit_networks(settings, source, candidates, seeds)
+            if isinstance(y, Votes) and not first_pass and len(sets) >= FEWEST:
+                settings, choices = choose(settings, source, candidates, seeds[0])
+                own = out_of_sample(settings, source, candidates, seeds[0])
+                targets = vote_targets(y, sets, own.cpu().numpy())
+                candidates = torch.from_numpy(targets).to(candidates)
+                fitted = replace(fit_networks(settings, source, candidates, seeds), choices=choices)
+            else:
+                fitted = fit_networks(settings, source, candidates, seeds)
         self.fitted_, self.classes_ = fitted, np.array(sets.classes)
         if fitted.refusal is not None:
             warnings.warn(f"{fitted.refusal} The model keeps temperature 1.", UserWarning, stacklevel=3)
         return self
+
+    def _settings_for(self, y: Any) -> Settings:
+        """The settings that learn from y; see `loss`."""
+        settings = self.settings()
+        if not isinstance(y, Votes):
+            return settings
+        if settings.cleaning is not None:
+            raise InputError("cleaning: it thins out candidate sets, and votes are weighed", "leave it out")
+        return replace(settings, loss="naive") if settings.loss == "proden" else settings
 
     def settings(self) -> Settings:
         """Own parameters, the preset's where they were left at their defaults."""

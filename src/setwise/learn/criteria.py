@@ -27,11 +27,14 @@ def covering_rate(logits: Tensor, candidates: Tensor) -> Tensor:
 def approximated_accuracy(logits: Tensor, candidates: Tensor) -> Tensor:
     """The mean weight w ∝ 1{S}·p of the most probable label: the accuracy if w were the truth's posterior.
 
+    Weights in place of a mask are that posterior already: p would only confirm itself.
+
     >>> approximated_accuracy(torch.tensor([[0.0, 0.0, -9.0]]), torch.tensor([[True, True, False]]))
     tensor(0.5000)
     """
     top = logits.argmax(dim=-1, keepdim=True)
-    return masked_softmax(logits, candidates).gather(-1, top).mean(dim=(-2, -1))
+    own = logits if candidates.dtype == torch.bool else torch.zeros_like(logits)
+    return masked_softmax(own, candidates).gather(-1, top).mean(dim=(-2, -1))
 
 
 CRITERIA = {"covering": covering_rate, "approximate": approximated_accuracy}

@@ -1,7 +1,8 @@
 """`EMClassifier`: partial labels for any scikit-learn classifier that takes `sample_weight`.
 
 Each row stands once for each of its candidates, weighted by w ∝ 1{S}·p. Expectation: p from the classifier.
-Maximisation: a weighted refit. The first weights are uniform over the candidates.
+Maximisation: a weighted refit. The first weights are uniform over the candidates. Of votes the weights are how
+probable the annotator model makes each label: at first given the answers alone, then also given p, recalibrated.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from setwise._arrays import Array, Floats, Ints
 from setwise.labels.votes import Votes
 from setwise.learn.base import CandidateClassifier
-from setwise.learn.validation import check_finite, read_candidates, vote_weights
+from setwise.learn.validation import check_finite, read_candidates, vote_targets
 
 
 class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[misc]
@@ -80,14 +81,20 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         if len(sets) != X.shape[0]:
             raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {X.shape[0]} of X.")
         self.classes_ = np.array(sets.classes)
-        mask = vote_weights(y, sets) if isinstance(y, Votes) else sets.to_mask()
-        weights = mask / mask.sum(axis=1, keepdims=True)
+        mask = sets.to_mask()
+        uniform = mask / mask.sum(axis=1, keepdims=True)
+        weights = vote_targets(y, sets) if isinstance(y, Votes) else uniform
         folds = self._folds(X, mask)
         self.estimator_ = self._refit(base, X, weights)
         exact = bool((sets.sizes == 1).all()) and not isinstance(y, Votes)
         self.n_iter_ = 1
         for _ in range(1, 1 if exact else self.max_iter):
-            before, weights = weights, self._expect(base, X, weights, mask, folds)
+            p, before = self._predicted(base, X, weights, folds), weights
+            if isinstance(y, Votes):
+                weights = vote_targets(y, sets, p)
+            else:
+                total = (mask * p).sum(axis=1, keepdims=True)
+                weights = np.divide(mask * p, total, out=uniform.copy(), where=total > 0)
             self.estimator_ = self._refit(base, X, weights)
             self.n_iter_ += 1
             if np.abs(weights - before).sum(axis=1).mean() < self.tol:
@@ -118,17 +125,14 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         part = check_random_state(self.random_state).permutation(np.arange(len(mask)) % self.cv)
         return [np.flatnonzero(part == fold) for fold in range(self.cv)]
 
-    def _expect(self, base: Any, X: Any, weights: Floats, mask: Array, folds: list[Ints]) -> Floats:
-        """New weights 1{S}·p, normalised (of votes, their likelihood times p); as at first where p gives zero."""
-        p = np.zeros(mask.shape) if folds else self._probabilities(self.estimator_, X)
+    def _predicted(self, base: Any, X: Any, weights: Floats, folds: list[Ints]) -> Floats:
+        """The probabilities of each row, by a classifier that learned from the other folds where there are any."""
+        p = np.zeros(weights.shape) if folds else self._probabilities(self.estimator_, X)
         for held in folds:
             others = weights.copy()
             others[held] = 0.0
             p[held] = self._probabilities(self._refit(base, X, others), X[held])
-        inside = mask * p
-        total = inside.sum(axis=1, keepdims=True)
-        uniform = mask / mask.sum(axis=1, keepdims=True)
-        return np.where(total > 0, inside / np.where(total > 0, total, 1.0), uniform)
+        return p
 
     def _refit(self, base: Any, X: Any, weights: Floats) -> Any:
         """A clone fitted on (row, candidate) pairs; pairs of vanishing weight stay out."""

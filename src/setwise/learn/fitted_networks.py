@@ -21,6 +21,7 @@ from setwise.learn.temperature import TemperatureError, fit_temperature
 from setwise.learn.trainer import Hook, Trainer
 
 _TRIED = 3_000  # rows that choosing an architecture looks at
+_FOLDS = 5
 FEWEST = 20
 """Rows below which nothing can be held out to choose by."""
 
@@ -96,7 +97,7 @@ def fit_networks(settings: Settings, source: Source, candidates: Tensor, seeds: 
     if settings.temperature:
         exact = bool(((candidates > 0).sum(dim=-1) == 1).all())
         try:
-            best = candidates[held] == 1  # of votes the labels that they make likeliest
+            best = candidates[held] == candidates[held].amax(dim=-1, keepdim=True)  # of votes the likeliest
             temperature = fit_temperature(trainer.logits(held_source), best, verified=exact)
         except TemperatureError as error:
             refusal = error
@@ -153,6 +154,24 @@ def fit_parts(
         for place, i in enumerate(members):
             fitted[i] = _member(trainer, place, seeds[i], own, scalings[place], choices[i][1])
     return [fitted[i] for i in range(len(seeds))]
+
+
+def out_of_sample(settings: Settings, source: Source, candidates: Tensor, seed: int) -> Tensor:
+    """(n, K): each row's probabilities by a network that learned from the other folds."""
+    settings = replace(settings, cleaning=None, early_stopping=None, temperature=False, checkpoint=None, ensemble=1)
+    n, device = len(candidates), candidates.device
+    order = permutations([seed], -3, n, device)[0]
+    folds = order.tensor_split(_FOLDS)
+    others = [torch.cat([fold for fold in folds if fold is not held]) for held in folds]
+    if settings.stackable and isinstance(source, Resident):
+        rows = torch.stack([kept[: n - len(folds[0])] for kept in others])  # a stack sees as many rows of each
+        fitted = fit_parts(settings, source, rows, candidates[rows], [seed] * _FOLDS)
+    else:
+        fitted = [fit_networks(settings, source.rows(kept), candidates[kept], [seed]) for kept in others]
+    found = torch.empty(candidates.shape, dtype=torch.float64, device=device)
+    for held, own in zip(folds, fitted, strict=True):
+        found[held] = own.logits(source.rows(held), device)[0].softmax(-1)
+    return found
 
 
 def choose(settings: Settings, source: Source, candidates: Tensor, seed: int) -> tuple[Settings, dict[str, float]]:

@@ -57,9 +57,12 @@ def read_candidates(y: Any, classes: Iterable[Hashable] | None = None, *, missin
     return kept
 
 
-def vote_weights(votes: Votes, sets: LabelSets) -> Floats:
-    """(n, K): how likely the answers of each row are under each label, relative to the likeliest."""
-    return fit_annotators(votes.recoded(sets.vocabulary)).likelihood
+def vote_targets(votes: Votes, sets: LabelSets, probabilities: Floats | None = None) -> Floats:
+    """(n, K): how probable each label is given the answers, and probabilities of models that have not seen the row.
+
+    Those of a model that has would confirm themselves; the annotator model also recalibrates them.
+    """
+    return fit_annotators(votes.recoded(sets.vocabulary), probabilities, compare=False).posterior
 
 
 def check_finite(X: np.ndarray[Any, Any]) -> None:

@@ -21,9 +21,11 @@ from setwise.evidence.row_facts import weights
 from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
+from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities, precision_of
 from setwise.ranks import as_level
 from setwise.report.ambiguity import candidate_facts
+from setwise.report.annotator_section import annotator_facts
 from setwise.report.entry_levels import Given, Scored, Source, Sweep, Valued, grid, sweep
 from setwise.report.examples import example_facts
 from setwise.report.html_pages import report_as_html
@@ -51,6 +53,7 @@ def build_report(
     *,
     y: Any = None,
     candidates: Any = None,
+    votes: Votes | None = None,
     features: Any = None,
     feature_names: Iterable[str] | None = None,
     images: Any = None,
@@ -75,7 +78,10 @@ def build_report(
     y
         True labels, None or NaN where unknown. Without any the report shows what candidates alone prove.
     candidates
-        Candidate sets of these rows, to describe them. They do not narrow the prediction sets.
+        Candidate sets of these rows, or their `Votes`, to describe them. They do not narrow the prediction sets.
+    votes
+        Votes on other rows, such as those that the model learned from, for a section on the annotators. Votes in
+        place of candidates have one too.
     features, feature_names, images
         What to show of an example: its first features, or its image, (rows, height, width) or (…, 3).
     by
@@ -122,6 +128,8 @@ def build_report(
         weight=weights(sample_weight, len(matrix)),
         row_ids=row_ids,
     )
+    plain = calibration.conformity_score.domain == "simplex"
+    people = _people(candidates, votes, rows, matrix if plain else None)
     rows = rows.sampled(MOST_LABELS // matrix.shape[1])
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
     category, codes = _categories(calibration, matrix, rows)
@@ -138,7 +146,8 @@ def build_report(
         level,
         guarantee_at=calibration.guarantee,
         calibration=calibration,
-        matrix=matrix if calibration.conformity_score.domain == "simplex" else None,
+        matrix=matrix if plain else None,
+        people=people,
         strategies={"rows": comparison_facts(compared, sweeps, level), "absent": absent},
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
@@ -151,6 +160,7 @@ def report_sets(
     *,
     y: Any = None,
     candidates: Any = None,
+    votes: Votes | None = None,
     by: Any = None,
     p_values: Any = None,
     features: Any = None,
@@ -182,6 +192,7 @@ def report_sets(
     rows = Rows.read(
         len(sets), sets.vocabulary, y=y, candidates=candidates, by=by, features=features, images=images
     )
+    people = _people(candidates, votes, rows, None)
     rows = rows.sampled(MOST_LABELS // max(sets.n_classes, 1))
     if p_values is None:
         source: Source = Given(sets[rows.numbers].to_mask(), [level])
@@ -199,6 +210,7 @@ def report_sets(
         level,
         guarantee_at=guarantee,
         stated=stated,
+        people=people,
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
     )
@@ -220,6 +232,15 @@ def report_model(
         return build_report(path, model.calibration_, model.predict_conformed(X), **shown)
     sets = model.predict_set(X, shown["confidence_level"])
     return report_sets(path, sets, p_values=model.predict_p(X), guarantee=model.guarantee, **shown)
+
+
+def _people(candidates: Any, votes: Any, rows: Rows, probabilities: Floats | None) -> dict[str, Any] | None:
+    """What votes on these rows tell about annotators, with the model's probabilities; or votes on other rows."""
+    if isinstance(candidates, Votes):
+        return annotator_facts(candidates.recoded(rows.vocabulary), probabilities)
+    if votes is not None and not isinstance(votes, Votes):
+        raise TypeError(f"votes: expected Votes, got {type(votes).__name__}; make them with Votes.from_table.")
+    return annotator_facts(votes)
 
 
 def _same_rows(source: Scored, other: Alternative, rows: Rows) -> Scored:
@@ -255,6 +276,7 @@ def _write(
     stated: bool = True,
     calibration: Calibration | None = None,
     matrix: Floats | None = None,
+    people: dict[str, Any] | None = None,
     strategies: dict[str, Any] | None = None,
     feature_names: list[str] | None = None,
 ) -> Path:
@@ -296,6 +318,7 @@ def _write(
         "by_category": by_category,
         "promised_by_category": calibration is not None and calibration.categories is not None,
         "ambiguity": ambiguity,
+        "people": people,
         "examples": example_facts(source, swept, rows, level, feature_names),
         "advice": advice(made[0], strategies["rows"] if strategies else [], known=known) if made else [],
         "settings": _settings(calibration, rows, level if stated else None)

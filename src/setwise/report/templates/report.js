@@ -345,6 +345,28 @@
     one("shown").textContent = shown ? `${shown} of ${rows.length} examples` : `none of these ${rows.length} examples`;
   }
 
+  /* ---------------------------------------------------------------- tables that sort */
+  const value = (cell) => (cell.dataset.value === undefined ? cell.textContent.trim() : Number(cell.dataset.value));
+  const before = (a, b) => (typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true }));
+  all("table.sortable").forEach((table) => {
+    const heads = all("thead th", table);
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const turn = head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", turn);
+        const sign = turn === "ascending" ? 1 : -1;
+        const lines = all("tbody tr", table).map((row) => [value(row.children[column]), row]);
+        lines.sort(([a], [b]) => sign * before(a, b));
+        table.tBodies[0].append(...lines.map(([, row]) => row));
+      });
+    });
+  });
+
   /* ---------------------------------------------------------------- start */
   if (slider) {
     slider.addEventListener("input", () => { show(Number(slider.value)); speak(); });

@@ -1,0 +1,65 @@
+"""Files of votes: a long table with one answer per line; a line without a label is a row that nobody answered."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from setwise._files import replacing
+from setwise.data.arrow_tables import arrow_table
+from setwise.data.table_files import format_of
+from setwise.errors import DataError, reading_from
+from setwise.labels.vocabulary import Classes, Vocabulary
+from setwise.labels.votes import Votes
+
+
+def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
+    """Writes the columns of `Votes.to_columns` as .csv, .tsv, .parquet, .feather or .arrow.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "votes.csv")
+    >>> write_votes(path, Votes.from_matrix([["cat", "dog"], [None, None]], annotators=["ann", "bob"]))
+    >>> print(path.read_text())
+    "item","worker","label"
+    0,"ann","cat"
+    0,"bob","dog"
+    1,,
+    """
+    target = Path(path)
+    form = format_of(target)
+    table = pa.table({name: pa.array(values.tolist()) for name, values in votes.to_columns().items()})
+    with replacing(target) as beside:
+        if form == "parquet":
+            import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
+
+            pq.write_table(table, beside)
+        elif form == "arrow":
+            with pa.ipc.new_file(str(beside), table.schema) as file:
+                file.write_table(table)
+        elif form in {"csv", "tsv"}:
+            options = pa.csv.WriteOptions(delimiter="\t" if form == "tsv" else ",")
+            pa.csv.write_csv(table, beside, write_options=options)
+        else:
+            raise DataError(f"{target}: votes are not written as {form}; use .parquet, .csv, .tsv or .arrow.")
+
+
+def read_votes(path: Any, *, classes: Classes = None) -> Votes:
+    """Reads back what `write_votes` wrote; other tables of answers are read by `from_annotators_long`.
+
+    A file holds the labels that occur; `classes` brings back others, and their order.
+    """
+    names = [] if classes is None else Vocabulary.of(classes, ()).classes.tolist()
+    text = ["label"] if names and all(isinstance(label, str) for label in names) else []
+    table = arrow_table(path, text=text)
+    found = {name: name if name in table.column_names else None for name in ("worker", "weight", "against")}
+    worker, weight, against = found.values()
+    with reading_from(str(path)):
+        columns = {name: table[name].to_pylist() for name in table.column_names}
+        columns["label"] = [None if label == "" else label for label in columns.get("label", [])]  # in text
+        return Votes.from_table(columns, annotator=worker, weight=weight, against=against, classes=classes)
