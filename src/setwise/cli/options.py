@@ -116,7 +116,7 @@ By = Annotated[
 ]
 VotesFile = Annotated[
     Path | None,
-    typer.Option("--votes", help="Instead of candidates: a table with one answer per line; needs --key."),
+    typer.Option("--votes", help="Instead of candidates: a table with one answer per line, matched by --key."),
 ]
 _item = _column("--item", "Of votes: the column that says which example an answer is about.")
 _annotator = _column("--annotator", "Of votes: the column of who answered.")

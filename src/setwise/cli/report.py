@@ -43,10 +43,7 @@ def report(
     probabilities: opt.OptionalProbabilities = None,
     truth: opt.OptionalTruth = None,
     candidates: opt.OptionalCandidates = None,
-    votes: Annotated[
-        Path | None,
-        typer.Option("--votes", help="A table with one answer per line, for a section on the annotators."),
-    ] = None,
+    votes: opt.VotesFile = None,
     key: opt.Key = None,
     item: opt.OptionalItem = None,
     annotator: opt.OptionalAnnotator = None,
