@@ -16,8 +16,10 @@ from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise._lazy import lazy
 from setwise.calibration.file import read_parts, write_parts
 from setwise.contamination.annotator_model import AnnotatorParameters
-from setwise.errors import InputError
+from setwise.decisions.triage import Brought, Mode, Triage, new_rows, own_rows
+from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.proposals import among_candidates, most_probable
 from setwise.evidence.row_facts import categories, weights
 from setwise.evidence.row_index import check_row_names
 from setwise.guarantees import Guarantee
@@ -30,7 +32,7 @@ from setwise.ranks import Level, Levels, as_level, dkw_band, each_level, upper_b
 from setwise.row_noise import uniforms
 from setwise.scores import Score
 from setwise.strategies import Rule, Setting, Strategy
-from setwise.strategies.answered import answered_rule
+from setwise.strategies.answered import answered_rule, check_answered
 from setwise.strategies.premises import Judgement
 
 
@@ -239,6 +241,55 @@ class Calibration:
 
         return each_level(confidence_level, answer)
 
+    def triage(
+        self,
+        probabilities: Any = None,
+        candidates: Any = None,
+        max_error: float = 0.05,
+        mode: Mode = "rate",
+        *,
+        random_state: Any = None,
+    ) -> Triage:
+        """Which rows may be accepted with the label proposed for them, and which go to review.
+
+        Without new rows it decides the calibration rows that nobody checked, which needs no more than that the
+        verified rows were chosen at random. The label of a row is the most probable one by its votes and the model
+        (of candidate sets, the most probable candidate; without either, what the model says). Categories make no
+        difference here.
+
+        Parameters
+        ----------
+        probabilities
+            (n, K) class probabilities of new rows.
+        candidates
+            Votes or candidate sets of the new rows, if the calibration rows had them too. Passing them declares that
+            they arise as those did.
+        max_error
+            How many of the accepted labels may be wrong.
+        mode
+            ``"rate"``: on average over samples of checks, where one in which nothing is accepted counts as zero; at
+            least 3/`max_error` checks are needed. ``"confident"``: in 95 of 100 samples of checks.
+        random_state
+            Seeds the noise that breaks ties between confidences; default is the calibration's own seed.
+        """
+        if probabilities is None:
+            if candidates is not None:
+                raise InputError("candidates: those of new rows", Remedy("probabilities", None, "for these rows"))
+            return own_rows(self._judged, self.classes, max_error, mode, random_state)
+        check_row_names(probabilities=probabilities, candidates=candidates)
+        matrix, _ = self._read(probabilities)
+        precision = precision_of(probabilities)
+        self._same_precision(precision, "so that near ties change the predicted label")
+        own = own_candidates(candidates, self.vocabulary)
+        brought: Brought = "nothing"
+        _check_rows(own, matrix)
+        proposed = most_probable(matrix)
+        if isinstance(candidates, Votes):
+            proposed, brought = most_probable(self._posterior(candidates, matrix, precision)), "votes"
+        elif own is not None:
+            proposed, brought = among_candidates(matrix, own), "candidates"
+        return new_rows(self._judged, self.classes, proposed, brought, max_error, mode, random_state)
+
     @overload
     def bracket(
         self, confidence_level: Level = 0.9, delta: float = 0.05, *, by: Any = None
@@ -314,13 +365,9 @@ class Calibration:
         self, probabilities: Any, by: Any, sample_weight: Any, own: LabelSets | None = None
     ) -> tuple[Floats, float, Floats | None, Ints | None]:
         """Probabilities in the precision of the calibration, how far scores are off, weights and categories."""
-        matrix = as_probabilities(
-            probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
-        )
+        matrix, off = self._read(probabilities)
         check_row_names(probabilities=probabilities, by=by, sample_weight=sample_weight)
-        matrix, off = in_precision(matrix, precision_of(probabilities), self.setting.precision)
-        if own is not None and len(own) != len(matrix):
-            raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
+        _check_rows(own, matrix)
         if off and self.by == "predicted" and by is None:
             self._same_precision(precision_of(probabilities), "so that near ties change the predicted label")
         if self.by == "size" and own is None and by is None:
@@ -341,6 +388,13 @@ class Calibration:
         if by is not None and self.categories is not None:
             codes = self.categories.encode(categories(by, len(matrix)))
         return matrix, off, weights(sample_weight, len(matrix)), codes
+
+    def _read(self, probabilities: Any) -> tuple[Floats, float]:
+        """Probabilities in the precision of the calibration, and how far scores are off."""
+        matrix = as_probabilities(
+            probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
+        )
+        return in_precision(matrix, precision_of(probabilities), self.setting.precision)
 
     def _check_weighted(self, sample_weight: Any) -> None:
         if (sample_weight is None) != (self.evidence.weight is None):
@@ -376,8 +430,9 @@ class Calibration:
 
     def _posterior(self, votes: Votes, matrix: Floats, precision: str) -> Floats:
         """How probable each label of new rows is given their votes."""
-        self._same_precision(precision, "which the answers would magnify")
-        assert self.annotators is not None  # noqa: S101 - answered_rule() refused otherwise
+        check_answered(self.evidence)
+        self._same_precision(precision, "a difference that answers magnify")
+        assert self.annotators is not None  # noqa: S101 - there are answers
         return self.annotators.posterior(votes.recoded(self.vocabulary), matrix)
 
     def _same_precision(self, given: str, why: str) -> None:
@@ -433,6 +488,11 @@ def own_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:
     if candidates is None:
         return None
     return as_candidates(candidates, len(vocabulary), vocabulary.classes).filled()
+
+
+def _check_rows(own: LabelSets | None, matrix: Floats) -> None:
+    if own is not None and len(own) != len(matrix):
+        raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
 
 
 def finished_sets(

@@ -21,6 +21,13 @@ from setwise.strategies.rectified import verified_alone
 
 def answered_rule(evidence: Evidence, setting: Setting) -> RankRule:
     """Split conformal prediction on the verified rows, by the scores that their answers give them."""
+    check_answered(evidence)
+    rule = verified_alone(replace(evidence, truth=evidence.answered_truth), setting)
+    return replace(rule, claimant=_Answered(rule.claimant))
+
+
+def check_answered(evidence: Evidence) -> None:
+    """Refuses votes of new rows where verified rows have none, or do not count alike."""
     without = "leave candidates out"
     if evidence.answered_truth is None:
         problem = "candidates: votes of new rows are used where calibration rows have votes and some are verified"
@@ -29,8 +36,6 @@ def answered_rule(evidence: Evidence, setting: Setting) -> RankRule:
     if evidence.shares is not None or evidence.chance is not None:
         problem = "candidates: votes of new rows are not used where rows are weighted, grouped or verified unequally"
         raise InputError(problem, without)
-    rule = verified_alone(replace(evidence, truth=evidence.answered_truth), setting)
-    return replace(rule, claimant=_Answered(rule.claimant))
 
 
 @dataclass(frozen=True)
