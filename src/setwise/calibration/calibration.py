@@ -262,8 +262,8 @@ class Calibration:
         probabilities
             (n, K) class probabilities of new rows.
         candidates
-            Votes or candidate sets of the new rows, if the calibration rows had them too. Passing them declares that
-            they arise as those did.
+            Votes or candidate sets of the new rows, if the calibration rows had them too. Passing them declares
+            that they arise as those did.
         max_error
             How many of the accepted labels may be wrong.
         mode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -169,8 +169,12 @@ def calibrate(
     precision: str = "float64",
     novel: int = 0,
     seen: str = "",
+    also: Collection[str] = (),
 ) -> Calibration:
-    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows."""
+    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows.
+
+    `also` names columns of evidence beyond those that the strategy needs.
+    """
     chosen = as_strategy(strategy)
     rate = as_fraction(miss_rate, "miss_rate")
     if not 0 <= rate < 1:
@@ -183,7 +187,9 @@ def calibrate(
     sets, kept = present_rows(sets, missing)
     if kept is not None:
         checked = len(facts.checked)
-        matrix, facts = matrix[kept], replace(facts.take(kept), position=frozen(kept))
+        if facts.position is None:
+            facts = replace(facts, position=np.arange(n))
+        matrix, facts = matrix[kept], facts.take(kept)
         if lost := checked - len(facts.checked):
             problem = f"missing: {lost:,} of the {n - len(kept):,} rows without candidates are verified"
             what = "whose label is then known: give it as their only candidate"
@@ -208,18 +214,13 @@ def calibrate(
         by=by,
         precision=precision,
     )
-    needs = chosen.needs(setting)
+    needs = {*chosen.needs(setting), *also}
     if "table" in needs and declared.kind == "class":
         setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
     if facts.votes is not None and ("posterior" in needs or len(facts.checked)):
         fitted = fit_annotators(facts.votes, matrix)
         facts = replace(facts, posterior=fitted.posterior, agreed=fitted.agreed, excess=fitted.excess)
-    evidence = gather(score, matrix, sets, facts, needs)
-    people = None
-    if facts.votes is not None and len(facts.checked):
-        others = np.setdiff1d(np.arange(len(sets)), facts.checked)
-        people = fit_parameters(facts.votes[others], matrix[others])
-        evidence = _with_answers(evidence, facts, people, score, matrix)
+    evidence, people = _with_answers(gather(score, matrix, sets, facts, needs), facts, score, matrix)
     if facts.category is not None:
         setting = replace(setting, scope=" of each category")
     known = None if facts.category is None else Vocabulary.infer(facts.category)
@@ -230,18 +231,22 @@ def calibrate(
 
 
 def _with_answers(
-    evidence: Evidence, facts: RowFacts, people: AnnotatorParameters, score: Score, matrix: Floats
-) -> Evidence:
-    """The evidence with what the answers of verified rows say, as they would of new rows."""
-    assert facts.votes is not None and facts.verified is not None  # noqa: S101, PT018 - rows are verified
-    checked, n = facts.checked, evidence.n
-    posterior = people.posterior(facts.votes[checked], matrix[checked])
+    evidence: Evidence, facts: RowFacts, score: Score, matrix: Floats
+) -> tuple[Evidence, AnnotatorParameters | None]:
+    """What the answers of verified rows say, as they would of new rows; and the annotator model of the others."""
+    votes, verified, checked, n = facts.votes, facts.verified, facts.checked, evidence.n
+    if votes is None or verified is None:
+        return evidence, None
+    others = np.setdiff1d(np.arange(n), checked)
+    # From scratch: a start from the fit to all rows would know the answers of verified rows, but not of new ones.
+    people = fit_parameters(votes[others], matrix[others])
+    posterior = people.posterior(votes[checked], matrix[checked])
     proposed = most_probable(posterior)
     truth, confidence, label = np.full(n, np.nan), np.full(n, np.nan), np.full(n, MISSING)
     u = None if facts.u is None else facts.u[checked]
-    truth[checked] = score.score(posterior, facts.verified[checked], u=u)
+    truth[checked] = score.score(posterior, verified[checked], u=u)
     label[checked], confidence[checked] = proposed.label, proposed.confidence
-    return replace(evidence, answered_truth=truth, answered=label, answered_confidence=confidence)
+    return replace(evidence, answered_truth=truth, answered=label, answered_confidence=confidence), people
 
 
 def _by_name(assume: Any, sets: LabelSets) -> Any:

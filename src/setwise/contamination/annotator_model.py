@@ -202,15 +202,16 @@ def _fit(votes: Votes, probabilities: Floats | None) -> tuple[_Given, AnnotatorP
     given = _Given.of(votes, who, answer, count, people)
     shared = given.prior / given.prior.sum(axis=1, keepdims=True)
     posterior, counted, own = np.empty((n, k)), np.zeros((len(given.said), k)), shared.T[given.said]
+    z: Floats = np.zeros((1, k))
+    temperature = 0.0
     if probabilities is None:  # from the shares of answers: what EM finds depends on where it starts
-        z, temperature = np.zeros((1, k)), 0.0
         np.add(votes.counts, _TINY, out=posterior)
         posterior /= posterior.sum(axis=1, keepdims=True)
         given.confuse(posterior, counted, own)
     else:
         z, temperature = _logarithms(probabilities), 1.0
     shift, last = np.zeros(k), -np.inf
-    q = np.full((1, k), 1 / k)
+    q: Floats = np.full((1, k), 1 / k)
     for _ in range(_STEPS if n else 0):
         log_q, q = _softmax(temperature * z + shift)
         mean = given.weigh(own, log_q, posterior) / n

@@ -8,17 +8,16 @@ never sees a verified label. The verified rows, m of them drawn at random, show 
     p_j = (1 + #{verified rows whose proposal is wrong, with a confidence of at least that of j}) / (m + 1)
 
 and Benjamini–Hochberg at α accepts the k most confident rows, k the largest number with p_(k) ≤ α·k/n (conformal
-selection: Jin and Candès, JMLR 2023, with the clipped score; ties are broken by noise). It holds for every n and m if
-checked rows are exchangeable with those to decide, which a random choice of the rows to check makes them. How wrong
+selection: Jin and Candès, JMLR 2023, with the clipped score; noise breaks ties). It holds for every n and m if
+checked rows are exchangeable with those to decide, and a random choice of the rows to check makes them so. How wrong
 the accepted rows of this sample may be is bounded beside it: the m + n rows, ordered by confidence, have upper parts
-of sizes fixed beforehand (`_PARTS`); with a wrong proposals among the c checked rows of a part, the exact binomial
-bound at δ/len(_PARTS) bounds those of the whole part, and so of the accepted rows in it.
+of sizes fixed beforehand (`_PARTS`); from the wrong proposals among the checked rows of a part the exact binomial
+bound at δ/len(_PARTS) bounds those in the whole part, and so among the accepted rows, which lie in it.
 
-``"confident"`` bounds the share itself in 95 of 100 samples of checks: the exact binomial bound on the error among the
-verified rows above a threshold, for thresholds fixed by the confidences of the rows to decide, from the highest at
-which no error at all would pass downwards until one fails (learn then test with a fixed sequence: Angelopoulos,
-Bates, Candès, Jordan and Lei, 2021). Checked rows are drawn without replacement, for which the binomial bound is
-conservative.
+``"confident"`` bounds the share itself in 95 of 100 samples of checks: the exact binomial bound on the error among
+the verified rows above a threshold, for thresholds fixed by confidences alone, from the highest at which no error at
+all would pass downwards until one fails (learn then test with a fixed sequence: Angelopoulos, Bates, Candès, Jordan
+and Lei, 2021). Of its own rows, from which checked ones are drawn without replacement, it is conservative.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ import numpy as np
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise.contamination.annotator_model import fit_annotators
 from setwise.errors import InputError, Remedy
-from setwise.evidence.evidence import Evidence, gather
+from setwise.evidence.evidence import gather
 from setwise.evidence.proposals import Proposals
 from setwise.evidence.row_facts import RowFacts
-from setwise.evidence.verified_rows import warn_about_checks
+from setwise.evidence.verified_rows import warn_if_chosen
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
@@ -55,6 +54,7 @@ Brought = Literal["nothing", "candidates", "votes"]
 _FEWEST = 3  # of α·m: in rate mode fewer checks accept nothing, as one error more or less would decide
 _PARTS = (1.0, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3, 0.15)
 _THRESHOLDS = 50
+_MODES: dict[str, str] = {"rate": "Triage by error rate", "confident": "Triage with confidence"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,8 +64,8 @@ class Triage:
     Attributes
     ----------
     rows
-        The positions of the rows that were decided: among the rows passed, or among the calibration rows (those that
-        nobody checked) where none were. All that follows has one entry for each, in this order.
+        The positions of the rows that were decided: among the rows passed, or of the calibration rows that nobody
+        checked where none were. All that follows has one entry for each, in this order.
     labels
         The proposed label.
     confidence
@@ -149,8 +149,8 @@ def triage(
     votes
         Who answered what.
     verified
-        The true label where somebody checked, None or NaN elsewhere. Passing it declares that the rows to check were
-        chosen at random.
+        The true label where somebody checked, None or NaN elsewhere. Passing it declares that the rows to check
+        were chosen at random.
     probabilities
         (n, K) class probabilities of a model that was not trained on the verified labels; a good one accepts more.
     max_error
@@ -174,7 +174,7 @@ def triage(
     Triage(834 of 900 accepted, mode='rate', max_error=0.05)
     """
     if not isinstance(votes, Votes):
-        raise InputError("votes: expected Votes", "for candidate sets use conformalize, then triage of what it returns")
+        raise InputError("votes: expected Votes", "of candidate sets use the triage of what conformalize returns")
     n, k = votes.shape
     matrix = None
     if probabilities is not None:
@@ -182,10 +182,11 @@ def triage(
         if len(matrix) != n:
             raise InputError(f"probabilities: {len(matrix)} rows for {n} rows of votes")
     facts = RowFacts.read(n, votes.vocabulary, verified=verified)
-    posterior, sets = fit_annotators(votes, matrix).posterior, votes.candidates(missing="full")
+    posterior = fit_annotators(votes, matrix).posterior
+    sets = votes.candidates(missing="full")
     evidence = gather(LAC(), posterior, sets, RowFacts(verified=facts.verified, posterior=posterior))
-    differs = warn_about_checks(evidence, sets, facts, None, None, misses=True)
-    setting = Setting("", k, votes=True, checked=len(facts.checked), chosen=differs, seed=draw_seed(random_state))
+    chosen, seed = warn_if_chosen(evidence), draw_seed(random_state)
+    setting = Setting("", k, votes=True, checked=len(facts.checked), chosen=chosen, seed=seed)
     return own_rows(Judgement(evidence, setting), votes.classes, max_error, mode)
 
 
@@ -206,11 +207,18 @@ def own_rows(judged: Judgement, classes: Array, max_error: float, mode: Mode, ra
     def claim(probability: float, source: str, **options: Any) -> Claim:
         return Claim("accepted", probability, source, (judged.checks, blind), **options)
 
-    decided = _Decision(proposed[checked], label[checked], proposed[open_rows], as_level(max_error, "max_error"))
-    subject = "the labels of these rows, checked ones included, with a confidence of at least {:.4g}"
+    decision = _Decision(
+        proposed[checked],
+        label[checked],
+        proposed[open_rows],
+        as_level(max_error, "max_error"),
+        proposed.confidence,
+        claim,
+        "the labels of these rows, checked ones included, with a confidence of at least {:.4g}",
+    )
     seed = setting.seed if random_state is None else draw_seed(random_state)
     numbers = open_rows if evidence.position is None else evidence.position[open_rows]
-    return decided.made(mode, claim, subject, seed, classes, numbers, proposed.confidence)
+    return decision.made(mode, seed, classes, numbers)
 
 
 def new_rows(
@@ -225,14 +233,14 @@ def new_rows(
     """Decides new rows, whose labels were proposed from the model and from what they brought along."""
     evidence, setting = judged.evidence, judged.setting
     label = _verified(judged)
-    proposals = {
+    proposed, confidence = {
         "nothing": (evidence.predicted, evidence.confidence),
         "candidates": (None, None) if setting.votes else (evidence.consensus, evidence.consensus_confidence),
         "votes": (evidence.answered, evidence.answered_confidence),
     }[brought]
-    if proposals[0] is None or proposals[1] is None:
-        like = "as verified calibration rows had none of this kind"
-        raise InputError(f"candidates: not used for new rows, {like}", "leave them out")
+    if proposed is None or confidence is None:
+        problem = "candidates: verified calibration rows have none of this kind, to see how often they mislead"
+        raise InputError(problem, "leave them out")
     checked = np.flatnonzero(label != MISSING)
     by_design = evidence.truth is None
     needs: list[str | Premise] = ["truth_is_candidate" if by_design else "checks"]
@@ -245,11 +253,17 @@ def new_rows(
         (made,) = with_novel_labels((made,), setting, evidence.n, Fraction(probability))
         return made
 
-    checks = Proposals(*proposals)[checked]
-    decided = _Decision(checks, label[checked], rows, as_level(max_error, "max_error"))
-    subject = "the labels of new examples with a confidence of at least {:.4g}"
+    decision = _Decision(
+        Proposals(proposed, confidence)[checked],
+        label[checked],
+        rows,
+        as_level(max_error, "max_error"),
+        rows.confidence,
+        claim,
+        "the labels of new examples with a confidence of at least {:.4g}",
+    )
     seed = setting.seed if random_state is None else draw_seed(random_state)
-    return decided.made(mode, claim, subject, seed, classes, np.arange(len(rows)), rows.confidence)
+    return decision.made(mode, seed, classes, np.arange(len(rows)))
 
 
 def _verified(judged: Judgement) -> Ints:
@@ -270,63 +284,63 @@ def _verified(judged: Judgement) -> Ints:
 
 @dataclass(frozen=True)
 class _Decision:
-    """The checked rows with their truth, the rows to decide, and the error α that is allowed."""
+    """The checked rows with their truth, the rows to decide, the error α that is allowed, and who makes claims.
+
+    Confident thresholds are taken from the `reference` confidences; `subject` says of which labels they speak.
+    """
 
     checks: Proposals
     truth: Ints
     rows: Proposals
     error: Fraction
+    reference: Floats
+    claim: Callable[..., Claim]
+    subject: str
 
-    def made(
-        self,
-        mode: Mode,
-        claim: Callable[..., Claim],
-        subject: str,
-        seed: int,
-        classes: Array,
-        numbers: Ints,
-        reference: Floats,
-    ) -> Triage:
-        """The triage: by rate, or with confidence at thresholds taken from the `reference` confidences."""
-        m, promised = len(self.checks), float(1 - self.error)
-        if mode == "rate":
-            fewest = math.ceil(_FEWEST / self.error)
-            accepted, bound = self._by_rate(seed) if m >= fewest else (np.zeros(len(self.rows), bool), None)
-            note = "a sample in which nothing is accepted counts as zero"
-            claims = [claim(promised, "conformal selection", subject="the accepted labels", note=note)]
-            if bound is not None:
-                source = "binomial bound"
-                claims.append(claim(1 - bound, source, subject="the accepted labels", delta=DELTA))
-        elif mode == "confident":
-            fewest = _fewest_without_error(float(self.error))
-            limit = self._limit(reference, fewest)
-            accepted = self.rows.confidence >= limit
-            said = subject.format(limit) if math.isfinite(limit) else "the accepted labels"
-            claims = [claim(promised, "fixed sequence of binomial bounds", subject=said, delta=DELTA)]
-        else:
-            raise InputError(f"mode: {mode!r} is not known", Remedy("mode", "rate"), Remedy("mode", "confident"))
+    def made(self, mode: Mode, seed: int, classes: Array, numbers: Ints) -> Triage:
+        """The triage."""
+        if mode not in _MODES:
+            raise InputError(f"mode: {mode!r} is not known", *(Remedy("mode", known) for known in _MODES))
+        m = len(self.checks)
+        accepted, threshold, claims, fewest = self._by_rate(seed) if mode == "rate" else self._confidently()
         remarks = []
-        if not accepted.any() and len(self.rows):
-            why = f"an error of {float(self.error):g} needs at least {fewest:,} verified rows, and there are {m:,}"
+        if len(self.rows) and not accepted.any():
+            few = f"an error of {float(self.error):g} needs at least {fewest:,} verified rows, and there are {m:,}"
             wrong = "too many proposals are wrong among the most confident verified rows"
-            remarks.append(f"Nothing is accepted: {why if m < fewest else wrong}.")
-        name = {"rate": "Triage by error rate", "confident": "Triage with confidence"}[mode]
+            remarks.append(f"Nothing is accepted: {few if m < fewest else wrong}.")
         unit = "verified rows" if m != 1 else "verified row"
-        made = Guarantee(name, "", m, promised, tuple(claims), "", tuple(remarks), unit=unit)
-        lowest = float(self.rows.confidence[accepted].min()) if accepted.any() else math.inf
-        if mode == "confident":
-            lowest = limit
+        made = Guarantee(_MODES[mode], "", m, float(1 - self.error), claims, "", tuple(remarks), unit=unit)
         return Triage(
             frozen(numbers),
             np.asarray(classes)[self.rows.label],
             frozen(self.rows.confidence),
             frozen(accepted),
-            lowest,
+            threshold,
             made,
             mode,
             float(self.error),
             m,
         )
+
+    def _by_rate(self, seed: int) -> tuple[Bools, float, tuple[Claim, ...], int]:
+        """Accepted rows, the lowest confidence among them, claims, and how many checks it takes at least."""
+        fewest = math.ceil(_FEWEST / self.error)
+        accepted, bound = np.zeros(len(self.rows), dtype=bool), None
+        if len(self.checks) >= fewest and len(self.rows):
+            accepted, bound = self._selected(seed)
+        note, subject = "a sample in which nothing is accepted counts as zero", "the accepted labels"
+        claims = [self.claim(float(1 - self.error), "conformal selection", subject=subject, note=note)]
+        if bound is not None:
+            claims.append(self.claim(1 - bound, "binomial bound", subject=subject, delta=DELTA))
+        return accepted, float(self.rows.confidence[accepted].min(initial=math.inf)), tuple(claims), fewest
+
+    def _confidently(self) -> tuple[Bools, float, tuple[Claim, ...], int]:
+        fewest = math.ceil(math.log(DELTA) / math.log1p(-float(self.error)))  # 1 − δ^(1/n) ≤ α without an error
+        threshold = self._lowest(fewest)
+        subject = self.subject.format(threshold) if math.isfinite(threshold) else "the accepted labels"
+        source = "fixed sequence of binomial bounds"
+        claim = self.claim(float(1 - self.error), source, subject=subject, delta=DELTA)
+        return self.rows.confidence >= threshold, threshold, (claim,), fewest
 
     @property
     def wrong(self) -> Bools:
@@ -334,7 +348,7 @@ class _Decision:
         found: Bools = self.checks.label != self.truth
         return found
 
-    def _by_rate(self, seed: int) -> tuple[Bools, float | None]:
+    def _selected(self, seed: int) -> tuple[Bools, float | None]:
         """Benjamini–Hochberg on conformal p-values; and the bound on the error among the accepted rows."""
         m, n = len(self.checks), len(self.rows)
         confidence = np.concatenate([self.checks.confidence, self.rows.confidence])
@@ -360,24 +374,18 @@ class _Decision:
         most = math.floor(upper_bound(wrong, len(checked), DELTA / len(_PARTS)) * part) - wrong
         return min(most / k, 1.0)
 
-    def _limit(self, reference: Floats, fewest: int) -> float:
+    def _lowest(self, fewest: int) -> float:
         """The lowest threshold of the sequence above which errors are few; infinite where the first one fails."""
-        limit, m = math.inf, len(self.checks)
-        if not len(reference):
-            return limit
-        descending = np.sort(reference)[::-1]
-        places = np.unique(np.ceil(np.arange(1, _THRESHOLDS + 1) / _THRESHOLDS * len(reference)).astype(int)) - 1
-        for threshold in dict.fromkeys(descending[places].tolist()):
-            share = float((reference >= threshold).mean())
-            if m * share - 2 * math.sqrt(m * share * (1 - share)) < fewest:  # no error at all might not pass
+        lowest, m, descending = math.inf, len(self.checks), np.sort(self.reference)[::-1]
+        shares = np.arange(1, _THRESHOLDS + 1) / _THRESHOLDS
+        places = np.ceil(shares * len(descending)).astype(int) - 1 if len(descending) else ()
+        for threshold in dict.fromkeys(descending[list(places)].tolist()):
+            share = float((self.reference >= threshold).mean())
+            # Known without looking at the checks: no error at all would pass, even with two deviations fewer here.
+            if m * share - 2 * math.sqrt(m * share * (1 - share)) < fewest:
                 continue
             above = self.checks.confidence >= threshold
             if upper_bound(int(self.wrong[above].sum()), int(above.sum()), DELTA) > self.error:
                 break
-            limit = threshold
-        return limit
-
-
-def _fewest_without_error(error: float) -> int:
-    """How many rows without an error bound it: 1 − δ^(1/n) ≤ α."""
-    return math.ceil(math.log(DELTA) / math.log1p(-error))
+            lowest = threshold
+        return lowest

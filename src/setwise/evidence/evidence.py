@@ -55,13 +55,13 @@ class Evidence:
         The position of the verified label, `MISSING` where nobody checked; None where nobody checked anything. Of
         rows with one label by design, that label.
     consensus, consensus_confidence
-        The position of the label that the row's answers (or candidates) and the model propose, and how sure that is;
-        where rows are verified, whose labels do not enter.
+        The position of the label that the row's answers (or candidates) and the model propose, and how sure that
+        is; where rows are verified, whose labels do not enter, or on request.
     answered_truth, answered, answered_confidence
         Of verified rows with answers the score of the label, and what is proposed, by an annotator model that was
         fitted to the other rows; NaN elsewhere, and None where there are none.
     position
-        The row's number as it was given, where rows were dropped.
+        The row's number as it was given, where rows were dropped or held out.
     chance
         With which probability each row was to be verified; None where all had the same.
     weight
@@ -200,7 +200,7 @@ def gather(
         held = np.zeros(len(candidates), dtype=bool)
         held[known] = candidates[known].contains(candidates.classes[verified[known]])
     model, agreed = most_probable(probabilities), None
-    if verified is not None:
+    if verified is not None or "consensus" in needs:
         voted = facts.posterior
         agreed = among_candidates(probabilities, candidates) if voted is None else most_probable(voted)
     return Evidence(

@@ -37,7 +37,7 @@ class RowFacts:
     posterior, agreed, excess
         What the annotator model found; see `Evidence`.
     position
-        The row's number as it was given, where rows were dropped.
+        The row's number as it was given, where rows were dropped or held out.
     """
 
     verified: Ints | None = None

@@ -1,8 +1,8 @@
 """New rows that bring answers of their own: scored by the posterior of the annotator model, calibrated on checks.
 
-The posterior of a row is one function of its answers and probabilities for checked and new rows: the annotator model
-is fitted to the rows that nobody checked. So the score of the true label is exchangeable among checked and new rows,
-whoever the annotators are, and the verified rows alone are split conformal prediction.
+The posterior of a row is one function of its answers and probabilities for checked and new rows: the annotator
+model is fitted to the rows that nobody checked. So the score of the true label is exchangeable among checked and
+new rows, whoever the annotators are, and the verified rows alone are split conformal prediction.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def check_answered(evidence: Evidence) -> None:
         check = Remedy("verified", None, "with the labels of rows drawn at random, when you calibrate on votes")
         raise InputError(problem, check, without)
     if evidence.shares is not None or evidence.chance is not None:
-        problem = "candidates: votes of new rows are not used where rows are weighted, grouped or verified unequally"
+        problem = "candidates: votes of new rows are not used with weights, groups or unequal verification"
         raise InputError(problem, without)
 
 
@@ -46,7 +46,6 @@ class _Answered:
     name: ClassVar[str] = "answers of new rows"
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
+        """Split conformal prediction."""
         like = Premise("same_annotators", "declared by you", "their answers are passed")
-        return tuple(
-            replace(claim, premises=(*claim.premises, like)) for claim in self.alone.claims(rule, level)
-        )
+        return tuple(replace(claim, premises=(*claim.premises, like)) for claim in self.alone.claims(rule, level))
