@@ -217,7 +217,10 @@ class Guarantee:
     @property
     def _best(self) -> Claim | None:
         """The unconditional claim about the true label with the largest probability."""
-        promised = [claim for claim in self.claims if claim.event in {"truth", "accepted"} and claim.promised]
+        accepted = [claim for claim in self.claims if claim.event == "accepted" and claim.promised]
+        if accepted:  # what was asked for comes first
+            return accepted[0]
+        promised = [claim for claim in self.claims if claim.event == "truth" and claim.promised]
         return max(promised, key=lambda claim: claim.probability or 0.0, default=None)
 
     def __str__(self) -> str:

@@ -180,7 +180,8 @@ class Calibration:
         check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids)
         own = own_candidates(candidates, self.vocabulary)
         rate = float(self.setting.miss_rate)
-        if own is not None and rate and self.strategy.name != "max":
+        voted = isinstance(candidates, Votes)
+        if own is not None and not voted and rate and self.strategy.name != "max":
             raise InputError(
                 f"candidates: with a miss rate of {rate:g} the truth may be outside those of new rows as often, "
                 "and sets cut down to them cover less than promised",
@@ -189,7 +190,7 @@ class Calibration:
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
         u = self._noise(matrix, row_ids, off)
         score, rules = self.conformity_score, self.rules
-        if isinstance(candidates, Votes):
+        if voted:
             own, rules = None, self._answered
             matrix = self._posterior(candidates, matrix, precision_of(probabilities))
 
@@ -288,6 +289,8 @@ class Calibration:
             proposed, brought = most_probable(self._posterior(candidates, matrix, precision)), "votes"
         elif own is not None:
             proposed, brought = among_candidates(matrix, own), "candidates"
+        if self.evidence.noise is not None and not self.setting.named:
+            proposed = replace(proposed, noise=uniforms(matrix, self.seed))
         return new_rows(self._judged, self.classes, proposed, brought, max_error, mode, random_state)
 
     @overload

@@ -182,7 +182,7 @@ def calibrate(
     n, k = matrix.shape
     declared = as_assumption(_by_name(assume, sets), k)
     seed = draw_seed(random_state)
-    if score.randomized or row_ids is not None:
+    if score.randomized or row_ids is not None or len(facts.checked):
         facts = replace(facts, u=uniforms(matrix, seed, row_ids, distinct=True))
     sets, kept = present_rows(sets, missing)
     if kept is not None:

@@ -9,22 +9,24 @@ never sees a verified label. The verified rows, m of them drawn at random, show 
 
 and Benjamini–Hochberg at α accepts the k most confident rows, k the largest number with p_(k) ≤ α·k/n (conformal
 selection: Jin and Candès, JMLR 2023, with the clipped score; noise breaks ties). It holds for every n and m if
-checked rows are exchangeable with those to decide, and a random choice of the rows to check makes them so. How wrong
-the accepted rows of this sample may be is bounded beside it: the m + n rows, ordered by confidence, have upper parts
-of sizes fixed beforehand (`_PARTS`); from the wrong proposals among the checked rows of a part the exact binomial
-bound at δ/len(_PARTS) bounds those in the whole part, and so among the accepted rows, which lie in it.
+checked rows are exchangeable with those to decide, and a random choice of the rows to check makes them so. How
+wrong the accepted rows of this sample may be is bounded beside it: the m + n rows, ordered by confidence, have
+upper parts of sizes fixed beforehand (`_PARTS`); from the wrong proposals among the checked rows of a part the
+exact binomial bound at δ/len(_PARTS) bounds those in the whole part, and so among the accepted rows, which lie in
+it.
 
-``"confident"`` bounds the share itself in 95 of 100 samples of checks: the exact binomial bound on the error among
-the verified rows above a threshold, for thresholds fixed by confidences alone, from the highest at which no error at
-all would pass downwards until one fails (learn then test with a fixed sequence: Angelopoulos, Bates, Candès, Jordan
-and Lei, 2021). Of its own rows, from which checked ones are drawn without replacement, it is conservative.
+``"confident"`` bounds the share itself in 95 of 100 samples of checks: the exact binomial bound on the error
+among the verified rows above a threshold, for thresholds fixed by confidences alone, from the highest at which no
+error at all would pass downwards until one fails (learn then test with a fixed sequence: Angelopoulos, Bates,
+Candès, Jordan and Lei, 2021). Of its own rows, from which checked ones are drawn without replacement, it is
+conservative.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
 from typing import Any, Literal
@@ -43,7 +45,7 @@ from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities
 from setwise.ranks import as_level, upper_bound
-from setwise.row_noise import draw_seed
+from setwise.row_noise import draw_seed, uniforms
 from setwise.scores import LAC
 from setwise.strategies.base import with_novel_labels
 from setwise.strategies.premises import DELTA, Judgement, Setting
@@ -199,7 +201,11 @@ def own_rows(judged: Judgement, classes: Array, max_error: float, mode: Mode, ra
             "triage: every calibration row has its label, and none is left to decide",
             Remedy("probabilities", None, "for new rows"),
         )
-    proposed = Proposals(evidence.consensus, evidence.consensus_confidence)
+    # Noise belongs to the row, checked or not: so it is exchangeable whatever the seed.
+    noise = np.random.default_rng(setting.seed if random_state is None else draw_seed(random_state)).random(
+        evidence.n
+    )
+    proposed = Proposals(evidence.consensus, evidence.consensus_confidence, noise)
     open_rows = np.flatnonzero(label == MISSING)
     checked = np.flatnonzero(label != MISSING)
     blind = Premise("labels_unseen", "not knowable here")
@@ -216,9 +222,8 @@ def own_rows(judged: Judgement, classes: Array, max_error: float, mode: Mode, ra
         claim,
         "the labels of these rows, checked ones included, with a confidence of at least {:.4g}",
     )
-    seed = setting.seed if random_state is None else draw_seed(random_state)
     numbers = open_rows if evidence.position is None else evidence.position[open_rows]
-    return decision.made(mode, seed, classes, numbers)
+    return decision.made(mode, classes, numbers)
 
 
 def new_rows(
@@ -253,8 +258,12 @@ def new_rows(
         (made,) = with_novel_labels((made,), setting, evidence.n, Fraction(probability))
         return made
 
+    checks = Proposals(proposed, confidence, evidence.noise if rows.noise is not None else None)
+    if random_state is not None:
+        seed = draw_seed(random_state)
+        checks, rows = (replace(held, noise=_stirred(held.noise, seed)) for held in (checks, rows))
     decision = _Decision(
-        Proposals(proposed, confidence)[checked],
+        checks[checked],
         label[checked],
         rows,
         as_level(max_error, "max_error"),
@@ -262,8 +271,12 @@ def new_rows(
         claim,
         "the labels of new examples with a confidence of at least {:.4g}",
     )
-    seed = setting.seed if random_state is None else draw_seed(random_state)
-    return decision.made(mode, seed, classes, np.arange(len(rows)))
+    return decision.made(mode, classes, np.arange(len(rows)))
+
+
+def _stirred(noise: Floats | None, seed: int) -> Floats | None:
+    """Other noise that depends on the same rows."""
+    return None if noise is None else uniforms(noise[:, None], seed)
 
 
 def _verified(judged: Judgement) -> Ints:
@@ -297,12 +310,12 @@ class _Decision:
     claim: Callable[..., Claim]
     subject: str
 
-    def made(self, mode: Mode, seed: int, classes: Array, numbers: Ints) -> Triage:
+    def made(self, mode: Mode, classes: Array, numbers: Ints) -> Triage:
         """The triage."""
         if mode not in _MODES:
             raise InputError(f"mode: {mode!r} is not known", *(Remedy("mode", known) for known in _MODES))
         m = len(self.checks)
-        accepted, threshold, claims, fewest = self._by_rate(seed) if mode == "rate" else self._confidently()
+        accepted, threshold, claims, fewest = self._by_rate() if mode == "rate" else self._confidently()
         remarks = []
         if len(self.rows) and not accepted.any():
             few = f"an error of {float(self.error):g} needs at least {fewest:,} verified rows, and there are {m:,}"
@@ -322,12 +335,12 @@ class _Decision:
             m,
         )
 
-    def _by_rate(self, seed: int) -> tuple[Bools, float, tuple[Claim, ...], int]:
+    def _by_rate(self) -> tuple[Bools, float, tuple[Claim, ...], int]:
         """Accepted rows, the lowest confidence among them, claims, and how many checks it takes at least."""
         fewest = math.ceil(_FEWEST / self.error)
         accepted, bound = np.zeros(len(self.rows), dtype=bool), None
         if len(self.checks) >= fewest and len(self.rows):
-            accepted, bound = self._selected(seed)
+            accepted, bound = self._selected()
         note, subject = "a sample in which nothing is accepted counts as zero", "the accepted labels"
         claims = [self.claim(float(1 - self.error), "conformal selection", subject=subject, note=note)]
         if bound is not None:
@@ -343,17 +356,22 @@ class _Decision:
         return self.rows.confidence >= threshold, threshold, (claim,), fewest
 
     @property
+    def _both(self) -> tuple[Proposals, Proposals]:
+        return self.checks, self.rows
+
+    @property
     def wrong(self) -> Bools:
         """Which checked rows have a wrong proposal."""
         found: Bools = self.checks.label != self.truth
         return found
 
-    def _selected(self, seed: int) -> tuple[Bools, float | None]:
+    def _selected(self) -> tuple[Bools, float | None]:
         """Benjamini–Hochberg on conformal p-values; and the bound on the error among the accepted rows."""
         m, n = len(self.checks), len(self.rows)
         confidence = np.concatenate([self.checks.confidence, self.rows.confidence])
-        # Independent of all else: who is accepted depends on the other rows anyway.
-        order = np.lexsort((np.random.default_rng(seed).random(m + n), confidence))[::-1]
+        noise = np.concatenate([np.zeros(len(held)) if held.noise is None else held.noise for held in self._both])
+        # Of rows alike in both, checked ones come first: a tie counts against acceptance.
+        order = np.lexsort((np.arange(m + n) >= m, -noise, -confidence))
         wrong_above = np.cumsum(np.append(self.wrong, np.zeros(n, bool))[order])
         to_decide = order >= m
         above, places = wrong_above[to_decide], np.flatnonzero(to_decide)
@@ -364,14 +382,17 @@ class _Decision:
         if k == 0:
             return accepted, None
         accepted[order[places[:k]] - m] = True
-        return accepted, self._bound(order, int(places[k - 1]) + 1, k)
+        # Parts end where rows differ, so that which rows are in them does not depend on which are checked.
+        differ = (np.diff(confidence[order]) != 0) | (np.diff(noise[order]) != 0)
+        ends = np.append(np.flatnonzero(differ), m + n - 1) + 1
+        sizes = ends[np.searchsorted(ends, np.ceil(np.array(_PARTS) * (m + n)))]
+        return accepted, self._bound(order[: sizes[sizes > places[k - 1]].min()], k)
 
-    def _bound(self, order: Ints, reach: int, k: int) -> float:
-        """The share of wrong labels among the k accepted rows, which are among the first `reach` of all rows."""
-        part = min(size for share in _PARTS if (size := math.ceil(share * len(order))) >= reach)
-        checked = order[:part][order[:part] < len(self.checks)]
+    def _bound(self, part: Ints, k: int) -> float:
+        """The share of wrong labels among the k accepted rows, which are in this part of all rows."""
+        checked = part[part < len(self.checks)]
         wrong = int(self.wrong[checked].sum())
-        most = math.floor(upper_bound(wrong, len(checked), DELTA / len(_PARTS)) * part) - wrong
+        most = math.floor(upper_bound(wrong, len(checked), DELTA / len(_PARTS)) * len(part)) - wrong
         return min(most / k, 1.0)
 
     def _lowest(self, fewest: int) -> float:

@@ -60,6 +60,9 @@ class Evidence:
     answered_truth, answered, answered_confidence
         Of verified rows with answers the score of the label, and what is proposed, by an annotator model that was
         fitted to the other rows; NaN elsewhere, and None where there are none.
+    noise
+        A uniform number that depends on the row alone, by which ties between confidences are broken; where rows are
+        verified.
     position
         The row's number as it was given, where rows were dropped or held out.
     chance
@@ -93,6 +96,7 @@ class Evidence:
     answered_truth: Floats | None = None
     answered: Ints | None = None
     answered_confidence: Floats | None = None
+    noise: Floats | None = None
     position: Ints | None = None
     chance: Floats | None = None
     weight: Floats | None = None
@@ -223,6 +227,7 @@ def gather(
         label=indices.astype(np.intp) if verified is None and candidates.single else verified,
         consensus=None if agreed is None else agreed.label,
         consensus_confidence=None if agreed is None else agreed.confidence,
+        noise=None if verified is None else u,
         position=facts.position,
         chance=facts.chance,
         weight=facts.weight,

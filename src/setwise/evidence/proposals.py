@@ -17,16 +17,18 @@ _OUTSIDE = 0.05  # what a label outside the candidates counts beside one of them
 
 @dataclass(frozen=True)
 class Proposals:
-    """Per row the position of a label, and the confidence in it."""
+    """Per row the position of a label, the confidence in it, and noise that breaks ties between confidences."""
 
     label: Ints
     confidence: Floats
+    noise: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.label)
 
     def __getitem__(self, rows: Ints) -> Proposals:
-        return Proposals(self.label[rows], self.confidence[rows])
+        noise = None if self.noise is None else self.noise[rows]
+        return Proposals(self.label[rows], self.confidence[rows], noise)
 
 
 def most_probable(probabilities: Floats) -> Proposals:
