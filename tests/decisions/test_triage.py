@@ -93,7 +93,7 @@ def test_over_all_choices_of_checks_the_false_share_is_at_most_alpha_and_both_co
             for name in worst:
                 worst[name] = max(worst[name], sums[name] / len(choices) / alpha)
     assert worst["as it is"] <= 1
-    assert worst["as it is"] > Fraction(3, 4)
+    assert worst["as it is"] > 0.75
     assert worst["without the +1"] > 1
     assert worst["without Benjamini–Hochberg"] > 1
 
@@ -109,7 +109,7 @@ def test_ties_are_broken_by_noise_of_the_row_and_stay_valid_whatever_the_seed(rn
         shares.append(float(false_share(found.rows[found.accepted], wrong)))
         taken.append(found.accepted.mean())
     assert np.mean(shares) <= 0.1 + 3 * np.std(shares) / np.sqrt(600)
-    assert 0 < np.mean((np.array(taken) > 0) & (np.array(taken) < 1)), "a block of ties can be accepted in part"
+    assert np.mean((np.array(taken) > 0) & (np.array(taken) < 1)) > 0, "a block of ties can be accepted in part"
 
 
 def test_the_rate_is_kept_over_samples_of_checks_and_so_is_the_bound_printed_beside_it(rng):
@@ -143,7 +143,9 @@ def test_below_three_over_alpha_checks_nothing_is_accepted_and_the_number_is_nam
 
 def test_the_binomial_bound_is_conservative_without_replacement():
     """P(the bound on the number wrong in the population is too small) ≤ δ, for every population up to 40 rows."""
-    for size, n in [(size, n) for size in (5, 12, 25, 40) for n in range(1, size + 1, 3)]:
+    for size, n in product((5, 12, 25, 40), range(1, 41, 3)):
+        if n > size:
+            continue
         bounds = np.array([floor(upper_bound(a, n, 0.05) * size) for a in range(n + 1)])
         for wrong in range(size + 1):
             law = hypergeom.pmf(np.arange(n + 1), size, wrong, n)

@@ -173,7 +173,7 @@ def triage(
     >>> verified = np.full(1000, None)
     >>> verified[:100] = y[:100]
     >>> setwise.triage(votes, verified, max_error=0.05, random_state=0)
-    Triage(834 of 900 accepted, mode='rate', max_error=0.05)
+    Triage(894 of 900 accepted, mode='rate', max_error=0.05)
     """
     if not isinstance(votes, Votes):
         raise InputError("votes: expected Votes", "of candidate sets use the triage of what conformalize returns")
