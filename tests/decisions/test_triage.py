@@ -464,8 +464,10 @@ def test_cross_conformal_rows_are_all_decided(world, features, tmp_path):
     assert np.array_equal(again.accepted, found.accepted)
     with pytest.raises(InputError, match="use ConformalClassifier"):
         model.triage(features[:5] + 0.1)
-    with pytest.raises(InputError, match="use verified=…"):
-        model.triage()
+    plain = CrossConformalClassifier(GaussianNB(), "max", cv=3, random_state=0).fit(features, y)
+    for asked in (model, plain):
+        with pytest.raises(InputError, match="use verified=…"):
+            asked.triage()
     sure = np.where(model.predict_proba(features).max(axis=1) > 0.9, y, None)
     with pytest.warns(MisuseWarning, match="not a random choice"):
         chosen = model.triage(verified=sure)

@@ -176,8 +176,8 @@ class PooledCalibration:
         if evidence.position is not None:
             evidence = evidence.rows(np.argsort(evidence.position))
         labels = RowFacts.read(self.n, self.vocabulary, verified=verified).verified
-        if labels is not None:
-            evidence = replace(evidence, label=labels, truth=np.where(labels == MISSING, np.nan, evidence.low))
+        truth = None if labels is None else np.where(labels == MISSING, np.nan, evidence.low)
+        evidence = replace(evidence, label=labels, truth=truth)
         setting = replace(self.parts[0].setting, chosen=warn_if_chosen(evidence))
         return own_rows(Judgement(evidence, setting), self.classes, max_error, mode, random_state)
 

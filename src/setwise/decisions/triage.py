@@ -95,16 +95,20 @@ class Triage:
     @property
     def review(self) -> Ints:
         """The positions (as in `rows`) to look at, the least confident first: there a look changes most labels."""
+        return self.rows[self._left]
+
+    @property
+    def _left(self) -> Ints:
+        """Which entries are not accepted, in the order of review."""
         left = np.flatnonzero(~self.accepted)
-        return self.rows[left[np.argsort(self.confidence[left], kind="stable")]]
+        return left[np.argsort(self.confidence[left], kind="stable")]
 
     def to_frame(self) -> Any:
         """A pandas frame with one row per line; `review` is the place in the list of rows to look at, from 1 on."""
         import pandas as pd  # noqa: PLC0415 - pandas is optional
 
         place = pd.array([pd.NA] * len(self.rows), dtype="Int64")
-        left = np.flatnonzero(~self.accepted)
-        place[left[np.argsort(self.confidence[left], kind="stable")]] = np.arange(1, len(left) + 1)
+        place[self._left] = np.arange(1, len(self._left) + 1)
         return pd.DataFrame(
             {
                 "row": self.rows,
