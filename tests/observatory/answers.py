@@ -27,6 +27,7 @@ from tests.observatory.worlds import (
     answered,
     contaminated,
     inclusion_matrix,
+    labels_of,
     one_hot,
 )
 
@@ -59,6 +60,8 @@ class Answer:
     rows: Rows | None = None
     answer: np.ndarray | None = None
     """How probable it is that a random answer is in the set."""
+    accepted: np.ndarray | None = None
+    """The share of accepted labels that are right, one where nothing is accepted."""
     otherwise: Callable[[], float] | None = None
     """The coverage of `max` on the same sample."""
 
@@ -73,7 +76,54 @@ def answer(cell: Cell, population: Population | None, rng: np.random.Generator, 
         return _command_line(cell, population, rng, folder)
     if cell.shape == "fit by command line":
         return _fit_by_command_line(cell, rng, folder)
+    if cell.strategy.startswith("triage"):
+        return _triaged(cell, population, rng)
     return _conformalized(cell, population, rng, folder)
+
+
+# -------------------------------------------------------------------- accept or review
+
+
+def _triaged(cell: Cell, population: Population, rng: np.random.Generator) -> Answer:
+    """n verified rows and 200 others; decides those others, or 200 new rows.
+
+    By rate the share of right labels is that among the accepted ones. With confidence it is that of all rows above
+    the threshold: of the calibration rows, or of the population.
+    """
+    rows, new = rng.integers(len(population), size=cell.n + 200), rng.integers(len(population), size=200)
+    brought: Any = population.candidates
+    if "votes" in cell.shape:
+        law = answer_law(cell)[population.truth]
+        told = np.random.default_rng(len(population))  # every row of the population has its answers
+        said = np.stack([labels_of(told, law) for _ in range(3)], axis=1).ravel()
+        place = np.arange(len(said))
+        brought = Votes.of(len(population), place // 3, said, place % 3, classes=range(cell.k))
+    verified = np.full(len(rows), np.nan)
+    chosen = rng.permutation(len(rows))[: cell.n]
+    verified[chosen] = population.truth[rows[chosen]]
+    seed = int(rng.integers(2**31))
+    made = conformalize(
+        population.seen[rows], brought[rows], cell.made_strategy(), verified=verified, random_state=seed
+    )
+    mode: Any = cell.strategy.removeprefix("triage ")
+    error = round(1 - cell.confidence, 6)
+
+    def decided(which: np.ndarray) -> Any:
+        given = None if cell.shape == "new rows" else brought[which]
+        return made.triage(population.asked[which], given, error, mode)
+
+    own = cell.shape.startswith("own rows")
+    found = made.triage(max_error=error, mode=mode) if own else decided(new)
+    right = found.labels == population.truth[rows[found.rows] if own else new]
+    above = found.accepted
+    if mode == "confident" and own:
+        right = made.evidence.consensus == population.truth[rows]
+        above = made.evidence.consensus_confidence >= found.threshold
+    elif mode == "confident":
+        everyone = decided(np.arange(len(population)))
+        right, above = everyone.labels == population.truth, everyone.confidence >= found.threshold
+    share = float(right[above].mean()) if above.any() else 1.0
+    return Answer(found.guarantee, np.empty(0), np.ones(1), accepted=np.array([share]))
 
 
 # -------------------------------------------------------------------- conformalize

@@ -36,6 +36,8 @@ STRATEGIES: dict[str, Any] = {
     "crowd": "crowd",
     "crowd normal": Crowd(margin="normal"),
     "crowd finite": Crowd(margin="finite"),
+    "triage rate": "max",
+    "triage confident": "max",
 }
 RANKS = ("max", "min", "mean", "mixture 0.3", "mixture 0.7", "all")
 SIZES = (5, 20, 50, 200, 2000)
@@ -103,6 +105,8 @@ class Cell:
             return 60 if self.contamination == "none" else 30
         if self.shape == "table":
             return 80
+        if self.strategy.startswith("triage"):
+            return 200 if "votes" in self.shape else 400
         few = 160 if self.n >= 2000 else 400 if self.n >= 200 else 600
         return few // 2 if self.score != "lac" or self.assume != "nothing" else few
 
@@ -285,6 +289,17 @@ def votes() -> list[Cell]:
     ]  # fmt: skip
 
 
+def triage() -> list[Cell]:
+    """Accept or review: own rows and new ones; n is the number of verified rows, 1 − level the error allowed."""
+    modes, models = ("triage rate", "triage confident"), ("right", "overconfident", "poor")
+    kinds = ("own rows", "new rows", "new rows, candidates")
+    common = {"strategy": modes, "model": models, "checks": "random"}
+    return [
+        *_cells(shape=kinds, n=(20, 60, 150, 400, 1000), level=(0.8, 0.9, 0.95, 0.98, 0.99), **common),
+        *_cells(shape=("own rows, votes", "new rows, votes"), n=(20, 150, 1000), level=(0.8, 0.95, 0.98), **common),
+    ]
+
+
 def interfaces() -> list[Cell]:
     """Through scikit-learn, cross-conformal, tables and the command line."""
     some = ("none", "uniform:0.3")
@@ -308,4 +323,4 @@ def interfaces() -> list[Cell]:
     ]  # fmt: skip
 
 
-BLOCKS = (ranks, models, scores, declared, posteriors, verified, shapes, breaches, votes, interfaces)
+BLOCKS = (ranks, models, scores, declared, posteriors, verified, shapes, breaches, votes, triage, interfaces)

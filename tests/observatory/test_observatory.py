@@ -9,7 +9,7 @@ import pytest
 
 from setwise.guarantees import PREMISES
 from tests.observatory import worlds
-from tests.observatory.cells import BLOCKS, Cell, grid
+from tests.observatory.cells import BLOCKS, Cell, grid, triage
 from tests.observatory.judge import _average_p, judge
 
 EVERY = 30
@@ -21,7 +21,9 @@ FROM_DATA = {"certificate", "confident_truth", "large_sample", "truth_is_candida
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.__name__)
 def test_no_promise_is_broken_in_the_slice(block):
-    verdicts = [judge(cell, share=0.25) for cell in block()[::EVERY]]
+    cells = block()
+    every = 110 if block is triage else EVERY  # of which all cells are alike
+    verdicts = [judge(cell, share=0.25) for cell in cells[::every]]
     broken = [str(verdict) for verdict in verdicts if verdict.status == "violated"]
     assert not broken, "\n".join(broken)
     assert any(verdict.status == "kept" for verdict in verdicts)

@@ -25,6 +25,7 @@ EVERYWHERE = {
     "same_digits",
     "same_candidates",
     "independent_rows",
+    "labels_unseen",
 }
 """Premises that hold unless a breach takes them away."""
 
@@ -453,6 +454,8 @@ def holds(cell: Any) -> frozenset[str]:
         here.add("large_sample")
     if cell.shape.startswith("groups"):
         here.discard("independent_rows")
+    if cell.shape.endswith("rows, votes"):
+        here.add("same_annotators")
     if cell.shape in VOTES:
         here |= VOTES[cell.shape] | ({"recalibrated"} if cell.model in {"right", "overconfident"} else set())
         here -= {"truth_is_candidate"}

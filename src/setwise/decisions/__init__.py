@@ -1,1 +1,1 @@
-"""What to do next: which rows to have verified."""
+"""What to do next: which labels to accept, which rows to review or have verified."""

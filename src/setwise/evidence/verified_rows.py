@@ -106,9 +106,8 @@ def warned_of(found: Finding | None) -> str:
         return ""
     draw = "draw the rows to verify at random"
     known = Remedy("verified_probability", None, "with the probability of each row to be verified")
-    warnings.warn(
-        MisuseWarning(f"verified: not a random choice of the rows: {found.sentence}", draw, known), stacklevel=5
-    )
+    problem = f"verified: not a random choice of the rows: {found.sentence}"
+    warnings.warn(MisuseWarning(problem, draw, known), stacklevel=5)
     return found.sentence
 
 

@@ -1,0 +1,474 @@
+"""`triage`: which labels are accepted, that few of them are wrong, and what is refused."""
+
+from contextlib import nullcontext
+from fractions import Fraction
+from itertools import combinations, product
+from math import floor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, hypergeom
+from sklearn.naive_bayes import GaussianNB
+
+import setwise
+from setwise import (
+    Calibration,
+    ConformalClassifier,
+    CrossConformalClassifier,
+    MisuseWarning,
+    Votes,
+    conformalize,
+)
+from setwise.decisions.triage import own_rows
+from setwise.errors import InputError
+from setwise.evidence.evidence import Evidence
+from setwise.labels.vocabulary import MISSING
+from setwise.ranks import upper_bound
+from setwise.strategies.premises import Judgement, Setting
+from tests.conftest import labels_from
+
+
+def decided(confidence, wrong, checked, max_error, mode="rate", seed=0):
+    """The triage of rows whose label is 0, and whose truth is 1 where that is wrong."""
+    n, wrong = len(confidence), np.asarray(wrong)
+    label = np.where(checked, wrong.astype(int), MISSING)
+    zeros = np.zeros(n)
+    evidence = Evidence(
+        zeros, zeros, np.ones(n, int), truth=np.where(checked, 0.0, np.nan), label=label,
+        consensus=np.zeros(n, int), consensus_confidence=np.asarray(confidence, float),
+    )  # fmt: skip
+    judged = Judgement(evidence, Setting("lac", 2, seed=seed))
+    return own_rows(judged, np.arange(2), max_error, mode)
+
+
+def selected(wrong, checked, alpha, plus=1, adjusted=True):
+    """Conformal selection by its definition, of rows in the order of falling confidence: who is accepted."""
+    m, n = sum(checked), len(wrong) - sum(checked)
+    count, p = plus, {}
+    for row in range(len(wrong)):
+        count += bool(checked[row] and wrong[row])
+        if not checked[row]:
+            p[row] = Fraction(count, m + plus)
+    if not adjusted:
+        return {row for row in p if p[row] <= alpha}
+    k = max((i for i, value in enumerate(sorted(p.values()), 1) if value <= alpha * Fraction(i, n)), default=0)
+    return set(sorted(p, key=lambda row: (p[row], row))[:k])
+
+
+def false_share(accepted, wrong):
+    return Fraction(sum(bool(wrong[row]) for row in accepted), max(len(accepted), 1))
+
+
+# -------------------------------------------------------------------- by rate
+
+
+@settings(max_examples=150)
+@given(st.integers(3, 40), st.integers(1, 40), st.integers(0, 2**32 - 1))
+def test_accepted_are_those_of_benjamini_hochberg_on_conformal_p_values(m, n, seed):
+    rng = np.random.default_rng(seed)
+    confidence = np.sort(rng.random(m + n))[::-1]
+    wrong = rng.random(m + n) < (1 - confidence) * rng.random()
+    checked = np.isin(np.arange(m + n), rng.permutation(m + n)[:m])
+    alpha = Fraction(3, m) + Fraction(int(rng.integers(0, 20)), 100)
+    if alpha < 1:
+        found = decided(confidence, wrong, checked, alpha)
+        assert set(found.rows[found.accepted].tolist()) == selected(wrong, checked, alpha)
+
+
+def test_over_all_choices_of_checks_the_false_share_is_at_most_alpha_and_both_corrections_are_needed():
+    """Every pattern of wrong labels among 7 rows, every choice of 4 or 5 rows to check: exact expectations."""
+    worst = dict.fromkeys(("as it is", "without the +1", "without Benjamini–Hochberg"), Fraction(0))
+    for alpha, m in ((Fraction(1, 3), 4), (Fraction(1, 2), 5)):
+        for wrong in product((False, True), repeat=7):
+            sums = dict.fromkeys(worst, Fraction(0))
+            choices = list(combinations(range(7), m))
+            for chosen in choices:
+                checked = [row in chosen for row in range(7)]
+                sums["as it is"] += false_share(selected(wrong, checked, alpha), wrong)
+                sums["without the +1"] += false_share(selected(wrong, checked, alpha, plus=0), wrong)
+                loose = selected(wrong, checked, alpha, adjusted=False)
+                sums["without Benjamini–Hochberg"] += false_share(loose, wrong)
+            for name in worst:
+                worst[name] = max(worst[name], sums[name] / len(choices) / alpha)
+    assert worst["as it is"] <= 1
+    assert worst["as it is"] > 0.75
+    assert worst["without the +1"] > 1
+    assert worst["without Benjamini–Hochberg"] > 1
+
+
+@pytest.mark.parametrize("levels", [1, 3])
+def test_ties_are_broken_by_noise_of_the_row_and_stay_valid_whatever_the_seed(rng, levels):
+    shares, taken = [], []
+    for _ in range(600):
+        confidence = rng.integers(0, levels, 120) / levels
+        wrong = rng.random(120) < 0.12
+        checked = np.isin(np.arange(120), rng.permutation(120)[:60])
+        found = decided(confidence, wrong, checked, 0.1, seed=3)
+        shares.append(float(false_share(found.rows[found.accepted], wrong)))
+        taken.append(found.accepted.mean())
+    assert np.mean(shares) <= 0.1 + 3 * np.std(shares) / np.sqrt(600)
+    assert np.mean((np.array(taken) > 0) & (np.array(taken) < 1)) > 0, "a block of ties can be accepted in part"
+
+
+def test_the_rate_is_kept_over_samples_of_checks_and_so_is_the_bound_printed_beside_it(rng):
+    """Proposals that are wrong where the model is sure: without the correction the share would be above."""
+    shares, broken = [], []
+    for _ in range(500):
+        confidence = rng.random(260)
+        wrong = rng.random(260) < np.where(confidence > 0.5, 0.06, 0.3)
+        checked = np.isin(np.arange(260), rng.permutation(260)[:60])
+        found = decided(confidence, wrong, checked, 0.05)
+        shares.append(float(false_share(found.rows[found.accepted], wrong)))
+        if found.accepted.any():
+            broken.append(shares[-1] > 1 - found.guarantee.claims[1].probability + 1e-9)
+    assert np.mean(shares) <= 0.05 + 3 * np.std(shares) / np.sqrt(500)
+    assert np.mean(shares) > 0.01
+    assert binom.sf(sum(broken) - 1, 500, 0.05) > 1e-3
+
+
+def test_below_three_over_alpha_checks_nothing_is_accepted_and_the_number_is_named():
+    for m, expected in ((59, False), (60, True)):
+        checked = np.arange(200) < m
+        found = decided(np.linspace(1, 0, 200), np.zeros(200, bool), checked, 0.05)
+        assert found.accepted.all() if expected else not found.accepted.any()
+        assert ("needs at least 60 verified rows, and there are 59" in str(found)) != expected
+    assert "counts as zero" in str(found)
+    assert "95 of 100" in str(found)
+
+
+# -------------------------------------------------------------------- with confidence
+
+
+def test_the_binomial_bound_is_conservative_without_replacement():
+    """P(the bound on the number wrong in the population is too small) ≤ δ, for every population up to 40 rows."""
+    for size, n in product((5, 12, 25, 40), range(1, 41, 3)):
+        if n > size:
+            continue
+        bounds = np.array([floor(upper_bound(a, n, 0.05) * size) for a in range(n + 1)])
+        for wrong in range(size + 1):
+            law = hypergeom.pmf(np.arange(n + 1), size, wrong, n)
+            assert law[bounds < wrong].sum() <= 0.05 + 1e-12
+
+
+def test_the_error_stays_below_alpha_in_95_of_100_samples_only_because_the_walk_stops(rng):
+    """An error just above α at every threshold: whatever is accepted is too much."""
+    n, m, alpha = 10_000, 800, 0.05
+    confidence = np.linspace(1, 0, n)
+    wrong = (0.0503 * np.arange(n) + 0.049) % 1 < 0.0503  # a little more than 5 % in every part
+    broken = anywhere = 0
+    for _ in range(300):
+        checked = np.isin(np.arange(n), rng.permutation(n)[:m])
+        found = decided(confidence, wrong, checked, alpha, "confident")
+        above = confidence >= found.threshold
+        broken += bool(above.any() and wrong[above].mean() > alpha)
+        parts = [np.flatnonzero(checked[:end]) for end in range(1000, n + 1, 200)]
+        anywhere += any(upper_bound(int(wrong[part].sum()), len(part), 0.05) <= alpha for part in parts)
+    assert binom.sf(broken - 1, 300, 0.05) > 1e-3
+    assert binom.sf(anywhere - 1, 300, 0.05) < 1e-6
+
+
+def test_confident_thresholds_are_walked_down_to_the_first_failure():
+    confidence, checked = np.linspace(1, 0, 1000), np.arange(1000) % 2 == 0
+    wrong = np.arange(1000) >= 600
+    found = decided(confidence, wrong, checked, 0.05, "confident")
+    above = checked & (confidence >= found.threshold)
+    assert upper_bound(int(wrong[above].sum()), int(above.sum()), 0.05) <= 0.05
+    assert 580 <= (confidence >= found.threshold).sum() <= 620
+    assert found.accepted.sum() == (found.confidence >= found.threshold).sum()
+    assert found.guarantee.promised == 0.95
+    assert found.guarantee.delta == 0.05
+    assert "59 verified rows, and there are 50" in str(
+        decided(confidence, wrong, np.arange(1000) < 50, 0.05, "confident")
+    )
+
+
+def test_nothing_is_accepted_where_the_surest_rows_are_wrong():
+    confidence, checked = np.linspace(1, 0, 1000), np.arange(1000) % 2 == 0
+    for mode in ("rate", "confident"):
+        found = decided(confidence, confidence > 0.7, checked, 0.05, mode)
+        assert not found.accepted.any()
+        assert found.threshold == np.inf
+        assert "too many proposals are wrong" in str(found)
+
+
+# -------------------------------------------------------------------- of a calibration
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Probabilities, truth, candidate sets and votes of 900 rows, of which 200 are verified."""
+    rng = np.random.default_rng(6)
+    p = rng.dirichlet(np.full(4, 0.25), 900)
+    y = labels_from(rng, p)
+    sets = (np.arange(4) == y[:, None]) | (rng.random((900, 4)) < 0.2)
+    said = np.where(rng.random((900, 3)) < 0.7, y[:, None], rng.integers(0, 4, (900, 3)))
+    votes = Votes.from_matrix(said, classes=range(4), annotators=["ann", "bob", "cyd"])
+    verified = np.full(900, None)
+    verified[rng.permutation(900)[:200]] = 1
+    verified = np.where(verified == 1, y, None)
+    return p, y, sets, votes, verified
+
+
+def error(found, truth):
+    return (found.labels != truth[found.rows])[found.accepted].mean()
+
+
+@pytest.mark.parametrize("kind", ["sets", "votes"])
+@pytest.mark.parametrize("mode", ["rate", "confident"])
+def test_own_rows_are_those_that_nobody_checked_and_labels_are_the_users(world, kind, mode):
+    p, y, sets, votes, verified = world
+    names = np.array(["ant", "bee", "cat", "dog"])
+    given = setwise.LabelSets.from_mask(sets, names) if kind == "sets" else votes.recoded(
+        setwise.LabelSets.from_mask(sets, names).vocabulary
+    )  # fmt: skip
+    made = conformalize(p, given, verified=[None if v is None else names[v] for v in verified], random_state=0)
+    found = made.triage(max_error=0.1, mode=mode)
+    assert found.rows.tolist() == np.flatnonzero([v is None for v in verified]).tolist()
+    assert len(found) == len(found.labels) == len(found.accepted) == len(found.confidence) == 700
+    assert set(found.labels.tolist()) <= set(names.tolist())
+    assert found.accepted.mean() > 0.3
+    assert error(found, names[y]) < 0.12
+    assert found.checks == 200
+    assert {premise.name for premise in found.guarantee.premises} == {"random_checks", "labels_unseen"}
+    assert found.guarantee.promised == 0.9
+    again = made.triage(max_error=0.1, mode=mode)
+    assert np.array_equal(again.accepted, found.accepted)
+
+
+@pytest.mark.parametrize("brought", ["nothing", "candidates", "votes"])
+def test_new_rows_are_decided_by_what_they_bring_and_survive_a_file(world, brought, tmp_path):
+    p, y, sets, votes, verified = world
+    given = votes if brought == "votes" else sets
+    made = conformalize(p[:600], given[:600], verified=verified[:600], random_state=0)
+    new = None if brought == "nothing" else given[600:]
+    found = made.triage(p[600:], new, max_error=0.1)
+    assert found.rows.tolist() == list(range(300))
+    assert error(found, y[600:]) < 0.2
+    assert found.guarantee.promised == 0.9
+    named = {premise.name for premise in found.guarantee.premises}
+    assert {"same_examples", "unseen", "random_checks"} <= named
+    assert ("same_candidates" in named) == (brought == "candidates")
+    assert ("same_annotators" in named) == (brought == "votes")
+    made.save(tmp_path / "made")
+    again = Calibration.load(tmp_path / "made").triage(p[600:], new, max_error=0.1)
+    assert np.array_equal(again.accepted, found.accepted)
+    assert str(again.guarantee) == str(found.guarantee)
+
+
+def test_votes_and_model_together_accept_more_than_either(world):
+    p, _, _, votes, verified = world
+    both = conformalize(p, votes, verified=verified, random_state=0).triage(max_error=0.03).accepted.mean()
+    alone = setwise.triage(votes, verified, max_error=0.03, random_state=0).accepted.mean()
+    model = conformalize(p, np.ones((900, 4), bool), verified=verified, random_state=0).triage(max_error=0.03)
+    assert both > max(alone, model.accepted.mean())
+    together = setwise.triage(votes, verified, p, max_error=0.03, random_state=0).accepted.mean()
+    assert together == pytest.approx(both, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["sets", "votes"])
+def test_proposals_never_see_a_verified_label(world, kind):
+    p, _, sets, votes, verified = world
+    given = sets if kind == "sets" else votes
+    other = np.array([None if v is None else (v + 1) % 4 for v in verified], dtype=object)
+    with pytest.warns(MisuseWarning) if kind == "sets" else nullcontext():
+        lying = conformalize(p[:600], given[:600], "max", verified=other[:600], random_state=0)
+    honest = conformalize(p[:600], given[:600], "max", verified=verified[:600], random_state=0)
+    for rows in ((None, None), (p[600:], given[600:])):
+        a, b = honest.triage(*rows), lying.triage(*rows)
+        assert np.array_equal(a.labels, b.labels)
+        assert np.array_equal(a.confidence, b.confidence)
+    checked = honest.evidence.consensus
+    assert np.array_equal(checked, lying.evidence.consensus)
+
+
+def test_the_function_of_a_row_is_the_same_for_checked_and_new_rows(world):
+    """A checked row that comes again as a new one, with the same votes, has the same label and confidence."""
+    p, _, _, votes, verified = world
+    made = conformalize(p, votes, verified=verified)
+    rows = np.flatnonzero([v is not None for v in verified])
+    again = made.triage(p[rows], votes[rows])
+    assert np.array_equal(again.labels, made.evidence.answered[rows])
+    assert np.array_equal(again.confidence, made.evidence.answered_confidence[rows])
+
+
+def test_a_label_vector_counts_as_verified(world):
+    p, y, sets, _, _ = world
+    made = conformalize(p[:600], y[:600])
+    found = made.triage(p[600:], max_error=0.1)
+    assert found.checks == 600
+    assert error(found, y[600:]) < 0.2
+    assert "the true label is always a candidate (declared by you" in str(found)
+    with pytest.raises(InputError, match="every calibration row has its label.*probabilities=…"):
+        made.triage()
+    with pytest.raises(InputError, match="candidates: .*leave them out"):
+        made.triage(p[600:], sets[600:])
+    with pytest.raises(InputError, match="verified=…"):
+        conformalize(p, y, miss_rate=0.05).triage(p)
+
+
+def test_labels_of_one_annotator_with_some_verified_are_proposals(world):
+    p, y, _, _, verified = world
+    rng = np.random.default_rng(0)
+    noisy = np.where(rng.random(900) < 0.15, rng.integers(0, 4, 900), y)
+    with pytest.warns(MisuseWarning, match="not among its candidates"):
+        found = conformalize(p, noisy, "max", verified=verified, random_state=0).triage(max_error=0.1)
+    assert np.array_equal(found.labels, noisy[found.rows])
+    assert found.accepted.mean() > 0.5
+
+
+def test_review_is_ordered_by_confidence_and_the_frame_says_all(world):
+    p, _, sets, _, verified = world
+    found = conformalize(p, sets, verified=verified, random_state=0).triage(max_error=0.05)
+    of_row = dict(zip(found.rows.tolist(), found.confidence.tolist(), strict=True))
+    order = [of_row[row] for row in found.review.tolist()]
+    assert order == sorted(order)
+    assert set(found.review.tolist()) == set(found.rows[~found.accepted].tolist())
+    frame = found.to_frame()
+    assert list(frame.columns) == ["row", "label", "confidence", "accepted", "review"]
+    listed = frame.dropna(subset="review").sort_values("review")
+    assert listed["row"].tolist() == found.review.tolist()
+    assert listed["review"].tolist() == list(range(1, len(found.review) + 1))
+    first = str(found).splitlines()[0]
+    assert first.startswith(f"{int(found.accepted.sum()):,} of 700 labels accepted (")
+    assert f"{len(found.review):,} rows to review" in first
+    assert "<p>" in found._repr_html_()
+
+
+def test_nothing_to_decide_is_no_error(world):
+    p, y, sets, votes, verified = world
+    every = conformalize(p[:200], sets[:200], verified=y[:200])
+    for mode in ("rate", "confident"):
+        found = every.triage(mode=mode)
+        assert len(found) == len(found.review) == 0
+        assert str(found) == "No row is left to decide."
+        none = conformalize(p, votes, verified=verified).triage(p[:0], votes[:0], mode=mode)
+        assert len(none) == 0
+        assert len(none.to_frame()) == 0
+
+
+@pytest.mark.parametrize("bad", [0, 1, -0.1, 1.5, float("nan"), "much"])
+def test_the_error_allowed_is_between_zero_and_one(world, bad):
+    p, _, sets, _, verified = world
+    made = conformalize(p, sets, verified=verified)
+    with pytest.raises((ValueError, TypeError), match="max_error"):
+        made.triage(max_error=bad)
+
+
+def test_what_the_theory_does_not_cover_is_refused(world):
+    p, y, sets, votes, verified = world
+    made = conformalize(p, sets, verified=verified)
+    with pytest.raises(InputError, match="mode: 'sure' is not known; use mode='rate', or use mode='confident'"):
+        made.triage(mode="sure")
+    with pytest.raises(InputError, match="triage needs verified labels.*use verified=…"):
+        conformalize(p, sets).triage()
+    with pytest.raises(InputError, match="unequal probabilities"):
+        conformalize(p, sets, verified=verified, verified_probability=np.linspace(0.1, 0.9, 900)).triage()
+    with pytest.raises(InputError, match="weighted or grouped"):
+        conformalize(p, sets, "max", verified=verified, groups=np.arange(900) // 2).triage()
+    with pytest.raises(InputError, match="weighted or grouped"):
+        conformalize(p, sets, "max", verified=verified, sample_weight=np.ones(900) + (y > 1)).triage()
+    with pytest.raises(InputError, match="candidates: those of new rows; use probabilities=…"):
+        made.triage(candidates=sets)
+    with pytest.raises(InputError, match="votes of new rows are used where calibration rows have votes"):
+        made.triage(p, votes)
+    with pytest.raises(InputError, match="leave them out"):
+        conformalize(p, votes, verified=verified).triage(p, sets)
+    with pytest.raises(InputError, match="float32, and those of the calibration were float64"):
+        made.triage(p.astype(np.float32))
+    with pytest.raises(ValueError, match="candidates: 899 rows for 900"):
+        made.triage(p, sets[1:])
+    with pytest.raises(InputError, match="expected Votes"):
+        setwise.triage(sets, verified)
+    with pytest.raises(InputError, match="use verified=…"):
+        setwise.triage(votes, None)
+
+
+def test_checks_that_were_not_drawn_at_random_void_the_claim(world):
+    p, y, sets, votes, _ = world
+    sure = np.argsort(-p.max(axis=1))[:200]
+    verified = np.full(900, None)
+    verified[sure] = y[sure]
+    for brought in (sets, votes):
+        with pytest.warns(MisuseWarning, match="not a random choice"):
+            found = conformalize(p, brought, verified=verified).triage()
+        assert found.guarantee.promised is None
+        assert "Void" in str(found)
+    with pytest.warns(MisuseWarning, match="not a random choice"):
+        assert setwise.triage(votes, verified, p).guarantee.promised is None
+
+
+def test_categories_make_no_difference(world):
+    p, _, sets, _, verified = world
+    plain = conformalize(p, sets, verified=verified, random_state=0)
+    by = conformalize(p, sets, verified=verified, by="predicted", random_state=0)
+    for rows in (None, p[:50]):
+        assert np.array_equal(plain.triage(rows).accepted, by.triage(rows).accepted)
+
+
+def test_rows_without_candidates_that_were_dropped_keep_their_numbers(world):
+    p, _, sets, _, verified = world
+    gone = sets.copy()
+    gone[[3, 500]] = False
+    dropped = np.array([None if i in {3, 500} else v for i, v in enumerate(verified)], dtype=object)
+    found = conformalize(p, gone, verified=dropped, missing="drop").triage()
+    assert found.rows.tolist() == [i for i, v in enumerate(dropped) if v is None and i not in {3, 500}]
+
+
+# -------------------------------------------------------------------- estimators
+
+
+@pytest.fixture(scope="module")
+def features(world):
+    _, y, *_ = world
+    return 2 * np.eye(4)[y] + np.random.default_rng(2).normal(size=(900, 4))
+
+
+def test_a_classifier_decides_its_calibration_rows_and_new_ones(world, features, tmp_path):
+    _, y, sets, votes, verified = world
+    for brought in (sets, votes):
+        model = ConformalClassifier(GaussianNB(), calibration_size=0.5, random_state=0)
+        model.fit(features[:800], brought[:800], verified=verified[:800])
+        own = model.triage(max_error=0.1)
+        assert set(own.rows.tolist()) < set(model.calibration_rows_.tolist())
+        assert all(verified[row] is None for row in own.rows)
+        assert error(own, y) < 0.15
+        new = model.triage(features[800:], brought[800:], max_error=0.1, mode="confident")
+        assert len(new) == 100
+    model.save(tmp_path / "model")
+    again = ConformalClassifier.load(tmp_path / "model")
+    assert np.array_equal(again.triage(max_error=0.1).rows, own.rows)
+    with pytest.warns(MisuseWarning):
+        model.triage(features[:100])
+
+
+def test_rows_that_the_model_has_seen_void_the_claim_for_new_rows_only(world, features):
+    _, y, sets, _, verified = world
+    model = ConformalClassifier(GaussianNB(), random_state=0).fit(features[:400], y[:400])
+    with pytest.warns(MisuseWarning):
+        model.conformalize(features[:400], sets[:400], verified=verified[:400])
+    assert model.triage(features[400:]).guarantee.promised is None
+    assert model.triage().guarantee.promised == 0.95
+
+
+def test_cross_conformal_rows_are_all_decided(world, features, tmp_path):
+    _, y, sets, _, verified = world
+    model = CrossConformalClassifier(GaussianNB(), "max", cv=3, random_state=0).fit(features, sets)
+    found = model.triage(max_error=0.1, verified=verified)
+    assert found.rows.tolist() == [i for i, v in enumerate(verified) if v is None]
+    assert error(found, y) < 0.12
+    assert found.accepted.mean() > 0.5
+    model.save(tmp_path / "model")
+    again = CrossConformalClassifier.load(tmp_path / "model").triage(max_error=0.1, verified=verified)
+    assert np.array_equal(again.accepted, found.accepted)
+    with pytest.raises(InputError, match="use ConformalClassifier"):
+        model.triage(features[:5] + 0.1)
+    plain = CrossConformalClassifier(GaussianNB(), "max", cv=3, random_state=0).fit(features, y)
+    for asked in (model, plain):
+        with pytest.raises(InputError, match="use verified=…"):
+            asked.triage()
+    sure = np.where(model.predict_proba(features).max(axis=1) > 0.9, y, None)
+    with pytest.warns(MisuseWarning, match="not a random choice"):
+        chosen = model.triage(verified=sure)
+    assert chosen.guarantee.promised is None
