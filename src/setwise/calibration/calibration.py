@@ -14,6 +14,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise.calibration.file import read_parts, write_parts
+from setwise.decisions.comparison import Comparison, compared
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import categories, weights
@@ -247,6 +248,8 @@ class Calibration:
             raise ValueError("bracket: not available where rows carry labels that no learning row has.")
         if self.setting.seen:
             raise ValueError(f"bracket: not available for rows that the model has seen: {self.setting.seen}.")
+        if self.setting.differs:
+            raise ValueError(f"bracket: not available for rows that differ from these: {self.setting.differs}.")
         code = self._category_code(by)
         rule, judged = self.rules[code], Judgement(self.evidence, self.setting)
         part = self.evidence if self.category is None else self.evidence.rows(np.flatnonzero(self.category == code))
@@ -258,6 +261,47 @@ class Calibration:
             return _bracket(part, float(limit), *_miss_rate(part, self.setting, judged, delta))
 
         return each_level(confidence_level, answer)
+
+    # ---------------------------------------------------------------- new rows beside these
+
+    def compare(
+        self, probabilities: Any, *, by: Any = None, candidates: Any = None, groups: Any = None
+    ) -> Comparison:
+        """Whether new rows are like the calibration rows, by the most probable label and its probability.
+
+        Parameters
+        ----------
+        probabilities
+            The model's probabilities of the new rows.
+        by, candidates
+            As in `predict_set`: calibrated by category, rows are compared within each.
+        groups
+            Rows that belong together, where the calibration rows have groups.
+
+        Examples
+        --------
+        >>> import numpy as np, setwise
+        >>> rng = np.random.default_rng(0)
+        >>> P = rng.dirichlet([1, 1, 1], size=900)
+        >>> cal = setwise.conformalize(P[:500], P[:500].argmax(axis=1))
+        >>> cal.compare(P[500:]).refuted
+        False
+        >>> print(cal.compare(P[500:] ** 2 / (P[500:] ** 2).sum(axis=1, keepdims=True)))
+        The 400 new rows differ from the 500 calibration rows: the largest probability of a row is 0.732 on average, ...
+        """
+        return compared(self, probabilities, by=by, candidates=candidates, groups=groups)
+
+    def differing(self, differs: str) -> Calibration:
+        """The same calibration asked about rows that differ from its own, in words: it promises them nothing."""
+        return replace(self, setting=replace(self.setting, differs=differs))
+
+    def observed(
+        self, probabilities: Any, *, by: Any = None, candidates: Any = None
+    ) -> tuple[Floats, float, Ints | None]:
+        """New rows' probabilities in the precision of the calibration, how far they may be off, and categories."""
+        own = own_candidates(candidates, self.vocabulary)
+        matrix, off, _, codes = self._new_rows(probabilities, by, None, own)
+        return matrix, off, codes
 
     # ---------------------------------------------------------------- a file, a picture
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning, finished_sets, own_candidates
+from setwise.decisions.comparison import Comparison, compared
 from setwise.errors import InputError, Omission, Remedy
 from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
@@ -142,6 +143,14 @@ class PooledCalibration:
             return Guarantee(name, score, n, float(level), claims)
 
         return each_level(confidence_level, answer)
+
+    def compare(self, probabilities: Sequence[Any]) -> Comparison:
+        """Whether new rows are like the calibration rows: by the model of each fold, beside the rows of its fold."""
+        return compared(self, probabilities)
+
+    def differing(self, differs: str) -> PooledCalibration:
+        """The same calibration asked about rows that differ from its own, in words: it promises them nothing."""
+        return PooledCalibration(tuple(part.differing(differs) for part in self.parts))
 
     def threshold(self, *_: Any, **__: Any) -> NoReturn:
         """Not defined: every fold scores a new row with a model of its own."""
