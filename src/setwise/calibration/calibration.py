@@ -15,6 +15,7 @@ import numpy as np
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise.calibration.file import read_parts, write_parts
 from setwise.decisions.comparison import Comparison, compared
+from setwise.decisions.monitor import Monitor
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import categories, weights
@@ -290,6 +291,38 @@ class Calibration:
         The 400 new rows differ from the 500 calibration rows: the largest probability of a row is 0.732 on average, ...
         """
         return compared(self, probabilities, by=by, candidates=candidates, groups=groups)
+
+    def monitor(
+        self,
+        delta: float = 0.05,
+        *,
+        random_state: Any = None,
+        resume: str | os.PathLike[str] | None = None,
+    ) -> Monitor:
+        """Watches new rows that arrive in time, and raises an alarm where they are no longer like these.
+
+        Parameters
+        ----------
+        delta
+            The probability of an alarm, at any time, as long as rows come from the source of the calibration rows.
+        random_state
+            Seeds what breaks ties.
+        resume
+            A file that `Monitor.save` wrote, to go on from; its `delta` and seed count.
+
+        Examples
+        --------
+        >>> import numpy as np, setwise
+        >>> rng = np.random.default_rng(0)
+        >>> P = rng.dirichlet([1, 1, 1], size=900)
+        >>> cal = setwise.conformalize(P[:500], P[:500].argmax(axis=1))
+        >>> monitor = cal.monitor(random_state=0)
+        >>> monitor.update(P[500:]).alarm
+        False
+        >>> print(monitor.update(rng.dirichlet([9, 9, 9], size=200)))
+        Alarm at row ...: rows are no longer like the calibration rows; what differs is the largest probability ...
+        """
+        return Monitor(self, delta=delta, random_state=random_state, resume=resume)
 
     def differing(self, differs: str) -> Calibration:
         """The same calibration asked about rows that differ from its own, in words: it promises them nothing."""

@@ -12,6 +12,7 @@ min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)}.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ import numpy as np
 from setwise._arrays import Array, Floats, Ints
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning, finished_sets, own_candidates
 from setwise.decisions.comparison import Comparison, compared
+from setwise.decisions.monitor import Monitor
 from setwise.errors import InputError, Omission, Remedy
 from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
@@ -147,6 +149,12 @@ class PooledCalibration:
     def compare(self, probabilities: Sequence[Any]) -> Comparison:
         """Whether new rows are like the calibration rows: by the model of each fold, beside the rows of its fold."""
         return compared(self, probabilities)
+
+    def monitor(
+        self, delta: float = 0.05, *, random_state: Any = None, resume: str | os.PathLike[str] | None = None
+    ) -> Monitor:
+        """Watches new rows that arrive in time; as `Calibration.monitor`."""
+        return Monitor(self, delta=delta, random_state=random_state, resume=resume)
 
     def differing(self, differs: str) -> PooledCalibration:
         """The same calibration asked about rows that differ from its own, in words: it promises them nothing."""
