@@ -246,6 +246,7 @@ def test_a_model_that_was_not_kept_is_asked_elsewhere(here, capsys):
     line = failure(capsys, "predict", "own", "new.csv", "--out", "s.csv")
     assert "use --probabilities FILE with what the model says about the new rows." in line
     assert run(["predict", "own", "--probabilities", "scores.csv", "--out", "s.csv"]) == 0
+    assert "differ from the 200 calibration rows" in capsys.readouterr().err
     CrossConformalClassifier(LogisticRegression(), cv=3, random_state=0).fit(X, sets).save(here / "folds")
     line = failure(capsys, "predict", "folds", "--probabilities", "scores.csv", "--out", "t.csv")
     assert line.endswith("probabilities come from one; leave out --probabilities.\n")

@@ -147,7 +147,7 @@ class PooledCalibration:
         return each_level(confidence_level, answer)
 
     def compare(self, probabilities: Sequence[Any]) -> Comparison:
-        """Whether new rows are like the calibration rows: by the model of each fold, beside the rows of its fold."""
+        """Whether new rows are like the calibration rows: those of each fold, by the model of the fold."""
         return compared(self, probabilities)
 
     def monitor(

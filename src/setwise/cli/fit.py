@@ -239,4 +239,4 @@ def _report(path: Path, model: Any, table: Table, by: Any) -> None:
         raise ValueError("--report: every row was learned from; use `setwise report` with new rows.")
     options = {"settings": {"rows": "those kept for calibration"}, "feature_names": list(table.feature_names)}
     known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
-    report_model(path, model, table.X[rows], None, table.candidates[rows], **options, **known)
+    report_model(path, model, table.X[rows], None, table.candidates[rows], comparison=None, **options, **known)

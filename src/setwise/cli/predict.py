@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +48,7 @@ def predict(
     from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.data.arrow_tables import row_count  # noqa: PLC0415
     from setwise.data.set_files import set_writer  # noqa: PLC0415
+    from setwise.decisions.comparison import NewRows  # noqa: PLC0415 - as above
 
     screen, clock = Screen(quiet, as_json), Clock()
     source = probabilities or file
@@ -57,11 +59,12 @@ def predict(
     give: Callable[[Any], Any] = _same
     if probabilities is not None:
         asked: Any = saved.load_calibration(model)
+        beside = NewRows(asked)
         level = 0.9 if confidence_level is None else confidence_level
         batches: Iterator[saved.Batch] = saved.probability_batches(source, asked.classes.tolist(), delimiter)
     else:
         loaded = saved.load_model(model, device, trusted)
-        asked, give = loaded.calibration_, loaded.predict_conformed
+        asked, give, beside = loaded.calibration_, loaded.predict_conformed, loaded.new_rows()
         level = loaded.confidence_level if confidence_level is None else confidence_level
         reading = saved.reading_of(loaded)
         batches = saved.feature_batches(source, loaded, columns, delimiter or reading.get("delimiter"))
@@ -75,6 +78,7 @@ def predict(
             sets: LabelSets = asked.predict_set(matrix, level, **options)
             p = asked.predict_p(matrix, **options) if p_values else None
             writer.append(sets, carried, p)
+            beside.add(matrix, X=None if probabilities is not None else values, **options)
             totals.add(sets)
             advance(len(sets))
     found = totals.shares()
@@ -83,10 +87,16 @@ def predict(
         f"{found['singleton_rate']:.1%} with one label, {found['empty_rate']:.1%} with none, {clock}"
     )
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
-    made = asked.guarantee(level)
+    compared = beside.compare()
+    if compared.refuted:
+        warnings.warn(f"{source}: {compared}", stacklevel=2)
+    made = compared.guarantee(level)
+    if compared.refuted:
+        screen.say(str(made))
     claimed: dict[str, Any] = {"confidence_level": level, "promised": made.promised, "delta": made.delta}
     if made.by_category:
         claimed["promised_by_category"] = {name: part.promised for name, part in made.by_category.items()}
+    claimed["comparison"] = compared.to_dict()
     screen.emit(found | claimed | {"out": str(out), "seconds": clock.seconds})
 
 

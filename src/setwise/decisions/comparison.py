@@ -1,10 +1,10 @@
 """Whether new rows are like the calibration rows, as far as the model's answers and features tell.
 
-Calibration and new rows are exchangeable if they come from one source. Then the most probable label, its probability
-and every feature have one distribution in both, which is tested: the probability by Kolmogorov–Smirnov, each label by
-Fisher's exact test, features as in `feature_summary`; within categories, whose mix may change; of rows in groups one
-value per group. Bonferroni over the kinds of tests and, within a kind, over its tests: rows from one source are called
-different with probability at most `LEVEL`.
+Calibration and new rows are exchangeable if they come from one source. Then the most probable label, its
+probability and every feature have one distribution in both, which is tested: the probability by Kolmogorov–Smirnov,
+each label by Fisher's exact test, features as in `feature_summary`; within categories, whose mix may change; of rows
+in groups one value per group. Bonferroni over the kinds of tests and, within a kind, over its tests: rows from one
+source are called different with probability at most `LEVEL`.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Comparison:
     Attributes
     ----------
     p_value
-        How probable a difference as large as the largest one seen is if all rows come from one source; corrected for
-        the number of tests. None where nothing could be compared.
+        How probable a difference as large as the largest one seen is if all rows come from one source; corrected
+        for the number of tests. None where nothing could be compared.
     findings
         What differs: each with its p-value, corrected alike, and a sentence; the most certain first.
     remarks
@@ -133,8 +133,8 @@ class Comparison:
             text = "These rows were not compared with the calibration rows."
         elif self.refuted:
             text = (
-                f"The {self.m:,} new rows differ from the {self.n:,} calibration rows: {self.differs}. What is promised "
-                "for rows like the calibration rows is not promised for these."
+                f"The {self.m:,} new rows differ from the {self.n:,} calibration rows: {self.differs}. What is "
+                "promised for rows like the calibration rows is not promised for these."
             )
         else:
             text = (
@@ -173,6 +173,7 @@ class NewRows:
             self._remarks["calibrated with weights, which declare how new rows differ"] = None
         self._tallies = [] if self._weighted else [_Tally(part) for part in asked.parts]
         plain = not self._weighted and not self._grouped and asked.parts[0].category is None
+        self._summarised = features is not None
         self._features = features.tally() if features is not None and plain else None
         if features is not None and not plain and not self._weighted:
             self._remarks["features, which are compared for rows without groups and categories"] = None
@@ -193,8 +194,12 @@ class NewRows:
             raise ValueError(f"probabilities: {len(given)} matrices for {len(self._tallies)} folds.")
         for tally, part in zip(self._tallies, given, strict=False):
             tally.add(part, by, candidates, groups)
-        if self._features is not None and X is not None:
+        if X is not None and self._features is not None:
             self._features.add(X)
+        elif X is not None and not self._summarised:
+            self._remarks["features, of which a model keeps a summary only for tables of up to 1,000 columns"] = (
+                None
+            )
 
     def compare(self) -> Comparison:
         """What the rows so far show."""
@@ -330,7 +335,9 @@ def _probabilities(tallies: list[_Tally]) -> Family:
 
     def sentence(i: int) -> str:
         tally, code, cell = cells[i]
-        means = f"{cell.new_total / cell.m:.3f} on average, {cell.total / cell.points.n:.3f} in the calibration rows"
+        means = (
+            f"{cell.new_total / cell.m:.3f} on average, {cell.total / cell.points.n:.3f} in the calibration rows"
+        )
         return f"the largest probability of a row{_within(tally.part, code)} is {means}"
 
     sizes = ([cell.points.n for *_, cell in cells], [cell.m for *_, cell in cells])
@@ -341,7 +348,7 @@ def _probabilities(tallies: list[_Tally]) -> Family:
 def _labels(tallies: list[_Tally]) -> Family:
     """A test of how often each label is predicted in each category."""
     tests: list[tuple[_Tally, int, int, int]] = []
-    p_values = []
+    p_values: list[Floats] = []
     for tally in tallies:
         if tally.m == 0:
             continue

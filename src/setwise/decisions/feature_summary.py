@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
@@ -47,6 +47,12 @@ class FeatureSummary:
             return None
         columns = tuple(_summary(values) for _, values in named)
         return cls(tuple(name for name, _ in named), columns, len(named[0][1]))
+
+    def named(self, names: Sequence[str] | None) -> FeatureSummary:
+        """The same with other names of its columns, where there are as many."""
+        if names is None or len(names) != len(self.names):
+            return self
+        return replace(self, names=tuple(map(str, names)))
 
     def tally(self) -> FeatureTally:
         """An empty count of new rows."""
@@ -252,7 +258,7 @@ def _split(arrays: dict[str, Array]) -> Iterator[Points]:
     parts = [arrays[name] for name in ("points", "below", "upto")]
     if len(lengths) != len(n) or any(len(part) != lengths.sum() for part in parts) or (lengths < 0).any():
         raise ValueError("lengths")
-    ends = np.cumsum(lengths)[:-1] if len(lengths) else []
+    ends = np.cumsum(lengths)[:-1]
     for values, below, upto, rows in zip(*(np.split(part, ends) for part in parts), n.tolist(), strict=False):
         counts = np.stack([below, upto], axis=1).ravel()
         if (np.diff(values) <= 0).any() or (np.diff([0, *counts, rows]) < 0).any():

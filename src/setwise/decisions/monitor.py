@@ -1,20 +1,20 @@
 """`Monitor`: notices, row by row, that new rows are no longer like the calibration rows.
 
-A row's p-value is its rank among all rows seen so far, calibration rows and earlier new rows alike, with ties broken at
-random:
+A row's p-value is its rank among all rows seen so far, calibration rows and earlier new rows alike, with ties broken
+at random:
 
     p_t = (#{i < t: x_i < x_t} + u_t·#{i ≤ t: x_i = x_t}) / t
 
-where x is the largest probability of the row, or the position of its label. If all rows come from one source, p_1, p_2,
-… are independent and uniform (Vovk, Gammerman and Shafer, 2005); ranked among the calibration rows alone they would
-not be independent. A gambler who starts with 1 and stakes on each p_t at fair odds multiplies the stake by k with
-probability at most 1/k, at any time (Ville). The bets are f(p) = 1 + ε(p − ½), and 0.9 + 0.8·1{p in an eighth of [0, 1]};
-the stake is spread over them and over the row s after which a bet begins, w_s = 1/log₂(s + 2) − 1/log₂(s + 3):
+where x is the largest probability of the row, or the position of its label. If all rows come from one source, p_1,
+p_2, … are independent and uniform (Vovk, Gammerman and Shafer, 2005); ranked among the calibration rows alone they
+would not be independent. A gambler who starts with 1 and stakes on each p_t at fair odds ever owns k with probability
+at most 1/k (Ville). The bets are f(p) = 1 + ε(p − ½), and 0.9 + 0.8·1{p in an eighth of [0, 1]}; the stake is spread
+over them and over the row s after which a bet begins, w_s = 1/log₂(s + 2) − 1/log₂(s + 3):
 
     M_t = mean over bets of Σ_{s<t} w_s Π_{s<r≤t} f(p_r)  +  1/log₂(t + 2)
 
-The two gamblers (for a cross-conformal classifier two for each fold) see different p-values, so that their mean need not
-be fair: an alarm is raised where one of k has won k/δ.
+The two gamblers (for a cross-conformal classifier two for each fold) see different p-values: each game is fair to who
+has seen its own past alone, so that their mean need not be. An alarm is raised where one of k has won k/δ.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class MonitorState:
 class Monitor:
     """Watches rows that arrive in time; made by `Calibration.monitor`.
 
-    As long as rows come from the source of the calibration rows an alarm is raised with probability at most `delta`,
-    however long it runs and whenever one looks. The result does not depend on how rows are cut into batches.
+    As long as rows come from the source of the calibration rows an alarm is raised with probability at most
+    `delta`, however long it runs and whenever one looks. The result does not depend on how rows are cut into batches.
     """
 
     def __init__(
@@ -174,7 +174,8 @@ class Monitor:
             played = max(gambler.played for gambler in self._gamblers)
         except (KeyError, TypeError) as error:
             raise ValueError(f"{path}: a {FORMAT} file with a broken or missing part ({error!r}).") from error
-        whole = self._first_row is None or isinstance(self._first_row, int) and 0 <= self._first_row < self._rows
+        alarmed = self._first_row is not None
+        whole = not alarmed or (isinstance(self._first_row, int) and 0 <= self._first_row < self._rows)
         if played > self._rows or not whole or not 0 <= self._loudest < len(self._gamblers):
             raise ValueError(f"{path}: a {FORMAT} file whose parts do not belong together.")
 

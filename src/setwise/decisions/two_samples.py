@@ -3,8 +3,8 @@
 Kolmogorov–Smirnov on counts: with F and G the empirical distributions of n and m rows, D = max |F − G| may be taken
 over any points, also over points chosen from the data; over fewer points D is smaller, and so is D where values are
 tied, so that p-values are conservative. The exact law counts lattice paths: a random path from (0, 0) to (n, m)
-leaves the band |i/n − j/m| < D with probability v(n, m), v(i, j) = (i·v(i − 1, j) + j·v(i, j − 1))/(i + j) inside it
-and 1 outside. Shares are compared by Fisher's exact test.
+leaves the band |i/n − j/m| < D with probability v(n, m), v(i, j) = (i·v(i − 1, j) + j·v(i, j − 1))/(i + j) inside
+it and 1 outside. Shares are compared by Fisher's exact test.
 """
 
 from __future__ import annotations

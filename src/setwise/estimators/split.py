@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import Array, Ints
 from setwise.calibration.conformalize import calibrate
+from setwise.decisions.feature_summary import FeatureSummary
 from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import as_y, default_learner, learner_for
 from setwise.estimators.base import BaseConformalClassifier
@@ -202,6 +203,7 @@ class ConformalClassifier(BaseConformalClassifier):
         settings |= {"precision": precision, "novel": self._novel(sets, self.estimator_)}
         self.calibration_ = calibrate(matrix, sets, facts, strategy, score, **settings)
         self.probe_ = take_probe(X)
+        self.feature_summary_ = FeatureSummary.of(X)
         return self
 
     def _first(self, facts: RowFacts) -> Ints | None:

@@ -10,12 +10,13 @@ from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from setwise._arrays import Array, Floats, Ints
 from setwise._files import replacing
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration, automatic_categories
+from setwise.decisions.comparison import Comparison
 from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import weights
 from setwise.guarantees import Guarantee
@@ -29,6 +30,7 @@ from setwise.report.examples import example_facts
 from setwise.report.html_pages import report_as_html
 from setwise.report.levels import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
+from setwise.report.row_comparison import row_comparison_facts
 from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
 from setwise.report.subgroups import subgroup_facts
 from setwise.report.verdict import (
@@ -59,6 +61,7 @@ def build_report(
     row_ids: Any = None,
     confidence_level: float = 0.9,
     others: Iterable[Calibration] = (),
+    comparison: Comparison | Literal["auto"] | None = "auto",
     title: str = "Can these prediction sets be trusted?",
     settings: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -87,6 +90,9 @@ def build_report(
     others
         Other calibrations for the same rows, to compare with this one. Strategies that the evidence of
         `calibration` supports are added automatically.
+    comparison
+        Of these rows with the calibration rows: ``"auto"`` makes one, None leaves it out. Where it refutes that
+        they come from one source, nothing is promised.
     title, settings
         The headline, and what to list under settings beside what is known here.
 
@@ -121,6 +127,11 @@ def build_report(
         weight=weights(sample_weight, len(matrix)),
         row_ids=row_ids,
     )
+    if comparison == "auto":
+        comparison = calibration.compare(probabilities, by=_categories(calibration, matrix, rows)[0])
+    if comparison is not None and comparison.refuted:
+        calibration = calibration.differing(comparison.differs)
+        others = [other.differing(comparison.differs) for other in others]
     rows = rows.sampled(MOST_LABELS // matrix.shape[1])
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
     category, codes = _categories(calibration, matrix, rows)
@@ -138,6 +149,7 @@ def build_report(
         guarantee_at=calibration.guarantee,
         calibration=calibration,
         matrix=matrix if calibration.conformity_score.domain == "simplex" else None,
+        comparison=comparison,
         strategies={"rows": comparison_facts(compared, sweeps, level), "absent": absent},
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
@@ -157,6 +169,7 @@ def report_sets(
     images: Any = None,
     guarantee: GuaranteeAt | None = None,
     confidence_level: float | None = None,
+    comparison: Comparison | None = None,
     title: str = "Can these prediction sets be trusted?",
     settings: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -198,6 +211,7 @@ def report_sets(
         level,
         guarantee_at=guarantee,
         stated=stated,
+        comparison=comparison,
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
     )
@@ -215,10 +229,23 @@ def report_model(
     if "images" not in options and getattr(X, "ndim", 1) == 2:
         shown |= {"features": X, "feature_names": None if names is None else [str(name) for name in names]}
     shown |= options
-    if isinstance(model.calibration_, Calibration):
-        return build_report(path, model.calibration_, model.predict_conformed(X), **shown)
-    sets = model.predict_set(X, shown["confidence_level"])
-    return report_sets(path, sets, p_values=model.predict_p(X), guarantee=model.guarantee, **shown)
+    asked, matrix = model.calibration_, model.predict_conformed(X)
+    if isinstance(asked, Calibration):
+        if "comparison" not in shown and asked.categories is None:
+            shown["comparison"] = _compared(model, matrix, X)
+        return build_report(path, asked, matrix, **shown)
+    shown.setdefault("comparison", _compared(model, matrix, X))
+    sets = asked.predict_set(matrix, shown["confidence_level"])
+    made = asked.guarantee if shown["comparison"] is None else shown["comparison"].guarantee
+    return report_sets(path, sets, p_values=asked.predict_p(matrix), guarantee=made, **shown)
+
+
+def _compared(model: Any, matrix: Any, X: Any) -> Comparison:
+    """The rows beside the calibration rows, features too."""
+    rows = model.new_rows()
+    rows.add(matrix, X=X)
+    found: Comparison = rows.compare()
+    return found
 
 
 def _same_rows(source: Scored, other: Alternative, rows: Rows) -> Scored:
@@ -252,6 +279,7 @@ def _write(
     guarantee_at: GuaranteeAt | None = None,
     stated: bool = True,
     calibration: Calibration | None = None,
+    comparison: Comparison | None = None,
     matrix: Floats | None = None,
     strategies: dict[str, Any] | None = None,
     feature_names: list[str] | None = None,
@@ -293,6 +321,7 @@ def _write(
         "by_class": by_class,
         "by_category": by_category,
         "promised_by_category": calibration is not None and calibration.categories is not None,
+        "comparison": None if comparison is None else row_comparison_facts(comparison),
         "ambiguity": ambiguity,
         "examples": example_facts(source, swept, rows, level, feature_names),
         "advice": advice(made[0], strategies["rows"] if strategies else [], known=known) if made else [],
