@@ -2,9 +2,9 @@
 
 Calibration and new rows are exchangeable if they come from one source. Then the most probable label, its
 probability and every feature have one distribution in both, which is tested: the probability by Kolmogorov–Smirnov,
-each label by Fisher's exact test, features as in `feature_summary`; within categories, whose mix may change; of rows
-in groups one value per group. Bonferroni over the kinds of tests and, within a kind, over its tests: rows from one
-source are called different with probability at most `LEVEL`.
+each label by Fisher's exact test, features as in `feature_summary`; within categories, whose mix may change; of
+rows in groups one value per group. Bonferroni over the kinds of tests and, within a kind, over its tests: rows from
+one source are called different with probability at most `LEVEL`.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class NewRows:
         made = [family for family in families if len(family.p_values)]
         found: list[tuple[float, Family, int]] = []
         for family in made:
-            p_values = np.minimum(family.p_values * (len(made) * len(family.p_values)), 1.0)
+            p_values = bonferroni(family.p_values, len(made) * len(family.p_values))
             found += [(float(p_values[i]), family, int(i)) for i in np.argsort(p_values, kind="stable")]
             found = sorted(found, key=lambda test: test[0])[:_MOST]
         findings = tuple(Finding(p, family.sentence(i)) for p, family, i in found if p < LEVEL)
@@ -224,6 +224,12 @@ class NewRows:
             _bars(self._tallies),
             self._asked,
         )
+
+
+def bonferroni(p_values: Floats, tests: int) -> Floats:
+    """P-values of one of so many tests."""
+    corrected: Floats = np.minimum(p_values * tests, 1.0)
+    return corrected
 
 
 def compared(asked: Asked, probabilities: Any, **given: Any) -> Comparison:

@@ -1,20 +1,20 @@
 """`Monitor`: notices, row by row, that new rows are no longer like the calibration rows.
 
-A row's p-value is its rank among all rows seen so far, calibration rows and earlier new rows alike, with ties broken
-at random:
+A row's p-value is its rank among all rows seen so far, calibration rows and earlier new rows alike, with ties
+broken at random:
 
     p_t = (#{i < t: x_i < x_t} + u_t·#{i ≤ t: x_i = x_t}) / t
 
 where x is the largest probability of the row, or the position of its label. If all rows come from one source, p_1,
-p_2, … are independent and uniform (Vovk, Gammerman and Shafer, 2005); ranked among the calibration rows alone they
-would not be independent. A gambler who starts with 1 and stakes on each p_t at fair odds ever owns k with probability
-at most 1/k (Ville). The bets are f(p) = 1 + ε(p − ½), and 0.9 + 0.8·1{p in an eighth of [0, 1]}; the stake is spread
-over them and over the row s after which a bet begins, w_s = 1/log₂(s + 2) − 1/log₂(s + 3):
+p_2, … are independent and uniform (Vovk, Gammerman and Shafer, 2005); ranked among the calibration rows alone
+they would not be independent. A gambler who starts with 1 and stakes on each p_t at fair odds ever owns k with
+probability at most 1/k (Ville). The bets are f(p) = 1 + ε(p − ½), and 1 ± (8·1{p in an eighth of [0, 1]} − 1)/10;
+the stake is spread over them and over the row s after which a bet begins, w_s = 1/log₂(s + 2) − 1/log₂(s + 3):
 
     M_t = mean over bets of Σ_{s<t} w_s Π_{s<r≤t} f(p_r)  +  1/log₂(t + 2)
 
-The two gamblers (for a cross-conformal classifier two for each fold) see different p-values: each game is fair to who
-has seen its own past alone, so that their mean need not be. An alarm is raised where one of k has won k/δ.
+The two gamblers (for a cross-conformal classifier two for each fold) see different p-values: each game is fair to
+who has seen its own past alone, so that their mean need not be. An alarm is raised where one of k has won k/δ.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class Monitor:
     """Watches rows that arrive in time; made by `Calibration.monitor`.
 
     As long as rows come from the source of the calibration rows an alarm is raised with probability at most
-    `delta`, however long it runs and whenever one looks. The result does not depend on how rows are cut into batches.
+    `delta`, however long it runs and whenever one looks. The result does not depend on how rows are cut into
+    batches.
     """
 
     def __init__(
@@ -193,7 +194,7 @@ class _Gambler:
         self.seen: list[Floats] = [np.sort(column[codes == code].astype(np.float64)) for code in range(count)]
         self.calibrated = [len(values) for values in self.seen]
         self.played = 0
-        self.capital = np.zeros(len(_TILTS) + _BINS)  # log Π f(p_r) of each bet
+        self.capital = np.zeros(len(_TILTS) + 2 * _BINS)  # log Π f(p_r) of each bet
         self.invested = np.full(len(self.capital), -np.inf)  # log Σ w_s / Π_{r≤s} f(p_r)
 
     def play(self, column: Floats, codes: Ints, noise: Floats) -> Floats:
@@ -224,9 +225,10 @@ class _Gambler:
         return p
 
     def _bet(self, p: Floats) -> Floats:
-        tilted = 1 + _TILTS * (p[:, None] - 0.5)
+        tilted = _TILTS * (p[:, None] - 0.5)
         inside = np.arange(_BINS) == np.minimum((p * _BINS).astype(int), _BINS - 1)[:, None]
-        gains = np.log(np.concatenate([tilted, 1 - _STAKE + _STAKE * _BINS * inside], axis=1))
+        binned = _STAKE * (_BINS * inside - 1)
+        gains = np.log1p(np.concatenate([tilted, binned, -binned], axis=1))
         capital = np.cumsum(np.concatenate([self.capital[None], gains]), axis=0)
         starts = self.played + np.arange(len(p))
         weights = 1 / np.log2(starts + 2) - 1 / np.log2(starts + 3)
