@@ -37,7 +37,7 @@ def test_rows_of_one_source_are_rarely_called_different_also_when_few_and_tied()
 
 
 def test_many_features_raise_no_more_false_alarms_and_would_without_the_correction(monkeypatch):
-    def false_alarms(repetitions=80):
+    def false_alarms(repetitions=50):
         rng, found = np.random.default_rng(1), 0
         for _ in range(repetitions):
             P, X = simplex(rng, 150, 3), rng.normal(size=(150, 25)).round(1)
@@ -47,9 +47,9 @@ def test_many_features_raise_no_more_false_alarms_and_would_without_the_correcti
             found += rows.compare().refuted
         return found
 
-    assert at_most(false_alarms(), LEVEL, 80)
+    assert at_most(false_alarms(), LEVEL, 50)
     monkeypatch.setattr(comparison, "bonferroni", lambda p_values, tests: p_values)
-    assert not at_most(false_alarms(), LEVEL, 80)
+    assert not at_most(false_alarms(), LEVEL, 50)
 
 
 def test_what_differs_is_named(calibrated):

@@ -15,6 +15,7 @@ from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 
 if TYPE_CHECKING:
+    from setwise.decisions.comparison import Comparison
     from setwise.labels.label_sets import LabelSets
 
 EXAMPLES = (
@@ -46,6 +47,7 @@ def predict(
 ) -> None:
     """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
     from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.table_columns import note_comparison  # noqa: PLC0415
     from setwise.data.arrow_tables import row_count  # noqa: PLC0415
     from setwise.data.set_files import set_writer  # noqa: PLC0415
     from setwise.decisions.comparison import NewRows  # noqa: PLC0415 - as above
@@ -88,16 +90,20 @@ def predict(
     )
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
     compared = beside.compare()
-    if compared.refuted:
-        warnings.warn(f"{source}: {compared}", stacklevel=2)
+    note_comparison(out, compared)
+    screen.emit(found | _claimed(screen, compared, level, source) | {"out": str(out), "seconds": clock.seconds})
+
+
+def _claimed(screen: Screen, compared: Comparison, level: float, source: Path) -> dict[str, Any]:
+    """What is promised for these rows; says so where they differ from the calibration rows."""
     made = compared.guarantee(level)
     if compared.refuted:
+        warnings.warn(f"{source}: {compared}", stacklevel=3)
         screen.say(str(made))
     claimed: dict[str, Any] = {"confidence_level": level, "promised": made.promised, "delta": made.delta}
     if made.by_category:
         claimed["promised_by_category"] = {name: part.promised for name, part in made.by_category.items()}
-    claimed["comparison"] = compared.to_dict()
-    screen.emit(found | claimed | {"out": str(out), "seconds": clock.seconds})
+    return claimed | {"comparison": compared.to_dict()}
 
 
 def _category(carried: dict[str, Any], by: str | None, file: Path, first_row: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from setwise._files import replacing
 from setwise.cli.screen import Screen
 from setwise.data import Table, from_annotators_long, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, format_of, is_table
 from setwise.data.key_join import matching_rows
 from setwise.data.set_files import probability_columns, probability_labels, set_writer
+from setwise.decisions.comparison import Comparison
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 
@@ -70,6 +73,31 @@ def read_predicted(
         sets = sets.with_classes(classes)
     found = probability_columns(marked, classes) if marked else None
     return sets, None if found is None else read_table(file, features=found, delimiter=delimiter).X
+
+
+def note_comparison(sets: Path, comparison: Comparison) -> None:
+    """Writes beside a table of sets that its rows differ from the calibration rows; takes away what is not so."""
+    note = _note_beside(sets)
+    if not comparison.refuted:
+        note.unlink(missing_ok=True)
+        return
+    with replacing(note) as beside:
+        beside.write_text(json.dumps(comparison.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def noted_comparison(sets: Path) -> Comparison | None:
+    """What `setwise predict` found of the rows of a table of sets, where they differ from the calibration rows."""
+    note = _note_beside(sets)
+    if not note.is_file():
+        return None
+    try:
+        return Comparison.from_dict(json.loads(note.read_text(encoding="utf-8")))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{note}: is not what `setwise predict` wrote ({error!r}); remove it.") from error
+
+
+def _note_beside(sets: Path) -> Path:
+    return sets.with_name(f"{sets.name}.differs.json")
 
 
 def sets_in(table: Table) -> LabelSets:

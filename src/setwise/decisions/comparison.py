@@ -94,7 +94,7 @@ class Comparison:
     n: int
     m: int
     bars: tuple[tuple[int, ...], tuple[int, ...]]
-    asked: Asked = field(repr=False)
+    asked: Asked | None = field(default=None, repr=False)
 
     @property
     def refuted(self) -> bool:
@@ -112,6 +112,8 @@ class Comparison:
 
     def guarantee(self, confidence_level: Any = 0.9) -> Guarantee:
         """What may be claimed for these rows: nothing that rests on the same source, where that is refuted."""
+        if self.asked is None:
+            raise ValueError("guarantee: this comparison was read from a file, without the calibration.")
         asked = self.asked.differing(self.differs) if self.refuted else self.asked
         made: Guarantee = asked.guarantee(confidence_level)
         return made
@@ -125,8 +127,17 @@ class Comparison:
             "remarks": list(self.remarks),
             "calibration_rows": self.n,
             "new_rows": self.m,
+            "bars": [list(each) for each in self.bars],
             "text": str(self),
         }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Comparison:
+        """A comparison from what `to_dict` gave, without the calibration."""
+        findings = tuple(Finding(found["p_value"], found["sentence"]) for found in plain["findings"])
+        old, new = (tuple(int(count) for count in each) for each in plain["bars"])
+        rows = int(plain["calibration_rows"]), int(plain["new_rows"])
+        return cls(plain["p_value"], findings, tuple(plain["remarks"]), *rows, (old, new))
 
     def __str__(self) -> str:
         if self.p_value is None:
