@@ -8,6 +8,8 @@ from setwise._version import __version__
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning
 from setwise.calibration.conformalize import conformalize
 from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, diagnose
+from setwise.decisions.comparison import Comparison
+from setwise.decisions.monitor import Monitor
 from setwise.errors import MisuseWarning
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels.label_sets import LabelSets
@@ -45,6 +47,7 @@ __all__ = [
     "AssumptionRefuted",
     "Calibration",
     "Claim",
+    "Comparison",
     "ConformalClassifier",
     "CoveringClassifier",
     "CrossConformalClassifier",
@@ -54,6 +57,7 @@ __all__ = [
     "LabelSets",
     "Margin",
     "MisuseWarning",
+    "Monitor",
     "PartialLabelClassifier",
     "Premise",
     "SetSizeScorer",
