@@ -199,6 +199,8 @@ def frame(rng):
             "ward": rng.choice(["a", "b", None], n, p=[0.6, 0.3, 0.1]),
             "dose": np.where(rng.random(n) < 0.2, np.nan, rng.integers(0, 5, n)),
             "name": [f"row {i}" for i in range(n)],
+            "count": pd.array(np.where(rng.random(n) < 0.2, None, rng.integers(0, 5, n)), dtype="Int64"),
+            "kind": pd.Categorical(rng.choice(["x", "y"], n)),
         }
     )
 
@@ -206,6 +208,8 @@ def frame(rng):
 CHANGES = {
     "feature 'age' is at most": lambda X: X.assign(age=X.age + 1),
     "feature 'ward' is 'c' in": lambda X: X.assign(ward=np.where(np.arange(len(X)) % 5 == 0, "c", X.ward)),
+    "feature 'count' is missing in": lambda X: X.assign(count=pd.array([None] * len(X), dtype="Int64")),
+    "feature 'kind' is 'x' in 100.0% of rows": lambda X: X.assign(kind="x"),
     "feature 'dose' is missing in": lambda X: X.assign(dose=np.where(np.arange(len(X)) % 2, X.dose, np.nan)),
 }
 

@@ -18,6 +18,7 @@ import numpy as np
 from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.container import read_container, write_container
 from setwise.decisions.two_samples import Points, counts_at, fisher, kolmogorov_smirnov
+from setwise.labels.vocabulary import missing_labels
 
 FORMAT, VERSION = "setwise-feature-summary", 1
 MOST_FEATURES = 1000
@@ -236,10 +237,11 @@ def _columns(X: Any) -> list[tuple[str, Array]] | None:
 def _numbers(values: Array) -> Floats | None:
     """The numbers of a column without the missing ones; None where it holds something else."""
     if values.dtype.kind == "O":
-        if any(isinstance(value, str) for value in values):
+        present = values[~missing_labels(values)]
+        if any(isinstance(value, str) for value in present):
             return None
         try:
-            values = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+            values = present.astype(np.float64)
         except (TypeError, ValueError):
             return None
     if values.dtype.kind not in "biuf":
@@ -250,7 +252,7 @@ def _numbers(values: Array) -> Floats | None:
 
 def _texts(values: Array) -> list[str]:
     """The values of a column as text, without the missing ones."""
-    return [str(value) for value in values.tolist() if value is not None and value == value]  # noqa: PLR0124 - NaN
+    return [str(value) for value in values[~missing_labels(values)].tolist()]
 
 
 def _split(arrays: dict[str, Array]) -> Iterator[Points]:
