@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
+from setwise._lazy import lazy
 from setwise.decisions.feature_summary import FeatureSummary
 from setwise.decisions.two_samples import Points, fisher, kolmogorov_smirnov
 from setwise.errors import InputError
@@ -112,11 +113,15 @@ class Comparison:
 
     def guarantee(self, confidence_level: Any = 0.9) -> Guarantee:
         """What may be claimed for these rows: nothing that rests on the same source, where that is refuted."""
+        made: Guarantee = self._told.guarantee(confidence_level)
+        return made
+
+    @lazy
+    def _told(self) -> Asked:
+        """What was asked, with what was found."""
         if self.asked is None:
             raise ValueError("guarantee: this comparison was read from a file, without the calibration.")
-        asked = self.asked.differing(self.differs) if self.refuted else self.asked
-        made: Guarantee = asked.guarantee(confidence_level)
-        return made
+        return self.asked.differing(self.differs) if self.refuted else self.asked
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain data, ready for JSON."""
@@ -181,13 +186,13 @@ class NewRows:
         self._remarks: dict[str, None] = {}
         self._weighted = evidence.weight is not None
         if self._weighted:
-            self._remarks["calibrated with weights, which declare how new rows differ"] = None
+            self._remarks.setdefault("calibrated with weights, which declare how new rows differ")
         self._tallies = [] if self._weighted else [_Tally(part) for part in asked.parts]
         plain = not self._weighted and not self._grouped and asked.parts[0].category is None
         self._summarised = features is not None
         self._features = features.tally() if features is not None and plain else None
         if features is not None and not plain and not self._weighted:
-            self._remarks["features, which are compared for rows without groups and categories"] = None
+            self._remarks.setdefault("features, which are compared for rows without groups and categories")
 
     def add(
         self, probabilities: Any, *, by: Any = None, candidates: Any = None, groups: Any = None, X: Any = None
@@ -198,7 +203,7 @@ class NewRows:
         if groups is not None and not self._grouped:
             raise InputError("groups: calibrated without groups", "pass groups to conformalize too")
         if self._grouped and groups is None:
-            self._remarks["calibrated by groups, and the new rows came without theirs (groups)"] = None
+            self._remarks.setdefault("calibrated by groups, and the new rows came without theirs (groups)")
             self._tallies = []
         given = [probabilities] if len(self._asked.parts) == 1 else probabilities
         if self._tallies and len(given) != len(self._tallies):
@@ -208,9 +213,8 @@ class NewRows:
         if X is not None and self._features is not None:
             self._features.add(X)
         elif X is not None and not self._summarised:
-            self._remarks["features, of which a model keeps a summary only for tables of up to 1,000 columns"] = (
-                None
-            )
+            kept = "of which a model keeps a summary only for tables of up to 1,000 columns"
+            self._remarks.setdefault(f"features, {kept}")
 
     def compare(self) -> Comparison:
         """What the rows so far show."""
@@ -222,9 +226,9 @@ class NewRows:
         found: list[tuple[float, Family, int]] = []
         for family in made:
             p_values = bonferroni(family.p_values, len(made) * len(family.p_values))
-            found += [(float(p_values[i]), family, int(i)) for i in np.argsort(p_values, kind="stable")]
-            found = sorted(found, key=lambda test: test[0])[:_MOST]
-        findings = tuple(Finding(p, family.sentence(i)) for p, family, i in found if p < LEVEL)
+            found += [(float(p_values[i]), family, int(i)) for i in np.argsort(p_values, kind="stable")[:_MOST]]
+        found.sort(key=lambda test: test[0])
+        findings = tuple(Finding(p, family.sentence(i)) for p, family, i in found[:_MOST] if p < LEVEL)
         first = self._tallies[0] if self._tallies else None
         return Comparison(
             found[0][0] if found else None,
