@@ -14,7 +14,8 @@ other rows are split at random into calibration and new rows, halves; `compare` 
 Monitor: the same models. False alarms: 1,000 calibration rows and a stream of 10,000 others, drawn anew for each stream.
 Noise: normal noise on the features, of the scale (in standard deviations of each feature) that costs the model 10 points
 of accuracy, from the first row of the stream on or after 1,000 rows without; calibrated on a third of the rows not
-learned from, at most 1,000; streams are drawn with replacement from the others, each with noise of its own.
+learned from, at most 1,000; a stream is drawn without replacement from the others, at most 1,000 with noise (lost has
+450, MSRCv2 700). The monitor watches largest probability, predicted label and the distance of features, as that of a model.
 `--keep` writes benchmarks/results/drift.json.
 """
 
@@ -41,13 +42,14 @@ from summary import machine
 from setwise import conformalize
 from setwise.data import load
 from setwise.decisions.comparison import NewRows
-from setwise.decisions.feature_summary import FeatureSummary
+from setwise.decisions.feature_summary import FeatureSummary, Reference
+from setwise.decisions.monitor import Monitor
 
 RESULTS = Path(__file__).resolve().parent / "results" / "drift.json"
 SETS = ("lost", "msrcv2", "birdsong", "fg_net", "italian")
 LONG = ("italian", "fashion_mnist")
 NOISY = ("lost", "msrcv2", "birdsong", "italian", "fashion_mnist")
-DELTA, STREAM, WITHIN = 0.05, 10_000, 1_000
+DELTA, STREAM, WITHIN, COPIES = 0.05, 10_000, 1_000, 4
 
 
 # -------------------------------------------------------------------- BirdSong in the order of its file
@@ -119,33 +121,40 @@ def material(name):
     held = np.isin(bench.y, classes)  # labels that no learning row has are left out
     rest = rest[held[rest]]
     y = np.searchsorted(classes, bench.y[rest])
-    return X[rest], y, model.predict_proba(X[rest]), model, X[learn].std(axis=0)
+    return X[rest], y, model.predict_proba(X[rest]), model, X[learn].std(axis=0), Reference.of(X[learn])
 
 
 def split(name, seed):
     """Whether one random split was called different: by the model's answers, and with the features."""
-    X, y, P, *_ = material(name)
+    X, y, P, *_, reference = material(name)
     order = np.random.default_rng([seed, 2]).permutation(len(y))
     old, new = np.array_split(order, 2)
     cal = conformalize(P[old], y[old], "max")
-    rows = NewRows(cal, FeatureSummary.of(X[old]))
+    rows = NewRows(cal, FeatureSummary.of(X[old], reference))
     rows.add(P[new], X=X[new])
     return cal.compare(P[new]).refuted, rows.compare().refuted
 
 
 def clean_stream(name, seed):
     """The row of a false alarm in a stream of 10,000, or None."""
-    _, y, P, *_ = material(name)
+    X, y, P, *_ = material(name)
     order = np.random.default_rng([seed, 3]).permutation(len(y))[: 1000 + STREAM]
     old, new = order[:1000], order[1000:]
     assert len(new) == STREAM
-    return conformalize(P[old], y[old], "max").monitor(DELTA, random_state=seed).update(P[new]).first_row
+    return watching(name, old, seed).update(P[new], X=X[new]).first_row
+
+
+def watching(name, old, seed):
+    """The monitor of a model that was calibrated on these rows."""
+    X, y, P, *_, reference = material(name)
+    summary = FeatureSummary.of(X[old], reference)
+    return Monitor(conformalize(P[old], y[old], "max"), delta=DELTA, random_state=seed, features=summary)
 
 
 @cache
-def noisy(name, copies=4):
-    """Probabilities of the rows with noise that costs 10 points of accuracy, several times; the scale; the loss."""
-    X, y, P, model, spread = material(name)
+def noisy(name):
+    """The rows with noise that costs 10 points of accuracy, several times, their probabilities; scale and loss."""
+    X, y, P, model, spread, _ = material(name)
     rows = np.random.default_rng(4).permutation(len(y))[:4000]
     noise = np.random.default_rng(5).normal(size=(len(rows), X.shape[1])) * spread
     before, low, high = (P[rows].argmax(axis=1) == y[rows]).mean(), 0.0, 8.0
@@ -154,25 +163,29 @@ def noisy(name, copies=4):
         lost = before - (model.predict_proba(X[rows] + scale * noise).argmax(axis=1) == y[rows]).mean()
         low, high = (scale, high) if lost < 0.10 else (low, scale)
     rng = np.random.default_rng(6)
-    made = [model.predict_proba(X + scale * spread * rng.normal(size=X.shape)) for _ in range(copies)]
-    lost = (P.argmax(axis=1) == y).mean() - np.mean([(Q.argmax(axis=1) == y).mean() for Q in made])
-    return np.stack(made), scale, lost
+    rows = np.tile(rng.permutation(len(y))[:8000], COPIES)
+    changed = X[rows] + scale * spread * rng.normal(size=(len(rows), X.shape[1]))
+    made = model.predict_proba(changed)
+    lost = (P[rows].argmax(axis=1) == y[rows]).mean() - (made.argmax(axis=1) == y[rows]).mean()
+    return rows, changed, made, scale, lost
 
 
 def noisy_stream(name, late, seed):
     """After how many rows with noise an alarm came, after so many without; None for none, −1 for a false one."""
-    _, y, P, *_ = material(name)
-    made, *_ = noisy(name)
+    X, y, P, *_ = material(name)
+    rows, changed, made, *_ = noisy(name)
     rng = np.random.default_rng([seed, 7])
     order = rng.permutation(len(y))
     size = min(1000, len(y) // 3)
     old, others = order[:size], order[size:]
-    before = P[rng.choice(others, late)]
-    after = made[rng.integers(0, len(made), WITHIN), rng.choice(others, WITHIN)]
-    watch = conformalize(P[old], y[old], "max").monitor(DELTA, random_state=seed)
-    if late and watch.update(before).alarm:
+    before, others = others[:late], others[late:]
+    held = len(rows) // COPIES  # the same rows come several times, each with noise of its own
+    after = rng.permutation(np.flatnonzero(np.isin(rows[:held], others)))[:WITHIN]
+    after = after + held * rng.integers(0, COPIES, len(after))
+    watch = watching(name, old, seed)
+    if late and watch.update(P[before], X=X[before]).alarm:
         return -1
-    found = watch.update(after).first_row
+    found = watch.update(made[after], X=changed[after]).first_row
     return None if found is None else found - late + 1
 
 
@@ -217,8 +230,8 @@ def main():
     with multiprocessing.get_context("fork").Pool(arguments.processes) as pool:
         result["noise"] = []
         for name in NOISY:
-            _, scale, lost = noisy(name)
-            for late in (0, 1000):
+            *_, scale, lost = noisy(name)
+            for late in (0, 1000) if len(material(name)[1]) > 3000 else (0,):
                 found = pool.map(partial(noisy_stream, name, late), range(arguments.noisy_runs), chunksize=4)
                 rows = [np.inf if row is None else row for row in found if row != -1]
                 middle = float(np.median(rows))

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from setwise import Calibration, ConformalClassifier, CrossConformalClassifier, MisuseWarning, Votes, conformalize
 from setwise.decisions import comparison
 from setwise.decisions.comparison import LEVEL, NewRows
-from setwise.decisions.feature_summary import FeatureSummary
+from setwise.decisions.feature_summary import FeatureSummary, Reference
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.statistical.sampling import at_most
 
@@ -226,11 +226,30 @@ def test_features_that_differ_are_named(rng, frame, said):
         assert any(finding.sentence.startswith(said) for finding in found.findings) == refuted
 
 
+def test_noise_in_all_features_together_is_noticed(rng):
+    P, X = simplex(rng, 300, 3), rng.normal(size=(700, 40))
+    cal, summary = conformalize(P[:150], P[:150].argmax(axis=1)), FeatureSummary.of(X[:150], Reference.of(X[300:]))
+    for noise, refuted in ((0.0, False), (0.5, True)):
+        rows = NewRows(cal, summary)
+        rows.add(P[150:], X=X[150:300] + noise * rng.normal(size=(150, 40)))
+        found = rows.compare()
+        assert found.refuted == refuted
+        assert found.differs.startswith("the features of a row lie") == refuted
+
+
+def test_distances_count_what_is_there():
+    reference = Reference.of(pd.DataFrame({"a": [0.0, 2.0], "b": ["x", "y"], "c": [5, 5]}))
+    rows = pd.DataFrame({"a": [3.0, np.nan, 1e9], "b": ["x", "z", "x"], "c": [5, 6, 5]})
+    assert reference.distances(rows).tolist() == [1.0, 10.0, 5.0]
+    assert reference.distances(rows[["a"]]) is None
+
+
 def test_a_summary_is_the_same_after_saving(frame, tmp_path):
-    summary = FeatureSummary.of(frame)
+    summary = FeatureSummary.of(frame, Reference.of(frame))
     summary.write(tmp_path / "s.npz")
     again = FeatureSummary.read(tmp_path / "s.npz")
     assert again.names == summary.names
+    np.testing.assert_array_equal(again.reference.distances(frame), summary.distances)
     assert again.columns[1] == summary.columns[1]
     assert again.columns[3] is None  # names of rows are not kept
     assert b"row 17" not in (tmp_path / "s.npz").read_bytes()
@@ -241,7 +260,7 @@ def test_a_broken_summary_is_refused(frame, tmp_path):
     from setwise.container import read_container, write_container
     from setwise.decisions.feature_summary import FORMAT, VERSION
 
-    FeatureSummary.of(frame).write(tmp_path / "s.npz")
+    FeatureSummary.of(frame, Reference.of(frame)).write(tmp_path / "s.npz")
     header, arrays = read_container(tmp_path / "s.npz", FORMAT, VERSION)
     for changed, broken in (
         ({}, {"upto": arrays["upto"][:-1]}),
@@ -249,6 +268,8 @@ def test_a_broken_summary_is_refused(frame, tmp_path):
         ({"kinds": ["points"]}, {}),
         ({"names": ["a"]}, {}),
         ({"rows": 3}, {}),
+        ({}, {"distances": arrays["distances"][1:]}),
+        ({}, {"mean": arrays["mean"][1:]}),
     ):
         write_container(tmp_path / "b.npz", header | changed, arrays | broken)
         with pytest.raises(ValueError, match="b.npz: a setwise-feature-summary file"):

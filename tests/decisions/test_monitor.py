@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from setwise import ConformalClassifier, CrossConformalClassifier, conformalize
+from setwise import ConformalClassifier, CrossConformalClassifier, Monitor, conformalize
 from setwise.container import read_container, write_container
 from setwise.decisions import monitor as monitors
 from tests.conftest import simplex
@@ -40,7 +40,8 @@ def test_false_alarms_stay_below_delta_and_would_not_if_ranked_among_calibration
 def test_p_values_are_uniform_with_ties(rng):
     P = simplex(rng, 3000, 2).round(1)
     P[:, 1] = 1 - P[:, 0]
-    gambler = monitors._Gambler(calibrated(P[:50]), 0)
+    cal = calibrated(P[:50])
+    gambler = monitors._Gambler(cal, cal.evidence.confidence)
     p = gambler._ranked(0, P[50:].max(axis=1), rng.random(2950))
     for share in (0.1, 0.5, 0.9):
         assert abs((p < share).mean() - share) < 4.5 * np.sqrt(share * (1 - share) / 2950)
@@ -49,7 +50,8 @@ def test_p_values_are_uniform_with_ties(rng):
 def test_a_fair_game_has_mean_one(rng):
     """Over all sequences of p-values on a fine grid, two rows long."""
     p = (np.arange(400) + 0.5) / 400
-    gambler = monitors._Gambler(calibrated(simplex(rng, 9, 3)), 0)
+    cal = calibrated(simplex(rng, 9, 3))
+    gambler = monitors._Gambler(cal, cal.evidence.confidence)
     first = np.exp(gambler._bet(p[:1]))[0]
     capital, invested = gambler.capital.copy(), gambler.invested.copy()
     second = []
@@ -135,6 +137,22 @@ def test_models_watch_their_own_rows(rng):
         watch = model.monitor(random_state=0)
         assert not watch.update(X[300:600]).alarm
         assert watch.update(X[600:] + np.array([3, 0, 0])).alarm
+
+
+def test_noise_in_the_features_is_noticed_though_the_model_stays_as_sure(rng, tmp_path):
+    y = rng.integers(0, 3, 1500)
+    X = np.hstack([2 * np.eye(3)[y], np.zeros((1500, 20))]) + rng.normal(size=(1500, 23))
+    noisy = X[900:] + np.where(np.arange(23) < 3, 0, rng.normal(size=(600, 23)))
+    model = ConformalClassifier(GaussianNB(), calibration_size=0.4, random_state=0).fit(X[:500], y[:500])
+    watch = model.monitor(random_state=0)
+    assert not watch.update(X[500:900]).alarm
+    watch.save(tmp_path / "state.npz")
+    state = model.monitor(resume=tmp_path / "state.npz").update(noisy)
+    assert state.alarm
+    assert state.first_row < 500
+    assert state.differs == "distance of its features"
+    with pytest.raises(ValueError, match="X: these features are not those of the calibration rows"):
+        Monitor(model.calibration_, features=model.feature_summary_).update(model.predict_proba(noisy))
 
 
 def test_what_cannot_be_ranked_is_refused(rng):

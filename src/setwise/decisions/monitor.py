@@ -5,7 +5,8 @@ broken at random:
 
     p_t = (#{i < t: x_i < x_t} + u_t·#{i ≤ t: x_i = x_t}) / t
 
-where x is the largest probability of the row, or the position of its label. If all rows come from one source, p_1,
+where x is the largest probability of the row, the position of its label, or the distance of its features from those
+learned from (`feature_summary`), where the model knows them. If all rows come from one source, p_1,
 p_2, … are independent and uniform (Vovk, Gammerman and Shafer, 2005); ranked among the calibration rows alone
 they would not be independent. A gambler who starts with 1 and stakes on each p_t at fair odds ever owns k with
 probability at most 1/k (Ville). The bets are f(p) = 1 + ε(p − ½), and 1 ± (8·1{p in an eighth of [0, 1]} − 1)/10;
@@ -13,8 +14,9 @@ the stake is spread over them and over the row s after which a bet begins, w_s =
 
     M_t = mean over bets of Σ_{s<t} w_s Π_{s<r≤t} f(p_r)  +  1/log₂(t + 2)
 
-The two gamblers (for a cross-conformal classifier two for each fold) see different p-values: each game is fair to
-who has seen its own past alone, so that their mean need not be. An alarm is raised where one of k has won k/δ.
+The gamblers, one for each column (for a cross-conformal classifier of each fold), see different p-values: each game
+is fair to who has seen its own past alone, so that their mean need not be. An alarm is raised where one of k has
+won k/δ.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ import numpy as np
 from setwise._arrays import Array, Floats, Ints
 from setwise.container import read_container, write_container
 from setwise.decisions.comparison import Asked, Part
+from setwise.decisions.feature_summary import FeatureSummary
 from setwise.errors import InputError
 from setwise.ranks import as_level
 from setwise.row_noise import draw_seed, uniforms
@@ -39,7 +42,7 @@ FORMAT, VERSION = "setwise-monitor", 1
 _TILTS = np.array([-1.75, -1.0, -0.5, 0.5, 1.0, 1.75])
 _BINS, _STAKE = 8, 0.1
 _BLOCK = 256  # rows whose ranks among each other are counted at once
-_WATCHED = ("largest probability", "predicted label")
+_WATCHED = ("largest probability", "predicted label", "distance of its features")
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class Monitor:
         random_state: Any = None,
         resume: str | os.PathLike[str] | None = None,
         give: Callable[[Any], Any] | None = None,
+        features: FeatureSummary | None = None,
     ) -> None:
         self.delta = float(as_level(delta, "delta"))
         if any(part.evidence.weight is not None or part.evidence.group is not None for part in asked.parts):
@@ -99,7 +103,15 @@ class Monitor:
         self._seed, self._rows, self._best = draw_seed(random_state), 0, 0.0
         self._first_row: int | None = None
         self._loudest = 0
-        self._gamblers = [_Gambler(part, watched) for part in self._parts for watched in range(len(_WATCHED))]
+        self._reference = None
+        columns = [[part.evidence.confidence, part.evidence.predicted] for part in self._parts]
+        if features is not None and features.distances is not None and _fits(features, self._parts):
+            self._reference = features.reference
+            columns[0].append(features.distances)
+        self._gamblers = [
+            _Gambler(part, column) for part, watched in zip(self._parts, columns, strict=True) for column in watched
+        ]
+        self._digest = _digest(self._gamblers)
         if resume is not None:
             self._restore(resume)
 
@@ -108,7 +120,7 @@ class Monitor:
         """What is known so far."""
         count = len(self._gamblers)
         p_value = min(1.0, count * math.exp(-self._best))
-        differs = _WATCHED[self._loudest % len(_WATCHED)]
+        differs = _WATCHED[self._loudest % (2 if self._reference is None else 3)]
         return MonitorState(self._rows, self.alarm, self._first_row, p_value, differs)
 
     @property
@@ -116,18 +128,23 @@ class Monitor:
         """Whether rows were called different, now or before."""
         return self._first_row is not None
 
-    def update(self, rows: Any, *, by: Any = None, candidates: Any = None) -> MonitorState:
-        """Takes some more rows, in the order of their arrival: probabilities as for `Calibration.compare`."""
-        given = rows if self._give is None else self._give(rows)
+    def update(self, rows: Any, *, by: Any = None, candidates: Any = None, X: Any = None) -> MonitorState:
+        """Takes some more rows, in the order of their arrival: probabilities as for `Calibration.compare`.
+
+        The monitor of a model takes their features. `X` are the features where `rows` are probabilities.
+        """
+        given, X = (rows, X) if self._give is None else (self._give(rows), rows)
         given = [given] if len(self._parts) == 1 else given
         if len(given) != len(self._parts):
             raise ValueError(f"probabilities: {len(given)} matrices for {len(self._parts)} folds.")
-        n, capital = 0, []
-        for number, (part, matrix) in enumerate(zip(self._parts, given, strict=True)):
+        n, capital = 0, list[Floats]()
+        for part, matrix in zip(self._parts, given, strict=True):
             values, codes = _read(part, matrix, by, candidates)
             n = len(codes)
-            for watched, column in enumerate(values):
-                place = number * len(_WATCHED) + watched
+            if self._reference is not None:
+                values.append(self._distances(X, n))
+            for column in values:
+                place = len(capital)
                 noise = uniforms(column, self._seed + place, np.arange(self._rows, self._rows + n))
                 capital.append(self._gamblers[place].play(column, codes, noise))
         if n == 0:
@@ -143,6 +160,12 @@ class Monitor:
         self._rows += n
         return self.state
 
+    def _distances(self, X: Any, n: int) -> Floats:
+        found = None if self._reference is None or X is None else self._reference.distances(X)
+        if found is None or len(found) != n:
+            raise InputError("X: these features are not those of the calibration rows", "give them for every row")
+        return found
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the state as one file, from which ``monitor(resume=path)`` goes on."""
         header = {
@@ -154,7 +177,7 @@ class Monitor:
             "first_row": self._first_row,
             "best": self._best,
             "loudest": self._loudest,
-            "calibration": _digest(self._parts),
+            "calibration": self._digest,
         }
         arrays: dict[str, Array] = {}
         for place, gambler in enumerate(self._gamblers):
@@ -164,7 +187,7 @@ class Monitor:
     def _restore(self, path: str | os.PathLike[str]) -> None:
         header, arrays = read_container(path, FORMAT, VERSION)
         try:
-            if header["calibration"] != _digest(self._parts):
+            if header["calibration"] != self._digest:
                 raise ValueError(f"{path}: the state of a monitor of another calibration.")
             self.delta = float(as_level(header["delta"], "delta"))
             self._seed, self._rows, self._best = int(header["seed"]), int(header["rows"]), float(header["best"])
@@ -184,12 +207,10 @@ class Monitor:
 class _Gambler:
     """The rows of one calibration by one column: all values seen, in order within categories, and the capital."""
 
-    def __init__(self, part: Part, watched: int) -> None:
-        evidence = part.evidence
-        column: Any = (evidence.confidence, evidence.predicted)[watched]
+    def __init__(self, part: Part, column: Floats | Ints | None) -> None:
         if column is None:
             raise ValueError("this evidence does not keep what the model predicted; calibrate again.")
-        codes = np.zeros(evidence.n, dtype=np.intp) if part.category is None else part.category
+        codes = np.zeros(len(column), dtype=np.intp) if part.category is None else part.category
         count = len(part.category_names)
         self.seen: list[Floats] = [np.sort(column[codes == code].astype(np.float64)) for code in range(count)]
         self.calibrated = [len(values) for values in self.seen]
@@ -270,7 +291,12 @@ class _Gambler:
         self.capital, self.invested, self.played, self.seen = capital, invested, int(played), parts
 
 
-def _read(part: Part, probabilities: Any, by: Any, candidates: Any) -> tuple[tuple[Floats, Floats], Ints]:
+def _fits(features: FeatureSummary, parts: Sequence[Part]) -> bool:
+    """Whether distances belong to the rows of the one calibration, or to any rows where there are no categories."""
+    return len(parts) == 1 and (parts[0].category is None or features.rows == parts[0].evidence.n)
+
+
+def _read(part: Part, probabilities: Any, by: Any, candidates: Any) -> tuple[list[Floats], Ints]:
     """The largest probability of each row, its label's position, and the rows' categories."""
     matrix, off, codes = part.observed(probabilities, by=by, candidates=candidates)
     if off:
@@ -281,13 +307,13 @@ def _read(part: Part, probabilities: Any, by: Any, candidates: Any) -> tuple[tup
     predicted = matrix.argmax(axis=1)
     largest = matrix[np.arange(len(matrix)), predicted].astype(np.float64)
     codes = np.zeros(len(matrix), dtype=np.intp) if codes is None else codes
-    return (largest, predicted.astype(np.float64)), codes
+    return [largest, predicted.astype(np.float64)], codes
 
 
-def _digest(parts: Sequence[Part]) -> str:
-    """By which the calibration is recognised."""
+def _digest(gamblers: Sequence[_Gambler]) -> str:
+    """By which the calibration is recognised: its rows, before any new one was seen."""
     total = hashlib.sha256()
-    for part in parts:
-        for column in (part.evidence.confidence, part.evidence.predicted, part.category):
-            total.update(b"-" if column is None else np.ascontiguousarray(column, dtype=np.float64).tobytes())
+    for gambler in gamblers:
+        for values in gambler.seen:
+            total.update(np.ascontiguousarray(values).tobytes())
     return total.hexdigest()

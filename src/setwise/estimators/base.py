@@ -169,7 +169,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Watches rows that arrive in time: ``update(X)``; see `Calibration.monitor`."""
         check_is_fitted(self, "calibration_")
         asked = {"delta": delta, "random_state": random_state, "resume": resume}
-        return Monitor(self.calibration_, **asked, give=self.predict_conformed)
+        summary = getattr(self, "feature_summary_", None)
+        return Monitor(self.calibration_, **asked, give=self.predict_conformed, features=summary)
 
     def new_rows(self) -> NewRows:
         """To compare rows with the calibration rows batch by batch: ``add(predict_conformed(X), X=X)``."""
