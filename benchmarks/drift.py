@@ -155,7 +155,7 @@ def watching(name, old, seed):
 def noisy(name):
     """The rows with noise that costs 10 points of accuracy, several times, their probabilities; scale and loss."""
     X, y, P, model, spread, _ = material(name)
-    rows = np.random.default_rng(4).permutation(len(y))[:4000]
+    rows = np.resize(np.random.default_rng(4).permutation(len(y)), 8000)
     noise = np.random.default_rng(5).normal(size=(len(rows), X.shape[1])) * spread
     before, low, high = (P[rows].argmax(axis=1) == y[rows]).mean(), 0.0, 8.0
     for _ in range(12):

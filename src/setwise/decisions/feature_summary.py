@@ -5,8 +5,8 @@ needs; of a column of text the counts of its values, if there are at most 100. A
 
 Noise moves each feature a little and all of them together far. So rows are also compared by their distance from
 the rows that the model learned from: the mean of |x − mean|/deviation over their numbers, at most 10 each, with
-mean and deviation of the learning rows. It depends on the row alone, so that calibration and new rows from one source
-have one distribution.
+mean and deviation of the learning rows. It depends on the row alone, so that calibration and new rows from one
+source have one distribution.
 """
 
 from __future__ import annotations
