@@ -9,9 +9,9 @@ import setwise
 
 def test_the_public_names_are_these_and_no_others():
     assert set(setwise.__all__) == {
-        "APS", "LAC", "RAPS", "SAPS", "Annotators", "AssumptionRefuted", "Calibration", "Claim",
+        "APS", "LAC", "RAPS", "SAPS", "Annotators", "AssumptionRefuted", "Calibration", "Claim", "Comparison",
         "ConformalClassifier", "CoveringClassifier", "CrossConformalClassifier", "Diagnosis",
-        "EMClassifier", "Guarantee", "LabelSets", "Margin", "MisuseWarning", "PartialLabelClassifier",
+        "EMClassifier", "Guarantee", "LabelSets", "Margin", "MisuseWarning", "Monitor", "PartialLabelClassifier",
         "Premise", "SetSizeScorer", "SmallCalibrationWarning", "Triage", "Votes", "__version__", "annotators",
         "conformalize", "diagnose", "estimate_inclusion", "evaluate", "plot_coverage", "plot_inclusion",
         "plot_sets", "plot_sizes", "strategies", "suggest_verification", "triage",

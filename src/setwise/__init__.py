@@ -8,6 +8,8 @@ from setwise._version import __version__
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning
 from setwise.calibration.conformalize import conformalize
 from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, diagnose
+from setwise.decisions.comparison import Comparison
+from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Triage, triage
 from setwise.errors import MisuseWarning
 from setwise.guarantees import Claim, Guarantee, Premise
@@ -46,6 +48,7 @@ __all__ = [
     "AssumptionRefuted",
     "Calibration",
     "Claim",
+    "Comparison",
     "ConformalClassifier",
     "CoveringClassifier",
     "CrossConformalClassifier",
@@ -55,6 +58,7 @@ __all__ = [
     "LabelSets",
     "Margin",
     "MisuseWarning",
+    "Monitor",
     "PartialLabelClassifier",
     "Premise",
     "SetSizeScorer",

@@ -260,6 +260,7 @@ def test_a_column_that_the_sets_need_and_a_mark_that_means_two_things(here, caps
     predict = ("predict", "c.cal", "--probabilities", "named.csv", "--out", "s.csv")
     assert "use --column … to name that of the sets" in failure(capsys, *predict)
     assert run([*predict, "--column", "sets", "-q"]) == 0
+    assert "differ from the 200 calibration rows" in capsys.readouterr().err  # these three know nothing
     (here / "marks.csv").write_text(table_text("^", ","))
     fit = ("fit", "marks.csv", *READ, "--decimal", ",")
     assert "use --delimiter … to say what stands between columns" in failure(capsys, *fit)
@@ -339,6 +340,7 @@ def test_a_model_that_was_not_kept_is_asked_elsewhere(here, capsys):
     line = failure(capsys, "predict", "own", "new.csv", "--out", "s.csv")
     assert "use --probabilities FILE with what the model says about the new rows." in line
     assert run(["predict", "own", "--probabilities", "scores.csv", "--out", "s.csv"]) == 0
+    assert "differ from the 200 calibration rows" in capsys.readouterr().err
     CrossConformalClassifier(LogisticRegression(), cv=3, random_state=0).fit(X, sets).save(here / "folds")
     line = failure(capsys, "predict", "folds", "--probabilities", "scores.csv", "--out", "t.csv")
     assert line.endswith("probabilities come from one; leave out --probabilities.\n")

@@ -15,7 +15,7 @@ import setwise
 from setwise.report import build_report, report_model, report_sets, reports
 from setwise.report.annotator_section import annotator_facts
 from tests.conftest import candidates_from, labels_from, simplex
-from tests.report.conftest import HOSTILE
+from tests.report.conftest import HOSTILE, hostile_rows
 
 
 @pytest.fixture
@@ -33,9 +33,34 @@ def data_of(path):
     )
 
 
+def test_rows_that_differ_are_promised_nothing_and_their_names_stay_text(tmp_path):
+    P, _, candidates = hostile_rows(400)
+    calibration = setwise.conformalize(P[:200], candidates[:200])
+    new = P[200:][P[200:].argmax(axis=1) != 0]
+    text = build_report(tmp_path / "r.html", calibration, new).read_text(encoding="utf-8")
+    assert "These rows differ from the calibration rows" in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;&#39; is predicted for 0.0% of rows" in text
+    assert HOSTILE not in text
+    facts = data_of(tmp_path / "r.html")["facts"]
+    assert {fact["promised"] for fact in facts} == {None}
+    assert all("bracket" not in fact for fact in facts)
+    plain = build_report(tmp_path / "s.html", calibration, new, comparison=None).read_text(encoding="utf-8")
+    assert '<h2 id="comparison">' not in plain
+
+
 def test_every_part_is_there(digits_report):
     text = digits_report.read_text(encoding="utf-8")
-    for part in ("verdict", "explore", "strategies", "parts", "candidates", "examples", "ladder", "settings"):
+    for part in (
+        "verdict",
+        "explore",
+        "strategies",
+        "parts",
+        "comparison",
+        "candidates",
+        "examples",
+        "ladder",
+        "settings",
+    ):
         assert f'<h2 id="{part}">' in text
     assert "Uniform contamination" in text
     assert "data:image/png;base64," in text
@@ -229,7 +254,8 @@ def test_sets_of_anybody_can_be_reported(tmp_path):
     assert "Verdict at confidence 0.80" in stated.read_text(encoding="utf-8")
 
 
-def test_a_model_reports_on_itself(rng, tmp_path):
+def test_a_model_reports_on_itself(tmp_path):
+    rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 400)
     X = pd.DataFrame(2 * np.eye(3)[y] + rng.normal(size=(400, 3)), columns=["<b>", "w", "h"])
     mask = (np.eye(3)[y] + (rng.random((400, 3)) < 0.1)) > 0

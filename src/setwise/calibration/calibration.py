@@ -16,6 +16,8 @@ from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise._lazy import lazy
 from setwise.calibration.file import read_parts, write_parts
 from setwise.contamination.annotator_model import AnnotatorParameters
+from setwise.decisions.comparison import Comparison, compared
+from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Brought, Mode, Triage, new_rows, own_rows
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
@@ -331,6 +333,8 @@ class Calibration:
             )
         if self.setting.seen:
             raise ValueError(f"bracket: not available for rows that the model has seen: {self.setting.seen}.")
+        if self.setting.differs:
+            raise ValueError(f"bracket: not available for rows that differ from these: {self.setting.differs}.")
         code = self._category_code(by)
         rule = self.rules[code]
         part = self.evidence if self.category is None else self.evidence.rows(np.flatnonzero(self.category == code))
@@ -342,6 +346,79 @@ class Calibration:
             return _bracket(part, float(limit), *_miss_rate(part, self.setting, self._judged, delta))
 
         return each_level(confidence_level, answer)
+
+    # ---------------------------------------------------------------- new rows beside these
+
+    def compare(
+        self, probabilities: Any, *, by: Any = None, candidates: Any = None, groups: Any = None
+    ) -> Comparison:
+        """Whether new rows are like the calibration rows, by the most probable label and its probability.
+
+        Parameters
+        ----------
+        probabilities
+            The model's probabilities of the new rows.
+        by, candidates
+            As in `predict_set`: calibrated by category, rows are compared within each.
+        groups
+            Rows that belong together, where the calibration rows have groups.
+
+        Examples
+        --------
+        >>> import numpy as np, setwise
+        >>> rng = np.random.default_rng(0)
+        >>> P = rng.dirichlet([1, 1, 1], size=900)
+        >>> cal = setwise.conformalize(P[:500], P[:500].argmax(axis=1))
+        >>> cal.compare(P[500:]).refuted
+        False
+        >>> print(cal.compare(P[500:] ** 2 / (P[500:] ** 2).sum(axis=1, keepdims=True)))
+        The 400 new rows differ from the 500 calibration rows: the largest probability of a row is 0.758 ...
+        """
+        return compared(self, probabilities, by=by, candidates=candidates, groups=groups)
+
+    def monitor(
+        self,
+        delta: float = 0.05,
+        *,
+        random_state: Any = None,
+        resume: str | os.PathLike[str] | None = None,
+    ) -> Monitor:
+        """Watches new rows that arrive in time, and raises an alarm where they are no longer like these.
+
+        Parameters
+        ----------
+        delta
+            The probability of an alarm, at any time, as long as rows come from the source of the calibration rows.
+        random_state
+            Seeds what breaks ties.
+        resume
+            A file that `Monitor.save` wrote, to go on from; its `delta` and seed count.
+
+        Examples
+        --------
+        >>> import numpy as np, setwise
+        >>> rng = np.random.default_rng(0)
+        >>> P = rng.dirichlet([1, 1, 1], size=900)
+        >>> cal = setwise.conformalize(P[:500], P[:500].argmax(axis=1))
+        >>> monitor = cal.monitor(random_state=0)
+        >>> monitor.update(P[500:]).alarm
+        False
+        >>> print(monitor.update(rng.dirichlet([9, 9, 9], size=200)))
+        Alarm at row ...: rows are no longer like the calibration rows; what differs is the largest probability ...
+        """
+        return Monitor(self, delta=delta, random_state=random_state, resume=resume)
+
+    def differing(self, differs: str) -> Calibration:
+        """The same calibration asked about rows that differ from its own, in words: it promises them nothing."""
+        return replace(self, setting=replace(self.setting, differs=differs))
+
+    def observed(
+        self, probabilities: Any, *, by: Any = None, candidates: Any = None
+    ) -> tuple[Floats, float, Ints | None]:
+        """New rows' probabilities in the precision of the calibration, how far they may be off, and categories."""
+        own = own_candidates(candidates, self.vocabulary)
+        matrix, off, _, codes = self._new_rows(probabilities, by, None, own)
+        return matrix, off, codes
 
     # ---------------------------------------------------------------- a file, a picture
 

@@ -13,6 +13,7 @@ min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)}.
 from __future__ import annotations
 
 import functools
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning, finished_sets, own_candidates
+from setwise.decisions.comparison import Comparison, compared
+from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Mode, Triage, own_rows
 from setwise.errors import InputError, Omission, Remedy
 from setwise.evidence.evidence import Evidence
@@ -180,6 +183,20 @@ class PooledCalibration:
         evidence = replace(evidence, label=labels, truth=truth)
         setting = replace(self.parts[0].setting, chosen=warned_of(checks_differ(evidence)))
         return own_rows(Judgement(evidence, setting), self.classes, max_error, mode, random_state)
+
+    def compare(self, probabilities: Sequence[Any]) -> Comparison:
+        """Whether new rows are like the calibration rows: those of each fold, by the model of the fold."""
+        return compared(self, probabilities)
+
+    def monitor(
+        self, delta: float = 0.05, *, random_state: Any = None, resume: str | os.PathLike[str] | None = None
+    ) -> Monitor:
+        """Watches new rows that arrive in time; as `Calibration.monitor`."""
+        return Monitor(self, delta=delta, random_state=random_state, resume=resume)
+
+    def differing(self, differs: str) -> PooledCalibration:
+        """The same calibration asked about rows that differ from its own, in words: it promises them nothing."""
+        return PooledCalibration(tuple(part.differing(differs) for part in self.parts))
 
     def threshold(self, *_: Any, **__: Any) -> NoReturn:
         """Not defined: every fold scores a new row with a model of its own."""

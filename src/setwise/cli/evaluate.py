@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from setwise import metrics
@@ -33,7 +34,11 @@ def evaluate(
     as_json: opt.Json = False,
 ) -> None:
     """Coverage and size of prediction sets, against the truth or against candidate sets."""
-    from setwise.cli.table_columns import read_answers, read_predicted  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
+        noted_comparison,
+        read_answers,
+        read_predicted,
+    )
 
     if truth is None and candidates is None:
         raise ValueError("evaluate: give --truth COLUMN, or --candidates COLUMN where no truth is known.")
@@ -50,9 +55,13 @@ def evaluate(
         known = read_answers(sets, classes, **columns, separator=separator, missing="error")
         known["candidates"] = known["candidates"] if candidates else None
         result = metrics.evaluate(predicted, **known)
+        compared = noted_comparison(sets)
     _show(screen, result)
+    if compared is not None:
+        warnings.warn(f"{sets}: {compared}", stacklevel=2)
+        result["comparison"] = compared.to_dict()
     if report_to is not None:
-        report_sets(report_to, predicted, settings={"sets": sets.name}, **known)
+        report_sets(report_to, predicted, settings={"sets": sets.name}, comparison=compared, **known)
         screen.say(f"wrote {report_to}")
     screen.emit(result)
 

@@ -275,4 +275,4 @@ def _report(path: Path, model: Any, table: Table, by: Any, votes: Any) -> None:
     options = {"settings": {"rows": "those kept for calibration"}, "feature_names": list(table.feature_names)}
     known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
     told = table.candidates[rows] if votes is None else votes[rows]
-    report_model(path, model, table.X[rows], None, told, **options, **known)
+    report_model(path, model, table.X[rows], None, told, comparison=None, **options, **known)

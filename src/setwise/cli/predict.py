@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 
 if TYPE_CHECKING:
+    from setwise.decisions.comparison import Comparison
     from setwise.labels.label_sets import LabelSets
 
 EXAMPLES = (
@@ -47,8 +49,9 @@ def predict(
 ) -> None:
     """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
     from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded when a file is read
-    from setwise.cli.table_columns import writing  # noqa: PLC0415
+    from setwise.cli.table_columns import note_comparison, writing  # noqa: PLC0415
     from setwise.data.arrow_tables import row_count  # noqa: PLC0415
+    from setwise.decisions.comparison import NewRows  # noqa: PLC0415 - as above
 
     screen, clock = Screen(quiet, as_json, out), Clock()
     if bool(probabilities) == bool(file):
@@ -59,11 +62,12 @@ def predict(
     give: Callable[[Any], Any] = _same
     if probabilities is not None:
         asked: Any = saved.load_calibration(model)
+        beside = NewRows(asked)
         level = 0.9 if confidence_level is None else confidence_level
         batches: Iterator[saved.Batch] = saved.probability_batches(source, asked.classes.tolist())
     else:
         loaded = saved.load_model(model, device, trusted)
-        asked, give = loaded.calibration_, loaded.predict_conformed
+        asked, give, beside = loaded.calibration_, loaded.predict_conformed, loaded.new_rows()
         level = loaded.confidence_level if confidence_level is None else confidence_level
         batches = saved.feature_batches(source, loaded, columns)
         by = by or saved.reading_of(loaded).get("by")
@@ -77,6 +81,7 @@ def predict(
             sets: LabelSets = asked.predict_set(matrix, level, **options)
             p = asked.predict_p(matrix, **options) if p_values else None
             writer.append(sets, carried, p)
+            beside.add(matrix, X=None if probabilities is not None else values, **options)
             totals.add(sets)
             advance(len(sets))
     found = totals.shares()
@@ -85,11 +90,21 @@ def predict(
         f"{found['singleton_rate']:.1%} with one label, {found['empty_rate']:.1%} with none, {clock}"
     )
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
-    made = asked.guarantee(level)
+    compared = beside.compare()
+    note_comparison(out, compared)
+    screen.emit(found | _claimed(screen, compared, level, source) | {"out": str(out), "seconds": clock.seconds})
+
+
+def _claimed(screen: Screen, compared: Comparison, level: float, source: Any) -> dict[str, Any]:
+    """What is promised for these rows; says so where they differ from the calibration rows."""
+    made = compared.guarantee(level)
+    if compared.refuted:
+        warnings.warn(f"{source}: {compared}", stacklevel=3)
+        screen.say(str(made))
     claimed: dict[str, Any] = {"confidence_level": level, "promised": made.promised, "delta": made.delta}
     if made.by_category:
         claimed["promised_by_category"] = {name: part.promised for name, part in made.by_category.items()}
-    screen.emit(found | claimed | {"out": str(out), "seconds": clock.seconds})
+    return claimed | {"comparison": compared.to_dict()}
 
 
 def _category(carried: dict[str, Any], by: str | None, file: Any, first_row: int) -> dict[str, Any]:

@@ -175,8 +175,13 @@ def _of_calibration(
 
 def _of_sets(out: Path, path: TableFiles, column: str, named: dict[str, Any], options: dict[str, Any]) -> Path:
     """Of a table of sets, with the p-values that stand beside them where there are any."""
-    from setwise.cli.table_columns import read_answers, read_predicted  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
+        noted_comparison,
+        read_answers,
+        read_predicted,
+    )
 
+    options["comparison"] = noted_comparison(path)
     reading = {name: named[name] for name in ("candidates", "separator")}
     sets, p_values = read_predicted(path, column, **reading)
     options = read_answers(path, sets.classes.tolist(), **named) | options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from setwise._files import replacing
 from setwise.cli.options import STANDARD
 from setwise.cli.screen import Screen
 from setwise.data import Table, from_annotators_long, read_table
@@ -21,6 +23,7 @@ from setwise.data.arrow_tables import arrow_table, column_names, is_table
 from setwise.data.key_join import matching_rows
 from setwise.data.set_files import SetWriter, probability_columns, probability_labels, set_writer, written_form
 from setwise.data.table_files import TableFiles
+from setwise.decisions.comparison import Comparison
 from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
@@ -93,6 +96,33 @@ def read_predicted(file: Any, column: str, *, candidates: str | None, separator:
         sets = sets.with_classes(classes)
     found = probability_columns(marked, classes) if marked else None
     return sets, None if found is None else read_table(file, features=found).X
+
+
+def note_comparison(sets: Path, comparison: Comparison) -> None:
+    """Writes beside a table of sets that its rows differ from the calibration rows; takes away what is not so."""
+    if sets == STANDARD:
+        return
+    note = _note_beside(sets)
+    if not comparison.refuted:
+        note.unlink(missing_ok=True)
+        return
+    with replacing(note) as beside:
+        beside.write_text(json.dumps(comparison.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def noted_comparison(sets: TableFiles) -> Comparison | None:
+    """What `setwise predict` found of the rows of tables of sets, where they differ from the calibration rows."""
+    note = next((note for note in map(_note_beside, sets.paths) if note.is_file()), None)
+    if note is None:
+        return None
+    try:
+        return Comparison.from_dict(json.loads(note.read_text(encoding="utf-8")))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{note}: is not what `setwise predict` wrote ({error!r}); remove it.") from error
+
+
+def _note_beside(sets: Path) -> Path:
+    return sets.with_name(f"{sets.name}.differs.json")
 
 
 def sets_in(table: Table) -> LabelSets:

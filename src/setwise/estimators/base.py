@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,9 +23,12 @@ from sklearn.utils.validation import (
 from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
+from setwise.decisions.comparison import Comparison, NewRows
+from setwise.decisions.feature_summary import FeatureSummary
+from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Mode, Triage
 from setwise.decisions.verification import Suggestion, suggest_verification
-from setwise.errors import InputError, Remedy
+from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.estimators.adapters import answers, covers_whole_sets, gives_inclusion
 from setwise.estimators.fingerprint import UsedRows, digest
 from setwise.estimators.model_directory import load_model, save_model
@@ -47,6 +51,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     learned_: list[Bools | None]
     calibration_: Calibration | PooledCalibration
     used_rows_: UsedRows
+    feature_summary_: FeatureSummary | None
 
     @property
     @abstractmethod
@@ -99,7 +104,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     ) -> dict[str, Any]:
         """What the sets of these rows achieve, against truth y or ``candidates=``; see `setwise.evaluate`.
 
-        `row_ids` and `sample_weight` are those of `predict_set`.
+        `row_ids` and `sample_weight` are those of `predict_set`. Rows that differ from the calibration rows are
+        warned about, and `comparison` says what `compare` found.
         """
         check_is_fitted(self, "calibration_")
         check_row_names(X=X, y=y, candidates=options.get("candidates"), by=by)
@@ -107,8 +113,18 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         first = self.calibration_.parts[0]
         asks = first.categories is not None and first.by == "given"
         given = {name: options.pop(name) for name in ("row_ids", "sample_weight") if name in options}
-        sets = self.predict_set(X, confidence_level, **given, **({"by": by} if asks else {}))
-        return evaluate(sets, y, by=by, **options)
+        matrix, of_category = self.predict_conformed(X), {"by": by} if asks else {}
+        sets = self.calibration_.predict_set(matrix, self._level(confidence_level), **given, **of_category)
+        rows = self.new_rows()
+        rows.add(matrix, X=X, **of_category)
+        found = rows.compare()
+        if found.refuted:
+            problem = (
+                f"X: these rows differ from the calibration rows, so that nothing is promised: {found.differs}"
+            )
+            warnings.warn(MisuseWarning(problem, "calibrate on rows like these"), stacklevel=2)
+        compared = {"p_value": found.p_value, "refuted": found.refuted}
+        return evaluate(sets, y, by=by, **options) | {"comparison": compared}
 
     def suggest(self, X: Any, y: Any, budget: int, confidence_level: Any = None, **options: Any) -> Suggestion:
         """Draws rows to verify, and estimates what that is worth; options as in `suggest_verification`.
@@ -158,6 +174,39 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """How often the predicted label is a candidate: the accuracy where labels are exact."""
         sets = as_candidates(y, len(self.classes_), self.vocabulary_, name="y")
         return float(sets.contains(self.predict(X)).mean())
+
+    # ---------------------------------------------------------------- new rows beside calibration rows
+
+    def compare(self, X: Any, *, by: Any = None, candidates: Any = None, groups: Any = None) -> Comparison:
+        """Whether rows X are like the calibration rows: by what the model says of them, and by their features.
+
+        Parameters
+        ----------
+        X
+            New rows. Features are compared where X is a table of up to 1,000 columns.
+        by, candidates, groups
+            As in `Calibration.compare`.
+        """
+        check_row_names(X=X, by=by, candidates=candidates, groups=groups)
+        rows = self.new_rows()
+        rows.add(self.predict_conformed(X), by=by, candidates=candidates, groups=groups, X=X)
+        return rows.compare()
+
+    def monitor(
+        self, delta: float = 0.05, *, random_state: Any = None, resume: str | os.PathLike[str] | None = None
+    ) -> Monitor:
+        """Watches rows that arrive in time: ``update(X)``; see `Calibration.monitor`."""
+        check_is_fitted(self, "calibration_")
+        asked = {"delta": delta, "random_state": random_state, "resume": resume}
+        summary = getattr(self, "feature_summary_", None)
+        return Monitor(self.calibration_, **asked, give=self.predict_conformed, features=summary)
+
+    def new_rows(self) -> NewRows:
+        """To compare rows with the calibration rows batch by batch: ``add(predict_conformed(X), X=X)``."""
+        check_is_fitted(self, "calibration_")
+        summary = getattr(self, "feature_summary_", None)
+        names = getattr(self, "feature_names_in_", None)
+        return NewRows(self.calibration_, None if summary is None else summary.named(names))
 
     # ---------------------------------------------------------------- keep
 

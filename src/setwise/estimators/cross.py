@@ -13,6 +13,7 @@ from setwise._arrays import Ints
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.conformalize import calibrate
 from setwise.calibration.pooled import PooledCalibration, check_poolable
+from setwise.decisions.feature_summary import FeatureSummary
 from setwise.errors import InputError, Omission
 from setwise.estimators.adapters import as_y, default_learner, learner_for
 from setwise.estimators.base import BaseConformalClassifier
@@ -114,6 +115,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
         self._fitted_on(X, sets)
         self.summary_ |= {"learned_from": len(sets), "learner": type(model).__name__}
         self.probe_ = take_probe(X)
+        self.feature_summary_ = FeatureSummary.of(X)
         seed = int(rng.randint(2**31 - 1))
         folds = [self._fold(i, X, sets, held, seed) for i, (_, held) in enumerate(parts)]
         self.calibration_ = PooledCalibration(tuple(folds))

@@ -23,6 +23,7 @@ from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
 from setwise.container import check_version
+from setwise.decisions.feature_summary import FeatureSummary
 from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import answers, as_trained
 from setwise.estimators.fingerprint import UsedRows, read_probe, write_probe
@@ -123,6 +124,8 @@ def load_model(
         except KeyError as error:
             raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
     made.used_rows_ = UsedRows.read(folder / head["used_rows"])
+    summary = head.get("feature_summary")
+    made.feature_summary_ = None if summary is None else FeatureSummary.read(folder / summary)
     k = len(made.classes_)
     named = [member.get("learned") for member in members]
     made.learned_ = [None if places is None else np.isin(np.arange(k), places) for places in named]
@@ -180,6 +183,9 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
             member["probe"] = f"probe{suffix}.npz"
         members.append(member)
     model.used_rows_.write(stage / "used-rows.npz")
+    summary = getattr(model, "feature_summary_", None)
+    if summary is not None:
+        summary.write(stage / "feature-summary.npz")
     names = getattr(model, "feature_names_in_", None)
     first = calibrations[0]
     return {
@@ -197,6 +203,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
         },
         "training": getattr(model, "summary_", {}) | {"calibrated_on": sum(c.evidence.n for c in calibrations)},
         "used_rows": "used-rows.npz",
+        "feature_summary": None if summary is None else "feature-summary.npz",
         "parameters": _parameters(model),
         "members": members,
     }
@@ -223,6 +230,7 @@ def _name_by_digest(stage: Path, head: dict[str, Any]) -> None:
         part.rename(stage / name)
     head["members"] = _renamed(head["members"], new_names)
     head["used_rows"] = new_names[head["used_rows"]]
+    head["feature_summary"] = new_names.get(head["feature_summary"])
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:

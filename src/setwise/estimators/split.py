@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import Array, Ints
 from setwise.calibration.conformalize import calibrate
+from setwise.decisions.feature_summary import FeatureSummary, Reference
 from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import as_y, default_learner, learner_for
 from setwise.estimators.base import BaseConformalClassifier
@@ -153,6 +154,7 @@ class ConformalClassifier(BaseConformalClassifier):
                 choice = warned_of(sizes_differ(sets.sizes, first, facts.category_codes))
             told = as_y(sets[kept], model, None if votes is None else votes[kept])
             self.estimator_ = model.fit(_safe_indexing(X, kept), told)
+        self._reference = Reference.of(_safe_indexing(X, kept))
         together = Remedy("groups", None, "with one number for each distinct row, so that copies stay together")
         self.used_rows_ = UsedRows.of(X, kept, held, np.isin(np.arange(n), held).astype(int), together)
         self._note_learned(sets, [kept])
@@ -207,6 +209,9 @@ class ConformalClassifier(BaseConformalClassifier):
         settings |= {"precision": precision, "novel": self._novel(sets, self.estimator_)}
         self.calibration_ = calibrate(matrix, sets, facts, strategy, score, **settings)
         self.probe_ = take_probe(X)
+        known = getattr(self, "feature_summary_", None)
+        reference = getattr(self, "_reference", None if known is None else known.reference)
+        self.feature_summary_ = FeatureSummary.of(X, reference)
         return self
 
     def _first(self, facts: RowFacts) -> Ints | None:

@@ -10,12 +10,13 @@ from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from setwise._arrays import Array, Floats, Ints
 from setwise._files import replacing
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration, automatic_categories
+from setwise.decisions.comparison import Comparison
 from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import weights
 from setwise.guarantees import Guarantee
@@ -31,6 +32,7 @@ from setwise.report.examples import example_facts
 from setwise.report.html_pages import report_as_html
 from setwise.report.levels import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
+from setwise.report.row_comparison import row_comparison_facts
 from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
 from setwise.report.subgroups import subgroup_facts
 from setwise.report.verdict import (
@@ -62,6 +64,7 @@ def build_report(
     row_ids: Any = None,
     confidence_level: float = 0.9,
     others: Iterable[Calibration] = (),
+    comparison: Comparison | Literal["auto"] | None = "auto",
     title: str = "Can these prediction sets be trusted?",
     settings: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -93,6 +96,9 @@ def build_report(
     others
         Other calibrations for the same rows, to compare with this one. Strategies that the evidence of
         `calibration` supports are added automatically.
+    comparison
+        Of these rows with the calibration rows: ``"auto"`` makes one, None leaves it out. Where it refutes that
+        they come from one source, nothing is promised.
     title, settings
         The headline, and what to list under settings beside what is known here.
 
@@ -130,6 +136,11 @@ def build_report(
     )
     plain = calibration.conformity_score.domain == "simplex"
     people = _people(candidates, votes, rows, matrix if plain else None)
+    if comparison == "auto":
+        comparison = calibration.compare(probabilities, by=_categories(calibration, matrix, rows)[0])
+    if comparison is not None and comparison.refuted:
+        calibration = calibration.differing(comparison.differs)
+        others = [other.differing(comparison.differs) for other in others]
     rows = rows.sampled(MOST_LABELS // matrix.shape[1])
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
     category, codes = _categories(calibration, matrix, rows)
@@ -148,6 +159,7 @@ def build_report(
         calibration=calibration,
         matrix=matrix if plain else None,
         people=people,
+        comparison=comparison,
         strategies={"rows": comparison_facts(compared, sweeps, level), "absent": absent},
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
@@ -168,6 +180,7 @@ def report_sets(
     images: Any = None,
     guarantee: GuaranteeAt | None = None,
     confidence_level: float | None = None,
+    comparison: Comparison | None = None,
     title: str = "Can these prediction sets be trusted?",
     settings: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -211,6 +224,7 @@ def report_sets(
         guarantee_at=guarantee,
         stated=stated,
         people=people,
+        comparison=comparison,
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
     )
@@ -228,10 +242,23 @@ def report_model(
     if "images" not in options and getattr(X, "ndim", 1) == 2:
         shown |= {"features": X, "feature_names": None if names is None else [str(name) for name in names]}
     shown |= options
-    if isinstance(model.calibration_, Calibration):
-        return build_report(path, model.calibration_, model.predict_conformed(X), **shown)
-    sets = model.predict_set(X, shown["confidence_level"])
-    return report_sets(path, sets, p_values=model.predict_p(X), guarantee=model.guarantee, **shown)
+    asked, matrix = model.calibration_, model.predict_conformed(X)
+    if isinstance(asked, Calibration):
+        if "comparison" not in shown and asked.categories is None:
+            shown["comparison"] = _compared(model, matrix, X)
+        return build_report(path, asked, matrix, **shown)
+    shown.setdefault("comparison", _compared(model, matrix, X))
+    sets = asked.predict_set(matrix, shown["confidence_level"])
+    made = asked.guarantee if shown["comparison"] is None else shown["comparison"].guarantee
+    return report_sets(path, sets, p_values=asked.predict_p(matrix), guarantee=made, **shown)
+
+
+def _compared(model: Any, matrix: Any, X: Any) -> Comparison:
+    """The rows beside the calibration rows, features too."""
+    rows = model.new_rows()
+    rows.add(matrix, X=X)
+    found: Comparison = rows.compare()
+    return found
 
 
 def _people(candidates: Any, votes: Any, rows: Rows, probabilities: Floats | None) -> dict[str, Any] | None:
@@ -275,6 +302,7 @@ def _write(
     guarantee_at: GuaranteeAt | None = None,
     stated: bool = True,
     calibration: Calibration | None = None,
+    comparison: Comparison | None = None,
     matrix: Floats | None = None,
     people: dict[str, Any] | None = None,
     strategies: dict[str, Any] | None = None,
@@ -317,6 +345,7 @@ def _write(
         "by_class": by_class,
         "by_category": by_category,
         "promised_by_category": calibration is not None and calibration.categories is not None,
+        "comparison": None if comparison is None else row_comparison_facts(comparison),
         "ambiguity": ambiguity,
         "people": people,
         "examples": example_facts(source, swept, rows, level, feature_names),

@@ -55,6 +55,8 @@ class Setting:
         Of which sets the miss rate is declared, where it is not all: those of each category.
     chosen
         How verified rows differ from the others, where they do.
+    differs
+        How the new rows that are asked about differ from these, where a comparison found that they do.
     by
         Where categories come from: ``"given"``, ``"predicted"`` or ``"size"``.
     seed
@@ -80,6 +82,7 @@ class Setting:
     votes: bool = False
     named: bool = False
     chosen: str = ""
+    differs: str = ""
     scope: str = ""
     by: str = "given"
     precision: str = "float64"
@@ -110,6 +113,8 @@ class Judgement:
             return Premise(name, "not knowable here", values=(f"{self.setting.n_classes:,}",))
         if name == "unseen" and self.setting.seen:
             return Premise(name, "refuted by the data", self.setting.seen)
+        if name in {"same_examples", "same_groups"} and self.setting.differs:
+            return Premise(name, "refuted by the data", self.setting.differs)
         declared = {"weights", "missing_at_random", "misses_at_random"}
         detail = f"{self.setting.dropped:,} dropped" if name == "missing_at_random" else ""
         return Premise(name, "declared by you" if name in declared else "not knowable here", detail)

@@ -1,0 +1,419 @@
+"""Whether new rows are like the calibration rows, as far as the model's answers and features tell.
+
+Calibration and new rows are exchangeable if they come from one source. Then the most probable label, its
+probability and every feature have one distribution in both, which is tested: the probability by Kolmogorov–Smirnov,
+each label by Fisher's exact test, features as in `feature_summary`; within categories, whose mix may change; of
+rows in groups one value per group. Bonferroni over the kinds of tests and, within a kind, over its tests: rows from
+one source are called different with probability at most `LEVEL`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from setwise._arrays import Array, Floats, Ints
+from setwise._lazy import lazy
+from setwise.decisions.feature_summary import FeatureSummary
+from setwise.decisions.two_samples import Points, fisher, kolmogorov_smirnov
+from setwise.errors import InputError
+from setwise.evidence.evidence import Evidence
+from setwise.evidence.row_facts import categories
+from setwise.evidence.verified_rows import Finding
+from setwise.guarantees import Guarantee
+from setwise.labels.vocabulary import Vocabulary
+
+LEVEL = 0.01
+"""Rows from one source are called different with at most this probability."""
+_BARS = 20  # of the picture of the top probabilities
+_MOST, _SHOWN = 32, 3  # findings that are kept, and that are named in a sentence
+
+
+class Part(Protocol):
+    """What is compared with: a calibration, or that of a fold."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """The calibration rows."""
+
+    @property
+    def category(self) -> Ints | None:
+        """The category of each of them."""
+
+    @property
+    def category_names(self) -> list[Any]:
+        """The categories by their codes."""
+
+    @property
+    def classes(self) -> Array:
+        """The labels."""
+
+    def observed(self, probabilities: Any, *, by: Any, candidates: Any) -> tuple[Floats, float, Ints | None]:
+        """New rows' probabilities in the precision of these rows, how far they may be off, and category codes."""
+
+
+class Asked(Protocol):
+    """A calibration, or the calibrations of several folds."""
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """The calibrations that answer."""
+
+    def differing(self, differs: str) -> Asked:
+        """The same for new rows that differ, in words."""
+
+    def guarantee(self, confidence_level: Any = ...) -> Any:
+        """What may be claimed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Whether new rows are like the calibration rows.
+
+    Attributes
+    ----------
+    p_value
+        How probable a difference as large as the largest one seen is if all rows come from one source; corrected
+        for the number of tests. None where nothing could be compared.
+    findings
+        What differs: each with its p-value, corrected alike, and a sentence; the most certain first.
+    remarks
+        What was not compared, and why.
+    n, m
+        How many calibration rows (or groups) and new ones were compared.
+    bars
+        How many of each have a top probability in each twentieth of [0, 1].
+    """
+
+    p_value: float | None
+    findings: tuple[Finding, ...]
+    remarks: tuple[str, ...]
+    n: int
+    m: int
+    bars: tuple[tuple[int, ...], tuple[int, ...]]
+    asked: Asked | None = field(default=None, repr=False)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the rows refute that they come from the same source, at the level of 1 %."""
+        return self.p_value is not None and self.p_value < LEVEL
+
+    @property
+    def differs(self) -> str:
+        """What differs, in words; empty where nothing is shown to."""
+        if not self.refuted or self.p_value is None:
+            return ""
+        told = "; ".join(finding.sentence for finding in self.findings[:_SHOWN])
+        more = len(self.findings) - _SHOWN
+        return f"{told}{f'; and {more:,} more' if more > 0 else ''}; {_shown(self.p_value)}"
+
+    def guarantee(self, confidence_level: Any = 0.9) -> Guarantee:
+        """What may be claimed for these rows: nothing that rests on the same source, where that is refuted."""
+        made: Guarantee = self._told.guarantee(confidence_level)
+        return made
+
+    @lazy
+    def _told(self) -> Asked:
+        """What was asked, with what was found."""
+        if self.asked is None:
+            raise ValueError("guarantee: this comparison was read from a file, without the calibration.")
+        return self.asked.differing(self.differs) if self.refuted else self.asked
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain data, ready for JSON."""
+        return {
+            "p_value": self.p_value,
+            "refuted": self.refuted,
+            "findings": [{"p_value": found.p_value, "sentence": found.sentence} for found in self.findings],
+            "remarks": list(self.remarks),
+            "calibration_rows": self.n,
+            "new_rows": self.m,
+            "bars": [list(each) for each in self.bars],
+            "text": str(self),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Comparison:
+        """A comparison from what `to_dict` gave, without the calibration."""
+        findings = tuple(Finding(found["p_value"], found["sentence"]) for found in plain["findings"])
+        old, new = (tuple(int(count) for count in each) for each in plain["bars"])
+        rows = int(plain["calibration_rows"]), int(plain["new_rows"])
+        return cls(plain["p_value"], findings, tuple(plain["remarks"]), *rows, (old, new))
+
+    def __str__(self) -> str:
+        if self.p_value is None:
+            text = "These rows were not compared with the calibration rows."
+        elif self.refuted:
+            text = (
+                f"The {self.m:,} new rows differ from the {self.n:,} calibration rows: {self.differs}. What is "
+                "promised for rows like the calibration rows is not promised for these."
+            )
+        else:
+            text = (
+                f"No difference between the {self.m:,} new rows and the {self.n:,} calibration rows was found "
+                f"({_shown(self.p_value)}), which does not show that there is none."
+            )
+        return " ".join([text, *(f"Not compared: {remark}." for remark in self.remarks)])
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Tests of one kind: their p-values, and a sentence about each."""
+
+    p_values: Floats
+    sentence: Callable[[int], str]
+
+
+class NewRows:
+    """New rows beside calibration rows, batch by batch, of which only counts are kept.
+
+    Parameters
+    ----------
+    asked
+        What the rows are compared with: a calibration, or the calibrations of several folds.
+    features
+        What is known of the features of the calibration rows.
+    """
+
+    def __init__(self, asked: Asked, features: FeatureSummary | None = None) -> None:
+        self._asked = asked
+        evidence = asked.parts[0].evidence
+        self._grouped = evidence.group is not None
+        self._remarks: dict[str, None] = {}
+        self._weighted = evidence.weight is not None
+        if self._weighted:
+            self._remarks.setdefault("calibrated with weights, which declare how new rows differ")
+        self._tallies = [] if self._weighted else [_Tally(part) for part in asked.parts]
+        plain = not self._weighted and not self._grouped and asked.parts[0].category is None
+        self._summarised = features is not None
+        self._features = features.tally() if features is not None and plain else None
+        if features is not None and not plain and not self._weighted:
+            self._remarks.setdefault("features, which are compared for rows without groups and categories")
+
+    def add(
+        self, probabilities: Any, *, by: Any = None, candidates: Any = None, groups: Any = None, X: Any = None
+    ) -> None:
+        """Counts some new rows; the rows of a group come together. Arguments as in `Calibration.compare`."""
+        if self._weighted:
+            return
+        if groups is not None and not self._grouped:
+            raise InputError("groups: calibrated without groups", "pass groups to conformalize too")
+        if self._grouped and groups is None:
+            self._remarks.setdefault("calibrated by groups, and the new rows came without theirs (groups)")
+            self._tallies = []
+        given = [probabilities] if len(self._asked.parts) == 1 else probabilities
+        if self._tallies and len(given) != len(self._tallies):
+            raise ValueError(f"probabilities: {len(given)} matrices for {len(self._tallies)} folds.")
+        for tally, part in zip(self._tallies, given, strict=False):
+            tally.add(part, by, candidates, groups)
+        if X is not None and self._features is not None:
+            self._features.add(X)
+        elif X is not None and not self._summarised:
+            kept = "of which a model keeps a summary only for tables of up to 1,000 columns"
+            self._remarks.setdefault(f"features, {kept}")
+
+    def compare(self) -> Comparison:
+        """What the rows so far show."""
+        families = [_probabilities(self._tallies), _labels(self._tallies)]
+        if self._features is not None:
+            families += [Family(*found) for found in self._features.tests()]
+            self._remarks |= dict.fromkeys(self._features.remarks)
+        made = [family for family in families if len(family.p_values)]
+        found: list[tuple[float, Family, int]] = []
+        for family in made:
+            p_values = bonferroni(family.p_values, len(made) * len(family.p_values))
+            found += [(float(p_values[i]), family, int(i)) for i in np.argsort(p_values, kind="stable")[:_MOST]]
+        found.sort(key=lambda test: test[0])
+        findings = tuple(Finding(p, family.sentence(i)) for p, family, i in found[:_MOST] if p < LEVEL)
+        first = self._tallies[0] if self._tallies else None
+        return Comparison(
+            found[0][0] if found else None,
+            findings,
+            tuple(self._remarks),
+            sum(tally.n for tally in self._tallies),
+            0 if first is None else first.m,
+            _bars(self._tallies),
+            self._asked,
+        )
+
+
+def bonferroni(p_values: Floats, tests: int) -> Floats:
+    """P-values of one of so many tests."""
+    corrected: Floats = np.minimum(p_values * tests, 1.0)
+    return corrected
+
+
+def compared(asked: Asked, probabilities: Any, **given: Any) -> Comparison:
+    """New rows compared with calibration rows at once."""
+    rows = NewRows(asked)
+    rows.add(probabilities, **given)
+    return rows.compare()
+
+
+# -------------------------------------------------------------------- what the model says
+
+
+class _Tally:
+    """The new rows that one calibration was asked about: counts by top probability and by predicted label."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        evidence = part.evidence
+        if evidence.predicted is None or evidence.confidence is None:
+            raise ValueError("this evidence does not keep what the model predicted; calibrate again.")
+        codes = np.zeros(evidence.n, dtype=np.intp) if part.category is None else part.category
+        rows = _Rows(evidence.confidence, evidence.predicted, codes)
+        if evidence.group is not None:
+            rows = rows.of_groups(evidence.group)
+        self.k = len(part.classes)
+        self.n, self.m = len(rows.codes), 0
+        self.cells = [_Cell(rows.confidence[rows.codes == code]) for code in range(len(part.category_names))]
+        self.labels, self.new_labels = Counter(rows.keys(self.k)), Counter[int]()
+        self.bars = _histogram(rows.confidence)
+        self.new_bars = np.zeros(_BARS, dtype=np.int64)
+        self.tied = False
+
+    def add(self, probabilities: Any, by: Any, candidates: Any, groups: Any) -> None:
+        matrix, off, codes = self.part.observed(probabilities, by=by, candidates=candidates)
+        n = len(matrix)
+        codes = np.zeros(n, dtype=np.intp) if codes is None else codes
+        predicted = matrix.argmax(axis=1)
+        rows = _Rows(matrix[np.arange(n), predicted].astype(np.float64), predicted, codes)
+        if groups is not None:
+            named = categories(groups, n, "groups")
+            rows = rows.of_groups(Vocabulary.infer(named).encode(named))
+        known = rows.codes >= 0  # of other categories there are no calibration rows
+        rows = _Rows(rows.confidence[known], rows.predicted[known], rows.codes[known])
+        if off and n:  # in another precision equal probabilities may differ, and another label come first
+            first_two = np.partition(matrix, -2, axis=1)[:, -2:]
+            self.tied |= bool((np.ptp(first_two, axis=1) <= 2 * off).any())
+        self.m += len(rows.codes)
+        for code in np.unique(rows.codes):
+            self.cells[code].add(rows.confidence[rows.codes == code], off)
+        self.new_labels.update(rows.keys(self.k))
+        self.new_bars += _histogram(rows.confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The top probability of some rows, its label, and their category."""
+
+    confidence: Floats
+    predicted: Ints
+    codes: Ints
+
+    def of_groups(self, group: Ints) -> _Rows:
+        """One row for each group (and category in it): the mean probability, and the label predicted most often."""
+        pairs, which = np.unique(np.stack([self.codes, group]), axis=1, return_inverse=True)
+        which = which.ravel()
+        mean = np.bincount(which, weights=self.confidence) / np.bincount(which)
+        triples, counts = np.unique(np.stack([which, self.predicted]), axis=1, return_counts=True)
+        order = np.lexsort([triples[1], -counts, triples[0]])
+        first = np.unique(triples[0][order], return_index=True)[1]
+        return _Rows(mean, triples[1][order][first], pairs[0])
+
+    def keys(self, k: int) -> list[int]:
+        """Category and label as one number."""
+        numbers: list[int] = (self.codes.astype(np.int64) * k + self.predicted).tolist()
+        return numbers
+
+
+class _Cell:
+    """The top probabilities of one category."""
+
+    def __init__(self, confidence: Floats) -> None:
+        self.points = Points.of(confidence)
+        self.total, self.new_total, self.m = float(confidence.sum()), 0.0, 0
+        steps = len(self.points.values) + 1
+        self._below, self._upto = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
+
+    def add(self, confidence: Floats, off: float) -> None:
+        """Counts new values, each where it makes the difference smallest that it may be off by."""
+        values, steps = self.points.values, len(self._below)
+        self._below += np.bincount(np.searchsorted(values, confidence + off, side="right"), minlength=steps)
+        self._upto += np.bincount(np.searchsorted(values, confidence - off, side="left"), minlength=steps)
+        self.new_total += float(confidence.sum())
+        self.m += len(confidence)
+
+    @property
+    def gap(self) -> int:
+        """n·m times the largest difference of the two distribution functions."""
+        return self.points.gap(np.cumsum(self._below)[:-1], np.cumsum(self._upto)[:-1], self.m)[0]
+
+
+def _probabilities(tallies: list[_Tally]) -> Family:
+    """A test of the top probability in each category."""
+    cells = [
+        (tally, code, cell)
+        for tally in tallies
+        for code, cell in enumerate(tally.cells)
+        if cell.m and cell.points.n
+    ]
+
+    def sentence(i: int) -> str:
+        tally, code, cell = cells[i]
+        means = (
+            f"{cell.new_total / cell.m:.3f} on average, {cell.total / cell.points.n:.3f} in the calibration rows"
+        )
+        return f"the largest probability of a row{_within(tally.part, code)} is {means}"
+
+    sizes = ([cell.points.n for *_, cell in cells], [cell.m for *_, cell in cells])
+    p_values = kolmogorov_smirnov([cell.gap for *_, cell in cells], *sizes) if cells else np.empty(0)
+    return Family(p_values, sentence)
+
+
+def _labels(tallies: list[_Tally]) -> Family:
+    """A test of how often each label is predicted in each category."""
+    tests: list[tuple[_Tally, int, int, int]] = []
+    p_values: list[Floats] = []
+    for tally in tallies:
+        if tally.m == 0:
+            continue
+        if tally.tied:  # not made, and counted
+            tests.append((tally, 0, 0, 0))
+            p_values.append(np.ones(1))
+            continue
+        keys = np.array(sorted(tally.labels.keys() | tally.new_labels.keys()), dtype=np.int64)
+        counts = np.array([[tally.labels[key], tally.new_labels[key]] for key in keys.tolist()])
+        for code in np.unique(keys // tally.k).tolist():
+            inside = keys // tally.k == code
+            old, new = counts[inside].T
+            cell = tally.cells[code]
+            if len(old) < 2 or not cell.m or not cell.points.n:
+                continue  # a single label, or one side only
+            p_values.append(fisher(old, cell.points.n, new, cell.m))
+            tests += [(tally, int(key), int(a), int(b)) for key, a, b in zip(keys[inside], old, new, strict=True)]
+
+    def sentence(i: int) -> str:
+        tally, key, old, new = tests[i]
+        code, label = divmod(key, tally.k)
+        cell = tally.cells[code]
+        shares = f"{new / cell.m:.1%} of rows, {old / cell.points.n:.1%} of the calibration rows"
+        return f"{tally.part.classes.tolist()[label]!r} is predicted for {shares}{_within(tally.part, code)}"
+
+    return Family(np.concatenate(p_values) if p_values else np.empty(0), sentence)
+
+
+def _within(part: Part, code: int) -> str:
+    return "" if part.category is None else f" in category {part.category_names[code]!r}"
+
+
+def _histogram(confidence: Floats) -> Ints:
+    counts: Ints = np.bincount(np.clip((confidence * _BARS).astype(int), 0, _BARS - 1), minlength=_BARS)
+    return counts
+
+
+def _bars(tallies: Iterable[_Tally]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    found = np.zeros((2, _BARS), dtype=np.int64)
+    for tally in tallies:
+        found += np.stack([tally.bars, tally.new_bars])
+    old, new = found.tolist()
+    return tuple(old), tuple(new)
+
+
+def _shown(p_value: float) -> str:
+    return f"p = {p_value:.2g}" if p_value > 1e-300 else "p < 1e-300"

@@ -1,0 +1,104 @@
+"""Tests of whether two samples come from one distribution, exact or conservative at every size.
+
+Kolmogorov–Smirnov on counts: with F and G the empirical distributions of n and m rows, D = max |F − G| may be taken
+over any points, also over points chosen from the data; over fewer points D is smaller, and so is D where values are
+tied, so that p-values are conservative. The exact law counts lattice paths: a random path from (0, 0) to (n, m)
+leaves the band |i/n − j/m| < D with probability v(n, m), v(i, j) = (i·v(i − 1, j) + j·v(i, j − 1))/(i + j) inside
+it and 1 outside. Shares are compared by Fisher's exact test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from setwise._arrays import Floats, Ints
+
+_STEPS = 4000  # rows in both samples up to which the exact law is computed
+_EXACT = 32  # of many tests so many, the most significant ones, are computed exactly
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A sample of `n` values, kept as how many of them lie below, and up to, each of some points in order."""
+
+    values: Floats
+    below: Ints
+    upto: Ints
+    n: int
+
+    @classmethod
+    def of(cls, sample: Floats, most: int | None = None) -> Points:
+        """Every value as a point, or at most so many of them, at equal steps through the sample."""
+        ordered = np.sort(sample)
+        taken = ordered
+        if most is not None and len(ordered) > most:
+            taken = ordered[np.linspace(0, len(ordered) - 1, most).astype(int)]
+        points = np.unique(taken)
+        return cls(points, *counts_at(points, ordered), len(ordered))
+
+    def gap(self, below: Ints, upto: Ints, m: int) -> tuple[int, int]:
+        """n·m·D for another sample of `m` values by its counts at these points, and the point where it is found."""
+        if m == 0 or self.n == 0:
+            return 0, 0
+        apart = np.maximum(self.upto * m - upto * self.n, below * self.n - self.below * m)
+        at = int(apart.argmax())
+        return max(int(apart[at]), 0), at
+
+
+def counts_at(points: Floats, ordered: Floats) -> tuple[Ints, Ints]:
+    """How many of some values in order lie below, and up to, each point."""
+    return np.searchsorted(ordered, points, side="left"), np.searchsorted(ordered, points, side="right")
+
+
+def kolmogorov_smirnov(gaps: Sequence[int], n: Sequence[int], m: Sequence[int]) -> Floats:
+    """The p-value of each gap n·m·D between samples of n and m values.
+
+    >>> kolmogorov_smirnov([3 * 3], [3], [3]).round(6)  # all of one sample below all of the other: 2 of 20 orders
+    array([0.1])
+    """
+    from scipy.stats import kstwo  # noqa: PLC0415 - heavy, and needed where rows are compared only
+
+    sizes = np.asarray(n, dtype=float) * np.asarray(m, dtype=float)
+    both = np.asarray(n, dtype=float) + np.asarray(m, dtype=float)
+    alike = np.maximum(sizes // np.maximum(both, 1), 1)
+    p_values: Floats = kstwo.sf(np.asarray(gaps) / np.maximum(sizes, 1), alike)
+    first = np.argsort(p_values)[:_EXACT]
+    # Those that one Bonferroni correction turns into one, and those behind many others, need not be exact.
+    for i in first[p_values[first] * len(p_values) < 1]:
+        if both[i] <= _STEPS:
+            p_values[i] = outside_band(int(gaps[i]), int(n[i]), int(m[i]))
+    return p_values
+
+
+@lru_cache(maxsize=1024)
+def outside_band(gap: int, n: int, m: int) -> float:
+    """P(n·m·D ≥ gap) for two samples of n and m values from one continuous distribution."""
+    if gap <= 0:
+        return 1.0
+    n, m = min(n, m), max(n, m)
+    i = np.arange(n + 1)
+    left = np.zeros(n + 1)  # v on the diagonal i + j = s, by i
+    for s in range(1, n + m + 1):
+        j = s - i
+        left[1:] = (i[1:] * left[:-1] + j[1:] * left[1:]) / s
+        left[np.abs(i * m - j * n) >= gap] = 1.0
+        left[s + 1 :] = 0.0  # no such points
+    return float(min(left[n], 1.0))
+
+
+def fisher(inside: Ints, n: int, new_inside: Ints, m: int) -> Floats:
+    """The two-sided p-value of each share `inside`/n against `new_inside`/m, by Fisher's exact test.
+
+    >>> fisher(np.array([3]), 3, np.array([0]), 3).round(6)
+    array([0.1])
+    """
+    from scipy.stats import hypergeom  # noqa: PLC0415 - heavy, and needed where rows are compared only
+
+    law = (n + m, np.asarray(inside) + new_inside, m)
+    few, many = hypergeom.cdf(new_inside, *law), hypergeom.sf(np.asarray(new_inside) - 1, *law)
+    p_values: Floats = np.minimum(2 * np.minimum(few, many), 1.0)
+    return p_values
