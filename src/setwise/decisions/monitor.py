@@ -7,8 +7,8 @@ broken at random:
 
 where x is the largest probability of the row, the position of its label, or the distance of its features from those
 learned from (`feature_summary`), where the model knows them. If all rows come from one source, p_1, p_2, … are
-independent and uniform (Vovk, Gammerman and Shafer, 2005); ranked among the calibration rows alone they would not be
-independent. A gambler who starts with 1 and stakes on each p_t at fair odds ever owns k with
+independent and uniform (Vovk, Gammerman and Shafer, 2005); ranked among the calibration rows alone they would not
+be independent. A gambler who starts with 1 and stakes on each p_t at fair odds ever owns k with
 probability at most 1/k (Ville). The bets are f(p) = 1 + ε(p − ½), and 1 ± (8·1{p in an eighth of [0, 1]} − 1)/10;
 the stake is spread over them and over the row s after which a bet begins, w_s = 1/log₂(s + 2) − 1/log₂(s + 3):
 
