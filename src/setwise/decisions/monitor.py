@@ -6,9 +6,9 @@ broken at random:
     p_t = (#{i < t: x_i < x_t} + u_t·#{i ≤ t: x_i = x_t}) / t
 
 where x is the largest probability of the row, the position of its label, or the distance of its features from those
-learned from (`feature_summary`), where the model knows them. If all rows come from one source, p_1,
-p_2, … are independent and uniform (Vovk, Gammerman and Shafer, 2005); ranked among the calibration rows alone
-they would not be independent. A gambler who starts with 1 and stakes on each p_t at fair odds ever owns k with
+learned from (`feature_summary`), where the model knows them. If all rows come from one source, p_1, p_2, … are
+independent and uniform (Vovk, Gammerman and Shafer, 2005); ranked among the calibration rows alone they would not
+be independent. A gambler who starts with 1 and stakes on each p_t at fair odds ever owns k with
 probability at most 1/k (Ville). The bets are f(p) = 1 + ε(p − ½), and 1 ± (8·1{p in an eighth of [0, 1]} − 1)/10;
 the stake is spread over them and over the row s after which a bet begins, w_s = 1/log₂(s + 2) − 1/log₂(s + 3):
 
@@ -137,19 +137,20 @@ class Monitor:
         given = [given] if len(self._parts) == 1 else given
         if len(given) != len(self._parts):
             raise ValueError(f"probabilities: {len(given)} matrices for {len(self._parts)} folds.")
-        n, capital = 0, list[Floats]()
-        for part, matrix in zip(self._parts, given, strict=True):
-            values, codes = _read(part, matrix, by, candidates)
-            n = len(codes)
-            if self._reference is not None:
-                values.append(self._distances(X, n))
-            for column in values:
-                place = len(capital)
-                noise = uniforms(column, self._seed + place, np.arange(self._rows, self._rows + n))
-                capital.append(self._gamblers[place].play(column, codes, noise))
+        read = [_read(part, matrix, by, candidates) for part, matrix in zip(self._parts, given, strict=True)]
+        n = len(read[0][1])
+        if self._reference is not None:
+            read[0][0].append(self._distances(X, n))
         if n == 0:
             return self.state
-        every = np.stack(capital)
+        numbers = np.arange(self._rows, self._rows + n)
+        columns = [(column, codes) for values, codes in read for column in values]
+        every = np.stack(
+            [
+                gambler.play(column, codes, uniforms(column, self._seed + place, numbers))
+                for place, (gambler, (column, codes)) in enumerate(zip(self._gamblers, columns, strict=True))
+            ]
+        )
         limit = math.log(len(every) / self.delta)
         won = np.flatnonzero(every.max(axis=0) >= limit)
         if len(won) and self._first_row is None:
