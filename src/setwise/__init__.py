@@ -8,6 +8,7 @@ from setwise._version import __version__
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning
 from setwise.calibration.conformalize import conformalize
 from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, diagnose
+from setwise.decisions.triage import Triage, triage
 from setwise.errors import MisuseWarning
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels.label_sets import LabelSets
@@ -58,6 +59,7 @@ __all__ = [
     "Premise",
     "SetSizeScorer",
     "SmallCalibrationWarning",
+    "Triage",
     "Votes",
     "__version__",
     "annotators",
@@ -71,4 +73,5 @@ __all__ = [
     "plot_sizes",
     "strategies",
     "suggest_verification",
+    "triage",
 ]

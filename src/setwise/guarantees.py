@@ -11,13 +11,14 @@ from html import escape
 from typing import Any, Literal
 
 Status = Literal["shown by the data", "refuted by the data", "declared by you", "not knowable here"]
-Event = Literal["truth", "candidates", "overlap", "answer"]
+Event = Literal["truth", "candidates", "overlap", "answer", "accepted"]
 
 _EVENTS: dict[Event, str] = {
     "truth": "contains the true label",
     "candidates": "contains all of its candidate labels",
     "overlap": "contains at least one of its candidate labels",
     "answer": "contains an answer drawn at random from those of its annotators",
+    "accepted": "is right",
 }
 
 STANDING = {
@@ -28,6 +29,7 @@ STANDING = {
     "unseen": "the model was not trained on these rows",
     "same_digits": "the probabilities of new examples are computed and written as those of these were",
     "independent_rows": "the calibration rows are independent of each other",
+    "labels_unseen": "neither model nor annotators have seen the verified labels",
 }
 """Premises of ordinary sampling and modelling, which void a promise only where they are refuted."""
 
@@ -91,6 +93,7 @@ class Premise:
 class Claim:
     """A lower bound on the probability of an event for a new example.
 
+    The event ``"accepted"`` is about labels that were accepted unseen, and the probability that they are right.
     `probability` is None where nothing can be said. A premise that cannot be known makes the claim conditional,
     unless it is a standing one; a refuted one voids it. `delta` is None for a probability on average over
     calibration samples; otherwise the bound holds in a share of at least 1 − `delta` of samples.
@@ -121,6 +124,8 @@ class Claim:
 
     def __str__(self) -> str:
         note = f"; {self.note}" if self.note else ""
+        if self.event == "accepted":
+            return f"{self._accepted()}{note}"
         if self.probability is None:
             return f"nothing is promised about whether the set {_EVENTS[self.event]}{note}"
         over = "on average over calibration samples"
@@ -129,10 +134,20 @@ class Claim:
         bound = f"with probability at least {_decimal(self.probability)}"
         return f"the set of {self.subject} {_EVENTS[self.event]} {bound} ({self.source}, {over}){note}"
 
+    def _accepted(self) -> str:
+        """The claim as a bound on the share of wrong labels."""
+        if self.probability is None:
+            return "nothing is promised about accepted labels"
+        over = "on average over samples of checks"
+        if self.delta is not None:
+            over = f"in at least {100 * (1 - self.delta):g} of 100 samples of checks"
+        wrong = f"{1 - float(_decimal(self.probability)):.4f}".rstrip("0").rstrip(".")
+        return f"of {self.subject} at most {wrong} are wrong ({self.source}, {over})"
+
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What may be claimed about prediction sets at one confidence level.
+    """What may be claimed about prediction sets at one confidence level, or about accepted labels.
 
     Prints as a short paragraph; `to_dict` gives the same as plain data. Where rows were calibrated by category,
     `by_category` holds one guarantee for each and this one has no claims of its own; `promised` is then the
@@ -175,7 +190,7 @@ class Guarantee:
 
     @property
     def promised(self) -> float | None:
-        """The largest unconditional probability for the true label, None where there is none."""
+        """The largest unconditional probability for the true label (or of accepted labels to be it), else None."""
         if self.by_category:
             found = [part.promised for part in self.by_category.values()]
             deltas = {part.delta or 0.0 for part in self.by_category.values()}
@@ -202,15 +217,18 @@ class Guarantee:
     @property
     def _best(self) -> Claim | None:
         """The unconditional claim about the true label with the largest probability."""
-        promised = [claim for claim in self.claims if claim.event == "truth" and claim.promised]
+        promised = [claim for claim in self.claims if claim.event in {"truth", "accepted"} and claim.promised]
         return max(promised, key=lambda claim: claim.probability or 0.0, default=None)
 
     def __str__(self) -> str:
         if self.by_category:
             return "\n\n".join(map(str, self.by_category.values()))
         where = "" if self.category is None else f" in category {self.category!r}"
-        basis = f"{self.n:,} calibration {self.unit}{where}"
-        lines = [f"Strategy {self.strategy} with score {self.conformity_score.upper()}, {basis}."]
+        head, basis = self.strategy, f"{self.n:,} {self.unit}"
+        if self.conformity_score:
+            head = f"Strategy {self.strategy} with score {self.conformity_score.upper()}"
+            basis = f"{self.n:,} calibration {self.unit}{where}"
+        lines = [f"{head}, {basis}."]
         promised = [claim for claim in self.claims if claim.promised or claim.probability is None]
         lines.append(f"Promise: {'; '.join(map(str, promised))}." if promised else "No unconditional guarantee.")
         for claim in self.claims:

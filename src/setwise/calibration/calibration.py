@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, overload
@@ -13,20 +13,26 @@ from typing import Any, overload
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
+from setwise._lazy import lazy
 from setwise.calibration.file import read_parts, write_parts
-from setwise.errors import InputError
+from setwise.contamination.annotator_model import AnnotatorParameters
+from setwise.decisions.triage import Brought, Mode, Triage, new_rows, own_rows
+from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.proposals import among_candidates, most_probable
 from setwise.evidence.row_facts import categories, weights
 from setwise.evidence.row_index import check_row_names
 from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
+from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities, in_precision, precision_of
 from setwise.ranks import Level, Levels, as_level, dkw_band, each_level, upper_bound
 from setwise.row_noise import uniforms
 from setwise.scores import Score
 from setwise.strategies import Rule, Setting, Strategy
+from setwise.strategies.answered import answered_rule, check_answered
 from setwise.strategies.premises import Judgement
 
 
@@ -49,22 +55,25 @@ class Calibration:
     setting: Setting
     categories: Vocabulary | None = None
     category: Ints | None = None
+    annotators: AnnotatorParameters | None = None
     rules: tuple[Rule, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", self._calibrated(self.strategy.calibrate))
+
+    def _calibrated(self, calibrate: Callable[[Evidence, Setting], Rule]) -> tuple[Rule, ...]:
+        """One rule for each category."""
         parts = [self.evidence]
         if self.categories is not None and self.category is not None:
             parts = [
                 self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
             ]
-        names = tuple(self.vocabulary.classes.tolist())
-        told = replace(self.setting, judged=Judgement(self.evidence, self.setting, names))
-        rules = tuple(self._calibrated(code, part, told) for code, part in enumerate(parts))
-        object.__setattr__(self, "rules", rules)
+        told = replace(self.setting, judged=self._judged)
+        return tuple(self._noted(code, calibrate, part, told) for code, part in enumerate(parts))
 
-    def _calibrated(self, code: int, part: Evidence, told: Setting) -> Rule:
+    def _noted(self, code: int, calibrate: Callable[..., Rule], part: Evidence, told: Setting) -> Rule:
         try:
-            return self.strategy.calibrate(part, told)
+            return calibrate(part, told)
         except ValueError as error:
             if self.categories is not None:
                 error.add_note(f"This is category {self.category_names[code]!r} of by.")
@@ -163,7 +172,9 @@ class Calibration:
         """The prediction sets of new rows, as `LabelSets`.
 
         Where new rows come with `candidates` of their own the answer is the part of the set inside them, which
-        keeps the promise if these candidates hold the truth.
+        keeps the promise if these candidates hold the truth. `Votes` do more, where calibration rows had votes and
+        some were verified: they say how probable each label is, nothing is cut off, and the promise is
+        ``guarantee(…, votes=True)``.
         ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
         """
         check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids)
@@ -177,11 +188,14 @@ class Calibration:
             )
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
         u = self._noise(matrix, row_ids, off)
-        score = self.conformity_score
+        score, rules = self.conformity_score, self.rules
+        if isinstance(candidates, Votes):
+            own, rules = None, self._answered
+            matrix = self._posterior(candidates, matrix, precision_of(probabilities))
 
         def answer(level: Fraction) -> LabelSets:
-            self._warn_if_short(level, codes)
-            limits = np.asarray(self._limits(level, weight, codes)) + off
+            self._warn_if_short(level, codes, rules)
+            limits = np.asarray(_limits(rules, level, weight, codes)) + off
             by_label = limits.ndim == 2
             mask = score.score(matrix, u=u) <= limits if by_label else score.below(matrix, limits, u=u)
             return finished_sets(mask, matrix, self.vocabulary, own, allow_empty=allow_empty)
@@ -209,19 +223,72 @@ class Calibration:
         return values
 
     @overload
-    def guarantee(self, confidence_level: Level = 0.9) -> Guarantee: ...
+    def guarantee(self, confidence_level: Level = 0.9, *, votes: bool = False) -> Guarantee: ...
     @overload
-    def guarantee(self, confidence_level: Levels) -> list[Guarantee]: ...
-    def guarantee(self, confidence_level: Any = 0.9) -> Any:
-        """What may be claimed at this level, and why; prints as a short paragraph."""
+    def guarantee(self, confidence_level: Levels, *, votes: bool = False) -> list[Guarantee]: ...
+    def guarantee(self, confidence_level: Any = 0.9, *, votes: bool = False) -> Any:
+        """What may be claimed at this level, and why; prints as a short paragraph.
+
+        With ``votes=True`` of new rows whose votes are passed to `predict_set` as candidates.
+        """
+        rules = self._answered if votes else self.rules
 
         def answer(level: Fraction) -> Guarantee:
-            claims = [rule.claim(level) for rule in self.rules]
+            claims = [rule.claim(level) for rule in rules]
             if self.categories is None:
                 return claims[0]
             return Guarantee.of_categories(dict(zip(self.category_names, claims, strict=True)))
 
         return each_level(confidence_level, answer)
+
+    def triage(
+        self,
+        probabilities: Any = None,
+        candidates: Any = None,
+        max_error: float = 0.05,
+        mode: Mode = "rate",
+        *,
+        random_state: Any = None,
+    ) -> Triage:
+        """Which rows may be accepted with the label proposed for them, and which go to review.
+
+        Without new rows it decides the calibration rows that nobody checked, which needs no more than that the
+        verified rows were chosen at random. The label of a row is the most probable one by its votes and the model
+        (of candidate sets, the most probable candidate; without either, what the model says). Categories make no
+        difference here.
+
+        Parameters
+        ----------
+        probabilities
+            (n, K) class probabilities of new rows.
+        candidates
+            Votes or candidate sets of the new rows, if the calibration rows had them too. Passing them declares
+            that they arise as those did.
+        max_error
+            How many of the accepted labels may be wrong.
+        mode
+            ``"rate"``: on average over samples of checks, where one in which nothing is accepted counts as zero; at
+            least 3/`max_error` checks are needed. ``"confident"``: in 95 of 100 samples of checks.
+        random_state
+            Seeds the noise that breaks ties between confidences; default is the calibration's own seed.
+        """
+        if probabilities is None:
+            if candidates is not None:
+                raise InputError("candidates: those of new rows", Remedy("probabilities", None, "for these rows"))
+            return own_rows(self._judged, self.classes, max_error, mode, random_state)
+        check_row_names(probabilities=probabilities, candidates=candidates)
+        matrix, _ = self._read(probabilities)
+        precision = precision_of(probabilities)
+        self._same_precision(precision, "so that near ties change the predicted label")
+        own = own_candidates(candidates, self.vocabulary)
+        brought: Brought = "nothing"
+        _check_rows(own, matrix)
+        proposed = most_probable(matrix)
+        if isinstance(candidates, Votes):
+            proposed, brought = most_probable(self._posterior(candidates, matrix, precision)), "votes"
+        elif own is not None:
+            proposed, brought = among_candidates(matrix, own), "candidates"
+        return new_rows(self._judged, self.classes, proposed, brought, max_error, mode, random_state)
 
     @overload
     def bracket(
@@ -298,20 +365,11 @@ class Calibration:
         self, probabilities: Any, by: Any, sample_weight: Any, own: LabelSets | None = None
     ) -> tuple[Floats, float, Floats | None, Ints | None]:
         """Probabilities in the precision of the calibration, how far scores are off, weights and categories."""
-        matrix = as_probabilities(
-            probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
-        )
+        matrix, off = self._read(probabilities)
         check_row_names(probabilities=probabilities, by=by, sample_weight=sample_weight)
-        matrix, off = in_precision(matrix, precision_of(probabilities), self.setting.precision)
-        if own is not None and len(own) != len(matrix):
-            raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
+        _check_rows(own, matrix)
         if off and self.by == "predicted" and by is None:
-            ours = self.setting.precision
-            raise InputError(
-                f"probabilities: {precision_of(probabilities)}, and those of the calibration were {ours}, so that "
-                "near ties change the predicted label",
-                f"pass them as {ours}",
-            )
+            self._same_precision(precision_of(probabilities), "so that near ties change the predicted label")
         if self.by == "size" and own is None and by is None:
             raise ValueError(
                 "by: calibrated by the number of candidates, so new rows need theirs too; pass candidates=… to "
@@ -330,6 +388,13 @@ class Calibration:
         if by is not None and self.categories is not None:
             codes = self.categories.encode(categories(by, len(matrix)))
         return matrix, off, weights(sample_weight, len(matrix)), codes
+
+    def _read(self, probabilities: Any) -> tuple[Floats, float]:
+        """Probabilities in the precision of the calibration, and how far scores are off."""
+        matrix = as_probabilities(
+            probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
+        )
+        return in_precision(matrix, precision_of(probabilities), self.setting.precision)
 
     def _check_weighted(self, sample_weight: Any) -> None:
         if (sample_weight is None) != (self.evidence.weight is None):
@@ -353,25 +418,40 @@ class Calibration:
             return None
         return np.zeros(len(matrix)) if off and row_ids is None else uniforms(matrix, self.seed, row_ids)
 
-    def _limits(self, level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
-        """The stored threshold, or one per row where it depends on category or weight."""
-        if codes is None:
-            return self.rules[0].threshold(level, weight)
-        found = [rule.threshold(level) if weight is None else math.inf for rule in self.rules]
-        limits = np.full((len(codes), *np.shape(found[0])[1:]), math.inf)
-        for code, rule in enumerate(self.rules):
-            rows = np.flatnonzero(codes == code)
-            limits[rows] = found[code] if weight is None else rule.threshold(level, weight[rows])
-        return limits
+    @lazy
+    def _judged(self) -> Judgement:
+        """How the premises of claims about these rows are known."""
+        return Judgement(self.evidence, self.setting, tuple(self.vocabulary.classes.tolist()))
 
-    def _warn_if_short(self, level: Fraction, codes: Ints | None = None) -> None:
+    @lazy
+    def _answered(self) -> tuple[Rule, ...]:
+        """The rules for new rows with votes of their own, one for each category."""
+        return self._calibrated(answered_rule)
+
+    def _posterior(self, votes: Votes, matrix: Floats, precision: str) -> Floats:
+        """How probable each label of new rows is given their votes."""
+        check_answered(self.evidence)
+        self._same_precision(precision, "a difference that answers magnify")
+        assert self.annotators is not None  # noqa: S101 - there are answers
+        return self.annotators.posterior(votes.recoded(self.vocabulary), matrix)
+
+    def _same_precision(self, given: str, why: str) -> None:
+        ours = self.setting.precision
+        if given != ours:
+            problem = f"probabilities: {given}, and those of the calibration were {ours}, {why}"
+            raise InputError(problem, f"pass them as {ours}")
+
+    def _warn_if_short(
+        self, level: Fraction, codes: Ints | None = None, rules: tuple[Rule, ...] | None = None
+    ) -> None:
         """One warning where every label is in every set, for the categories that were asked about."""
-        asked = range(len(self.rules)) if codes is None else np.unique(codes[codes >= 0]).tolist()
-        reasons = {i: reason for i in asked if (reason := self.rules[i].shortage(level))}
+        rules = rules or self.rules
+        asked = range(len(rules)) if codes is None else np.unique(codes[codes >= 0]).tolist()
+        reasons = {i: reason for i in asked if (reason := rules[i].shortage(level))}
         unseen = 0 if codes is None else int((codes == UNKNOWN).sum())
         if reasons:
-            worst = min(reasons, key=lambda i: self.rules[i].n)
-            where = "" if self.categories is None else f" in {len(reasons)} of {len(self.rules)} categories"
+            worst = min(reasons, key=lambda i: rules[i].n)
+            where = "" if self.categories is None else f" in {len(reasons)} of {len(rules)} categories"
             text = f"every label is in the set{where}: {reasons[worst]}."
         elif unseen:
             text = f"every label is in the set for {unseen} rows of categories without calibration examples."
@@ -391,11 +471,28 @@ class Calibration:
         return known.index(by)
 
 
+def _limits(rules: tuple[Rule, ...], level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
+    """The stored threshold, or one per row where it depends on category or weight."""
+    if codes is None:
+        return rules[0].threshold(level, weight)
+    found = [rule.threshold(level) if weight is None else math.inf for rule in rules]
+    limits = np.full((len(codes), *np.shape(found[0])[1:]), math.inf)
+    for code, rule in enumerate(rules):
+        rows = np.flatnonzero(codes == code)
+        limits[rows] = found[code] if weight is None else rule.threshold(level, weight[rows])
+    return limits
+
+
 def own_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:
     """The candidates that new rows bring along; every label where a row brings none."""
     if candidates is None:
         return None
     return as_candidates(candidates, len(vocabulary), vocabulary.classes).filled()
+
+
+def _check_rows(own: LabelSets | None, matrix: Floats) -> None:
+    if own is not None and len(own) != len(matrix):
+        raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
 
 
 def finished_sets(

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+
 from setwise._arrays import Floats, frozen
 from setwise.calibration.calibration import Calibration, automatic_categories
-from setwise.contamination.annotator_model import fit_annotators
+from setwise.contamination.annotator_model import AnnotatorParameters, fit_annotators, fit_parameters
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
 from setwise.errors import MisuseWarning
-from setwise.evidence.evidence import gather
+from setwise.evidence.evidence import Evidence, gather
+from setwise.evidence.proposals import most_probable
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.evidence.row_index import check_row_names
 from setwise.evidence.verified_rows import warn_about_checks
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import Vocabulary
+from setwise.labels.vocabulary import MISSING, Vocabulary
 from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities, column_names, precision_of
 from setwise.ranks import as_fraction
@@ -166,8 +169,12 @@ def calibrate(
     precision: str = "float64",
     novel: int = 0,
     seen: str = "",
+    also: Collection[str] = (),
 ) -> Calibration:
-    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows."""
+    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows.
+
+    `also` names columns of evidence beyond those that the strategy needs.
+    """
     chosen = as_strategy(strategy)
     rate = as_fraction(miss_rate, "miss_rate")
     if not 0 <= rate < 1:
@@ -180,6 +187,8 @@ def calibrate(
     sets, kept = present_rows(sets, missing)
     if kept is not None:
         checked = len(facts.checked)
+        if facts.position is None:
+            facts = replace(facts, position=np.arange(n))
         matrix, facts = matrix[kept], facts.take(kept)
         if lost := checked - len(facts.checked):
             problem = f"missing: {lost:,} of the {n - len(kept):,} rows without candidates are verified"
@@ -205,20 +214,39 @@ def calibrate(
         by=by,
         precision=precision,
     )
-    needs = chosen.needs(setting)
+    needs = {*chosen.needs(setting), *also}
     if "table" in needs and declared.kind == "class":
         setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
-    if "posterior" in needs and facts.votes is not None:
+    if facts.votes is not None and ("posterior" in needs or len(facts.checked)):
         fitted = fit_annotators(facts.votes, matrix)
         facts = replace(facts, posterior=fitted.posterior, agreed=fitted.agreed, excess=fitted.excess)
-    evidence = gather(score, matrix, sets, facts, needs)
+    evidence, people = _with_answers(gather(score, matrix, sets, facts, needs), facts, score, matrix)
     if facts.category is not None:
         setting = replace(setting, scope=" of each category")
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
     misses = rate > 0 or uses_checks(chosen, len(facts.checked)) or facts.votes is not None
     setting = replace(setting, chosen=warn_about_checks(evidence, sets, facts, codes, kept, misses=misses))
-    return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes)
+    return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, people)
+
+
+def _with_answers(
+    evidence: Evidence, facts: RowFacts, score: Score, matrix: Floats
+) -> tuple[Evidence, AnnotatorParameters | None]:
+    """What the answers of verified rows say, as they would of new rows; and the annotator model of the others."""
+    votes, verified, checked, n = facts.votes, facts.verified, facts.checked, evidence.n
+    if votes is None or verified is None:
+        return evidence, None
+    others = np.setdiff1d(np.arange(n), checked)
+    # From scratch: a start from the fit to all rows would know the answers of verified rows, but not of new ones.
+    people = fit_parameters(votes[others], matrix[others])
+    posterior = people.posterior(votes[checked], matrix[checked])
+    proposed = most_probable(posterior)
+    truth, confidence, label = np.full(n, np.nan), np.full(n, np.nan), np.full(n, MISSING)
+    u = None if facts.u is None else facts.u[checked]
+    truth[checked] = score.score(posterior, verified[checked], u=u)
+    label[checked], confidence[checked] = proposed.label, proposed.confidence
+    return replace(evidence, answered_truth=truth, answered=label, answered_confidence=confidence), people
 
 
 def _by_name(assume: Any, sets: LabelSets) -> Any:

@@ -7,9 +7,10 @@ from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any
 
-from setwise._arrays import Ints
+from setwise._arrays import Array, Ints
 from setwise._version import __version__
 from setwise.container import read_container, write_container
+from setwise.contamination.annotator_model import AnnotatorParameters
 from setwise.contamination.assumption import NOTHING, Assumption
 from setwise.evidence.evidence import Evidence
 from setwise.labels.vocabulary import Vocabulary
@@ -29,11 +30,13 @@ def write_parts(
     setting: Setting,
     categories: Vocabulary | None,
     category: Ints | None,
+    annotators: AnnotatorParameters | None,
 ) -> None:
     """Writes the parts; what no file can name (a score of one's own, mixed labels) is refused first."""
-    for labels in (vocabulary, categories):
-        if labels is not None and labels.classes.dtype == object:
-            raise ValueError("save: labels must be strings, or numbers, all of one kind, to be written.")
+    named = None if annotators is None else annotators.names
+    for what, names in {"labels": vocabulary, "categories": categories, "annotators": named}.items():
+        if names is not None and names.classes.dtype == object:
+            raise ValueError(f"save: {what} must be strings, or numbers, all of one kind, to be written.")
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -47,6 +50,7 @@ def write_parts(
             "assume": {"kind": setting.assume.kind, "estimated": setting.assume.estimated},
         },
         "categories": None if categories is None else categories.classes.tolist(),
+        "annotators": None,
     }
     del header["setting"]["judged"]  # judged anew from the evidence
     arrays = {f"evidence.{name}": value for name, value in evidence.to_arrays().items()}
@@ -54,6 +58,10 @@ def write_parts(
         arrays["category"] = category
     if setting.assume.matrix is not None:
         arrays["assume"] = setting.assume.matrix
+    if annotators is not None:
+        names = None if annotators.names is None else annotators.names.classes.tolist()
+        header["annotators"] = {"names": names, "temperature": annotators.temperature}
+        arrays |= {f"annotators.{name}": value for name, value in annotators.to_arrays().items()}
     write_container(path, header, arrays)
 
 
@@ -62,12 +70,14 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
     header, arrays = read_container(path, FORMAT, VERSION)
     try:
         score, strategy, setting = header["conformity_score"], header["strategy"], header["setting"]
-        prefix = "evidence."
+        people = header["annotators"]
+        if people is not None and people["names"] is not None:
+            people["names"] = Vocabulary.declare(people["names"])
         return {
             "conformity_score": SCORES[score.pop("name")](**score),
             "strategy": STRATEGIES[strategy.pop("name")](**strategy),
             "vocabulary": Vocabulary.declare(header["classes"]),
-            "evidence": Evidence(**{k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}),
+            "evidence": Evidence(**_under("evidence.", arrays)),
             "setting": Setting(
                 **setting
                 | {
@@ -77,9 +87,15 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
             ),
             "categories": None if header["categories"] is None else Vocabulary.declare(header["categories"]),
             "category": arrays.get("category"),
+            "annotators": people and AnnotatorParameters(**people, **_under("annotators.", arrays)),
         }
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: a {FORMAT} file with a broken or missing part ({error!r}).") from error
+
+
+def _under(prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): held for name, held in arrays.items() if name.startswith(prefix)}
 
 
 def _named(thing: Any, registry: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)}.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,13 +23,19 @@ import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
 from setwise.calibration.calibration import Calibration, SmallCalibrationWarning, finished_sets, own_candidates
+from setwise.decisions.triage import Mode, Triage, own_rows
 from setwise.errors import InputError, Omission, Remedy
+from setwise.evidence.evidence import Evidence
+from setwise.evidence.row_facts import RowFacts
+from setwise.evidence.verified_rows import warn_if_chosen
 from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import Vocabulary
+from setwise.labels.vocabulary import MISSING, Vocabulary
+from setwise.labels.votes import Votes
 from setwise.ranks import Level, Levels, each_level, rank
 from setwise.strategies import RankRule, Strategy, as_strategy
 from setwise.strategies.base import with_novel_labels
+from setwise.strategies.premises import Judgement
 
 
 def check_poolable(strategy: str | Strategy, assume: Any = "nothing") -> None:
@@ -103,6 +110,8 @@ class PooledCalibration:
         allow_empty: bool = True,
     ) -> Any:
         """The prediction sets of new rows; options as in `Calibration.predict_set`."""
+        if isinstance(candidates, Votes):
+            raise InputError("candidates: no cross-conformal method uses votes", "leave them out")
         own = own_candidates(candidates, self.vocabulary)
         below, mean = self._below(probabilities, row_ids)
         if own is not None and len(own) != len(mean):
@@ -142,6 +151,35 @@ class PooledCalibration:
             return Guarantee(name, score, n, float(level), claims)
 
         return each_level(confidence_level, answer)
+
+    def triage(
+        self,
+        probabilities: Any = None,
+        candidates: Any = None,
+        max_error: float = 0.05,
+        mode: Mode = "rate",
+        *,
+        verified: Any = None,
+        random_state: Any = None,
+    ) -> Triage:
+        """Which of its own rows may be accepted, as in `Calibration.triage`; of new rows nothing is known.
+
+        Parameters
+        ----------
+        verified
+            The true label of each row, in the order in which they were given, None or NaN where nobody checked.
+        """
+        if probabilities is not None or candidates is not None:
+            problem = "triage: folds score new rows and their own rows with different models"
+            raise InputError(problem, "leave new rows out", Omission("cv", "ConformalClassifier"))
+        evidence = functools.reduce(Evidence.merge, (part.evidence for part in self.parts))
+        if evidence.position is not None:
+            evidence = evidence.rows(np.argsort(evidence.position))
+        labels = RowFacts.read(self.n, self.vocabulary, verified=verified).verified
+        if labels is not None:
+            evidence = replace(evidence, label=labels, truth=np.where(labels == MISSING, np.nan, evidence.low))
+        setting = replace(self.parts[0].setting, chosen=warn_if_chosen(evidence))
+        return own_rows(Judgement(evidence, setting), self.classes, max_error, mode, random_state)
 
     def threshold(self, *_: Any, **__: Any) -> NoReturn:
         """Not defined: every fold scores a new row with a model of its own."""

@@ -13,14 +13,15 @@ EM is two products, SᵀlogC and SR.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
 
-from setwise._arrays import Floats, Ints, for_blocks, take_rows
+from setwise._arrays import Array, Floats, Ints, for_blocks, take_rows
+from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
 
 _SHRINK = 5.0  # answers of a class that C weighs in an annotator's own confusions
@@ -35,40 +36,103 @@ REFUTED = 0.01
 """Independent annotators are called dependent with about this probability."""
 
 
-@dataclass(frozen=True)
-class AnnotatorModel:
-    """What EM found.
+@dataclass(frozen=True, eq=False)
+class AnnotatorParameters:
+    """What EM found of the annotators and of the classifier; gives the posterior of any rows.
 
     Attributes
     ----------
-    posterior
-        (n, K): how probable each label is given the answers of its row and the model's probabilities.
+    names
+        The annotators; None where nobody is named.
     confusion
         (K, A): how often the annotators together answer l where k is true. The first K columns are the labels;
         where somebody said "not this label", the next K are what they denied.
-    pairs, own
+    people, said, own
         Positions of the annotator and the answer of each pair that occurs, and its (pairs, K) probabilities.
+    total
+        (annotators, K): how many answers each annotator gave to rows of each class.
     temperature, shift
         β and b.
+    """
+
+    names: Vocabulary | None
+    confusion: Floats
+    people: Ints
+    said: Ints
+    own: Floats
+    total: Floats
+    temperature: float
+    shift: Floats
+
+    def posterior(self, votes: Votes, probabilities: Floats | None = None) -> Floats:
+        """(n, K): how probable each label is given the row's answers and the probabilities.
+
+        Annotators are known by their names; answers of others have the confusions of all. Labels are positions in
+        the vocabulary of the answers that were fitted.
+        """
+        answer, count = _answers(votes)
+        given = _Given.of(votes, self._positions(votes), answer, count)
+        z = np.zeros((1, votes.n_classes)) if probabilities is None else _logarithms(probabilities)
+        log_q, _ = _softmax(self.temperature * z + self.shift)
+        found = np.empty(votes.shape)
+        given.weigh(self._probabilities(given.people, given.said, count), log_q, found)
+        return found
+
+    def to_arrays(self) -> dict[str, Array]:
+        """The arrays, by name; names and temperature aside."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in {"names", "temperature"}}
+
+    def _positions(self, votes: Votes) -> Ints:
+        """Of each answer the position of its annotator, one past the last for one that is not known."""
+        unknown = len(self.total)
+        if votes.annotator is None or self.names is None:
+            return np.full(len(votes.label), unknown)
+        found = self.names.encode(votes.annotators)
+        return np.where(found < 0, unknown, found)[votes.annotator]
+
+    def _probabilities(self, people: Ints, said: Ints, count: int) -> Floats:
+        """(pairs, K): the probability of each pair's answer under each label."""
+        shared = self.confusion
+        if count > shared.shape[1]:  # nobody said "not this label" before
+            start = _start(len(shared), count)
+            shared = np.hstack([shared, (start / start.sum(axis=1, keepdims=True))[:, shared.shape[1] :]])
+        found = shared.T[said]
+        known = people < len(self.total)
+        found[known] *= _SHRINK / (self.total[people[known]] + _SHRINK)
+        keys = self.people * shared.shape[1] + self.said  # in order
+        wanted = people * shared.shape[1] + said
+        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        held = known & (keys[place] == wanted) if len(keys) else np.zeros_like(known)
+        found[held] = self.own[place[held]]
+        return found
+
+
+@dataclass(frozen=True)
+class AnnotatorModel:
+    """What EM found of the rows.
+
+    Attributes
+    ----------
+    parameters
+        What it found of the annotators.
+    posterior
+        (n, K): how probable each label is given the answers of its row and the model's probabilities.
     agreed, excess
         Per row, the share of pairs of answers that agree, and by how much it exceeds what the model predicts,
         without what fitting explains (the standard error of its mean is then that under the model); NaN below two
         answers.
     """
 
+    parameters: AnnotatorParameters
     posterior: Floats
-    confusion: Floats
-    pairs: tuple[Ints, Ints]
-    own: Floats
-    temperature: float
-    shift: Floats
     agreed: Floats
     excess: Floats
 
     @property
     def likelihood(self) -> Floats:
         """(n, K): how probable the answers of each row are under each label, the largest one."""
-        found: Floats = self.posterior / np.exp(self.shift - self.shift.max())
+        shift = self.parameters.shift
+        found: Floats = self.posterior / np.exp(shift - shift.max())
         found /= found.max(axis=1, keepdims=True)
         return found
 
@@ -111,21 +175,44 @@ def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
 
 def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> AnnotatorModel:
     """Fits the annotator model to the answers, with the probabilities of a classifier that has not seen them."""
+    given, found, posterior, q = _fit(votes, probabilities)
+    n, k = votes.shape
+    z = np.zeros((n, k)) if probabilities is None else _logarithms(probabilities)
+    confusions, who = found.confusion[None], np.zeros_like(given.who)
+    if given.named and len(found.total) * found.confusion.size <= _CELLS:
+        confusions = np.broadcast_to(found.confusion, (len(found.total), *found.confusion.shape)) * _SHRINK
+        confusions = confusions / (found.total + _SHRINK)[:, :, None]
+        confusions[found.people, :, found.said] = found.own
+        who = given.who
+    agreed, expected = _agreement(votes, _answers(votes)[0], who, confusions, np.broadcast_to(q, (n, k)))
+    return AnnotatorModel(found, posterior, agreed, _excess(agreed - expected, votes, posterior, z))
+
+
+def fit_parameters(votes: Votes, probabilities: Floats | None = None) -> AnnotatorParameters:
+    """The same, for rows other than these; without any answers what EM starts from."""
+    return _fit(votes, probabilities)[1]
+
+
+def _fit(votes: Votes, probabilities: Floats | None) -> tuple[_Given, AnnotatorParameters, Floats, Floats]:
+    """EM: the answers as matrices, what it found, and the posterior and prior probabilities of the rows."""
     n, k = votes.shape
     answer, count = _answers(votes)
-    given = _Given.of(votes, answer, count)
-    people, said = given.people, given.said
+    people = max(len(votes.annotators), 1)
+    who = np.zeros(len(answer), dtype=np.intp) if votes.annotator is None else votes.annotator
+    given = _Given.of(votes, who, answer, count, people)
     shared = given.prior / given.prior.sum(axis=1, keepdims=True)
-    posterior, counted, own = np.empty((n, k)), np.empty((len(said), k)), shared.T[said]
+    posterior, counted, own = np.empty((n, k)), np.zeros((len(given.said), k)), shared.T[given.said]
+    z: Floats = np.zeros((1, k))
+    temperature = 0.0
     if probabilities is None:  # from the shares of answers: what EM finds depends on where it starts
-        z, temperature = np.zeros((1, k)), 0.0
         np.add(votes.counts, _TINY, out=posterior)
         posterior /= posterior.sum(axis=1, keepdims=True)
         given.confuse(posterior, counted, own)
     else:
-        z, temperature = np.log(np.maximum(probabilities, _TINY)), 1.0
+        z, temperature = _logarithms(probabilities), 1.0
     shift, last = np.zeros(k), -np.inf
-    for _ in range(_STEPS):
+    q: Floats = np.full((1, k), 1 / k)
+    for _ in range(_STEPS if n else 0):
         log_q, q = _softmax(temperature * z + shift)
         mean = given.weigh(own, log_q, posterior) / n
         shared = given.confuse(posterior, counted, own)
@@ -138,18 +225,10 @@ def fit_annotators(votes: Votes, probabilities: Floats | None = None) -> Annotat
         if abs(mean - last) < _CLOSE:
             break
         last = mean
-    z, q = np.broadcast_to(z, (n, k)), np.broadcast_to(q, (n, k))
-    confusions = shared[None]
-    who = given.who
-    if votes.annotator is not None and (people.max() + 1) * shared.size <= _CELLS:
-        confusions = np.broadcast_to(shared, (people.max() + 1, *shared.shape)) * _SHRINK
-        confusions = confusions / (given.of_person @ counted + _SHRINK)[:, :, None]
-        confusions[people, :, said] = own
-    else:
-        who = np.zeros_like(who)
-    agreed, expected = _agreement(votes, answer, who, confusions, q)
-    excess = _excess(agreed - expected, votes, posterior, z)
-    return AnnotatorModel(posterior, shared, (people, said), own, temperature, shift, agreed, excess)
+    names = None if votes.annotator is None else Vocabulary.declare(votes.annotators.tolist())
+    total = given.of_person @ counted if given.named else np.empty((0, k))
+    found = AnnotatorParameters(names, shared, given.people, given.said, own, total, temperature, shift)
+    return given, found, posterior, q
 
 
 @dataclass(frozen=True)
@@ -172,17 +251,17 @@ class _Given:
     named: bool
 
     @classmethod
-    def of(cls, votes: Votes, answer: Ints, count: int) -> _Given:
-        who = np.zeros(len(answer), dtype=np.intp) if votes.annotator is None else votes.annotator
+    def of(cls, votes: Votes, who: Ints, answer: Ints, count: int, people: int = 0) -> _Given:
         keys, which = np.unique(who * count + answer, return_inverse=True)
-        people, said = np.divmod(keys, count)
+        asked, said = np.divmod(keys, count)
         weight = np.ones(len(answer)) if votes.weight is None else votes.weight
         each, ones = np.arange(len(keys)), np.ones(len(keys))
         pairs = sparse.csr_array((weight, (which, votes.row)), shape=(len(keys), len(votes)))
         of_answer = sparse.csr_array((ones, (said, each)), shape=(count, len(keys)))
-        of_person = sparse.csr_array((ones, (people, each)), shape=(people.max(initial=0) + 1, len(keys)))
+        rows = max(people, int(asked.max(initial=0)) + 1)
+        of_person = sparse.csr_array((ones, (asked, each)), shape=(rows, len(keys)))
         prior, named = _start(votes.n_classes, count), votes.annotator is not None
-        return cls(pairs, pairs.T.tocsr(), of_answer, of_person, people, said, who, prior, named)
+        return cls(pairs, pairs.T.tocsr(), of_answer, of_person, asked, said, who, prior, named)
 
     def weigh(self, own: Floats, log_q: Floats, posterior: Floats) -> float:
         """Writes the posterior that confusions and prior probabilities give; returns the log likelihood."""
@@ -231,6 +310,11 @@ def _start(k: int, count: int) -> Floats:
     if count > k:
         start[:, k:] = np.where(np.eye(k), _SPREAD / k / 10, (_RIGHT + _SPREAD) / k)
     return start
+
+
+def _logarithms(probabilities: Floats) -> Floats:
+    found: Floats = np.log(np.maximum(probabilities, _TINY))
+    return found
 
 
 def _softmax(logits: Floats) -> tuple[Floats, Floats]:

@@ -66,14 +66,14 @@ class Annotators:
 
         Few answers are shrunk to those of all annotators. Answers "not this label" are left out.
         """
-        k, table = len(self.classes), self.model.confusion.copy()
+        k, table = len(self.classes), self.model.parameters.confusion.copy()
         if name is not None:
             known = self.names.tolist()
             if name not in known:
                 raise ValueError(f"name: there is no annotator {name!r} among the {len(known):,}.")
-            people, said = self.model.pairs
+            people, said = self.model.parameters.people, self.model.parameters.said
             mine = people == known.index(name)
-            own, said = self.model.own[mine].T, said[mine]
+            own, said = self.model.parameters.own[mine].T, said[mine]
             table[:, said] = 0  # what the annotator never answered shares what is left
             left = table.sum(axis=1, keepdims=True)
             table *= np.divide(1 - own.sum(axis=1, keepdims=True), left, out=np.zeros_like(left), where=left > 0)
@@ -273,7 +273,7 @@ def _flags(
     chance = _chance(votes, model.posterior)
     answer = votes.label if votes.against is None else votes.label + k * votes.against
     same = np.bincount(np.unique(votes.annotator * 2 * k + answer) // (2 * k), minlength=n) == 1
-    odds = np.log((model.posterior[votes.row] * model.confusion[:, answer].T).sum(axis=1))
+    odds = np.log((model.posterior[votes.row] * model.parameters.confusion[:, answer].T).sum(axis=1))
     same &= np.bincount(votes.annotator, odds, n) < np.log(_ODD)
     enough = answers >= _FEW
     below = enough & (upper < overall)

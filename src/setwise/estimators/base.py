@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
+from setwise.decisions.triage import Mode, Triage
 from setwise.decisions.verification import Suggestion, suggest_verification
 from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import answers, covers_whole_sets, gives_inclusion
@@ -131,11 +132,27 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.used_rows_.warn_if_used(X)
         return report_model(path, self, X, y, candidates, **options)
 
-    def guarantee(self, confidence_level: Any = None) -> Guarantee:
-        """What may be claimed about the sets, and why."""
+    def guarantee(self, confidence_level: Any = None, **options: Any) -> Guarantee:
+        """What may be claimed about the sets, and why; options as in `Calibration.guarantee`."""
         check_is_fitted(self, "calibration_")
-        made: Guarantee = self.calibration_.guarantee(self._level(confidence_level))
+        made: Guarantee = self.calibration_.guarantee(self._level(confidence_level), **options)
         return made
+
+    def triage(
+        self, X: Any = None, candidates: Any = None, max_error: float = 0.05, mode: Mode = "rate", **options: Any
+    ) -> Triage:
+        """Which rows may be accepted with the label proposed for them; options as in `Calibration.triage`.
+
+        Without X it decides the rows kept for calibration that nobody checked, numbered as in `fit`.
+        `CrossConformalClassifier` decides all rows of `fit`, and takes ``verified=`` here.
+        """
+        check_is_fitted(self, "calibration_")
+        asked = None
+        if X is not None:
+            check_row_names(X=X, candidates=candidates)
+            self.used_rows_.warn_if_used(X)
+            asked = self.predict_conformed(X)
+        return self.calibration_.triage(asked, candidates, max_error, mode, **options)
 
     def score(self, X: Any, y: Any) -> float:
         """How often the predicted label is a candidate: the accuracy where labels are exact."""

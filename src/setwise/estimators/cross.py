@@ -132,7 +132,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
         return calibrate(
             matrix,
             candidates,
-            RowFacts(),
+            RowFacts(position=held),
             self.strategy,
             score,
             miss_rate=self.miss_rate,
@@ -140,4 +140,5 @@ class CrossConformalClassifier(BaseConformalClassifier):
             precision=precision_of(probabilities),
             novel=self._novel(candidates, self.estimators_[i]),
             seen=self.used_rows_.seen,
+            also=("consensus",),
         )

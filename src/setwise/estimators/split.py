@@ -139,7 +139,7 @@ class ConformalClassifier(BaseConformalClassifier):
         rng = check_random_state(self.random_state)
         asked = (self.strategy, self.conformity_score, self.assume, len(facts.checked))
         votes = y.recoded(sets.vocabulary) if isinstance(y, Votes) else None
-        facts = replace(facts, votes=votes)
+        facts = replace(facts, votes=votes, position=np.arange(n))
         default = default_learner(*asked, votes=votes is not None) if self.estimator is None else self.estimator
         model = learner_for(default, sets, rng)
         if isinstance(model, FrozenEstimator):

@@ -13,6 +13,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, blocks, take_rows
 from setwise._lazy import lazy
+from setwise.evidence.proposals import among_candidates, most_probable
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
@@ -51,7 +52,16 @@ class Evidence:
     predicted, confidence
         The position of the most probable label, and its probability.
     label
-        The position of the verified label, `MISSING` where nobody checked; None where nobody checked anything.
+        The position of the verified label, `MISSING` where nobody checked; None where nobody checked anything. Of
+        rows with one label by design, that label.
+    consensus, consensus_confidence
+        The position of the label that the row's answers (or candidates) and the model propose, and how sure that
+        is; where rows are verified, whose labels do not enter, or on request.
+    answered_truth, answered, answered_confidence
+        Of verified rows with answers the score of the label, and what is proposed, by an annotator model that was
+        fitted to the other rows; NaN elsewhere, and None where there are none.
+    position
+        The row's number as it was given, where rows were dropped or held out.
     chance
         With which probability each row was to be verified; None where all had the same.
     weight
@@ -78,6 +88,12 @@ class Evidence:
     predicted: Ints | None = None
     confidence: Floats | None = None
     label: Ints | None = None
+    consensus: Ints | None = None
+    consensus_confidence: Floats | None = None
+    answered_truth: Floats | None = None
+    answered: Ints | None = None
+    answered_confidence: Floats | None = None
+    position: Ints | None = None
     chance: Floats | None = None
     weight: Floats | None = None
     group: Ints | None = None
@@ -183,7 +199,10 @@ def gather(
         truth[known] = score.score(probabilities[known], verified[known], u=some_u)
         held = np.zeros(len(candidates), dtype=bool)
         held[known] = candidates[known].contains(candidates.classes[verified[known]])
-    predicted = probabilities.argmax(axis=1)
+    model, agreed = most_probable(probabilities), None
+    if verified is not None or "consensus" in needs:
+        voted = facts.posterior
+        agreed = among_candidates(probabilities, candidates) if voted is None else most_probable(voted)
     return Evidence(
         low,
         high,
@@ -191,7 +210,7 @@ def gather(
         every=scores if "every" in needs else None,
         share=_shares(probabilities, candidates) if "share" in needs else None,
         backing=_backing(facts.votes, candidates) if "backing" in needs and facts.votes is not None else None,
-        posterior=facts.posterior,
+        posterior=facts.posterior if "posterior" in needs else None,
         agreed=facts.agreed,
         excess=facts.excess,
         table=table,
@@ -199,9 +218,12 @@ def gather(
         total=probabilities.sum(axis=1, dtype=np.float64) if "total" in needs else None,
         truth=truth,
         held=held,
-        predicted=predicted,
-        confidence=probabilities[np.arange(len(predicted)), predicted].astype(np.float64),
-        label=verified,
+        predicted=model.label,
+        confidence=model.confidence,
+        label=indices.astype(np.intp) if verified is None and candidates.single else verified,
+        consensus=None if agreed is None else agreed.label,
+        consensus_confidence=None if agreed is None else agreed.confidence,
+        position=facts.position,
         chance=facts.chance,
         weight=facts.weight,
         group=facts.group,

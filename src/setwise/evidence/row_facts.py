@@ -36,6 +36,8 @@ class RowFacts:
         The answers, where candidates come from them.
     posterior, agreed, excess
         What the annotator model found; see `Evidence`.
+    position
+        The row's number as it was given, where rows were dropped or held out.
     """
 
     verified: Ints | None = None
@@ -48,6 +50,7 @@ class RowFacts:
     posterior: Floats | None = None
     agreed: Floats | None = None
     excess: Floats | None = None
+    position: Ints | None = None
 
     @classmethod
     def read(

@@ -92,6 +92,18 @@ def _compared(name: str, values: Floats, checked: Bools) -> Finding:
     return Finding(p_value, f"{name} ({means}")
 
 
+def warn_if_chosen(evidence: Evidence, category: Ints | None = None) -> str:
+    """Warns if verified rows differ from the others, and says how; empty where they do not."""
+    found = checks_differ(evidence, category)
+    if found is None:
+        return ""
+    draw = "draw the rows to verify at random"
+    known = Remedy("verified_probability", None, "with the probability of each row to be verified")
+    problem = f"verified: not a random choice of the rows: {found.sentence}"
+    warnings.warn(MisuseWarning(problem, draw, known), stacklevel=5)
+    return found.sentence
+
+
 def warn_about_checks(
     evidence: Evidence, sets: LabelSets, facts: RowFacts, category: Ints | None, kept: Ints | None, *, misses: bool
 ) -> str:
@@ -99,13 +111,7 @@ def warn_about_checks(
 
     `kept` are the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
     """
-    found = checks_differ(evidence, category)
-    if found is not None:
-        draw = "draw the rows to verify at random"
-        known = Remedy("verified_probability", None, "with the probability of each row to be verified")
-        problem = f"verified: not a random choice of the rows: {found.sentence}"
-        warnings.warn(MisuseWarning(problem, draw, known), stacklevel=4)
-    differs = "" if found is None else found.sentence
+    differs = warn_if_chosen(evidence, category)
     if misses or evidence.held is None or facts.verified is None:
         return differs
     outside = np.flatnonzero(evidence.verified & ~evidence.held)

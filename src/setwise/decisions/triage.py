@@ -1,0 +1,391 @@
+"""Accept or review: which proposed labels may be accepted unseen, so that few of them are wrong.
+
+Every row has a proposed label and a confidence in it, by one function that treats checked and other rows alike and
+never sees a verified label. The verified rows, m of them drawn at random, show how often proposals are wrong.
+
+``"rate"`` bounds the expected share α of wrong labels among those accepted. Row j has the p-value
+
+    p_j = (1 + #{verified rows whose proposal is wrong, with a confidence of at least that of j}) / (m + 1)
+
+and Benjamini–Hochberg at α accepts the k most confident rows, k the largest number with p_(k) ≤ α·k/n (conformal
+selection: Jin and Candès, JMLR 2023, with the clipped score; noise breaks ties). It holds for every n and m if
+checked rows are exchangeable with those to decide, and a random choice of the rows to check makes them so. How wrong
+the accepted rows of this sample may be is bounded beside it: the m + n rows, ordered by confidence, have upper parts
+of sizes fixed beforehand (`_PARTS`); from the wrong proposals among the checked rows of a part the exact binomial
+bound at δ/len(_PARTS) bounds those in the whole part, and so among the accepted rows, which lie in it.
+
+``"confident"`` bounds the share itself in 95 of 100 samples of checks: the exact binomial bound on the error among
+the verified rows above a threshold, for thresholds fixed by confidences alone, from the highest at which no error at
+all would pass downwards until one fails (learn then test with a fixed sequence: Angelopoulos, Bates, Candès, Jordan
+and Lei, 2021). Of its own rows, from which checked ones are drawn without replacement, it is conservative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from typing import Any, Literal
+
+import numpy as np
+
+from setwise._arrays import Array, Bools, Floats, Ints, frozen
+from setwise.contamination.annotator_model import fit_annotators
+from setwise.errors import InputError, Remedy
+from setwise.evidence.evidence import gather
+from setwise.evidence.proposals import Proposals
+from setwise.evidence.row_facts import RowFacts
+from setwise.evidence.verified_rows import warn_if_chosen
+from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.labels.vocabulary import MISSING
+from setwise.labels.votes import Votes
+from setwise.probabilities import as_probabilities
+from setwise.ranks import as_level, upper_bound
+from setwise.row_noise import draw_seed
+from setwise.scores import LAC
+from setwise.strategies.base import with_novel_labels
+from setwise.strategies.premises import DELTA, Judgement, Setting
+
+Mode = Literal["rate", "confident"]
+Brought = Literal["nothing", "candidates", "votes"]
+
+_FEWEST = 3  # of α·m: in rate mode fewer checks accept nothing, as one error more or less would decide
+_PARTS = (1.0, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3, 0.15)
+_THRESHOLDS = 50
+_MODES: dict[str, str] = {"rate": "Triage by error rate", "confident": "Triage with confidence"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Triage:
+    """Which rows may be accepted with which label, and which go to review.
+
+    Attributes
+    ----------
+    rows
+        The positions of the rows that were decided: among the rows passed, or of the calibration rows that nobody
+        checked where none were. All that follows has one entry for each, in this order.
+    labels
+        The proposed label.
+    confidence
+        The confidence in it, by which rows are accepted; comparable within one triage only.
+    accepted
+        Whether it may be accepted.
+    threshold
+        The lowest confidence accepted; infinite where nothing is.
+    guarantee
+        How many of the accepted labels may be wrong, and what that rests on.
+    mode, max_error, checks
+        What was asked for, and how many verified rows it rests on.
+    """
+
+    rows: Ints
+    labels: Array
+    confidence: Floats
+    accepted: Bools
+    threshold: float
+    guarantee: Guarantee
+    mode: Mode
+    max_error: float
+    checks: int
+
+    @property
+    def review(self) -> Ints:
+        """The positions (as in `rows`) to look at, the least confident first: there a look changes most labels."""
+        left = np.flatnonzero(~self.accepted)
+        return self.rows[left[np.argsort(self.confidence[left], kind="stable")]]
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one row per line; `review` is the place in the list of rows to look at, from 1 on."""
+        import pandas as pd  # noqa: PLC0415 - pandas is optional
+
+        place = pd.array([pd.NA] * len(self.rows), dtype="Int64")
+        left = np.flatnonzero(~self.accepted)
+        place[left[np.argsort(self.confidence[left], kind="stable")]] = np.arange(1, len(left) + 1)
+        return pd.DataFrame(
+            {
+                "row": self.rows,
+                "label": self.labels,
+                "confidence": self.confidence,
+                "accepted": self.accepted,
+                "review": place,
+            }
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        if not len(self):
+            return "No row is left to decide."
+        taken = int(self.accepted.sum())
+        share = f"{taken:,} of {len(self):,} labels accepted ({taken / len(self):.1%})"
+        return f"{share}, {len(self) - taken:,} rows to review.\n{self.guarantee}"
+
+    def __repr__(self) -> str:
+        taken = int(self.accepted.sum())
+        return f"Triage({taken:,} of {len(self):,} accepted, mode={self.mode!r}, max_error={self.max_error:g})"
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(line)}</p>" for line in str(self).split("\n"))
+
+
+def triage(
+    votes: Votes,
+    verified: Any,
+    probabilities: Any = None,
+    max_error: float = 0.05,
+    mode: Mode = "rate",
+    *,
+    random_state: Any = None,
+) -> Triage:
+    """Which of the rows that nobody checked may be accepted with the label that annotators give them.
+
+    For people with votes; with a calibrated model use `Calibration.triage`, which also decides new rows.
+
+    Parameters
+    ----------
+    votes
+        Who answered what.
+    verified
+        The true label where somebody checked, None or NaN elsewhere. Passing it declares that the rows to check
+        were chosen at random.
+    probabilities
+        (n, K) class probabilities of a model that was not trained on the verified labels; a good one accepts more.
+    max_error
+        How many of the accepted labels may be wrong.
+    mode
+        ``"rate"``: on average over samples of checks, where one in which nothing is accepted counts as zero;
+        ``"confident"``: in 95 of 100 samples of checks, which accepts less.
+    random_state
+        Seeds the noise that breaks ties between confidences.
+
+    Examples
+    --------
+    >>> import numpy as np, setwise
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 1000)
+    >>> said = np.where(rng.random((1000, 3)) < 0.8, y[:, None], rng.integers(0, 3, (1000, 3)))
+    >>> votes = setwise.Votes.from_matrix(said)
+    >>> verified = np.full(1000, None)
+    >>> verified[:100] = y[:100]
+    >>> setwise.triage(votes, verified, max_error=0.05, random_state=0)
+    Triage(834 of 900 accepted, mode='rate', max_error=0.05)
+    """
+    if not isinstance(votes, Votes):
+        raise InputError("votes: expected Votes", "of candidate sets use the triage of what conformalize returns")
+    n, k = votes.shape
+    matrix = None
+    if probabilities is not None:
+        matrix = as_probabilities(probabilities, "simplex", k, classes=votes.classes)
+        if len(matrix) != n:
+            raise InputError(f"probabilities: {len(matrix)} rows for {n} rows of votes")
+    facts = RowFacts.read(n, votes.vocabulary, verified=verified)
+    posterior = fit_annotators(votes, matrix).posterior
+    sets = votes.candidates(missing="full")
+    evidence = gather(LAC(), posterior, sets, RowFacts(verified=facts.verified, posterior=posterior))
+    chosen, seed = warn_if_chosen(evidence), draw_seed(random_state)
+    setting = Setting("", k, votes=True, checked=len(facts.checked), chosen=chosen, seed=seed)
+    return own_rows(Judgement(evidence, setting), votes.classes, max_error, mode)
+
+
+def own_rows(judged: Judgement, classes: Array, max_error: float, mode: Mode, random_state: Any = None) -> Triage:
+    """Decides the calibration rows that nobody checked: these and the checked rows are one population."""
+    evidence, setting = judged.evidence, judged.setting
+    label = _verified(judged)
+    if evidence.truth is None or evidence.consensus is None or evidence.consensus_confidence is None:
+        raise InputError(
+            "triage: every calibration row has its label, and none is left to decide",
+            Remedy("probabilities", None, "for new rows"),
+        )
+    proposed = Proposals(evidence.consensus, evidence.consensus_confidence)
+    open_rows = np.flatnonzero(label == MISSING)
+    checked = np.flatnonzero(label != MISSING)
+    blind = Premise("labels_unseen", "not knowable here")
+
+    def claim(probability: float, source: str, **options: Any) -> Claim:
+        return Claim("accepted", probability, source, (judged.checks, blind), **options)
+
+    decision = _Decision(
+        proposed[checked],
+        label[checked],
+        proposed[open_rows],
+        as_level(max_error, "max_error"),
+        proposed.confidence,
+        claim,
+        "the labels of these rows, checked ones included, with a confidence of at least {:.4g}",
+    )
+    seed = setting.seed if random_state is None else draw_seed(random_state)
+    numbers = open_rows if evidence.position is None else evidence.position[open_rows]
+    return decision.made(mode, seed, classes, numbers)
+
+
+def new_rows(
+    judged: Judgement,
+    classes: Array,
+    rows: Proposals,
+    brought: Brought,
+    max_error: float,
+    mode: Mode,
+    random_state: Any = None,
+) -> Triage:
+    """Decides new rows, whose labels were proposed from the model and from what they brought along."""
+    evidence, setting = judged.evidence, judged.setting
+    label = _verified(judged)
+    proposed, confidence = {
+        "nothing": (evidence.predicted, evidence.confidence),
+        "candidates": (None, None) if setting.votes else (evidence.consensus, evidence.consensus_confidence),
+        "votes": (evidence.answered, evidence.answered_confidence),
+    }[brought]
+    if proposed is None or confidence is None:
+        problem = "candidates: verified calibration rows have none of this kind, to see how often they mislead"
+        raise InputError(problem, "leave them out")
+    checked = np.flatnonzero(label != MISSING)
+    by_design = evidence.truth is None
+    needs: list[str | Premise] = ["truth_is_candidate" if by_design else "checks"]
+    if brought != "nothing":
+        like = "same_annotators" if brought == "votes" else "same_candidates"
+        needs.append(Premise(like, "declared by you", "theirs are passed"))
+
+    def claim(probability: float, source: str, **options: Any) -> Claim:
+        made = judged.claim("accepted", probability, source, *needs, **options)
+        (made,) = with_novel_labels((made,), setting, evidence.n, Fraction(probability))
+        return made
+
+    decision = _Decision(
+        Proposals(proposed, confidence)[checked],
+        label[checked],
+        rows,
+        as_level(max_error, "max_error"),
+        rows.confidence,
+        claim,
+        "the labels of new examples with a confidence of at least {:.4g}",
+    )
+    seed = setting.seed if random_state is None else draw_seed(random_state)
+    return decision.made(mode, seed, classes, np.arange(len(rows)))
+
+
+def _verified(judged: Judgement) -> Ints:
+    """The positions of the verified labels, `MISSING` elsewhere; refuses what the theory does not cover."""
+    evidence = judged.evidence
+    if evidence.shares is not None:
+        raise InputError("triage: no method is known for weighted or grouped rows", "calibrate without them")
+    if evidence.chance is not None:
+        problem = "triage: rows were verified with unequal probabilities, and its p-values count checks alike"
+        raise InputError(problem, "verify rows drawn at random")
+    if evidence.label is None or (evidence.truth is None and judged.setting.miss_rate):
+        raise InputError(
+            "triage needs verified labels, to see how often proposals are wrong",
+            Remedy("verified", None, "for the true labels of rows drawn at random, missing elsewhere"),
+        )
+    return evidence.label
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """The checked rows with their truth, the rows to decide, the error α that is allowed, and who makes claims.
+
+    Confident thresholds are taken from the `reference` confidences; `subject` says of which labels they speak.
+    """
+
+    checks: Proposals
+    truth: Ints
+    rows: Proposals
+    error: Fraction
+    reference: Floats
+    claim: Callable[..., Claim]
+    subject: str
+
+    def made(self, mode: Mode, seed: int, classes: Array, numbers: Ints) -> Triage:
+        """The triage."""
+        if mode not in _MODES:
+            raise InputError(f"mode: {mode!r} is not known", *(Remedy("mode", known) for known in _MODES))
+        m = len(self.checks)
+        accepted, threshold, claims, fewest = self._by_rate(seed) if mode == "rate" else self._confidently()
+        remarks = []
+        if len(self.rows) and not accepted.any():
+            few = f"an error of {float(self.error):g} needs at least {fewest:,} verified rows, and there are {m:,}"
+            wrong = "too many proposals are wrong among the most confident verified rows"
+            remarks.append(f"Nothing is accepted: {few if m < fewest else wrong}.")
+        unit = "verified rows" if m != 1 else "verified row"
+        made = Guarantee(_MODES[mode], "", m, float(1 - self.error), claims, "", tuple(remarks), unit=unit)
+        return Triage(
+            frozen(numbers),
+            np.asarray(classes)[self.rows.label],
+            frozen(self.rows.confidence),
+            frozen(accepted),
+            threshold,
+            made,
+            mode,
+            float(self.error),
+            m,
+        )
+
+    def _by_rate(self, seed: int) -> tuple[Bools, float, tuple[Claim, ...], int]:
+        """Accepted rows, the lowest confidence among them, claims, and how many checks it takes at least."""
+        fewest = math.ceil(_FEWEST / self.error)
+        accepted, bound = np.zeros(len(self.rows), dtype=bool), None
+        if len(self.checks) >= fewest and len(self.rows):
+            accepted, bound = self._selected(seed)
+        note, subject = "a sample in which nothing is accepted counts as zero", "the accepted labels"
+        claims = [self.claim(float(1 - self.error), "conformal selection", subject=subject, note=note)]
+        if bound is not None:
+            claims.append(self.claim(1 - bound, "binomial bound", subject=subject, delta=DELTA))
+        return accepted, float(self.rows.confidence[accepted].min(initial=math.inf)), tuple(claims), fewest
+
+    def _confidently(self) -> tuple[Bools, float, tuple[Claim, ...], int]:
+        fewest = math.ceil(math.log(DELTA) / math.log1p(-float(self.error)))  # 1 − δ^(1/n) ≤ α without an error
+        threshold = self._lowest(fewest)
+        subject = self.subject.format(threshold) if math.isfinite(threshold) else "the accepted labels"
+        source = "fixed sequence of binomial bounds"
+        claim = self.claim(float(1 - self.error), source, subject=subject, delta=DELTA)
+        return self.rows.confidence >= threshold, threshold, (claim,), fewest
+
+    @property
+    def wrong(self) -> Bools:
+        """Which checked rows have a wrong proposal."""
+        found: Bools = self.checks.label != self.truth
+        return found
+
+    def _selected(self, seed: int) -> tuple[Bools, float | None]:
+        """Benjamini–Hochberg on conformal p-values; and the bound on the error among the accepted rows."""
+        m, n = len(self.checks), len(self.rows)
+        confidence = np.concatenate([self.checks.confidence, self.rows.confidence])
+        # Independent of all else: who is accepted depends on the other rows anyway.
+        order = np.lexsort((np.random.default_rng(seed).random(m + n), confidence))[::-1]
+        wrong_above = np.cumsum(np.append(self.wrong, np.zeros(n, bool))[order])
+        to_decide = order >= m
+        above, places = wrong_above[to_decide], np.flatnonzero(to_decide)
+        # p_(k) ≤ α·k/n in whole numbers: k is at least (1 + wrong)·n / (α·(m + 1)).
+        needed = [math.ceil((1 + wrong) * n / (self.error * (m + 1))) for wrong in range(int(self.wrong.sum()) + 1)]
+        k = int(np.flatnonzero(np.arange(1, n + 1) >= np.array(needed)[above]).max(initial=-1)) + 1
+        accepted = np.zeros(n, dtype=bool)
+        if k == 0:
+            return accepted, None
+        accepted[order[places[:k]] - m] = True
+        return accepted, self._bound(order, int(places[k - 1]) + 1, k)
+
+    def _bound(self, order: Ints, reach: int, k: int) -> float:
+        """The share of wrong labels among the k accepted rows, which are among the first `reach` of all rows."""
+        part = min(size for share in _PARTS if (size := math.ceil(share * len(order))) >= reach)
+        checked = order[:part][order[:part] < len(self.checks)]
+        wrong = int(self.wrong[checked].sum())
+        most = math.floor(upper_bound(wrong, len(checked), DELTA / len(_PARTS)) * part) - wrong
+        return min(most / k, 1.0)
+
+    def _lowest(self, fewest: int) -> float:
+        """The lowest threshold of the sequence above which errors are few; infinite where the first one fails."""
+        lowest, m, descending = math.inf, len(self.checks), np.sort(self.reference)[::-1]
+        shares = np.arange(1, _THRESHOLDS + 1) / _THRESHOLDS
+        places = np.ceil(shares * len(descending)).astype(int) - 1 if len(descending) else ()
+        for threshold in dict.fromkeys(descending[list(places)].tolist()):
+            share = float((self.reference >= threshold).mean())
+            # Known without looking at the checks: no error at all would pass, even with two deviations fewer here.
+            if m * share - 2 * math.sqrt(m * share * (1 - share)) < fewest:
+                continue
+            above = self.checks.confidence >= threshold
+            if upper_bound(int(self.wrong[above].sum()), int(above.sum()), DELTA) > self.error:
+                break
+            lowest = threshold
+        return lowest

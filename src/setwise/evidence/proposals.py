@@ -1,0 +1,47 @@
+"""The label that is proposed for a row, and how sure that is: one function for rows that are checked and others.
+
+It never sees a verified label. Only the order of the confidences counts where labels are accepted by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from setwise._arrays import Floats, Ints
+from setwise.labels.label_sets import LabelSets
+
+_OUTSIDE = 0.05  # what a label outside the candidates counts beside one of them
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """Per row the position of a label, and the confidence in it."""
+
+    label: Ints
+    confidence: Floats
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __getitem__(self, rows: Ints) -> Proposals:
+        return Proposals(self.label[rows], self.confidence[rows])
+
+
+def most_probable(probabilities: Floats) -> Proposals:
+    """The most probable label and its probability."""
+    label = probabilities.argmax(axis=1) if probabilities.shape[1] else np.arange(0)
+    return Proposals(label, probabilities[np.arange(len(label)), label].astype(np.float64))
+
+
+def among_candidates(probabilities: Floats, candidates: LabelSets) -> Proposals:
+    """The most probable candidate, and its share of the candidates' probability.
+
+    Labels outside count a twentieth, so that a sole candidate is the surer the more probable it is.
+    """
+    inside = candidates.to_mask()
+    weighed = np.where(inside, probabilities, _OUTSIDE * probabilities).astype(np.float64)
+    label = np.where(inside, probabilities, -1).argmax(axis=1)
+    own, total = weighed[np.arange(len(label)), label], weighed.sum(axis=1)
+    return Proposals(label, np.divide(own, total, out=np.zeros(len(label)), where=total > 0))
