@@ -192,7 +192,7 @@ class _Gain:
         needs: tuple[str, ...] = ("every", "share")
         if facts.votes is not None:
             facts = replace(facts, posterior=fit_annotators(facts.votes, P).posterior)
-            needs = ("every", "backing", "table")
+            needs = ("every", "backing", "table", "posterior")
         evidence = tempered = gather(LAC(), P, sets, facts, needs)
         if facts.votes is None:
             tempered = replace(evidence, share=gather(LAC(), _tempered(P, sets), sets, needs=("share",)).share)
