@@ -27,6 +27,7 @@ EXAMPLES = (
     "setwise fit votes.csv --candidates answers --by hospital --out model/",
     "setwise fit calls.csv --labels answers.csv --candidates answers --key id --out model/",
     "setwise fit calls.csv --votes votes.csv --key id --item call --annotator who --label bird --out model/",
+    "setwise fit calls.csv --votes votes.csv --key id --item call --checks verified.csv --out model/",
     "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
 )
 _LEARNERS = ("auto", "covering", "network", "em")
@@ -47,6 +48,9 @@ def fit(
     features: opt.Features = None,
     carry: opt.Ignore = None,
     verified: opt.Verified = None,
+    checks: opt.Checks = None,
+    look: opt.Look = None,
+    from_name: opt.FromName = None,
     groups: opt.Groups = None,
     by: opt.By = None,
     confidence_level: opt.Confidence = 0.9,
@@ -77,7 +81,14 @@ def fit(
     as_json: opt.Json = False,
 ) -> None:
     """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
-    from setwise.cli.table_columns import categories_of, one_of, sets_in, stands_for_prediction, votes_of  # noqa: PLC0415
+    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
+        categories_of,
+        one_of,
+        sets_in,
+        stands_for_prediction,
+        votes_of,
+        with_checks,
+    )
     from setwise.estimators.model_directory import check_target, save_model  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
@@ -87,6 +98,7 @@ def fit(
     check_target(out)
     network_options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
     _check(confidence_level, learner, network_options)
+    chosen = strategy_of(strategy, confidence_level, look)
     tables = partial(opt.tables, delimiter=delimiter, encoding=encoding, decimal=decimal)
     source = tables(file)
     column_by = None if by is None or stands_for_prediction(by, source) else by
@@ -100,7 +112,7 @@ def fit(
         **({} if labels is None else {"candidates_file": tables(labels), "key": key}),
     }
     with screen.working(f"reading {source}"):
-        table, columns = _read(source, candidates, features, ignored, verified, reading)
+        table, columns = _read(source, candidates, features, ignored, verified, checks, reading)
         answers = None
         if votes is not None and key is not None:
             answers = votes_of(tables(votes), key, table, (item, annotator, label, weight), reading["classes"])
@@ -108,13 +120,10 @@ def fit(
     numbers = _announce(screen, table, separator, doubt=features is None)
     if len(table) < _MANY:
         use_one_thread()
-    sets = sets_in(table)
-    truth = table.truth if verified else None
-    made = {
-        "strategy": strategy_of(strategy, confidence_level),
-        "conformity_score": conformity_score,
-        "assume": assume_of(assume, sets.classes.tolist()),
-    }
+    sets, labelled = sets_in(table), sets_in(table).classes.tolist()
+    told = {"checks": checks and tables(checks), "separator": separator, "from_name": from_name}
+    truth = with_checks(table, key, verified, labelled, **told)
+    made = {"strategy": chosen, "conformity_score": conformity_score, "assume": assume_of(assume, labelled)}
     if learner == "auto":
         learner = _default(truth, votes=answers is not None, **made)
     settings = {"device": device, "verbose": int(screen.shows_progress)}
@@ -164,15 +173,20 @@ def _read(
     features: list[str] | None,
     carry: list[str],
     truth: str | None,
+    checks: Path | None,
     options: dict[str, Any],
 ) -> tuple[Table, list[str] | None]:
-    """The table, and the columns its features came from (None for files of arrays, which have no names)."""
+    """The table, and the columns its features came from (None for files of arrays, which have no names).
+
+    The column `truth` may be one of the file `checks` alone.
+    """
     from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
 
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None
     names = column_names(file)
+    truth = None if checks and truth not in names else truth
     start = None if candidates is None or candidates in names else f"{candidates.removesuffix(':')}:"
     flags = [] if start is None else [name for name in names if name.startswith(start)]
     taken = {candidates, truth, *carry, *flags}

@@ -78,7 +78,7 @@ def report(
         if probabilities is not None:
             rows = opt.tables(probabilities, delimiter, encoding, decimal)
             made = _of_calibration(out, run, rows, named, options)
-        elif run.is_file() and _is_table(run):
+        elif opt.is_table_file(run):
             made = _of_sets(out, opt.tables(run, delimiter, encoding, decimal), column, named, options)
         elif file is not None:
             rows = opt.tables(file, delimiter, encoding, decimal)
@@ -91,15 +91,6 @@ def report(
     size = made.stat().st_size
     screen.say(f"wrote {made} ({size / 1e6:.1f} MB) in {clock}; open it in a browser")
     screen.emit({"out": str(made), "bytes": size, "seconds": clock.seconds})
-
-
-def _is_table(path: Path) -> bool:
-    from setwise.data.table_files import ARRAYS, format_of  # noqa: PLC0415 - Arrow is loaded for files
-
-    try:
-        return format_of(path) not in ARRAYS
-    except ValueError:  # a suffix that no table has: a calibration
-        return False
 
 
 def _of_model(

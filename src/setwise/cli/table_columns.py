@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,11 +15,15 @@ import pyarrow.compute as pc
 
 from setwise.cli.options import STANDARD
 from setwise.cli.screen import Screen
-from setwise.data import Table, from_annotators_long, read_table
+from setwise.data import Table, from_annotators_long, from_label_studio, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, is_table
+from setwise.data.check_files import merge_checks, read_checks
+from setwise.data.importers.imported import Imported
+from setwise.data.importers.label_studio import is_export
 from setwise.data.key_join import matching_rows
 from setwise.data.set_files import SetWriter, probability_columns, probability_labels, set_writer, written_form
 from setwise.data.table_files import TableFiles
+from setwise.data.task_files import write_tasks
 from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
@@ -112,15 +116,73 @@ def one_of(candidates: Any, votes: Any, key: str | None, other: str) -> None:
 def votes_of(
     file: Any, key: str, table: Table, columns: Sequence[str | None], classes: Sequence[Any] | None
 ) -> Votes:
-    """The votes in a long table about the rows of another one, matched by its column `key`.
+    """The votes about the rows of another table, matched by its column `key`; see `imported_votes`."""
+    found = imported_votes(file, key, columns, classes)
+    rows = matching_rows(key, table.carried[key], found.ids, source=table.source, other=str(file))
+    return cast("Votes", found.votes)[rows]
+
+
+def imported_votes(
+    file: Any, key: str | None, columns: Sequence[str | None], classes: Sequence[Any] | None = None
+) -> Imported:
+    """The votes in a long table, or in a Label Studio export whose tasks' data hold `key`.
 
     `columns` are those of items, annotators, labels and weights; items are called as the key unless named.
     """
     item, annotator, label, weight = columns
+    if is_export(file):
+        return from_label_studio(file.paths[0], key=key or item, from_name=label, classes=classes, missing="empty")
     options: dict[str, Any] = {"worker": annotator, "label": label or "label", "weight": weight}
-    found = from_annotators_long(file, task=item or key, classes=classes, missing="empty", **options)
-    rows = matching_rows(key, table.carried[key], found.ids, source=table.source, other=str(file))
-    return cast("Votes", found.votes)[rows]
+    return from_annotators_long(file, task=item or key or "task", classes=classes, missing="empty", **options)
+
+
+def with_checks(
+    table: Table, key: str | None, column: str | None, classes: Sequence[Any], *, checks: Any, **options: Any
+) -> Any:
+    """The verified labels of a table's rows: its own column and those in the file `checks`, as far as there are."""
+    own = table.truth if column is not None else None
+    if checks is None:
+        return own
+    if key is None:
+        raise ValueError(
+            "--checks: answers are matched with the rows by an identifier; name its column with --key."
+        )
+    if key not in table.carried:
+        raise DataError(f"{table.source}: there is no column {key!r} to match the checks by.")
+    given = {"key": key, "column": column or "verified", "source": table.source, **options}
+    found = read_checks(checks, table.carried[key], classes, **given)
+    return merge_checks(own, found, source=table.source, other=str(checks))
+
+
+def write_rows(
+    out: Path,
+    columns: Mapping[str, Any],
+    *,
+    label: tuple[str, Any] | None = None,
+    confidence: Any = None,
+    more: Mapping[str, Any] | None = None,
+    separator: str = "|",
+    from_name: str | None = None,
+    to_name: str = "text",
+) -> None:
+    """Writes rows with a label each (its column's name, and labels or None), its confidence, and `more` columns.
+
+    A file that ends in .json holds tasks for Label Studio, in which the label is a prediction.
+    """
+    added = {} if label is None else {label[0]: label[1], "confidence": confidence}
+    added |= more or {}
+    taken = next((name for name in added if name in columns), None)
+    if taken is not None:
+        renamed = [Remedy("column", None, "to name ours")] if label and taken == label[0] == "label" else []
+        raise DataError(f"there is a column {taken!r} already, and {out} needs it", "rename it", *renamed)
+    if out.suffix == ".json":
+        proposed = () if label is None else (label[1], confidence)
+        write_tasks(out, {**columns, **(more or {})}, *proposed, from_name=from_name or "choice", to_name=to_name)
+        return
+    with writing(out, separator=separator) as writer:
+        if label is not None:
+            added[label[0]] = writer.label_column(label[1])
+        writer.append_columns({**columns, **added})
 
 
 def categories_of(column: Any, name: str, file: Any, first_row: int = 0) -> list[str]:
