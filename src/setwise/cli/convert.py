@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from setwise.data.table_files import TableFiles
     from setwise.labels.label_sets import LabelSets
 
-EXAMPLES = ("setwise convert votes.csv --from votes --out candidates.parquet",)
+EXAMPLES = (
+    "setwise convert votes.csv --from votes --out candidates.parquet",
+    "setwise convert export.json --from label-studio --key id --out candidates.csv",
+)
 
 
 def convert(
@@ -31,6 +34,13 @@ def convert(
     rule: Annotated[
         str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, plurality.")
     ] = "union",
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", help="Of Label Studio: the field of a task's data to know its row by. Default: its id."
+        ),
+    ] = None,
+    from_name: opt.FromName = None,
     item: opt.OptionalItem = None,
     annotator: opt.OptionalAnnotator = None,
     label: opt.OptionalLabel = None,
@@ -58,8 +68,8 @@ def convert(
                 options |= {"task": item or "task", "worker": annotator, "label": label or "label"}
                 found = data.from_annotators_long(files, **options)
             else:
-                found = data.from_label_studio(files.paths[0], **options)
-            sets, carried = found.candidates, {item or "task": _arrow(found.ids)}
+                found = data.from_label_studio(files.paths[0], key=key, from_name=from_name, **options)
+            sets, carried = found.candidates, {key or item or "task": _arrow(found.ids)}
             if found.truth is not None:
                 carried["truth"] = _arrow(found.truth)
         else:

@@ -126,8 +126,7 @@ def fit(
     made = {"strategy": chosen, "conformity_score": conformity_score, "assume": assume_of(assume, labelled)}
     if learner == "auto":
         learner = _default(truth, votes=answers is not None, **made)
-    settings = {"device": device, "verbose": int(screen.shows_progress)}
-    estimator = _estimator(learner, network_options, settings)
+    estimator = _estimator(learner, network_options, {"device": device, "verbose": int(screen.shows_progress)})
     made |= {"confidence_level": confidence_level, "miss_rate": miss_rate, "random_state": random_state}
     model = _conformal(estimator, cv, calibration_size, made)
     categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "setwise report model/ new.csv --truth checked --out report.html",
+    "setwise report model/ new.csv --ids id --out report.html",
     "setwise report model.cal --probabilities scores.csv --truth checked --out report.html",
     "setwise report sets.csv --truth checked --confidence 0.9 --out report.html",
 )
@@ -43,6 +44,10 @@ def report(
     truth: opt.OptionalTruth = None,
     candidates: opt.OptionalCandidates = None,
     by: opt.By = None,
+    ids: Annotated[
+        str | None,
+        typer.Option("--ids", help="The column that names the rows, shown with them and in the review list."),
+    ] = None,
     confidence_level: opt.ModelsConfidence = None,
     image: Annotated[
         str | None,
@@ -71,7 +76,7 @@ def report(
         run, file = run / noted["model"], file or run / noted["data"]
         truth, candidates = truth or noted.get("truth"), candidates or noted.get("candidates")
         by, image, title = by or noted.get("by"), image or noted.get("image"), title or noted.get("title")
-    named = {"truth": truth, "candidates": candidates, "by": by, "separator": separator}
+    named = {"truth": truth, "candidates": candidates, "by": by, "ids": ids, "separator": separator}
     given = {"title": title, "confidence_level": confidence_level}
     options = {name: value for name, value in given.items() if value is not None}
     with screen.working(f"reporting on {file or probabilities or run}"):

@@ -36,12 +36,13 @@ def read_answers(
     truth: str | None = None,
     candidates: str | None = None,
     by: str | None = None,
+    ids: str | None = None,
     labels: Any = None,
     key: str | None = None,
     separator: str = "|",
     missing: str = "empty",
 ) -> dict[str, Any]:
-    """Truth, candidates and categories of the rows, as far as columns are named; files of arrays need no names.
+    """Truth, candidates, categories and names of the rows, as far as columns are named; files of arrays need none.
 
     They stand in the file, or in the table `labels`, whose rows are matched by `key` or follow those of the file.
     """
@@ -55,7 +56,7 @@ def read_answers(
         candidates=candidates,
         truth=truth,
         features=[],
-        carry=list(dict.fromkeys([*([by] if by else []), *beside])),
+        carry=list(dict.fromkeys([*filter(None, (by, ids)), *beside])),
         classes=classes,
         separator=separator,
         missing=missing,
@@ -74,6 +75,7 @@ def read_answers(
         "y": None if table.truth is None else table.truth[rows],
         "candidates": None if table.candidates is None else table.candidates[rows],
         "by": categories_of(table.carried[by][rows], by, source) if by else None,
+        **({"ids": table.carried[ids][rows]} if ids else {}),
     }
 
 

@@ -86,6 +86,8 @@ def triage(
         raise ValueError("--review: is the file of --out; name another one.")
     if model is not None and not file and votes is not None and opt.is_table_file(model):
         file, model = [model], None  # votes without a model
+    if model is not None and opt.is_table_file(model):
+        raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
     for target in (out, review):
         opt.refuse_existing(target, force=force)
     sources = (item, annotator, label, weight)
@@ -212,7 +214,12 @@ def _of_model(
     X = features_of(source, model, columns)
     given = named.rows(source, model.classes_.tolist())
     with saved.no_name_warnings():
-        if not saved.fitted_on(model, X):
+        own = saved.fitted_on(model, X)
+        if len(parts) > 1 and not own:
+            raise ValueError(
+                f"{path}: decides the rows that it was fitted on, in their order; {source} holds others."
+            )
+        if not own:
             return _Decided(given, model.triage(X, given.y, **asked), np.arange(0))
         if len(parts) == 1:
             learned = "the model learned from them. With fit --cross 5, and the checks here, every row is decided."

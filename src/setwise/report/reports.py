@@ -29,6 +29,7 @@ from setwise.report.examples import example_facts
 from setwise.report.html_pages import report_as_html
 from setwise.report.levels import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
+from setwise.report.review_list import review_facts
 from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
 from setwise.report.subgroups import subgroup_facts
 from setwise.report.verdict import (
@@ -57,6 +58,7 @@ def build_report(
     by: Any = None,
     sample_weight: Any = None,
     row_ids: Any = None,
+    ids: Any = None,
     confidence_level: float = 0.9,
     others: Iterable[Calibration] = (),
     title: str = "Can these prediction sets be trusted?",
@@ -82,6 +84,8 @@ def build_report(
         A category per row: coverage is shown by category. Needed where the calibration is by category.
     sample_weight, row_ids
         As in `Calibration.predict_set`.
+    ids
+        What the rows are called, shown beside their numbers and in the list of rows to review.
     confidence_level
         Where the slider starts, and what the verdict is about.
     others
@@ -120,6 +124,7 @@ def build_report(
         by=by,
         weight=weights(sample_weight, len(matrix)),
         row_ids=row_ids,
+        ids=ids,
     )
     rows = rows.sampled(MOST_LABELS // matrix.shape[1])
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
@@ -155,6 +160,7 @@ def report_sets(
     features: Any = None,
     feature_names: Iterable[str] | None = None,
     images: Any = None,
+    ids: Any = None,
     guarantee: GuaranteeAt | None = None,
     confidence_level: float | None = None,
     title: str = "Can these prediction sets be trusted?",
@@ -179,7 +185,7 @@ def report_sets(
     stated = confidence_level is not None or p_values is not None
     level = as_level(0.9 if confidence_level is None else confidence_level)
     rows = Rows.read(
-        len(sets), sets.vocabulary, y=y, candidates=candidates, by=by, features=features, images=images
+        len(sets), sets.vocabulary, y=y, candidates=candidates, by=by, features=features, images=images, ids=ids
     )
     rows = rows.sampled(MOST_LABELS // max(sets.n_classes, 1))
     if p_values is None:
@@ -294,6 +300,7 @@ def _write(
         "by_category": by_category,
         "promised_by_category": calibration is not None and calibration.categories is not None,
         "ambiguity": ambiguity,
+        "review": review_facts(source, swept, rows, level),
         "examples": example_facts(source, swept, rows, level, feature_names),
         "advice": advice(made[0], strategies["rows"] if strategies else [], known=known) if made else [],
         "settings": _settings(calibration, rows, level if stated else None)
