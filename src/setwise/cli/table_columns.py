@@ -133,6 +133,8 @@ def imported_votes(
     """
     item, annotator, label, weight = columns
     if is_export(file):
+        if len(file.paths) > 1:
+            raise DataError(f"{file}: exports of votes are read one by one", "export all tasks as one file")
         return from_label_studio(file.paths[0], key=key or item, from_name=label, classes=classes, missing="empty")
     options: dict[str, Any] = {"worker": annotator, "label": label or "label", "weight": weight}
     return from_annotators_long(file, task=item or key or "task", classes=classes, missing="empty", **options)

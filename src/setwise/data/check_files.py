@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array
+from setwise.data.importers.imported import id_array
 from setwise.data.importers.label_studio import from_label_studio, is_export
 from setwise.data.key_join import matching_rows
 from setwise.data.table_files import TableFiles, names_files, table_files
@@ -93,17 +94,20 @@ def merge_checks(ours: Array | None, others: Array, *, source: str, other: str) 
 
 
 def _exported(
-    file: TableFiles, key: str, where: str, from_name: str | None, classes: Sequence[Any]
+    files: TableFiles, key: str, where: str, from_name: str | None, classes: Sequence[Any]
 ) -> tuple[Array, Array]:
-    """The keys of the tasks, and the one label of each that has one."""
-    found = from_label_studio(file.paths[0], key=key, from_name=from_name, missing="empty")
-    truth = np.full(len(found), None, dtype=object) if found.truth is None else np.array(found.truth)
+    """The keys of all tasks, and the one label of each that has one."""
     named = {str(label): label for label in classes}  # Label Studio knows text alone
-    lists = found.candidates.to_lists()
-    for task, (true, said) in enumerate(zip(truth, lists, strict=True)):
-        if true is None and len(said) > 1:
-            problem = f"{where}: {key} = {found.ids[task]!r} has several answers ({', '.join(map(str, said))})"
-            raise DataError(problem, "mark one as the ground truth")
-        label = true if true is not None else said[0] if said else None
-        truth[task] = None if label is None else named.get(label, label)
-    return found.ids, truth
+    ids: list[Any] = []
+    answers: list[Any] = []
+    for path in files.paths:
+        found = from_label_studio(path, key=key, from_name=from_name, missing="empty")
+        truth = [None] * len(found) if found.truth is None else found.truth.tolist()
+        for name, true, said in zip(found.ids.tolist(), truth, found.candidates.to_lists(), strict=True):
+            if true is None and len(said) > 1:
+                problem = f"{where}: {key} = {name!r} has several answers ({', '.join(said)})"
+                raise DataError(problem, "mark one as the ground truth")
+            label = true if true is not None else next(iter(said), None)
+            answers.append(named.get(label, label))
+            ids.append(name)
+    return id_array(ids), id_array([*answers, None])[:-1]  # of objects, None where there is no answer

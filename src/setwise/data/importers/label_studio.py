@@ -83,18 +83,15 @@ def from_label_studio(
 
 
 def is_export(source: Any) -> bool:
-    """Whether a file is an export with annotations; JSON-MIN is a table like any other."""
+    """Whether files are exports with annotations; JSON-MIN is a table like any other."""
     files = table_files(source)
     path = files.paths[0]
     with reading(path, files):
-        if len(files.paths) > 1 or files.form(path) != "json":
+        if files.form(path) != "json":
             return False
         try:
             tasks = json.loads(path.read_bytes())
-        except (
-            ValueError,
-            RecursionError,
-        ):  # JSON lines, or broken: whoever reads it as a table says what is wrong
+        except (ValueError, RecursionError):  # whoever reads it as a table says what is wrong
             return False
     first = tasks[0] if isinstance(tasks, list) and tasks else None
     return isinstance(first, Mapping) and bool({"annotations", "completions"} & first.keys())
