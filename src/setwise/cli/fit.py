@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from setwise.cli import options as opt
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen, claims, show_claims
 from setwise.cli.threads import use_one_thread
+from setwise.labels.vocabulary import missing_labels
 from setwise.ranks import as_level
 from setwise.report import report_model
 
@@ -135,6 +137,7 @@ def fit(
         y = sets if answers is None else answers
         model.fit(table.X, y, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
     rate = model.score(table.X, sets)
+    _say_unused(screen, model, truth)
     screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}")
     notes = {
         "columns": columns,
@@ -252,6 +255,20 @@ def _conformal(estimator: Any, cv: int | None, calibration_size: float, made: di
     if cv is not None:
         return setwise.CrossConformalClassifier(estimator, cv=cv, **made)
     return setwise.ConformalClassifier(estimator, calibration_size=calibration_size, **made)
+
+
+def _say_unused(screen: Screen, model: Any, truth: Any) -> None:
+    """Says where more rows are checked than kept for calibration: the other checks are of no use."""
+    rows = getattr(model, "calibration_rows_", None)
+    if truth is None or rows is None:
+        return
+    checked = ~missing_labels(truth)
+    had, kept = int(checked.sum()), int(checked[rows].sum())
+    if kept == len(rows) < had:
+        share = math.ceil(100 * had / len(truth)) / 100
+        screen.say(
+            f"{kept:,} of {had:,} checked rows are kept for calibration: use --calibration-size {share:g} to keep all"
+        )
 
 
 def _described(model: Any) -> str:
