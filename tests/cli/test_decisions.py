@@ -1,7 +1,6 @@
 """`setwise suggest` and `setwise triage`, and the checks that come back in a file of their own."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +36,7 @@ def world(n, seed):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Tables, votes, and checks of some rows; a split model, a cross model and a calibration with or without them."""
+    """Tables, votes and checks; a split model and a calibration with and without them, and a cross model."""
     place = tmp_path_factory.mktemp("decisions")
     for name, n, seed in (("old", N, 0), ("new", M, 1)):
         ids, X, mask, truth, rng = world(n, seed)

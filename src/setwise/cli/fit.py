@@ -137,8 +137,7 @@ def fit(
         y = sets if answers is None else answers
         model.fit(table.X, y, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
     rate = model.score(table.X, sets)
-    _say_unused(screen, model, truth)
-    screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}")
+    screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}{_unused(model, truth)}")
     notes = {
         "columns": columns,
         "imputed": dict(table.imputed),
@@ -257,18 +256,18 @@ def _conformal(estimator: Any, cv: int | None, calibration_size: float, made: di
     return setwise.ConformalClassifier(estimator, calibration_size=calibration_size, **made)
 
 
-def _say_unused(screen: Screen, model: Any, truth: Any) -> None:
-    """Says where more rows are checked than kept for calibration: the other checks are of no use."""
+def _unused(model: Any, truth: Any) -> str:
+    """A line where more rows are checked than kept for calibration: the other checks are of no use."""
     rows = getattr(model, "calibration_rows_", None)
     if truth is None or rows is None:
-        return
+        return ""
     checked = ~missing_labels(truth)
     had, kept = int(checked.sum()), int(checked[rows].sum())
-    if kept == len(rows) < had:
-        share = math.ceil(100 * had / len(truth)) / 100
-        screen.say(
-            f"{kept:,} of {had:,} checked rows are kept for calibration: use --calibration-size {share:g} to keep all"
-        )
+    if not kept == len(rows) < had:
+        return ""
+    share = math.ceil(100 * had / len(truth)) / 100
+    remedy = f"use --calibration-size {share:g} to keep all"
+    return f"\n{kept:,} of {had:,} checked rows are kept for calibration: {remedy}"
 
 
 def _described(model: Any) -> str:

@@ -97,7 +97,7 @@ def _exported(
     files: TableFiles, key: str, where: str, from_name: str | None, classes: Sequence[Any]
 ) -> tuple[Array, Array]:
     """The keys of all tasks, and the one label of each that has one."""
-    named = {str(label): label for label in classes}  # Label Studio knows text alone
+    named: dict[Any, Any] = {str(label): label for label in classes}  # Label Studio knows text alone
     ids: list[Any] = []
     answers: list[Any] = []
     for path in files.paths:
