@@ -266,6 +266,7 @@ def test_a_column_that_is_there_already_is_named(here, capsys, column, remedy):
     line = failure(capsys, *arguments)
     assert f"there is a column {column!r} already" in line
     assert remedy in line
+    assert [path.name for path in here.iterdir()] == ["t.csv"]
     if remedy == "--column":
         assert run([*map(str, arguments), "--column", "ours", "-q"]) == 0
 
@@ -346,7 +347,7 @@ def test_probabilities_of_a_model_of_ones_own_will_do(here):
             "give a FILE of rows for a model, or --probabilities",
         ),
         (("--votes", "votes.csv", "--budget", "20"), "give either --candidates (a column) or --votes"),
-        (("--budget", "20", "--column", "w"), "name the one for answers with --column"),
+        (("--budget", "20", "--column", "w"), "use --column … to call ours otherwise"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(here, capsys, arguments, message):

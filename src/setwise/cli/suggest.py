@@ -62,7 +62,7 @@ def suggest(
     """Draws rows to have checked, all with the same chance, and estimates what the checks would be worth."""
     from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.cli.given_rows import Named, features_of, probabilities_in  # noqa: PLC0415
-    from setwise.cli.table_columns import one_of, write_rows  # noqa: PLC0415
+    from setwise.cli.table_columns import one_of, refuse_taken, write_rows  # noqa: PLC0415
     from setwise.decisions.verification import suggest_verification  # noqa: PLC0415
 
     screen = Screen(quiet, as_json, out)
@@ -96,8 +96,7 @@ def suggest(
     answer, taken = column or verified or "verified", given.take(rows)
     if answer == verified:
         taken.pop(answer, None)
-    elif answer in taken:
-        raise ValueError(f"{source}: there is a column {answer!r} already; name the one for answers with --column.")
+    refuse_taken(taken, [answer, "chance"])
     more = {"chance": found.probability[rows], **({} if out.suffix == ".json" else {answer: [""] * len(rows)})}
     write_rows(out, taken, more=more, separator=separator)
     chance, tasks = float(found.probability[rows[0]]), out.suffix == ".json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -158,6 +158,14 @@ def with_checks(
     return merge_checks(own, found, source=table.source, other=str(checks))
 
 
+def refuse_taken(columns: Iterable[str], added: Sequence[str]) -> None:
+    """Refuses a table that has one of the columns already that are to be written; --column names the first."""
+    taken = next((name for name in added if name in columns), None)
+    if taken is not None:
+        renamed = [Remedy("column", None, "to call ours otherwise")] if taken == added[0] else []
+        raise DataError(f"there is a column {taken!r} already, and the answer needs it", "rename it", *renamed)
+
+
 def write_rows(
     out: Path,
     columns: Mapping[str, Any],
@@ -175,10 +183,6 @@ def write_rows(
     """
     added = {} if label is None else {label[0]: label[1], "confidence": confidence}
     added |= more or {}
-    taken = next((name for name in added if name in columns), None)
-    if taken is not None:
-        renamed = [Remedy("column", None, "to name ours")] if label and taken == label[0] == "label" else []
-        raise DataError(f"there is a column {taken!r} already, and {out} needs it", "rename it", *renamed)
     if out.suffix == ".json":
         proposed = () if label is None else (label[1], confidence)
         write_tasks(out, {**columns, **(more or {})}, *proposed, from_name=from_name or "choice", to_name=to_name)

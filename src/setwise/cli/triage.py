@@ -272,8 +272,9 @@ def _checked(calibration: Any) -> Ints:
 
 def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[str, Any]) -> None:
     """The accepted rows in their order, and the others: rows to look at first on top, undecided ones last."""
-    from setwise.cli.table_columns import write_rows  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import refuse_taken, write_rows  # noqa: PLC0415 - Arrow is loaded for files
 
+    refuse_taken(made.given.columns, [column, "confidence", "proposed", "rank"])
     found, left = made.found, made.undecided
     at = {int(row): place for place, row in enumerate(found.rows)}
     yes = np.flatnonzero(found.accepted)
