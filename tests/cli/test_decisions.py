@@ -355,6 +355,25 @@ def test_what_cannot_be_drawn_is_said(here, capsys, arguments, message):
     assert not list(here.iterdir())
 
 
+def test_answers_to_doubtful_rows_are_no_checks(here, capsys):
+    """Whoever gives the reviewed rows as checks is told that these are unlike the others."""
+    ids, X, _, truth, _ = world(N, 0)
+    doubtful = np.sort(X, axis=1) @ [0, 0, -1, 1] < 1
+    told = pa.table({"id": np.array(ids)[doubtful], "verified": [TEXT[t] for t in np.array(truth)[doubtful]]})
+    pq.write_table(told, here / "c.parquet")
+    cal = ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv", "--candidates", "answers")
+    arguments = (*cal, "--key", "id", "--checks", here / "c.parquet", "--out", here / "c.cal", "-q")
+    assert run([*map(str, arguments)]) == 0
+    assert "verified" in capsys.readouterr().err
+
+
+def test_the_report_names_rows_by_their_column(here):
+    setwise("report", "model", "new.csv", "--ids", "id", "--out", here / "r.html", folder=".")
+    text = (here / "r.html").read_text(encoding="utf-8")
+    names = [name for name in world(M, 1)[0] if name.startswith("0007")]
+    assert any(f": {name}</span>" in text for name in names)
+
+
 # -------------------------------------------------------------------- checks
 
 

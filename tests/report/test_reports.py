@@ -103,18 +103,20 @@ def test_nothing_to_review_is_no_download(tmp_path):
 def test_errors_among_sets_of_one_label_stand_beside_coverage(small, tmp_path):
     calibration, P, y, _ = small
     truth = [None if i % 3 == 0 else label for i, label in enumerate(y.tolist())]
-    data = data_of(build_report(tmp_path / "r.html", calibration, P, y=truth))
+    data = data_of(build_report(tmp_path / "r.html", calibration, P, y=truth, confidence_level=0.5))
     for fact in data["facts"][::12]:
         sets = calibration.predict_set(P, fact["level"])
         alone = [i for i in np.flatnonzero(sets.sizes == 1) if truth[i] is not None]
         if not alone:
-            assert fact["wrong"] == "–"
+            assert fact["wrong"] == ""
             continue
         wrong = int((~sets.contains(y))[alone].sum())
         assert fact["wrong"] == f"{wrong / len(alone):.1%}"
         low, high = clopper_pearson(wrong, len(alone), 0.05)
-        assert fact["wrong_interval"] == f"{low:.1%} to {high:.1%}"
-    assert "Wrong among these" in (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert fact["wrong_interval"] == f"{low:.1%} to {high:.1%} (95%)"
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Wrong among these" in text
+    assert f"a single one; of these {data['facts'][data['at']]['wrong']} are wrong." in text
 
 
 def test_numbers_in_the_page_are_those_of_the_library(small, tmp_path):

@@ -69,10 +69,10 @@ def _wrong_alone(sweep: Sweep, i: int) -> dict[str, str]:
     assert sweep.truth is not None  # noqa: S101 - some truth is known
     alone = sweep.truth[(sweep.sizes[:, i] == 1) & (sweep.truth >= 0)]
     if not len(alone):
-        return {"wrong": "–", "wrong_interval": "no set of one label"}
+        return {"wrong": "", "wrong_interval": "no set of one label with a known truth"}
     wrong = int((alone > i).sum())
     low, high = clopper_pearson(wrong, len(alone), DELTA)
-    return {"wrong": f"{wrong / len(alone):.1%}", "wrong_interval": f"{low:.1%} to {high:.1%}"}
+    return {"wrong": f"{wrong / len(alone):.1%}", "wrong_interval": f"{low:.1%} to {high:.1%} (95%)"}
 
 
 def size_bins(n_classes: int) -> tuple[Ints, list[str]]:

@@ -284,7 +284,9 @@ def _write(
         "title": title,
         "verdict": verdict,
         "headline": verdict.headline if made else "What was promised for these sets is not known here.",
-        "useful": usefulness(facts[at]["mean"], len(classes), float((swept.sizes[:, at] == 1).mean())),
+        "useful": usefulness(
+            facts[at]["mean"], len(classes), float((swept.sizes[:, at] == 1).mean()), facts[at].get("wrong", "")
+        ),
         "plainly": in_plain_words(made[0]) if made else "",
         "guarantee": _paragraphs(made),
         "facts": facts,
