@@ -101,7 +101,8 @@ def test_nothing_to_review_is_no_download(tmp_path):
 
 
 def test_errors_among_sets_of_one_label_stand_beside_coverage(small, tmp_path):
-    calibration, P, y, _ = small
+    _, P, y, _ = small
+    calibration, P, y = setwise.conformalize(P[:75], y[:75]), P[75:], y[75:]
     truth = [None if i % 3 == 0 else label for i, label in enumerate(y.tolist())]
     data = data_of(build_report(tmp_path / "r.html", calibration, P, y=truth, confidence_level=0.5))
     for fact in data["facts"][::12]:

@@ -16,6 +16,7 @@ from setwise.cli.table_columns import imported_votes, read_answers, votes_of, wi
 from setwise.data import Table, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, is_table
 from setwise.data.table_files import TableFiles
+from setwise.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,12 @@ class Named:
     def rows(self, source: TableFiles, classes: Sequence[Any] | None, missing: str = "empty") -> GivenRows:
         """The rows of a table with what is known of them; of a file of arrays their numbers stand for columns."""
         if not is_table(source):
+            if self.votes or self.checks or self.verified:
+                problem = f"{source}: holds arrays, without columns to match votes or checks by"
+                raise DataError(problem, "make it a table with setwise convert")
             table = read_table(source, classes=classes)
-            return GivenRows({"row": pa.array(np.arange(len(table)))}, table.candidates, None)
+            sets = table.candidates if self.candidates else None
+            return GivenRows({"row": pa.array(np.arange(len(table)))}, sets, None)
         names = column_names(source)
         own = None if self.checks and self.verified not in names else self.verified
         options: dict[str, Any] = {"features": [], "carry": [self.key] if self.key else [], "classes": classes}

@@ -92,7 +92,7 @@ def suggest(
             else:
                 found = suggest_verification(asked, X, given.y, budget, **known)
     # In random order: the first rows of the file are a random sample too.
-    rows = np.random.default_rng(random_state).permutation(found.rows)
+    rows = np.random.default_rng([random_state, 1]).permutation(found.rows)
     answer, taken = column or verified or "verified", given.take(rows)
     if answer == verified:
         taken.pop(answer, None)
