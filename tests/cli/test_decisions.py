@@ -143,6 +143,8 @@ def test_the_rows_of_the_fit_are_decided_accepted_reviewed_checked_or_learned_fr
     assert told["accepted"] + told["review"] == N // 2 - 70
     checked = {row["id"] for row in pq.read_table("checks.parquet").to_pylist() if row["verified"]}
     assert not checked & set(ids_of(accepted, review))
+    places = [world(N, 0)[0].index(row["id"]) for row in accepted]
+    assert places == sorted(places)
     learned = review[-N // 2 :]
     assert all(row["proposed"] is None and row["confidence"] is None for row in learned)
     assert all(row["proposed"] is not None for row in review[: -N // 2])

@@ -276,13 +276,13 @@ def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[s
 
     refuse_taken(made.given.columns, [column, "confidence", "proposed", "rank"])
     found, left = made.found, made.undecided
-    at = {int(row): place for place, row in enumerate(found.rows)}
-    yes = np.flatnonzero(found.accepted)
-    order = np.array([at[int(row)] for row in found.review], dtype=np.int64)
+    place = np.argsort(found.rows)
+    yes = place[found.accepted[place]]
+    order = place[np.searchsorted(found.rows, found.review, sorter=place)]
     accepted: dict[str, Any] = {"label": (column, found.labels[yes]), "confidence": found.confidence[yes]}
     write_rows(out, made.given.take(found.rows[yes]), **accepted, **options)
     proposed = [*found.labels[order].tolist(), *[None] * len(left)]
     sure = [*found.confidence[order].tolist(), *[None] * len(left)]
     rows = np.concatenate([found.rows[order], left])
-    place = {"rank": np.arange(1, len(rows) + 1)}
-    write_rows(review, made.given.take(rows), label=("proposed", proposed), confidence=sure, more=place, **options)
+    rank = {"rank": np.arange(1, len(rows) + 1)}
+    write_rows(review, made.given.take(rows), label=("proposed", proposed), confidence=sure, more=rank, **options)
