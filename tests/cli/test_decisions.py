@@ -259,7 +259,7 @@ def test_one_file_cannot_take_both(here, capsys):
 
 
 @pytest.mark.parametrize(
-    ("column", "remedy"), [("label", "--column"), ("confidence", "rename it"), ("rank", "rename it")]
+    ("column", "remedy"), [("label", "--answer"), ("confidence", "rename it"), ("rank", "rename it")]
 )
 def test_a_column_that_is_there_already_is_named(here, capsys, column, remedy):
     table = read_table("new.csv", features=[*"wxyz"], carry=["id"])
@@ -269,8 +269,8 @@ def test_a_column_that_is_there_already_is_named(here, capsys, column, remedy):
     assert f"there is a column {column!r} already" in line
     assert remedy in line
     assert [path.name for path in here.iterdir()] == ["t.csv"]
-    if remedy == "--column":
-        assert run([*map(str, arguments), "--column", "ours", "-q"]) == 0
+    if remedy == "--answer":
+        assert run([*map(str, arguments), "--answer", "ours", "-q"]) == 0
 
 
 # -------------------------------------------------------------------- suggest, and back
@@ -294,7 +294,7 @@ def test_rows_are_drawn_in_random_order_with_their_columns_and_an_empty_one(here
 
 
 def test_what_is_said_leads_back(here):
-    said = setwise(*SUGGEST, "--out", here / "t.csv", "--column", "truth", folder=".")
+    said = setwise(*SUGGEST, "--out", here / "t.csv", "--answer", "truth", folder=".")
     assert "drew 60 of 300 rows to have checked, each with probability 0.2" in said
     assert "if the model is right" in said
     assert "For other numbers of rows: 10: " in said
@@ -349,7 +349,7 @@ def test_probabilities_of_a_model_of_ones_own_will_do(here):
             "give a FILE of rows for a model, or --probabilities",
         ),
         (("--votes", "votes.csv", "--budget", "20"), "give either --candidates (a column) or --votes"),
-        (("--budget", "20", "--column", "w"), "use --column … to call ours otherwise"),
+        (("--budget", "20", "--answer", "w"), "use --answer … to call ours otherwise"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(here, capsys, arguments, message):

@@ -34,12 +34,7 @@ def convert(
     rule: Annotated[
         str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, plurality.")
     ] = "union",
-    key: Annotated[
-        str | None,
-        typer.Option(
-            "--key", help="Of Label Studio: the field of a task's data to know its row by. Default: its id."
-        ),
-    ] = None,
+    key: opt.Key = None,
     from_name: opt.FromName = None,
     item: opt.OptionalItem = None,
     annotator: opt.OptionalAnnotator = None,

@@ -102,6 +102,12 @@ _truth = _column("--truth", "The column with the true label.")
 Truth = Annotated[str, _truth]
 OptionalTruth = Annotated[str | None, _truth]
 SetsColumn = Annotated[str, typer.Option("--column", help="The column of prediction sets.")]
+AnswerColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--answer", help="The column to write labels in, or to leave empty for them. Default: label; verified."
+    ),
+]
 Features = Annotated[
     list[str] | None,
     _column("--features", "A feature column; repeat it. Default: those of the model; in fit, all other columns."),
@@ -143,7 +149,12 @@ Label = Annotated[str, _label]
 OptionalLabel = Annotated[str | None, _label]
 Weight = Annotated[str | None, _column("--weight", "Of votes: the column of how much an answer counts.")]
 Key = Annotated[
-    str | None, typer.Option("--key", help="A column of both tables that matches their rows. Default: row by row.")
+    str | None,
+    typer.Option(
+        "--key",
+        help="A column of both tables (or a field of Label Studio's tasks) that matches their rows. Default: row "
+        "by row.",
+    ),
 ]
 FromName = Annotated[
     str | None,

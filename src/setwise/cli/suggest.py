@@ -43,10 +43,7 @@ def suggest(
     checks: opt.Checks = None,
     from_name: opt.FromName = None,
     confidence_level: opt.ModelsConfidence = None,
-    column: Annotated[
-        str | None,
-        typer.Option("--column", help="The empty column for the answers. Default: --verified, else verified."),
-    ] = None,
+    answer: opt.AnswerColumn = None,
     columns: opt.Features = None,
     trusted: opt.Trusted = None,
     separator: opt.Separator = "|",
@@ -93,7 +90,7 @@ def suggest(
                 found = suggest_verification(asked, X, given.y, budget, **known)
     # In random order: the first rows of the file are a random sample too.
     rows = np.random.default_rng([random_state, 1]).permutation(found.rows)
-    answer, taken = column or verified or "verified", given.take(rows)
+    answer, taken = answer or verified or "verified", given.take(rows)
     if answer == verified:
         taken.pop(answer, None)
     refuse_taken(taken, [answer, "chance"])

@@ -159,10 +159,10 @@ def with_checks(
 
 
 def refuse_taken(columns: Iterable[str], added: Sequence[str]) -> None:
-    """Refuses a table that has one of the columns already that are to be written; --column names the first."""
+    """Refuses a table that has one of the columns already that are to be written; --answer names the first."""
     taken = next((name for name in added if name in columns), None)
     if taken is not None:
-        renamed = [Remedy("column", None, "to call ours otherwise")] if taken == added[0] else []
+        renamed = [Remedy("answer", None, "to call ours otherwise")] if taken == added[0] else []
         raise DataError(f"there is a column {taken!r} already, and the answer needs it", "rename it", *renamed)
 
 

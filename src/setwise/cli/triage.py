@@ -65,7 +65,7 @@ def triage(
     checks: opt.Checks = None,
     from_name: opt.FromName = None,
     to_name: opt.ToName = "text",
-    column: Annotated[str, typer.Option("--column", help="The column of accepted labels.")] = "label",
+    answer: opt.AnswerColumn = None,
     columns: opt.Features = None,
     trusted: opt.Trusted = None,
     separator: opt.Separator = "|",
@@ -101,7 +101,9 @@ def triage(
             made = _of_calibration(model, probabilities, named, asked)
         else:
             made = _of_model(model, file, named, asked, columns, device, trusted)
-    _write(made, out, review, column, {"separator": separator, "from_name": from_name, "to_name": to_name})
+    _write(
+        made, out, review, answer or "label", {"separator": separator, "from_name": from_name, "to_name": to_name}
+    )
     found, left = made.found, len(made.undecided)
     taken = int(found.accepted.sum())
     screen.say(str(found))
