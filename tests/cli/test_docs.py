@@ -1,10 +1,12 @@
 """Every command that the documentation shows is run, in the order shown, and says what is shown."""
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv
 
 from setwise.cli.app import run
 
@@ -56,6 +58,9 @@ def files(folder, *beside, n=600):
             "bird": [NAMES[k] for k in said[calls, people]],
         },
     )
+    asked = rng.permutation(n)[: n // 6 + 5]
+    answers = [old["checked"][i] for i in asked[:-5]] + [""] * 5
+    write(folder / "verified.csv", {"id": [old["id"][i] for i in asked], "verified": answers})
     rates = np.full((4, 4), 0.15) + 0.85 * np.eye(4)
     write(folder / "rates.csv", dict(zip(NAMES, rates.T, strict=True)))
     return folder
@@ -91,6 +96,63 @@ def says(got, shown):
     """Whether this was said, with anything in place of … and with any white space."""
     parts = ("".join(part.split()) for part in shown.split("…"))
     return not shown.strip() or re.fullmatch(".*".join(map(re.escape, parts)), "".join(got.split()))
+
+
+def choices(*labels):
+    return [{"from_name": "bird", "to_name": "audio", "type": "choices", "value": {"choices": list(labels)}}]
+
+
+def project(folder):
+    """A labelling project: calls, and an export in which three people answered; the true birds by call."""
+    rng = np.random.default_rng(3)
+    sources = {"calls.csv": (birds(500, 4), "c"), "new.csv": (birds(200, 5), "n")}
+    truth = {}
+    for file, (made, mark) in sources.items():
+        names = [f"{mark}-{i:04d}" for i in range(len(made["checked"]))]
+        audio = [f"https://example.org/{name}.ogg" for name in names]
+        write(folder / file, {"call": names, **made["measured"], "audio": audio})
+        truth |= dict(zip(names, made["checked"], strict=True))
+    tasks = []
+    for number, call in enumerate(name for name in truth if name.startswith("c")):
+        heard = [truth[call] if rng.random() < 0.85 else NAMES[rng.integers(4)] for _ in range(3)]
+        annotations = [{"completed_by": who, "result": choices(bird)} for who, bird in enumerate(heard)]
+        tasks.append({"id": 7000 + number, "data": {"call": call}, "annotations": annotations})
+    (folder / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
+    return truth
+
+
+def answered(folder, truth):
+    """What somebody who knows answers in Label Studio to the tasks drawn for it."""
+    tasks = json.loads((folder / "to-verify.json").read_text(encoding="utf-8"))
+    assert not any("predictions" in task for task in tasks)
+    told = [
+        {"id": i, **task, "annotations": [{"result": choices(truth[task["data"]["call"]])}]}
+        for i, task in enumerate(tasks)
+    ]
+    (folder / "answers.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+def test_the_round_trip_runs_as_shown_and_accounts_for_every_call(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    truth = project(tmp_path)
+    shown = list(console_blocks((ROOT / "docs" / "guide" / "round-trip.md").read_text(encoding="utf-8")))
+    assert [command.split()[1] for command, _ in shown] == ["fit", "suggest", "triage", "fit", "triage"]
+    for command, expected in shown:
+        assert run(shlex.split(command)[1:]) == 0, (command, capsys.readouterr().err)
+        got = capsys.readouterr().out
+        assert says(got, expected), f"{command}\n{got}"
+        if command.split()[1] == "suggest":
+            answered(tmp_path, truth)
+    accepted = pyarrow.csv.read_csv(tmp_path / "accepted.csv").to_pylist()
+    review = json.loads((tmp_path / "review.json").read_text(encoding="utf-8"))
+    checked = json.loads((tmp_path / "answers.json").read_text(encoding="utf-8"))
+    calls = [row["call"] for row in accepted] + [task["data"]["call"] for task in (*review, *checked)]
+    assert sorted(calls) == sorted(call for call in truth if call.startswith("c"))
+    assert np.mean([row["label"] == truth[row["call"]] for row in accepted]) > 0.9
+    (result,) = review[0]["predictions"][0]["result"]
+    assert (result["from_name"], result["to_name"]) == ("bird", "audio")
+    scores = [task["predictions"][0]["score"] for task in review]
+    assert scores == sorted(scores)
 
 
 def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):

@@ -356,6 +356,8 @@ READERS = {
     "contaminate",
     "convert",
     "report",
+    "suggest",
+    "triage",
 }
 
 

@@ -244,8 +244,8 @@ def test_each_remedy_of_the_readers_is_followed_somewhere_above():
     ]
     named = {call.args[0].value for call in calls}
     assert named == {
-        "candidates", "carry", "categories", "column", "decimal", "delimiter", "encoding", "escapes", "features",
-        "format", "impute", "key", "separator", "verify",
+        "candidates", "carry", "categories", "classes", "column", "decimal", "delimiter", "encoding", "escapes",
+        "features", "format", "impute", "key", "separator", "verify",
     }  # fmt: skip
     options = {one.name: one.opts[0] for command in get_command(app).commands.values() for one in command.params}
     followed = {words.split()[0] for _, advice in ADVICE.values() for words in advice}

@@ -1,9 +1,12 @@
 """The file: complete in itself, small, honest about samples, and deaf to what labels say."""
 
+import csv
 import html
+import io
 import json
 import re
 import warnings
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -12,7 +15,8 @@ from scipy.sparse import csr_array
 from sklearn.naive_bayes import GaussianNB
 
 import setwise
-from setwise.report import build_report, report_model, report_sets, reports
+from setwise.ranks import clopper_pearson
+from setwise.report import build_report, report_model, report_sets, reports, review_list
 from setwise.report.annotator_section import annotator_facts
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.report.conftest import HOSTILE, hostile_rows
@@ -88,6 +92,62 @@ def test_hostile_names_leave_no_place(hostile_report):
     )
     names = {row["name"] for row in data_of(hostile_report)["parts"]["class"]["rows"]}
     assert HOSTILE in names
+
+
+def listed(path):
+    """The rows of the list that the page offers as a download."""
+    link = re.search(
+        r'<a id="review" download="review.csv" href="data:text/csv;charset=utf-8,([^"]*)"', path.read_text()
+    )
+    return list(csv.DictReader(io.StringIO(unquote(link.group(1)), newline="")))
+
+
+def test_rows_to_review_are_a_download_with_the_names_of_rows(small, tmp_path, monkeypatch):
+    calibration, P, _, _ = small
+    ids = [f'{HOSTILE},"{i}"\n=1' for i in range(len(P))]
+    made = build_report(tmp_path / "r.html", calibration, P, ids=ids, confidence_level=0.6)
+    sets = calibration.predict_set(P, 0.6)
+    rows = listed(made)
+    assert sorted(int(row["row"]) for row in rows) == np.flatnonzero(sets.sizes != 1).tolist()
+    assert all(row["id"] == ids[int(row["row"])] for row in rows)
+    sizes = [int(row["size"]) for row in rows]
+    assert sizes == sorted(sizes, key=lambda size: (size > 0, -size))
+    for row in rows:
+        held = sets[[int(row["row"])]].to_lists()[0]
+        assert sorted(map(int, filter(None, row["labels"].split("|")))) == held
+    text = made.read_text(encoding="utf-8")
+    assert HOSTILE not in text
+    assert "An empty set means that no label fits the row" in text
+    monkeypatch.setattr(review_list, "_MOST", 10)
+    short = build_report(tmp_path / "s.html", calibration, P, confidence_level=0.6)
+    assert len(listed(short)) == 10
+    assert "id" not in listed(short)[0]
+    assert "(the first 10 of them)" in short.read_text(encoding="utf-8")
+
+
+def test_nothing_to_review_is_no_download(tmp_path):
+    made = report_sets(tmp_path / "r.html", setwise.LabelSets.from_lists([["a"], ["b"]]), y=["a", "a"])
+    assert 'id="review"' not in made.read_text(encoding="utf-8")
+
+
+def test_errors_among_sets_of_one_label_stand_beside_coverage(small, tmp_path):
+    _, P, y, _ = small
+    calibration, P, y = setwise.conformalize(P[:75], y[:75]), P[75:], y[75:]
+    truth = [None if i % 3 == 0 else label for i, label in enumerate(y.tolist())]
+    data = data_of(build_report(tmp_path / "r.html", calibration, P, y=truth, confidence_level=0.5))
+    for fact in data["facts"][::12]:
+        sets = calibration.predict_set(P, fact["level"])
+        alone = [i for i in np.flatnonzero(sets.sizes == 1) if truth[i] is not None]
+        if not alone:
+            assert fact["wrong"] == ""
+            continue
+        wrong = int((~sets.contains(y))[alone].sum())
+        assert fact["wrong"] == f"{wrong / len(alone):.1%}"
+        low, high = clopper_pearson(wrong, len(alone), 0.05)
+        assert fact["wrong_interval"] == f"{low:.1%} to {high:.1%} (95%)"
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Wrong among these" in text
+    assert f"a single one; of these {data['facts'][data['at']]['wrong']} are wrong." in text
 
 
 def test_numbers_in_the_page_are_those_of_the_library(small, tmp_path):

@@ -27,6 +27,8 @@ from setwise.cli import (
     predict,
     report,
     reproduce,
+    suggest,
+    triage,
 )
 from setwise.errors import Advice, Omission, Remedy
 
@@ -54,6 +56,8 @@ _add(app, "annotators", annotators.annotators, annotators.EXAMPLES)
 _add(app, "fit", fit.fit, fit.EXAMPLES)
 _add(app, "predict", predict.predict, predict.EXAMPLES)
 _add(app, "conformalize", conformalize.conformalize, conformalize.EXAMPLES)
+_add(app, "suggest", suggest.suggest, suggest.EXAMPLES)
+_add(app, "triage", triage.triage, triage.EXAMPLES)
 _add(app, "evaluate", evaluate.evaluate, evaluate.EXAMPLES)
 _add(app, "contaminate", contaminate.contaminate, contaminate.EXAMPLES)
 _add(app, "convert", convert.convert, convert.EXAMPLES)

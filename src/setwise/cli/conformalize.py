@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
     "setwise conformalize --probabilities scores.csv --votes votes.csv --key id --item call --out model.cal",
+    "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --checks checks.csv --out m.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --by hospital --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --assume uniform --out model.cal",
 )
@@ -39,6 +41,9 @@ def conformalize(
     key: opt.Key = None,
     carry: opt.Ignore = None,
     verified: opt.Verified = None,
+    checks: opt.Checks = None,
+    look: opt.Look = None,
+    from_name: opt.FromName = None,
     by: opt.By = None,
     confidence_level: opt.Confidence = 0.9,
     strategy: opt.Strategy = "auto",
@@ -56,33 +61,38 @@ def conformalize(
     as_json: opt.Json = False,
 ) -> None:
     """Calibrates the probabilities of a model of your own on candidate sets or votes; writes a calibration file."""
-    from setwise.cli.table_columns import one_of, stands_for_prediction  # noqa: PLC0415
+    from setwise.cli.table_columns import one_of, stands_for_prediction, with_checks  # noqa: PLC0415
+    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
     one_of(labels, votes, key, "--labels (a file)")
     opt.refuse_existing(out, force=force)
     as_level(confidence_level)
-    options = {"candidates": candidates, "truth": verified, "separator": separator, "missing": missing}
-    named = {"probabilities": probabilities, "labels": labels, "votes": votes}
+    made = strategy_of(strategy, confidence_level, look)
+    named = {"probabilities": probabilities, "labels": labels, "votes": votes, "checks": checks}
     files = {name: opt.tables(path, delimiter, encoding, decimal) for name, path in named.items() if path}
     with screen.working(f"reading {probabilities}"):
         predicted = all(
             stands_for_prediction(by, files[name]) for name in ("probabilities", "labels") if name in files
         )
         column_by, ignored = None if predicted else by, set(carry or [])
+        with_truth = files["probabilities" if labels is None else "labels"]
+        truth = None if checks and verified not in column_names(with_truth) else verified
         if labels is not None:
-            matrix, classes, known = _read(
-                files["probabilities"], files["labels"], key, column_by, ignored, options
-            )
+            options = {"candidates": candidates, "truth": truth, "separator": separator, "missing": missing}
+            table, classes, known = _read(files["probabilities"], files["labels"], key, column_by, ignored, options)
         else:
             columns = (item, annotator, label, weight)
-            matrix, classes, known = _with_votes(
-                files["probabilities"], files["votes"], str(key), columns, column_by, verified, ignored
+            table, classes, known = _with_votes(
+                files["probabilities"], files["votes"], str(key), columns, column_by, truth, ignored
             )
             known["missing"] = missing
+        told = {"checks": files.get("checks"), "separator": separator, "from_name": from_name}
+        known["verified"] = with_checks(table, key, verified, classes, **told)
+    matrix = table.X
     calibration = setwise.conformalize(
         matrix,
-        strategy=strategy_of(strategy, confidence_level),
+        strategy=made,
         conformity_score=conformity_score,
         miss_rate=miss_rate,
         assume=assume_of(assume, classes),
@@ -104,8 +114,8 @@ def _read(
     by: str | None,
     ignored: set[str],
     options: dict[str, Any],
-) -> tuple[Any, list[Any], dict[str, Any]]:
-    """Probabilities, the classes of their columns, and for each row its candidates, verified label and category."""
+) -> tuple[data.Table, list[Any], dict[str, Any]]:
+    """Probabilities with verified labels, the classes of their columns, each row's candidates and category."""
     from setwise.cli.table_columns import categories_of, sets_in  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import column_names  # noqa: PLC0415
     from setwise.data.doubts import doubt_features  # noqa: PLC0415
@@ -132,8 +142,8 @@ def _read(
     if by:
         found, file = (table.carried[by], probabilities) if beside else (answers.carried[by][rows], labels)
         category = categories_of(found, by, file)
-    verified = None if truth is None else truth[rows].tolist()
-    return table.X, classes, {"candidates": sets[rows], "verified": verified, "by": category}
+    table = replace(table, truth=None if truth is None else truth[rows])
+    return table, classes, {"candidates": sets[rows], "by": category}
 
 
 def _with_votes(
@@ -144,7 +154,7 @@ def _with_votes(
     by: str | None,
     verified: str | None,
     ignored: set[str],
-) -> tuple[Any, list[Any], dict[str, Any]]:
+) -> tuple[data.Table, list[Any], dict[str, Any]]:
     """The same with votes in place of candidates; verified labels and categories stand with the probabilities."""
     from setwise.cli.table_columns import categories_of, votes_of  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import column_names  # noqa: PLC0415
@@ -156,9 +166,8 @@ def _with_votes(
     classes = probability_labels(named)
     table = data.read_table(probabilities, features=named, carry=beside, truth=verified, classes=classes)
     category = categories_of(table.carried[by], by, probabilities) if by else None
-    known = None if table.truth is None else table.truth.tolist()
     answers = votes_of(votes, key, table, columns, classes)
-    return table.X, classes, {"candidates": answers, "verified": known, "by": category}
+    return table, classes, {"candidates": answers, "by": category}
 
 
 def _class_columns(names: list[str], others: set[str], file: TableFiles) -> list[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "setwise convert votes.csv --from votes --out candidates.parquet",
     "setwise convert export.json --from label-studio --to votes --out votes.csv",
+    "setwise convert export.json --from label-studio --key id --out candidates.csv",
 )
 
 
@@ -38,6 +39,8 @@ def convert(
     rule: Annotated[
         str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, plurality.")
     ] = "union",
+    key: opt.Key = None,
+    from_name: opt.FromName = None,
     item: opt.OptionalItem = None,
     annotator: opt.OptionalAnnotator = None,
     label: opt.OptionalLabel = None,
@@ -67,11 +70,11 @@ def convert(
                 options |= {"task": item or "task", "worker": annotator, "label": label or "label"}
                 found = data.from_annotators_long(files, **options)
             else:
-                found = data.from_label_studio(files.paths[0], **options)
+                found = data.from_label_studio(files.paths[0], key=key, from_name=from_name, **options)
             if target == "votes":
                 _write_votes(screen, out, found.votes)
                 return
-            sets, carried = found.candidates, {item or "task": _arrow(found.ids)}
+            sets, carried = found.candidates, {key or item or "task": _arrow(found.ids)}
             if found.truth is not None:
                 carried["truth"] = _arrow(found.truth)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from setwise.cli import options as opt
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen, claims, show_claims
 from setwise.cli.threads import use_one_thread
+from setwise.labels.vocabulary import missing_labels
 from setwise.ranks import as_level
 from setwise.report import report_model
 
@@ -27,6 +29,7 @@ EXAMPLES = (
     "setwise fit votes.csv --candidates answers --by hospital --out model/",
     "setwise fit calls.csv --labels answers.csv --candidates answers --key id --out model/",
     "setwise fit calls.csv --votes votes.csv --key id --item call --annotator who --label bird --out model/",
+    "setwise fit calls.csv --votes votes.csv --key id --item call --checks verified.csv --out model/",
     "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
 )
 _LEARNERS = ("auto", "covering", "network", "em")
@@ -47,6 +50,9 @@ def fit(
     features: opt.Features = None,
     carry: opt.Ignore = None,
     verified: opt.Verified = None,
+    checks: opt.Checks = None,
+    look: opt.Look = None,
+    from_name: opt.FromName = None,
     groups: opt.Groups = None,
     by: opt.By = None,
     confidence_level: opt.Confidence = 0.9,
@@ -77,13 +83,14 @@ def fit(
     as_json: opt.Json = False,
 ) -> None:
     """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
-    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
         answered,
         categories_of,
         one_of,
         sets_in,
         stands_for_prediction,
         votes_of,
+        with_checks,
     )
     from setwise.estimators.model_directory import check_target, save_model  # noqa: PLC0415
 
@@ -94,6 +101,7 @@ def fit(
     check_target(out)
     network_options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
     _check(confidence_level, learner, network_options)
+    chosen = strategy_of(strategy, confidence_level, look)
     tables = partial(opt.tables, delimiter=delimiter, encoding=encoding, decimal=decimal)
     source = tables(file)
     column_by = None if by is None or stands_for_prediction(by, source) else by
@@ -107,7 +115,7 @@ def fit(
         **({} if labels is None else {"candidates_file": tables(labels), "key": key}),
     }
     with screen.working(f"reading {source}"):
-        table, columns = _read(source, candidates, features, ignored, verified, reading)
+        table, columns = _read(source, candidates, features, ignored, verified, checks, reading)
         answers = None
         if votes is not None and key is not None:
             answers = votes_of(tables(votes), key, table, (item, annotator, label, weight), reading["classes"])
@@ -115,17 +123,13 @@ def fit(
     numbers = _announce(screen, table, separator, doubt=features is None)
     if len(table) < _MANY:
         use_one_thread()
-    sets = sets_in(table)
-    truth = table.truth if verified else None
-    made = {
-        "strategy": strategy_of(strategy, confidence_level),
-        "conformity_score": conformity_score,
-        "assume": assume_of(assume, sets.classes.tolist()),
-    }
+    sets, labelled = sets_in(table), sets_in(table).classes.tolist()
+    told = {"checks": checks and tables(checks), "separator": separator, "from_name": from_name}
+    truth = with_checks(table, key, verified, labelled, **told)
+    made = {"strategy": chosen, "conformity_score": conformity_score, "assume": assume_of(assume, labelled)}
     if learner == "auto":
         learner = _default(truth, votes=answers is not None, **made)
-    settings = {"device": device, "verbose": int(screen.shows_progress)}
-    estimator = _estimator(learner, network_options, settings)
+    estimator = _estimator(learner, network_options, {"device": device, "verbose": int(screen.shows_progress)})
     made |= {"confidence_level": confidence_level, "miss_rate": miss_rate, "random_state": random_state}
     model = _conformal(estimator, cv, calibration_size, made)
     categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
@@ -134,7 +138,7 @@ def fit(
         y = sets if answers is None else answers
         model.fit(table.X, y, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
     rate = model.score(table.X, sets)
-    screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}")
+    screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}{_unused(model, truth)}")
     notes = {
         "columns": columns,
         "imputed": dict(table.imputed),
@@ -171,15 +175,20 @@ def _read(
     features: list[str] | None,
     carry: list[str],
     truth: str | None,
+    checks: Path | None,
     options: dict[str, Any],
 ) -> tuple[Table, list[str] | None]:
-    """The table, and the columns its features came from (None for files of arrays, which have no names)."""
+    """The table, and the columns its features came from (None for files of arrays, which have no names).
+
+    The column `truth` may be one of the file `checks` alone.
+    """
     from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
 
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None
     names = column_names(file)
+    truth = None if checks and truth not in names else truth
     start = None if candidates is None or candidates in names else f"{candidates.removesuffix(':')}:"
     flags = [] if start is None else [name for name in names if name.startswith(start)]
     taken = {candidates, truth, *carry, *flags}
@@ -246,6 +255,20 @@ def _conformal(estimator: Any, cv: int | None, calibration_size: float, made: di
     if cv is not None:
         return setwise.CrossConformalClassifier(estimator, cv=cv, **made)
     return setwise.ConformalClassifier(estimator, calibration_size=calibration_size, **made)
+
+
+def _unused(model: Any, truth: Any) -> str:
+    """A line where more rows are checked than kept for calibration: the other checks are of no use."""
+    rows = getattr(model, "calibration_rows_", None)
+    if truth is None or rows is None:
+        return ""
+    checked = ~missing_labels(truth)
+    had, kept = int(checked.sum()), int(checked[rows].sum())
+    if not kept == len(rows) < had:
+        return ""
+    share = math.ceil(100 * had / len(truth)) / 100
+    remedy = f"use --calibration-size {share:g} to keep all"
+    return f"\n{kept:,} of {had:,} checked rows are kept for calibration: {remedy}"
 
 
 def _described(model: Any) -> str:

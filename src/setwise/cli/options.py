@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setwise.scores import SCORES
-from setwise.strategies import STRATEGIES, Mixture
+from setwise.strategies import STRATEGIES, Mixture, Rectified
 
 if TYPE_CHECKING:
     from setwise.data.table_files import TableFiles
@@ -59,6 +59,12 @@ OptionalFiles = Annotated[list[Path] | None, typer.Argument(help=_TABLE, metavar
 _out_file = typer.Option("--out", help="The file to write; its suffix says the format, - is standard output (CSV).")
 OutFile = Annotated[Path, _out_file]
 OptionalOutFile = Annotated[Path | None, _out_file]
+OutTasks = Annotated[
+    Path,
+    typer.Option(
+        "--out", help="The file to write; its suffix says the format, .json is tasks for Label Studio, - is CSV."
+    ),
+]
 Labels = Annotated[
     Path | None,
     typer.Option("--labels", help="Another table, with the candidates or true labels of the same rows; see --key."),
@@ -96,6 +102,12 @@ _truth = _column("--truth", "The column with the true label.")
 Truth = Annotated[str, _truth]
 OptionalTruth = Annotated[str | None, _truth]
 SetsColumn = Annotated[str, typer.Option("--column", help="The column of prediction sets.")]
+AnswerColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--answer", help="The column to write labels in, or to leave empty for them. Default: label; verified."
+    ),
+]
 Features = Annotated[
     list[str] | None,
     _column("--features", "A feature column; repeat it. Default: those of the model; in fit, all other columns."),
@@ -105,6 +117,14 @@ Ignore = Annotated[
     _column("--ignore", "A column that is neither feature nor class (an id, the truth); repeat it."),
 ]
 Verified = Annotated[str | None, _column("--verified", "The column with the true label of rows somebody checked.")]
+Checks = Annotated[
+    Path | None,
+    typer.Option(
+        "--checks",
+        help="A file with the true labels of rows somebody checked, matched by --key: a table with the column "
+        "--verified (if not named: verified; empty where nobody answered), or a Label Studio export.",
+    ),
+]
 Groups = Annotated[str | None, _column("--groups", "The column that says which rows belong together.")]
 By = Annotated[
     str | None,
@@ -129,7 +149,22 @@ Label = Annotated[str, _label]
 OptionalLabel = Annotated[str | None, _label]
 Weight = Annotated[str | None, _column("--weight", "Of votes: the column of how much an answer counts.")]
 Key = Annotated[
-    str | None, typer.Option("--key", help="A column of both tables that matches their rows. Default: row by row.")
+    str | None,
+    typer.Option(
+        "--key",
+        help="A column of both tables (or a field of Label Studio's tasks) that matches their rows. Default: row "
+        "by row.",
+    ),
+]
+FromName = Annotated[
+    str | None,
+    typer.Option(
+        "--from-name",
+        help="Of Label Studio: the name of its Choices control. Default: the one there is, or choice.",
+    ),
+]
+ToName = Annotated[
+    str, typer.Option("--to-name", help="Of Label Studio: the name of what is labelled, as in the interface.")
 ]
 Classes = Annotated[
     str | None,
@@ -175,6 +210,15 @@ Assume = Annotated[
         autocompletion=_words(("nothing", "uniform", "class", "independent")),
     ),
 ]
+Look = Annotated[
+    int | None,
+    typer.Option(
+        "--look",
+        help="The number of this look, from 1 on, for whoever looks at the sets and then has more rows checked: "
+        "the promise then holds in 95 of 100 samples whenever you stop.",
+        min=1,
+    ),
+]
 Cross = Annotated[
     int | None,
     typer.Option(
@@ -206,8 +250,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless s
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of text.")]
 
 
-def strategy_of(text: str, confidence_level: float) -> Any:
-    """A strategy as it is written on the command line: a name, or a mixture with its weight."""
+def strategy_of(text: str, confidence_level: float, look: int | None = None) -> Any:
+    """A strategy as it is written on the command line: a name, or a mixture with its weight.
+
+    The checks are looked at for the `look`-th time by what is proved for repeated looks.
+    """
+    if look is not None:
+        if text not in {"auto", "rectified"}:
+            raise ValueError(f"--look: strategy {text!r} does not rest on checks; leave out --strategy, or --look.")
+        return Rectified(margin="finite", look=look)
     name, colon, mu = text.partition(":")
     if not colon:
         return text
@@ -271,6 +322,16 @@ def tables(
             raise ValueError("-: standard input is read alone; name files only, or - only.")
         return piped(sys.stdin.buffer, **declared)
     return table_files(several, **declared)
+
+
+def is_table_file(path: Path) -> bool:
+    """Whether a path names a file with columns, and no calibration or model."""
+    from setwise.data.table_files import ARRAYS, format_of  # noqa: PLC0415 - Arrow is loaded for files
+
+    try:
+        return path.is_file() and format_of(path) not in ARRAYS
+    except ValueError:  # a suffix that no table has: a calibration
+        return False
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:

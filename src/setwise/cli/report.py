@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "setwise report model/ new.csv --truth checked --out report.html",
+    "setwise report model/ new.csv --ids id --out report.html",
     "setwise report model.cal --probabilities scores.csv --truth checked --out report.html",
     "setwise report sets.csv --truth checked --confidence 0.9 --out report.html",
 )
@@ -50,6 +51,10 @@ def report(
     label: opt.OptionalLabel = None,
     weight: opt.Weight = None,
     by: opt.By = None,
+    ids: Annotated[
+        str | None,
+        typer.Option("--ids", help="The column that names the rows, shown with them and in the review list."),
+    ] = None,
     confidence_level: opt.ModelsConfidence = None,
     image: Annotated[
         str | None,
@@ -78,7 +83,7 @@ def report(
         run, file = run / noted["model"], file or run / noted["data"]
         truth, candidates = truth or noted.get("truth"), candidates or noted.get("candidates")
         by, image, title = by or noted.get("by"), image or noted.get("image"), title or noted.get("title")
-    named = {"truth": truth, "candidates": candidates, "by": by, "separator": separator}
+    named = {"truth": truth, "candidates": candidates, "by": by, "ids": ids, "separator": separator}
     given = {"title": title, "confidence_level": confidence_level}
     options = {name: value for name, value in given.items() if value is not None}
     if votes is not None:
@@ -89,7 +94,7 @@ def report(
         if probabilities is not None:
             rows = opt.tables(probabilities, delimiter, encoding, decimal)
             made = _of_calibration(out, run, rows, named, options)
-        elif run.is_file() and _is_table(run):
+        elif opt.is_table_file(run):
             made = _of_sets(out, opt.tables(run, delimiter, encoding, decimal), column, named, options)
         elif file is not None:
             rows = opt.tables(file, delimiter, encoding, decimal)
@@ -115,15 +120,6 @@ def _votes(
         return {"votes": votes_of(votes, None, None, columns)}
     table = read_table(file, features=[], carry=[key])
     return {"candidates": votes_of(votes, key, table, columns)}
-
-
-def _is_table(path: Path) -> bool:
-    from setwise.data.table_files import ARRAYS, format_of  # noqa: PLC0415 - Arrow is loaded for files
-
-    try:
-        return format_of(path) not in ARRAYS
-    except ValueError:  # a suffix that no table has: a calibration
-        return False
 
 
 def _of_model(

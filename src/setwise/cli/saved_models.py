@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from setwise.calibration.calibration import Calibration
@@ -17,8 +18,10 @@ from setwise.data.arrow_tables import arrow_batches, column_names, is_table
 from setwise.data.set_files import probability_columns
 from setwise.data.tabular import Layout, interpret
 from setwise.estimators.cross import CrossConformalClassifier
+from setwise.estimators.fingerprint import digest
 from setwise.estimators.model_directory import ModelNotKeptError, read_head
 from setwise.estimators.split import ConformalClassifier
+from setwise.evidence.proposals import most_probable
 
 ROWS = 8192  # at a time: fewer are slower, more take memory and are no faster
 
@@ -59,6 +62,23 @@ def load_calibration(path: Path) -> Calibration:
             "out --probabilities."
         )
     return Calibration.load(path / str(members[0]["calibration"]))
+
+
+def fitted_on(model: Any, X: Any) -> bool:
+    """Whether these are the very rows that a model was fitted on, in their order."""
+    placed = all(part.evidence.position is not None for part in model.calibration_.parts)
+    return placed and digest(X) == model.summary_.get("data", {}).get("X", "")
+
+
+def calibrated_on(calibration: Calibration, probabilities: Any) -> bool:
+    """Whether these are the probabilities of the very rows of a calibration, in their order."""
+    evidence = calibration.evidence
+    rows = np.arange(evidence.n) if evidence.position is None else evidence.position
+    if evidence.predicted is None or evidence.confidence is None or len(probabilities) <= rows.max(initial=-1):
+        return False
+    found = most_probable(np.asarray(probabilities)[rows])
+    same = np.array_equal(found.label, evidence.predicted) and np.array_equal(found.confidence, evidence.confidence)
+    return same and (evidence.position is not None or len(probabilities) == evidence.n)
 
 
 def reading_of(model: Any) -> dict[str, Any]:

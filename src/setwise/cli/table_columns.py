@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,11 +18,15 @@ import pyarrow.compute as pc
 from setwise._files import replacing
 from setwise.cli.options import STANDARD
 from setwise.cli.screen import Screen
-from setwise.data import Table, from_annotators_long, read_table
+from setwise.data import Table, from_annotators_long, from_label_studio, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, is_table
+from setwise.data.check_files import merge_checks, read_checks
+from setwise.data.importers.imported import Imported
+from setwise.data.importers.label_studio import is_export
 from setwise.data.key_join import matching_rows
 from setwise.data.set_files import SetWriter, probability_columns, probability_labels, set_writer, written_form
 from setwise.data.table_files import TableFiles
+from setwise.data.task_files import write_tasks
 from setwise.decisions.comparison import Comparison
 from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets
@@ -36,12 +40,13 @@ def read_answers(
     truth: str | None = None,
     candidates: str | None = None,
     by: str | None = None,
+    ids: str | None = None,
     labels: Any = None,
     key: str | None = None,
     separator: str = "|",
     missing: str = "empty",
 ) -> dict[str, Any]:
-    """Truth, candidates and categories of the rows, as far as columns are named; files of arrays need no names.
+    """Truth, candidates, categories and names of the rows, as far as columns are named; files of arrays need none.
 
     They stand in the file, or in the table `labels`, whose rows are matched by `key` or follow those of the file.
     """
@@ -55,7 +60,7 @@ def read_answers(
         candidates=candidates,
         truth=truth,
         features=[],
-        carry=list(dict.fromkeys([*([by] if by else []), *beside])),
+        carry=list(dict.fromkeys([*filter(None, (by, ids)), *beside])),
         classes=classes,
         separator=separator,
         missing=missing,
@@ -74,6 +79,7 @@ def read_answers(
         "y": None if table.truth is None else table.truth[rows],
         "candidates": None if table.candidates is None else table.candidates[rows],
         "by": categories_of(table.carried[by][rows], by, source) if by else None,
+        **({"ids": table.carried[ids][rows]} if ids else {}),
     }
 
 
@@ -147,17 +153,28 @@ def votes_of(
     columns: Sequence[str | None],
     classes: Sequence[Any] | None = None,
 ) -> Votes:
-    """The votes in a long table, all of them or those about the rows of another one, matched by its column `key`.
-
-    `columns` are those of items, annotators, labels and weights; items are called as the key unless named.
-    """
-    item, annotator, label, weight = columns
-    options: dict[str, Any] = {"worker": annotator, "label": label or "label", "weight": weight}
-    found = from_annotators_long(file, task=item or key or "item", classes=classes, missing="empty", **options)
+    """The votes in a file, all of them or those about the rows of another one, matched by its column `key`."""
+    found = imported_votes(file, key, columns, classes)
     votes = cast("Votes", found.votes)
     if key is None or table is None:
         return votes
     return votes[matching_rows(key, table.carried[key], found.ids, source=table.source, other=str(file))]
+
+
+def imported_votes(
+    file: Any, key: str | None, columns: Sequence[str | None], classes: Sequence[Any] | None = None
+) -> Imported:
+    """The votes in a long table, or in a Label Studio export whose tasks' data hold `key`.
+
+    `columns` are those of items, annotators, labels and weights; items are called as the key unless named.
+    """
+    item, annotator, label, weight = columns
+    if is_export(file):
+        if len(file.paths) > 1:
+            raise DataError(f"{file}: exports of votes are read one by one", "export all tasks as one file")
+        return from_label_studio(file.paths[0], key=key or item, from_name=label, classes=classes, missing="empty")
+    options: dict[str, Any] = {"worker": annotator, "label": label or "label", "weight": weight}
+    return from_annotators_long(file, task=item or key or "item", classes=classes, missing="empty", **options)
 
 
 def answered(votes: Votes, file: Any, table: Any) -> LabelSets:
@@ -169,6 +186,59 @@ def answered(votes: Votes, file: Any, table: Any) -> LabelSets:
             f"{file}: row {blank[0]} of {table} has no answer ({len(blank)} such rows); leave them out."
         )
     return sets
+
+
+def with_checks(
+    table: Table, key: str | None, column: str | None, classes: Sequence[Any], *, checks: Any, **options: Any
+) -> Any:
+    """The verified labels of a table's rows: its own column and those in the file `checks`, as far as there are."""
+    own = table.truth if column is not None else None
+    if checks is None:
+        return own
+    if key is None:
+        raise ValueError(
+            "--checks: answers are matched with the rows by an identifier; name its column with --key."
+        )
+    if key not in table.carried:
+        raise DataError(f"{table.source}: there is no column {key!r} to match the checks by.")
+    given = {"key": key, "column": column or "verified", "source": table.source, **options}
+    found = read_checks(checks, table.carried[key], classes, **given)
+    return merge_checks(own, found, source=table.source, other=str(checks))
+
+
+def refuse_taken(columns: Iterable[str], added: Sequence[str]) -> None:
+    """Refuses a table that has one of the columns already that are to be written; --answer names the first."""
+    taken = next((name for name in added if name in columns), None)
+    if taken is not None:
+        renamed = [Remedy("answer", None, "to call ours otherwise")] if taken == added[0] else []
+        raise DataError(f"there is a column {taken!r} already, and the answer needs it", "rename it", *renamed)
+
+
+def write_rows(
+    out: Path,
+    columns: Mapping[str, Any],
+    *,
+    label: tuple[str, Any] | None = None,
+    confidence: Any = None,
+    more: Mapping[str, Any] | None = None,
+    separator: str = "|",
+    from_name: str | None = None,
+    to_name: str = "text",
+) -> None:
+    """Writes rows with a label each (its column's name, and labels or None), its confidence, and `more` columns.
+
+    A file that ends in .json holds tasks for Label Studio, in which the label is a prediction.
+    """
+    added = {} if label is None else {label[0]: label[1], "confidence": confidence}
+    added |= more or {}
+    if out.suffix == ".json":
+        proposed = () if label is None else (label[1], confidence)
+        write_tasks(out, {**columns, **(more or {})}, *proposed, from_name=from_name or "choice", to_name=to_name)
+        return
+    with writing(out, separator=separator) as writer:
+        if label is not None:
+            added[label[0]] = writer.label_column(label[1])
+        writer.append_columns({**columns, **added})
 
 
 def categories_of(column: Any, name: str, file: Any, first_row: int = 0) -> list[str]:

@@ -158,6 +158,25 @@ class SetWriter:
                 arrays |= {name: pa.array(np.ascontiguousarray(values)) for name, values in columns}
             self._write(arrays)
 
+    def append_columns(self, columns: Mapping[str, Any]) -> None:
+        """Writes rows that have no sets; labels among them as `label_column` makes them."""
+        whole = {name: _as_array(values) for name, values in columns.items()}
+        n = max(map(len, whole.values()), default=0)
+        for start in range(0, max(n, 1), _ROWS):
+            self._write({name: values[start : start + _ROWS] for name, values in whole.items()})
+
+    def label_column(self, labels: Sequence[Any]) -> Any:
+        """Single labels, None where there is none: in text in its notation, else as they are."""
+        listed = [label.item() if hasattr(label, "item") else label for label in labels]
+        given = [label for label in listed if label is not None]
+        if self._form in {"csv", "tsv"}:
+            texts = iter(encode_labels(given, self._separator))
+        elif len({type(label) for label in given}) > 1:
+            texts = iter(encode_each(given))
+        else:
+            return pa.array(listed)
+        return pa.array([None if label is None else next(texts) for label in listed], pa.string())
+
     def close(self) -> None:
         """Ends the file."""
         if self._file is not None:

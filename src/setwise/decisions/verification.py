@@ -74,17 +74,21 @@ class Suggestion:
         open_to = self.probability[self.probability > 0]
         return bool(np.ptp(open_to) < 1e-12)
 
-    def __str__(self) -> str:
+    @property
+    def gain(self) -> str:
+        """What verifying the rows is expected to be worth, in words."""
         others = ", ".join(f"{count:,}: {size:.2f}" for count, size in self.curve.items())
         basis = (
             "" if self.verified >= _ENOUGH else f", if the model is right; with {_ENOUGH} verified rows ask again"
         )
-        chances = "" if self.equal else " and the chances as verified_probability=…"
         return (
-            f"Verify these {len(self.rows):,} rows and pass the labels as verified=…{chances}: at confidence "
-            f"{self.confidence_level:g} about {self.size_then:.2f} labels instead of {self.size_now:.2f}{basis}."
-            f"{' For other numbers of rows: ' + others + '.' if others else ''}"
+            f"at confidence {self.confidence_level:g} about {self.size_then:.2f} labels instead of "
+            f"{self.size_now:.2f}{basis}.{' For other numbers of rows: ' + others + '.' if others else ''}"
         )
+
+    def __str__(self) -> str:
+        chances = "" if self.equal else " and the chances as verified_probability=…"
+        return f"Verify these {len(self.rows):,} rows and pass the labels as verified=…{chances}: {self.gain}"
 
 
 def suggest_verification(

@@ -38,6 +38,7 @@ def example_facts(
         enters = None if sweep.truth is None or sweep.truth[row] < 0 else int(sweep.truth[row])
         fact: dict[str, Any] = {
             "number": int(rows.numbers[row]),
+            "id": None if rows.ids is None else str(rows.ids[row]),
             "sizes": sweep.sizes[row].tolist(),
             "enters": enters,
             "truth": None if rows.y is None or enters is None else str(rows.y[row]),

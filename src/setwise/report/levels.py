@@ -57,10 +57,22 @@ def level_facts(
                 "interval": f"{low:.1%} to {high:.1%}",
                 "seen": [tidy(hits[i] / known), tidy(low), tidy(high)],
             }
+            fact |= _wrong_alone(sweep, i)
         if bracket is not None:
             fact |= {"bracket": f"{bracket[0]:.1%} to {bracket[1]:.1%}", "proved": [tidy(x) for x in bracket]}
         facts.append(fact)
     return facts
+
+
+def _wrong_alone(sweep: Sweep, i: int) -> dict[str, str]:
+    """How often a set of one label is wrong, which coverage does not tell."""
+    assert sweep.truth is not None  # noqa: S101 - some truth is known
+    alone = sweep.truth[(sweep.sizes[:, i] == 1) & (sweep.truth >= 0)]
+    if not len(alone):
+        return {"wrong": "", "wrong_interval": "no set of one label with a known truth"}
+    wrong = int((alone > i).sum())
+    low, high = clopper_pearson(wrong, len(alone), DELTA)
+    return {"wrong": f"{wrong / len(alone):.1%}", "wrong_interval": f"{low:.1%} to {high:.1%} (95%)"}
 
 
 def size_bins(n_classes: int) -> tuple[Ints, list[str]]:

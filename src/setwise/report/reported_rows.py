@@ -29,6 +29,7 @@ class Rows:
     by: Array | None = None
     weight: Floats | None = None
     row_ids: Any = None
+    ids: Any = None
 
     @classmethod
     def read(
@@ -44,7 +45,7 @@ class Rows:
         sets = None
         if candidates is not None:
             sets = as_candidates(candidates, len(vocabulary), vocabulary.classes)
-        for name in ("features", "images", "row_ids"):
+        for name in ("features", "images", "row_ids", "ids"):
             if known.get(name) is not None:
                 known[name] = _array(known[name])
         for name, value in {"y": truth, "candidates": sets, **known}.items():
@@ -63,7 +64,7 @@ class Rows:
         if self.total <= most:
             return self
         taken = np.sort(np.random.default_rng(0).choice(self.total, max(most, 1), replace=False))
-        parts = ("y", "codes", "candidates", "features", "images", "by", "weight", "row_ids")
+        parts = ("y", "codes", "candidates", "features", "images", "by", "weight", "row_ids", "ids")
         held: dict[str, Any] = {name: getattr(self, name) for name in parts}
         kept = {name: None if value is None else value[taken] for name, value in held.items()}
         return Rows(self.total, taken, self.vocabulary, **kept)

@@ -32,6 +32,7 @@ from setwise.report.examples import example_facts
 from setwise.report.html_pages import report_as_html
 from setwise.report.levels import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
+from setwise.report.review_list import review_facts
 from setwise.report.row_comparison import row_comparison_facts
 from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
 from setwise.report.subgroups import subgroup_facts
@@ -62,6 +63,7 @@ def build_report(
     by: Any = None,
     sample_weight: Any = None,
     row_ids: Any = None,
+    ids: Any = None,
     confidence_level: float = 0.9,
     others: Iterable[Calibration] = (),
     comparison: Comparison | Literal["auto"] | None = "auto",
@@ -91,6 +93,8 @@ def build_report(
         A category per row: coverage is shown by category. Needed where the calibration is by category.
     sample_weight, row_ids
         As in `Calibration.predict_set`.
+    ids
+        What the rows are called, shown beside their numbers and in the list of rows to review.
     confidence_level
         Where the slider starts, and what the verdict is about.
     others
@@ -133,6 +137,7 @@ def build_report(
         by=by,
         weight=weights(sample_weight, len(matrix)),
         row_ids=row_ids,
+        ids=ids,
     )
     plain = calibration.conformity_score.domain == "simplex"
     people = _people(candidates, votes, rows, matrix if plain else None)
@@ -178,6 +183,7 @@ def report_sets(
     features: Any = None,
     feature_names: Iterable[str] | None = None,
     images: Any = None,
+    ids: Any = None,
     guarantee: GuaranteeAt | None = None,
     confidence_level: float | None = None,
     comparison: Comparison | None = None,
@@ -203,7 +209,7 @@ def report_sets(
     stated = confidence_level is not None or p_values is not None
     level = as_level(0.9 if confidence_level is None else confidence_level)
     rows = Rows.read(
-        len(sets), sets.vocabulary, y=y, candidates=candidates, by=by, features=features, images=images
+        len(sets), sets.vocabulary, y=y, candidates=candidates, by=by, features=features, images=images, ids=ids
     )
     people = _people(candidates, votes, rows, None)
     rows = rows.sampled(MOST_LABELS // max(sets.n_classes, 1))
@@ -330,7 +336,9 @@ def _write(
         "title": title,
         "verdict": verdict,
         "headline": verdict.headline if made else "What was promised for these sets is not known here.",
-        "useful": usefulness(facts[at]["mean"], len(classes), float((swept.sizes[:, at] == 1).mean())),
+        "useful": usefulness(
+            facts[at]["mean"], len(classes), float((swept.sizes[:, at] == 1).mean()), facts[at].get("wrong", "")
+        ),
         "plainly": in_plain_words(made[0]) if made else "",
         "guarantee": _paragraphs(made),
         "facts": facts,
@@ -348,6 +356,7 @@ def _write(
         "comparison": None if comparison is None else row_comparison_facts(comparison),
         "ambiguity": ambiguity,
         "people": people,
+        "review": review_facts(source, swept, rows, level),
         "examples": example_facts(source, swept, rows, level, feature_names),
         "advice": advice(made[0], strategies["rows"] if strategies else [], known=known) if made else [],
         "settings": _settings(calibration, rows, level if stated else None)

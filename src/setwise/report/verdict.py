@@ -123,8 +123,8 @@ def _unmeasured(promise: Promise, bracket: tuple[float, float] | None) -> Verdic
     return Verdict("unseen", f"{sentence}: {promise}.{proved}", bool(promise.conditions))
 
 
-def usefulness(mean_size: float, n_classes: int, singles: float) -> tuple[bool, str]:
-    """Whether the sets are small enough to be informative, and a sentence about it.
+def usefulness(mean_size: float, n_classes: int, singles: float, wrong: str = "") -> tuple[bool, str]:
+    """Whether the sets are small enough to be informative, and a sentence about it; `wrong` single labels are.
 
     >>> usefulness(9.5, 10, 0.0)
     (False, 'They say little: 9.50 of 10 labels on average.')
@@ -132,7 +132,8 @@ def usefulness(mean_size: float, n_classes: int, singles: float) -> tuple[bool, 
     size = f"{mean_size:.2f} of {n_classes:,} labels on average"
     if mean_size > n_classes / 2 and n_classes > 2:
         return False, f"They say little: {size}."
-    return True, f"They hold {size}, and {singles:.0%} of them a single one."
+    among = f"; of these {wrong} are wrong" if wrong and singles else ""
+    return True, f"They hold {size}, and {singles:.0%} of them a single one{among}."
 
 
 def in_plain_words(guarantee: Guarantee) -> str:

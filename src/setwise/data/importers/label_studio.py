@@ -17,7 +17,7 @@ import numpy as np
 from setwise._arrays import Array, Ints, frozen
 from setwise.data.arrow_tables import reading
 from setwise.data.importers.imported import Imported, id_array
-from setwise.data.table_files import is_path
+from setwise.data.table_files import is_path, table_files
 from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes
@@ -29,6 +29,7 @@ PathLabel = tuple[str, ...]
 def from_label_studio(
     export: Any,
     *,
+    key: str | None = None,
     from_name: str | None = None,
     rule: str = "union",
     classes: Classes = None,
@@ -41,6 +42,8 @@ def from_label_studio(
     ----------
     export
         The file, or the list of tasks it holds.
+    key
+        The field of a task's data that says which example it is about; by default the task's number.
     from_name
         Which control of the labelling interface to read; needed where tasks have several.
     rule
@@ -65,7 +68,8 @@ def from_label_studio(
         place = f"{where}: task {i}"
         if not isinstance(task, Mapping):
             raise DataError(f"{place} is no JSON object; export as JSON or JSON-MIN.")
-        found.ids.append(_identifier(task.get("id", i), place))
+        name = task.get("id", i) if key is None else _field(task, key, place)
+        found.ids.append(_identifier(name, place))
         for who, paths, true in _answers(task, from_name, names, place):
             found.add(i, who, paths, true=true)
     if len(names) > 1:
@@ -76,6 +80,21 @@ def from_label_studio(
     with reading_from(where):
         votes, truth = _counted(found, path_separator, classes, ids)
         return Imported(votes.candidates(rule, missing=missing), ids, truth, votes.shared())
+
+
+def is_export(source: Any) -> bool:
+    """Whether files are exports with annotations; JSON-MIN is a table like any other."""
+    files = table_files(source)
+    path = files.paths[0]
+    with reading(path, files):
+        if files.form(path) != "json":
+            return False
+        try:
+            tasks = json.loads(path.read_bytes())
+        except (ValueError, RecursionError):  # whoever reads it as a table says what is wrong
+            return False
+    first = tasks[0] if isinstance(tasks, list) and tasks else None
+    return isinstance(first, Mapping) and bool({"annotations", "completions"} & first.keys())
 
 
 @dataclass(frozen=True)
@@ -205,6 +224,17 @@ def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:
             if leaf[:depth] in leaves:
                 leaves[leaf[:depth]].append(leaf)
     return leaves
+
+
+def _field(task: Mapping[str, Any], key: str, place: str) -> Any:
+    """A field of the task's data; in JSON-MIN these are the task's own."""
+    held = task.get("data", task)
+    if held is task and key == "id":
+        raise DataError(f"{place}: in a JSON-MIN export id is Label Studio's own number; export as JSON.")
+    if not isinstance(held, Mapping) or key not in held:
+        names = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""
+        raise DataError(f"{place}: its data have no {key!r}; they have {names or 'nothing'}.")
+    return held[key]
 
 
 def _identifier(value: Any, place: str) -> Any:

@@ -1,0 +1,290 @@
+"""`setwise triage`: which rows may be accepted with the label proposed for them, and which go to review."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from setwise._arrays import Ints
+from setwise.cli import options as opt
+from setwise.cli.screen import Screen
+from setwise.labels.vocabulary import MISSING, missing_labels
+
+if TYPE_CHECKING:
+    from setwise.cli.given_rows import GivenRows, Named
+    from setwise.decisions.triage import Triage
+
+EXAMPLES = (
+    "setwise triage model/ new.csv --max-error 0.05 --out accepted.csv --review review.csv",
+    "setwise triage model/ votes.csv --out accepted.csv --review review.json",
+    "setwise triage model.cal --probabilities scores.csv --mode confident --out accepted.csv --review review.csv",
+    "setwise triage --votes votes.csv --item call --checks verified.csv --key call --out ok.csv --review no.csv",
+)
+
+
+def triage(
+    out: Annotated[
+        Path, typer.Option("--out", help="The accepted rows, with their labels; its suffix says the format.")
+    ],
+    review: Annotated[
+        Path,
+        typer.Option(
+            "--review", help="The other rows, those to look at first on top; .json is tasks for Label Studio."
+        ),
+    ],
+    model: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A model directory or a calibration file with verified rows; or, of votes without a model, FILE.",
+            metavar="[MODEL]",
+        ),
+    ] = None,
+    file: opt.OptionalFiles = None,
+    probabilities: opt.OptionalProbabilities = None,
+    max_error: Annotated[
+        float, typer.Option("--max-error", help="The share of the accepted labels that may be wrong.")
+    ] = 0.05,
+    mode: Annotated[
+        str,
+        typer.Option(
+            "--mode", help="rate: the bound holds on average over samples of checks; confident: in 95 of 100."
+        ),
+    ] = "rate",
+    candidates: opt.OptionalCandidates = None,
+    votes: opt.VotesFile = None,
+    key: opt.Key = None,
+    item: opt.OptionalItem = None,
+    annotator: opt.OptionalAnnotator = None,
+    label: opt.OptionalLabel = None,
+    weight: opt.Weight = None,
+    verified: opt.Verified = None,
+    checks: opt.Checks = None,
+    from_name: opt.FromName = None,
+    to_name: opt.ToName = "text",
+    answer: opt.AnswerColumn = None,
+    columns: opt.Features = None,
+    trusted: opt.Trusted = None,
+    separator: opt.Separator = "|",
+    delimiter: opt.Delimiter = None,
+    encoding: opt.Encoding = None,
+    decimal: opt.Decimal = None,
+    random_state: opt.Seed = 0,
+    device: opt.Device = "auto",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Accepts the labels of rows so that few of them are wrong, and sorts the other rows for review."""
+    from setwise.cli.given_rows import Named  # noqa: PLC0415 - Arrow is loaded for files
+
+    screen = Screen(quiet, as_json, opt.STANDARD if opt.STANDARD in {out, review} else out)
+    if out == review:
+        raise ValueError("--review: is the file of --out; name another one.")
+    if model is not None and not file and votes is not None and opt.is_table_file(model):
+        file, model = [model], None  # votes without a model
+    if model is not None and opt.is_table_file(model):
+        raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
+    for target in (out, review):
+        opt.refuse_existing(target, force=force)
+    sources = (item, annotator, label, weight)
+    text = (delimiter, encoding, decimal)
+    named = Named(candidates, None, votes, key, sources, verified, checks, from_name, separator, text)
+    asked: dict[str, Any] = {"max_error": max_error, "mode": mode}
+    with screen.working("deciding"):
+        if model is None:
+            made = _of_votes(named, file, asked | {"random_state": random_state})
+        elif probabilities is not None:
+            made = _of_calibration(model, probabilities, named, asked)
+        else:
+            made = _of_model(model, file, named, asked, columns, device, trusted)
+    _write(
+        made, out, review, answer or "label", {"separator": separator, "from_name": from_name, "to_name": to_name}
+    )
+    found, left = made.found, len(made.undecided)
+    taken = int(found.accepted.sum())
+    screen.say(str(found))
+    if len(made.checked):
+        screen.say(f"\n{len(made.checked):,} rows were checked before, and are in neither file.")
+    if left:
+        screen.say(f"\n{left:,} rows are not decided, and stand last in {review}: {made.why}")
+    screen.say(f"\nsaved to {out} ({taken:,} rows) and {review} ({len(found) - taken + left:,} rows)")
+    screen.emit(
+        {
+            "rows": made.given.n,
+            "accepted": taken,
+            "review": len(found) - taken,
+            "checked": len(made.checked),
+            "undecided": left,
+            "mode": found.mode,
+            "max_error": found.max_error,
+            "checks": found.checks,
+            "threshold": found.threshold if taken else None,
+            "guarantee": found.guarantee.to_dict(),
+            "out": str(out),
+            "review_out": str(review),
+        }
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """The rows that were given, what was decided, and the positions of rows that were checked before.
+
+    `why` says why others are not decided.
+    """
+
+    given: GivenRows
+    found: Triage
+    checked: Ints
+    why: str = ""
+
+    @property
+    def undecided(self) -> Ints:
+        """Rows that are neither decided nor checked."""
+        settled = np.concatenate([self.found.rows, self.checked])
+        left = np.setdiff1d(np.arange(self.given.n), settled)
+        if len(settled) + len(left) != self.given.n:
+            raise RuntimeError(f"{len(settled):,} + {len(left):,} rows of {self.given.n:,} are accounted for")
+        return left
+
+
+def _of_votes(named: Named, file: list[Path] | None, asked: dict[str, Any]) -> _Decided:
+    """Of votes alone, about the rows of a table or about the items that they name."""
+    import setwise  # noqa: PLC0415 - scikit-learn is loaded
+
+    if named.votes is None:
+        raise ValueError("triage: give a MODEL with verified rows, or --votes FILE with --checks or --verified.")
+    if named.candidates is not None:
+        raise ValueError("--candidates: votes are given instead; leave out --candidates.")
+    if file and named.key is None:
+        raise ValueError("--votes: answers are matched with the rows by an identifier; name its column with --key.")
+    if not file and named.checks is None:
+        raise ValueError("--checks: votes alone do not say who is right; give the rows that somebody checked.")
+    given = named.rows(named.files(file), None) if file else named.items()
+    if given.verified is None:
+        raise ValueError(
+            "triage: needs verified labels; name their column with --verified, or a file with --checks."
+        )
+    checked = np.flatnonzero(~missing_labels(given.verified))
+    return _Decided(given, setwise.triage(given.y, given.verified, **asked), checked)
+
+
+def _of_calibration(path: Path, probabilities: Path, named: Named, asked: dict[str, Any]) -> _Decided:
+    """Of a calibration file and probabilities: of new rows, or of those that it was calibrated on."""
+    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.given_rows import probabilities_in  # noqa: PLC0415
+
+    calibration, source = saved.load_calibration(path), named.files(probabilities)
+    _refuse_checks(named, path, calibration)
+    classes = calibration.classes.tolist()
+    given, matrix = named.rows(source, classes), probabilities_in(source, classes)
+    if saved.calibrated_on(calibration, matrix):
+        return _own_rows(given, calibration, calibration.triage(**asked), "they had no candidates.")
+    return _Decided(given, calibration.triage(matrix, given.y, **asked), np.arange(0))
+
+
+def _of_model(
+    path: Path,
+    file: list[Path] | None,
+    named: Named,
+    asked: dict[str, Any],
+    columns: list[str] | None,
+    device: str,
+    trusted: list[str] | None,
+) -> _Decided:
+    """Of a model and rows: new ones, or those that it was fitted on; without any, those it was calibrated on."""
+    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.given_rows import features_of  # noqa: PLC0415
+
+    if path.is_file() and not file:
+        calibration = saved.load_calibration(path)
+        _refuse_checks(named, path, calibration)
+        return _numbered(calibration, calibration.triage(**asked))
+    model = saved.load_model(path, device, trusted)
+    parts = model.calibration_.parts
+    if len(parts) == 1:
+        _refuse_checks(named, path, parts[0])
+        if not file:
+            return _numbered(parts[0], model.triage(**asked))
+    elif not file:
+        raise ValueError(f"{path}: give the FILE that it was fitted on, with --verified or --checks.")
+    source = named.files(file)
+    X = features_of(source, model, columns)
+    given = named.rows(source, model.classes_.tolist())
+    with saved.no_name_warnings():
+        own = saved.fitted_on(model, X)
+        if len(parts) > 1 and not own:
+            raise ValueError(
+                f"{path}: decides the rows that it was fitted on, in their order; {source} holds others."
+            )
+        if not own:
+            return _Decided(given, model.triage(X, given.y, **asked), np.arange(0))
+        if len(parts) == 1:
+            learned = "the model learned from them. With fit --cross 5, and the checks here, every row is decided."
+            return _own_rows(given, parts[0], model.triage(**asked), learned)
+    if given.verified is None:
+        raise ValueError(
+            "triage: needs verified labels; name their column with --verified, or a file with --checks."
+        )
+    checked = np.flatnonzero(~missing_labels(given.verified))
+    return _Decided(given, model.triage(verified=given.verified, **asked), checked)
+
+
+def _refuse_checks(named: Named, path: Path, calibration: Any) -> None:
+    """A model that is calibrated brings its checks along; one without any cannot say how often it is wrong."""
+    given = next((name for name in ("verified", "checks") if getattr(named, name)), None)
+    if given is not None:
+        raise ValueError(
+            f"--{given}: the checks of {path} are those it was calibrated with; give them to fit or conformalize."
+        )
+    if calibration.evidence.label is None:
+        raise ValueError(
+            f"{path}: was calibrated without verified labels, which show how often proposals are wrong; have rows "
+            "checked (setwise suggest), and give them to fit or conformalize with --checks."
+        )
+
+
+def _own_rows(given: GivenRows, calibration: Any, found: Triage, why: str) -> _Decided:
+    """What was decided about the calibration rows that nobody checked, of all rows that were given."""
+    return _Decided(given, found, _checked(calibration), why)
+
+
+def _numbered(calibration: Any, found: Triage) -> _Decided:
+    """The same where no table is given: the rows are the calibration's, and their numbers all that is known."""
+    import pyarrow as pa  # noqa: PLC0415 - loaded for files
+
+    from setwise.cli.given_rows import GivenRows  # noqa: PLC0415
+
+    checked = _checked(calibration)
+    rows = np.union1d(found.rows, checked)
+    placed = replace(found, rows=np.searchsorted(rows, found.rows))
+    return _Decided(GivenRows({"row": pa.array(rows)}, None, None), placed, np.searchsorted(rows, checked))
+
+
+def _checked(calibration: Any) -> Ints:
+    """The numbers of the calibration rows that somebody checked."""
+    evidence = calibration.evidence
+    rows = np.flatnonzero(evidence.label != MISSING)
+    return rows if evidence.position is None else evidence.position[rows]
+
+
+def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[str, Any]) -> None:
+    """The accepted rows in their order, and the others: rows to look at first on top, undecided ones last."""
+    from setwise.cli.table_columns import refuse_taken, write_rows  # noqa: PLC0415 - Arrow is loaded for files
+
+    refuse_taken(made.given.columns, [column, "confidence", "proposed", "rank"])
+    found, left = made.found, made.undecided
+    place = np.argsort(found.rows)
+    yes = place[found.accepted[place]]
+    order = place[np.searchsorted(found.rows, found.review, sorter=place)]
+    accepted: dict[str, Any] = {"label": (column, found.labels[yes]), "confidence": found.confidence[yes]}
+    write_rows(out, made.given.take(found.rows[yes]), **accepted, **options)
+    proposed = [*found.labels[order].tolist(), *[None] * len(left)]
+    sure = [*found.confidence[order].tolist(), *[None] * len(left)]
+    rows = np.concatenate([found.rows[order], left])
+    rank = {"rank": np.arange(1, len(rows) + 1)}
+    write_rows(review, made.given.take(rows), label=("proposed", proposed), confidence=sure, more=rank, **options)

@@ -1,0 +1,463 @@
+"""`setwise suggest` and `setwise triage`, and the checks that come back in a file of their own."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from setwise import LabelSets
+from setwise.cli.app import run
+from setwise.cli.given_rows import GivenRows
+from setwise.cli.triage import _Decided
+from setwise.data import read_table
+from setwise.data.delimited import encode_labels
+from setwise.data.set_files import set_writer
+
+from .conftest import setwise, write
+from .test_commands import failure
+
+LABELS = ["a|b", "7", " owl", 'c"d,e']  # text that files could take for something else
+TEXT = dict(zip(LABELS, encode_labels(LABELS, "|"), strict=True))  # as labels are written in text
+NAMES = ["=1+1", 'say "hi"', "two\nlines", "ü, ñ", "0007", "</script>"]
+N, M = 300, 120
+
+
+def world(n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, n)
+    X = np.round(2.3 * np.eye(4)[y] + rng.normal(size=(n, 4)), 4)
+    mask = (np.eye(4)[y] + (rng.random((n, 4)) < 0.15)) > 0
+    ids = [f"{NAMES[i % len(NAMES)]} {seed}-{i}" for i in range(n)]
+    return ids, X, mask, [LABELS[k] for k in y], rng
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables, votes and checks; a split model and a calibration with and without them, and a cross model."""
+    place = tmp_path_factory.mktemp("decisions")
+    for name, n, seed in (("old", N, 0), ("new", M, 1)):
+        ids, X, mask, truth, rng = world(n, seed)
+        columns = {"id": ids, **dict(zip("wxyz", X.T, strict=True))}
+        with set_writer(place / f"{name}.csv", column="answers", sizes=False) as writer:
+            writer.append(LabelSets.from_mask(mask, LABELS), columns)
+        P = np.exp(2 * X) / np.exp(2 * X).sum(axis=1, keepdims=True)
+        scores = dict(zip([f"p:{text}" for text in TEXT.values()], P.T, strict=True))
+        write(place / f"{name}-scores.csv", {"id": ids, **scores})
+    ids, _, _, truth, rng = world(N, 0)
+    said = np.where(rng.random((N, 3)) < 0.9, np.array([LABELS.index(t) for t in truth])[:, None], rng.integers(4))
+    items, people = np.nonzero(np.ones_like(said))
+    long = {"item": [ids[i] for i in items], "who": people, "label": [LABELS[k] for k in said[items, people]]}
+    write(place / "votes.csv", long)
+    drawn = rng.permutation(N)[:80]
+    pq.write_table(
+        pa.table({"id": [ids[i] for i in drawn], "verified": [TEXT[truth[i]] for i in drawn[:70]] + [None] * 10}),
+        place / "checks.parquet",
+    )
+    fit = ("fit", "old.csv", "--candidates", "answers", "--key", "id", "--learner", "em", "-q", "--out")
+    half = ("--calibration-size", "0.5")
+    setwise(*fit, "model", *half, "--checks", "checks.parquet", folder=place)
+    setwise(*fit, "unchecked", *half, folder=place)
+    setwise(*fit, "crossed", "--cross", "3", folder=place)
+    cal = ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv", "--candidates", "answers")
+    setwise(*cal, "--key", "id", "--checks", "checks.parquet", "--out", "model.cal", "-q", folder=place)
+    setwise(*cal, "--key", "id", "--out", "unchecked.cal", "-q", folder=place)
+    return place
+
+
+@pytest.fixture
+def here(folder, tmp_path, monkeypatch):
+    """The folder to read from is the present one; `tmp_path` is to write to."""
+    monkeypatch.chdir(folder)
+    return tmp_path
+
+
+def rows_of(path):
+    """The rows of a file by their columns; of tasks their data and what is predicted."""
+    if path.suffix == ".json":
+        tasks = json.loads(path.read_text(encoding="utf-8"))
+        said = [task.get("predictions", [{"result": [{"value": {"choices": [None]}}]}])[0] for task in tasks]
+        labels = [one["result"][0]["value"]["choices"][0] for one in said]
+        return [task["data"] | {"label": label} for task, label in zip(tasks, labels, strict=True)]
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pylist()
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return pyarrow.csv.read_csv(
+        path,
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False),
+    ).to_pylist()
+
+
+def decided(*arguments, to, suffix=".csv"):
+    """What a triage says as numbers, and the rows of both files."""
+    out, review = to / f"accepted{suffix}", to / f"review{suffix}"
+    said = setwise("triage", *arguments, "--out", out, "--review", review, "--json", "--force", folder=".")
+    return json.loads(said), rows_of(out), rows_of(review)
+
+
+def ids_of(*parts):
+    return sorted(row["id"] for part in parts for row in part)
+
+
+# -------------------------------------------------------------------- triage
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".json"])
+def test_every_new_row_comes_out_once_with_its_columns_in_every_format(here, suffix):
+    told, accepted, review = decided("model", "new.csv", "--max-error", "0.1", to=here, suffix=suffix)
+    ids, X, _, truth, _ = world(M, 1)
+    assert ids_of(accepted, review) == sorted(ids)
+    assert (told["rows"], told["accepted"], told["review"]) == (M, len(accepted), len(review))
+    assert told["accepted"] > 50
+    one = accepted[0]
+    assert float(one["w"]) == X[ids.index(one["id"]), 0]
+    right = dict(zip(ids, truth, strict=True))
+    if suffix == ".csv":
+        read = read_table(here / "accepted.csv", truth="label", features=[], carry=["id"], classes=LABELS)
+        labels = dict(zip(read.carried["id"], read.truth, strict=True))
+    else:
+        labels = {row["id"]: row["label"] for row in accepted}
+    assert set(labels.values()) <= set(LABELS)
+    assert np.mean([labels[name] == right[name] for name in labels]) > 0.85
+
+
+def test_the_review_starts_with_the_least_confident_rows(here):
+    told, accepted, review = decided("model", "new.csv", "--max-error", "0.15", "--mode", "confident", to=here)
+    confidence = [row["confidence"] for row in review]
+    assert len(review) > 2
+    assert confidence == sorted(confidence)
+    assert [row["rank"] for row in review] == list(range(1, len(review) + 1))
+    assert told["mode"] == "confident"
+    assert min(row["confidence"] for row in accepted) > confidence[-1] if accepted else told["threshold"] is None
+
+
+def test_the_rows_of_the_fit_are_decided_accepted_reviewed_checked_or_learned_from(here):
+    told, accepted, review = decided("model", "old.csv", "--max-error", "0.1", to=here)
+    assert told["checked"] == 70
+    assert told["undecided"] == N // 2
+    assert told["rows"] == N == told["accepted"] + told["review"] + told["checked"] + told["undecided"]
+    assert told["accepted"] + told["review"] == N // 2 - 70
+    checked = {row["id"] for row in pq.read_table("checks.parquet").to_pylist() if row["verified"]}
+    assert not checked & set(ids_of(accepted, review))
+    places = [world(N, 0)[0].index(row["id"]) for row in accepted]
+    assert places == sorted(places)
+    learned = review[-N // 2 :]
+    assert all(row["proposed"] is None and row["confidence"] is None for row in learned)
+    assert all(row["proposed"] is not None for row in review[: -N // 2])
+    said = setwise("triage", "model", "old.csv", "--out", here / "a.csv", "--review", here / "b.csv", folder=".")
+    assert "150 rows are not decided, and stand last in" in said
+    assert "the model learned from them" in said
+    assert "70 rows were checked before" in said
+
+
+def test_without_a_file_the_calibration_rows_are_known_by_their_numbers(here):
+    told, accepted, review = decided("model", "--max-error", "0.1", to=here)
+    _, named, more = decided("model", "old.csv", "--max-error", "0.1", to=here)
+    ids = world(N, 0)[0]
+    assert [ids[row["row"]] for row in accepted] == [row["id"] for row in named]
+    assert [ids[row["row"]] for row in review] == [row["id"] for row in more[: len(review)]]
+    assert told["rows"] == N // 2
+
+
+def test_a_cross_conformal_model_decides_every_row_and_takes_the_checks_here(here):
+    checks = ("--checks", "checks.parquet", "--key", "id", "--max-error", "0.1")
+    told, accepted, review = decided("crossed", "old.csv", *checks, to=here)
+    assert (told["checked"], told["undecided"]) == (70, 0)
+    checked = [row for row in pq.read_table("checks.parquet").to_pylist() if row["verified"]]
+    assert ids_of(accepted, review, checked) == sorted(world(N, 0)[0])
+    assert told["accepted"] > 100
+
+
+def test_a_calibration_knows_its_own_rows_by_their_probabilities(here):
+    told, accepted, review = decided("model.cal", "--probabilities", "old-scores.csv", to=here)
+    assert (told["checked"], told["rows"]) == (70, N)
+    assert len(accepted) + len(review) == N - 70
+    assert "same source" not in told["guarantee"]["text"]
+    alone, *_ = decided("model.cal", to=here)
+    assert (alone["accepted"], alone["rows"]) == (told["accepted"], N)
+    told, accepted, review = decided("model.cal", "--probabilities", "new-scores.csv", to=here)
+    assert (told["checked"], len(accepted) + len(review)) == (0, M)
+    assert "new examples come from the same source" in told["guarantee"]["text"]
+
+
+def test_candidates_of_new_rows_count(here):
+    plain, *_ = decided("model", "new.csv", "--max-error", "0.1", to=here)
+    more, *_ = decided("model", "new.csv", "--candidates", "answers", "--max-error", "0.1", to=here)
+    assert "candidates arise for new examples as they did here" in more["guarantee"]["text"]
+    assert "candidates arise" not in plain["guarantee"]["text"]
+
+
+@pytest.mark.parametrize("file", [(), ("old.csv",)])
+def test_votes_alone_will_do(here, file):
+    votes = ("--votes", "votes.csv", "--item", "item", "--annotator", "who", "--label", "label", "--key", "id")
+    told, accepted, review = decided(*file, *votes, "--checks", "checks.parquet", "--max-error", "0.1", to=here)
+    assert (told["rows"], told["checked"]) == (N, 70)
+    name = "id" if file else "item"
+    checked = [row["id"] for row in pq.read_table("checks.parquet").to_pylist() if row["verified"]]
+    assert sorted([row[name] for row in (*accepted, *review)] + checked) == sorted(world(N, 0)[0])
+    assert told["accepted"] > 100
+
+
+def test_accepted_rows_go_to_standard_output(here):
+    said = setwise("triage", "model", "new.csv", "--out", "-", "--review", here / "r.csv", folder=".")
+    assert said.startswith('"id","w","x","y","z","answers","label","confidence"')
+
+
+def test_rows_that_are_lost_or_twice_are_our_fault():
+    class Found:
+        rows = np.array([0, 1])
+
+    given = GivenRows({"id": pa.array(["a", "b", "c"])}, None, None)
+    assert _Decided(given, Found, np.array([2])).undecided.tolist() == []
+    assert _Decided(given, Found, np.array([], int)).undecided.tolist() == [2]
+    with pytest.raises(RuntimeError, match="rows of 3"):
+        _ = _Decided(given, Found, np.array([1])).undecided
+
+
+VOTES = ("--votes", "votes.csv", "--item", "item", "--annotator", "who")
+CHECKS = ("--checks", "checks.parquet", "--key", "id")
+MISTAKES = {
+    "no model": ((), "give a MODEL with verified rows, or --votes FILE with --checks or --verified"),
+    "a table for a model": (("new.csv",), "name a MODEL before it, or --votes FILE"),
+    "no checks": (("unchecked", "new.csv"), "give them to fit or conformalize with --checks"),
+    "no checks in a calibration": (("unchecked.cal", "--probabilities", "new-scores.csv"), "with --checks"),
+    "checks again": (
+        ("model", "new.csv", *CHECKS),
+        "--checks: the checks of model are those it was calibrated with",
+    ),
+    "folds and new rows": (("crossed", "new.csv"), "decides the rows that it was fitted on, in their order"),
+    "folds alone": (("crossed",), "give the FILE that it was fitted on, with --verified or --checks"),
+    "folds without checks": (("crossed", "old.csv"), "name their column with --verified, or a file with --checks"),
+    "votes without checks": (VOTES, "--checks: votes alone do not say who is right"),
+    "votes without a key": (("old.csv", *VOTES, "--verified", "w"), "name its column with --key"),
+    "votes of a table without checks": (
+        ("old.csv", *VOTES, "--key", "id"),
+        "with --verified, or a file with --checks",
+    ),
+    "votes and candidates": ((*VOTES, *CHECKS, "--candidates", "answers"), "leave out --candidates"),
+    "a calibration and a table": (("model.cal", "new.csv"), "needs --probabilities FILE"),
+    "no such mode": (("model", "new.csv", "--mode", "fast"), "use --mode rate, or use --mode confident"),
+    "an error of 2": (("model", "new.csv", "--max-error", "2"), "max_error"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_have_a_remedy(here, capsys, mistake):
+    arguments, message = MISTAKES[mistake]
+    out = ("--out", here / "a.csv", "--review", here / "r.csv")
+    assert message in failure(capsys, "triage", *arguments, *out)
+    assert not list(here.iterdir())
+
+
+def test_one_file_cannot_take_both(here, capsys):
+    line = failure(capsys, "triage", "model", "new.csv", "--out", here / "a.csv", "--review", here / "a.csv")
+    assert "--review: is the file of --out" in line
+
+
+@pytest.mark.parametrize(
+    ("column", "remedy"), [("label", "--answer"), ("confidence", "rename it"), ("rank", "rename it")]
+)
+def test_a_column_that_is_there_already_is_named(here, capsys, column, remedy):
+    table = read_table("new.csv", features=[*"wxyz"], carry=["id"])
+    write(here / "t.csv", {column: table.carried["id"].tolist(), **dict(zip("wxyz", table.X.T, strict=True))})
+    arguments = ("triage", "model", here / "t.csv", "--out", here / "a.csv", "--review", here / "r.csv")
+    line = failure(capsys, *arguments)
+    assert f"there is a column {column!r} already" in line
+    assert remedy in line
+    assert [path.name for path in here.iterdir()] == ["t.csv"]
+    if remedy == "--answer":
+        assert run([*map(str, arguments), "--answer", "ours", "-q"]) == 0
+
+
+# -------------------------------------------------------------------- suggest, and back
+
+
+SUGGEST = ("suggest", "unchecked", "old.csv", "--candidates", "answers", "--key", "id", "--budget", "60")
+
+
+def test_rows_are_drawn_in_random_order_with_their_columns_and_an_empty_one(here):
+    said = json.loads(setwise(*SUGGEST, "--out", here / "t.csv", "--json", folder="."))
+    rows = rows_of(here / "t.csv")
+    ids = world(N, 0)[0]
+    assert len({row["id"] for row in rows}) == 60 == said["drawn"]
+    places = [ids.index(row["id"]) for row in rows]
+    assert places != sorted(places)
+    assert min(places) < N // 6 < 5 * N // 6 < max(places)
+    assert {row["chance"] for row in rows} == {60 / N} == {said["chance"]}
+    assert {row["verified"] for row in rows} == {""}
+    assert said["size_then"] < said["size_now"]
+    assert "50" in said["curve"]
+
+
+def test_what_is_said_leads_back(here):
+    said = setwise(*SUGGEST, "--out", here / "t.csv", "--answer", "truth", folder=".")
+    assert "drew 60 of 300 rows to have checked, each with probability 0.2" in said
+    assert "if the model is right" in said
+    assert "For other numbers of rows: 10: " in said
+    assert "in random order" in said
+    assert "--look 1, --look 2" in said
+    assert "--checks" in said.splitlines()[-1]
+    assert said.splitlines()[-1].endswith("--key id --verified truth")
+    rows, truth = rows_of(here / "t.csv"), dict(zip(*world(N, 0)[:4:3], strict=True))
+    filled = [TEXT[truth[row["id"]]] for row in rows]
+    pq.write_table(pa.table({"id": [row["id"] for row in rows], "truth": filled}), here / "t.parquet")
+    fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", "--out", here / "m")
+    told = setwise(*fit, "--checks", here / "t.parquet", "--key", "id", "--verified", "truth", folder=".")
+    assert "Chosen by auto because 60 rows are verified." in told
+
+
+def test_rows_that_were_checked_are_not_drawn_again(here):
+    setwise(*SUGGEST, *CHECKS[:2], "--out", here / "t.csv", folder=".")
+    checked = {row["id"] for row in pq.read_table("checks.parquet").to_pylist() if row["verified"]}
+    assert not checked & {row["id"] for row in rows_of(here / "t.csv")}
+    table = read_table("old.csv", features=[*"wxyz"], carry=["id", "answers"])
+    texts = [TEXT[label] if row < 100 else "" for row, label in enumerate(world(N, 0)[3])]
+    columns = {**table.carried, **dict(zip("wxyz", table.X.T, strict=True)), "seen": texts}
+    write(here / "old.csv", {name: list(values) for name, values in columns.items()})
+    draw = ("suggest", "unchecked", here / "old.csv", "--candidates", "answers", "--budget", "60")
+    setwise(*draw, "--verified", "seen", "--out", here / "u.csv", folder=".")
+    rows = rows_of(here / "u.csv")
+    assert {row["seen"] for row in rows} == {""}
+    assert not set(table.carried["id"][:100]) & {row["id"] for row in rows}
+
+
+def test_tasks_to_check_do_not_say_what_the_model_believes(here):
+    setwise(*SUGGEST, "--out", here / "t.json", folder=".")
+    tasks = json.loads((here / "t.json").read_text(encoding="utf-8"))
+    assert len(tasks) == 60
+    assert all(set(task) == {"data"} for task in tasks)
+    assert "verified" not in tasks[0]["data"]
+
+
+def test_probabilities_of_a_model_of_ones_own_will_do(here):
+    ask = ("suggest", "unchecked.cal", "--probabilities", "old-scores.csv", "--labels", "old.csv", "--budget", "40")
+    said = setwise(*ask, "--candidates", "answers", "--key", "id", "--out", here / "t.csv", folder=".")
+    assert "drew 40 of 300 rows" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--budget", "3"), "confidence 0.9 needs at least 9 verified"),
+        (("--budget", "1000"), "1000 of 300 rows"),
+        (
+            ("--probabilities", "old-scores.csv", "--budget", "20"),
+            "give a FILE of rows for a model, or --probabilities",
+        ),
+        (("--votes", "votes.csv", "--budget", "20"), "give either --candidates (a column) or --votes"),
+        (("--budget", "20", "--answer", "w"), "use --answer … to call ours otherwise"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(here, capsys, arguments, message):
+    assert message in failure(capsys, *SUGGEST[:7], *arguments, "--out", here / "t.csv")
+    assert not list(here.iterdir())
+
+
+def test_answers_to_doubtful_rows_are_no_checks(here, capsys):
+    """Whoever gives the reviewed rows as checks is told that these are unlike the others."""
+    ids, X, _, truth, _ = world(N, 0)
+    doubtful = np.sort(X, axis=1) @ [0, 0, -1, 1] < 1
+    told = pa.table({"id": np.array(ids)[doubtful], "verified": [TEXT[t] for t in np.array(truth)[doubtful]]})
+    pq.write_table(told, here / "c.parquet")
+    cal = ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv", "--candidates", "answers")
+    arguments = (*cal, "--key", "id", "--checks", here / "c.parquet", "--out", here / "c.cal", "-q")
+    assert run([*map(str, arguments)]) == 0
+    assert "not a random choice of the rows" in capsys.readouterr().err
+
+
+def test_the_report_names_rows_by_their_column(here):
+    setwise("report", "model", "new.csv", "--ids", "id", "--out", here / "r.html", folder=".")
+    text = (here / "r.html").read_text(encoding="utf-8")
+    names = [name for name in world(M, 1)[0] if name.startswith("0007")]
+    assert any(f": {name}</span>" in text for name in names)
+
+
+# -------------------------------------------------------------------- checks
+
+
+def wrong(changes):
+    """The checks with some rows changed or added."""
+    rows = {row["id"]: row["verified"] for row in pq.read_table("checks.parquet").to_pylist()}
+    listed = [*rows.items(), *changes]
+    return pa.table({"id": [name for name, _ in listed], "verified": [label for _, label in listed]})
+
+
+def a_checked_row():
+    return next(row["id"] for row in pq.read_table("checks.parquet").to_pylist() if row["verified"])
+
+
+@pytest.mark.parametrize("command", ["fit", "conformalize"])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (lambda: [("nobody", "7")], "no row with id = 'nobody'"),
+        (lambda: [(a_checked_row(), "7")], "has 2 answers; keep one of them"),
+        (lambda: [(world(N, 0)[0][int(np.argmax(unchecked()))], "emu")], "has the label 'emu', which is none of"),
+    ],
+)
+def test_checks_that_do_not_fit_are_named(here, capsys, command, changes, message):
+    pq.write_table(wrong(changes()), here / "c.parquet")
+    asked = {
+        "fit": ("fit", "old.csv", "--candidates", "answers", "--learner", "em"),
+        "conformalize": ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv"),
+    }[command]
+    columns = ("--candidates", "answers") if command == "conformalize" else ()
+    line = failure(capsys, *asked, *columns, "--key", "id", "--checks", here / "c.parquet", "--out", here / "m")
+    assert message in line
+    assert ("--classes" in line) == (command == "fit" and "emu" in line)
+
+
+def unchecked():
+    known = {row["id"] for row in pq.read_table("checks.parquet").to_pylist()}
+    return [name not in known for name in world(N, 0)[0]]
+
+
+def test_checks_need_a_key(here, capsys):
+    fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", "--ignore", "id", "--out", here / "m")
+    assert "name its column with --key" in failure(capsys, *fit, "--checks", "checks.parquet")
+
+
+def with_a_column(path, own):
+    """The table with checks of its own, by identifier."""
+    table = read_table("old.csv", features=[*"wxyz"], carry=["id", "answers"])
+    columns = {name: values.tolist() for name, values in table.carried.items()}
+    columns |= dict(zip("wxyz", table.X.T, strict=True))
+    columns["verified"] = pa.array([own.get(name) for name in columns["id"]], pa.string())
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_checks_in_the_table_and_in_a_file_are_put_together(here, capsys):
+    ids, _, _, truth, _ = world(N, 0)
+    told = {row["id"]: row["verified"] for row in pq.read_table("checks.parquet").to_pylist() if row["verified"]}
+    own = {name: TEXT[label] for name, label in zip(ids[:50], truth[:50], strict=True)}
+    fit = ("--candidates", "answers", "--verified", "verified", *CHECKS, "--calibration-size", "0.5")
+    fit = (*fit, "--learner", "em", "--out", here / "m", "--force")
+    said = setwise("fit", with_a_column(here / "t.parquet", own), *fit, folder=".")
+    assert f"because {len({*own, *told})} rows are verified" in said
+    other = {a_checked_row(): next(text for text in TEXT.values() if text != told[a_checked_row()])}
+    assert "; correct one of them" in failure(capsys, "fit", with_a_column(here / "u.parquet", other), *fit)
+
+
+def test_checks_for_which_there_is_no_room_are_told(here):
+    fit = ("fit", "old.csv", "--candidates", "answers", *CHECKS, "--learner", "em", "--out", here / "m", "--force")
+    said = setwise(*fit, "--calibration-size", "0.2", folder=".")
+    assert "60 of 70 checked rows are kept for calibration: use --calibration-size 0.24 to keep all" in said
+    assert "checked rows are kept" not in setwise(*fit, "--calibration-size", "0.24", folder=".")
+
+
+def test_a_look_makes_the_promise_hold_whenever_one_stops(here, capsys):
+    cal = ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv", "--candidates", "answers")
+    said = setwise(*cal, *CHECKS, "--look", "2", "--out", here / "c.cal", folder=".")
+    assert "at whichever look you stop" in said
+    assert "in at least 95 of 100 calibration samples" in said
+    line = failure(capsys, *cal, *CHECKS, "--look", "2", "--strategy", "max", "--out", here / "d.cal")
+    assert "--look: strategy 'max' does not rest on checks; leave out --strategy, or --look" in line
+    line = failure(capsys, *cal, "--key", "id", "--look", "1", "--out", here / "d.cal")
+    assert "needs verified labels; use --verified" in line
+    fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", *CHECKS, "--calibration-size", "0.5")
+    assert "at whichever look you stop" in setwise(*fit, "--look", "1", "--out", here / "m", folder=".")
