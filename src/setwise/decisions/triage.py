@@ -347,7 +347,7 @@ class _Decision:
             accepted, bound = self._selected()
         note, subject = "a sample in which nothing is accepted counts as zero", "the accepted labels"
         claims = [self.claim(float(1 - self.error), "conformal selection", subject=subject, note=note)]
-        if bound is not None:
+        if bound is not None and bound < 1:
             claims.append(self.claim(1 - bound, "binomial bound", subject=subject, delta=DELTA))
         return accepted, float(self.rows.confidence[accepted].min(initial=math.inf)), tuple(claims), fewest
 
