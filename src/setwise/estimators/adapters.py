@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 
 from setwise._arrays import Array, Bools, Floats
+from setwise.errors import InputError
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
@@ -79,8 +80,13 @@ def answers(
 def _in_order(model: Any, X: Any, vocabulary: Vocabulary, method: str) -> Floats:
     if not hasattr(model, method) and hasattr(model, "steps"):  # pipelines pass on only what scikit-learn knows
         found = np.asarray(getattr(_last(model), method)(model[:-1].transform(X)))
-    else:
+    elif hasattr(model, method):
         found = np.asarray(getattr(model, method)(X))
+    else:
+        raise InputError(
+            f"estimator: {type(model).__name__} gives no probabilities (it has no {method})",
+            "wrap it in sklearn.calibration.CalibratedClassifierCV",
+        )
     columns, k = getattr(model, "classes_", vocabulary.classes), len(vocabulary)
     positions = vocabulary.encode(np.asarray(columns))
     if np.array_equal(positions, np.arange(k)):

@@ -1,9 +1,10 @@
 """`EMClassifier`: partial labels for any scikit-learn classifier, and for any X that it reads.
 
-Each row stands once for each of its candidates, weighted by w ∝ 1{S}·p. Expectation: p from a classifier that has
-not learned from the row. Maximisation: a weighted refit. The first weights are uniform over the candidates. Of votes
-the weights are how probable the annotator model makes each label: at first given the answers alone, then also given
-p, recalibrated.
+Each row stands once for each of its candidates, weighted by w ∝ 1{S}·p. Expectation: p from the classifier.
+Maximisation: a weighted refit. The first weights are uniform over the candidates, and the first p come from
+classifiers that have not learned from the row: one that memorises what it is told has then something to repeat. Of
+votes the weights are how probable the annotator model makes each label: at first given the answers alone, then also
+given p, recalibrated; there all p are of that kind.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from setwise.learn.feature_errors import naming_features
 from setwise.learn.validation import read_candidates, vote_targets
 
 _COPIES = 3  # of each row for a classifier without sample_weight
+_VOTE_ROUNDS = 4
 
 
 class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[misc]
@@ -41,13 +43,15 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         A classifier, pipeline or search with `predict_proba`; None is logistic regression. One whose `fit` takes no
         `sample_weight` gets three copies of each row instead, with labels in proportion to the weights.
     max_iter
-        At most so many rounds of weights; the first gives all candidates of a row the same weight.
+        At most so many rounds of weights; the first gives all candidates of a row the same weight. With votes there
+        are at most 4.
     tol
         Stop when the weights move by less than this on average.
     cv
-        Number of folds, or a splitter of scikit-learn: a row's weights come from a classifier that learned from the
-        other folds. With 0 they come from one that learned from all rows: a forest would only repeat what it was
-        told. The classifier is fitted at most ``cv * (max_iter - 1) + 1`` times: 10 times as it stands.
+        Number of folds, or a splitter of scikit-learn: the weights of the second round, and with votes those of all
+        rounds, come from classifiers that learned from the other folds. With 0 they come from one that learned from
+        all rows. So the classifier is fitted at most ``cv + max_iter - 1`` times, which is 12, and with votes at
+        most ``3 * cv + 1`` times, which is 10.
     random_state
         Assigns rows to folds, where `cv` is a number.
     verbose
@@ -80,7 +84,7 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         self,
         estimator: Any = None,
         *,
-        max_iter: int = 4,
+        max_iter: int = 10,
         tol: float = 1e-3,
         cv: Any = 3,
         random_state: Any = None,
@@ -96,34 +100,31 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
     def fit(self, X: Any, y: Any) -> EMClassifier:
         """Learns from rows X and their candidates y, or `Votes`; a label vector is exact labels."""
         base = self._base()
-        if not hasattr(base, "predict_proba"):
-            raise InputError(
-                f"estimator: {type(base).__name__} has no predict_proba",
-                "wrap it in sklearn.calibration.CalibratedClassifierCV",
-            )
         (X,) = indexable(X)
         sets = read_candidates(y)
         if len(sets) != _num_samples(X):
             raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {_num_samples(X)} of X.")
         self.classes_ = np.array(sets.classes)
-        mask = sets.to_mask()
+        mask, votes = sets.to_mask(), isinstance(y, Votes)
         uniform = mask / mask.sum(axis=1, keepdims=True)
-        weights = vote_targets(y, sets) if isinstance(y, Votes) else uniform
+        weights = vote_targets(y, sets) if votes else uniform
         folds = self._folds(X, mask)
-        exact = bool((sets.sizes == 1).all()) and not isinstance(y, Votes)
+        rounds = min(self.max_iter, _VOTE_ROUNDS) if votes else 1 if (sets.sizes == 1).all() else self.max_iter
         self.n_iter_, self.n_fits_ = 1, 0
+        fitted: tuple[Any, Ints] | None = None
         with naming_features(X):
-            for _ in range(1, 1 if exact else self.max_iter):
-                p, before = self._predicted(base, X, weights, folds), weights
-                if isinstance(y, Votes):
-                    weights = vote_targets(y, sets, p)
+            while self.n_iter_ < rounds:
+                if folds and (votes or self.n_iter_ == 1):
+                    p = self._out_of_fold(base, X, weights, folds)
                 else:
-                    total = (mask * p).sum(axis=1, keepdims=True)
-                    weights = np.divide(mask * p, total, out=uniform.copy(), where=total > 0)
+                    fitted = self._refit(base, X, weights)
+                    p = self._probabilities(*fitted, X)
+                before, weights = weights, vote_targets(y, sets, p) if votes else _restricted(p, uniform)
                 self.n_iter_ += 1
                 if np.abs(weights - before).sum(axis=1).mean() < self.tol:
                     break
-            self.estimator_, self.learned_ = self._refit(base, X, weights)
+                fitted = None
+            self.estimator_, self.learned_ = self._refit(base, X, weights) if fitted is None else fitted
         _check_feature_names(self, X, reset=True)
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
@@ -155,10 +156,8 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         part = check_random_state(self.random_state).permutation(np.arange(len(mask)) % self.cv)
         return [np.flatnonzero(part == fold) for fold in range(self.cv)]
 
-    def _predicted(self, base: Any, X: Any, weights: Floats, folds: list[Ints]) -> Floats:
-        """The probabilities of each row, by a classifier that learned from the other folds where there are any."""
-        if not folds:
-            return self._probabilities(*self._refit(base, X, weights), X)
+    def _out_of_fold(self, base: Any, X: Any, weights: Floats, folds: list[Ints]) -> Floats:
+        """The probabilities of each row, by a classifier that learned from the other folds."""
         p = np.zeros(weights.shape)
         for held in folds:
             others = weights.copy()
@@ -178,10 +177,23 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         return clone(base).fit(_safe_indexing(X, rows), codes, **named), learned
 
     def _probabilities(self, model: Any, learned: Ints, X: Any) -> NDArray[np.float64]:
+        if not hasattr(model, "predict_proba"):  # known of some only when they are fitted
+            raise InputError(
+                f"estimator: {type(model).__name__} gives no probabilities (it has no predict_proba)",
+                "wrap it in sklearn.calibration.CalibratedClassifierCV",
+            )
         found = model.predict_proba(X)
         p = np.zeros((len(found), len(self.classes_)))
         p[:, learned[np.asarray(model.classes_, dtype=int)]] = found
         return p
+
+
+def _restricted(p: Floats, uniform: Floats) -> Floats:
+    """The weights 1{S}·p, summing to one; uniform where p has nothing for the candidates."""
+    own = np.where(uniform > 0, p, 0.0)
+    total = own.sum(axis=1, keepdims=True)
+    weights: Floats = np.divide(own, total, out=uniform.copy(), where=total > 0)
+    return weights
 
 
 def _weight_argument(model: Any) -> str | None:

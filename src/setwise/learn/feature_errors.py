@@ -58,9 +58,8 @@ def check_finite(X: Any) -> None:
     """Names the first row of an array that holds NaN or infinity."""
     if X.dtype.kind != "f" or np.isfinite(X).all():
         return
-    found = _first_unread(X.reshape(len(X), -1), "NaN")
-    assert found is not None
-    raise FeatureError(*found)
+    with naming_features(X.reshape(len(X), -1)):
+        raise FeatureError("X: holds NaN or infinity", _IMPUTE)
 
 
 def _first_unread(X: Any, message: str) -> tuple[str, ...] | None:

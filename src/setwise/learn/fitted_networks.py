@@ -186,7 +186,10 @@ def choose(settings: Settings, source: Source, candidates: Tensor, seed: int) ->
 def compare(
     options: Sequence[Settings], source: Source, candidates: Tensor, seed: int
 ) -> tuple[Settings, dict[str, float], Tensor]:
-    """The option of the largest approximated accuracy, that of each, and the chosen one's logits of `trial_rows`."""
+    """The option of the largest approximated accuracy, this of each, and the chosen one's logits of held-out rows.
+
+    Those are the second part of `trial_rows`.
+    """
     held = trial_rows(len(candidates), seed, candidates.device)[1]
     logits = [try_out(option, source, candidates, seed) for option in options]
     values: dict[str, float] = {}
