@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 
@@ -21,6 +20,7 @@ from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_index import check_row_names
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
+from setwise.learn.base import unfitted
 from setwise.learn.feature_errors import FeatureError, naming_features
 from setwise.probabilities import as_probabilities, precision_of
 from setwise.scores import as_score
@@ -108,7 +108,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
                 self.estimators_ = model.fit_many(X, sets, kept)
             else:
                 fits = ((_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept)
-                self.estimators_ = [clone(model).fit(*rows) for rows in fits]
+                self.estimators_ = [unfitted(model).fit(*rows) for rows in fits]
         fold = np.empty(len(sets), dtype=int)
         for number, (_, held) in enumerate(parts):
             fold[held] = number

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
@@ -23,7 +23,7 @@ from sklearn.utils.validation import _check_feature_names, _num_samples, check_i
 from setwise._arrays import Array, Floats, Ints
 from setwise.errors import InputError
 from setwise.labels.votes import Votes
-from setwise.learn.base import CandidateClassifier
+from setwise.learn.base import CandidateClassifier, unfitted
 from setwise.learn.feature_errors import naming_features
 from setwise.learn.validation import read_candidates, vote_targets
 
@@ -174,7 +174,7 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         rows, labels, given = _pairs(weights) if argument else (*_copies(weights), None)
         learned, codes = np.unique(labels, return_inverse=True)
         named = {} if given is None else {str(argument): given}
-        return clone(base).fit(_safe_indexing(X, rows), codes, **named), learned
+        return unfitted(base).fit(_safe_indexing(X, rows), codes, **named), learned
 
     def _probabilities(self, model: Any, learned: Ints, X: Any) -> NDArray[np.float64]:
         if not hasattr(model, "predict_proba"):  # known of some only when they are fitted

@@ -156,7 +156,7 @@ class CNN(nn.Module):
 
 
 class Single(nn.Module):
-    """Anybody's own module, (batch, …) to (batch, K), as M = 1."""
+    """Anybody's own module, (batch, …) to (batch, K) or to an object with `logits`, as M = 1."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -164,8 +164,26 @@ class Single(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(1, batch, …) to (1, batch, K)."""
-        logits: Tensor = self.module(x.squeeze(0))
-        return logits[None]
+        return module_logits(self.module, x.squeeze(0))[None]
+
+
+def module_logits(module: nn.Module, x: Tensor) -> Tensor:
+    """The logits that a module gives, which those of Hugging Face hold as `logits` of an object.
+
+    A module of theirs that embeds tokens gets whole numbers, whatever x holds them as.
+    """
+    embeds = getattr(module, "get_input_embeddings", None)
+    if x.is_floating_point() and embeds is not None and isinstance(embeds(), nn.Embedding):
+        tokens = x.long()
+        if not torch.equal(tokens.to(x.dtype), x):
+            raise InputError("network: it reads tokens, and X holds other numbers", "use scale=None", "check X")
+        x = tokens
+    found = module(x)
+    logits = getattr(found, "logits", found)
+    if not isinstance(logits, Tensor):
+        kind = type(found).__name__
+        raise TypeError(f"network: it returned {kind}; return logits, or an object that holds them as `logits`.")
+    return logits
 
 
 def build_network(
