@@ -142,12 +142,13 @@ def main():
         answer = subprocess.run([sys.executable, __file__, "--one", step], check=True, stdout=subprocess.PIPE)
         found[step] = {"limit": STEPS[step], **json.loads(answer.stdout)}
         value = found[step].get("value", found[step]["seconds"])
-        others = {k: round(v, 3) for k, v in found[step].items() if isinstance(v, float) and k not in ("limit", "value")}
+        others = {
+            k: round(v, 3) for k, v in found[step].items() if isinstance(v, float) and k not in ("limit", "value")
+        }
         print(f"{step:34s} {value:8.2f} of at most {STEPS[step]:g}   {others}", flush=True)
     if options.keep:
-        from train import machine
-
         import torch
+        from train import machine
 
         path = Path(__file__).resolve().parent / "results" / "first_hour.json"
         about = machine(torch.device("cpu")) | {"cores": os.cpu_count(), "load": os.getloadavg()[0]}

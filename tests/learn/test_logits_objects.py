@@ -40,7 +40,12 @@ def rows():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 300)
     candidates = np.eye(3)[y] + (rng.random((300, 3)) < 0.2) > 0
-    return 2.5 * np.eye(3)[y] + rng.normal(size=(300, 3)), 10 * y[:, None] + rng.integers(0, 10, (300, 4)), candidates, y
+    return (
+        2.5 * np.eye(3)[y] + rng.normal(size=(300, 3)),
+        10 * y[:, None] + rng.integers(0, 10, (300, 4)),
+        candidates,
+        y,
+    )
 
 
 @pytest.mark.parametrize("network", [Pixels, Texts])

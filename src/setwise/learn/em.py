@@ -1,10 +1,10 @@
 """`EMClassifier`: partial labels for any scikit-learn classifier, and for any X that it reads.
 
 Each row stands once for each of its candidates, weighted by w ∝ 1{S}·p. Expectation: p from the classifier.
-Maximisation: a weighted refit. The first weights are uniform over the candidates, and the first p come from
-classifiers that have not learned from the row: one that memorises what it is told has then something to repeat. Of
-votes the weights are how probable the annotator model makes each label: at first given the answers alone, then also
-given p, recalibrated; there all p are of that kind.
+Maximisation: a weighted refit. The first weights are uniform over the candidates. A forest only repeats the weights
+that it was told of a row; so p first come from classifiers that have not learned from the row, and for one that
+memorises in this way they do so in every round. Of votes the weights are how probable the annotator model makes
+each label: at first given the answers alone, then also given such p, recalibrated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from setwise.learn.feature_errors import naming_features
 from setwise.learn.validation import read_candidates, vote_targets
 
 _COPIES = 3  # of each row for a classifier without sample_weight
-_VOTE_ROUNDS = 4
+_FEW_ROUNDS = 4
 
 
 class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[misc]
@@ -43,15 +43,16 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         A classifier, pipeline or search with `predict_proba`; None is logistic regression. One whose `fit` takes no
         `sample_weight` gets three copies of each row instead, with labels in proportion to the weights.
     max_iter
-        At most so many rounds of weights; the first gives all candidates of a row the same weight. With votes there
-        are at most 4.
+        At most so many rounds of weights; the first gives all candidates of a row the same weight. There are at
+        most 4 with votes, and with a classifier that memorises.
     tol
         Stop when the weights move by less than this on average.
     cv
-        Number of folds, or a splitter of scikit-learn: the weights of the second round, and with votes those of all
-        rounds, come from classifiers that learned from the other folds. With 0 they come from one that learned from
-        all rows. So the classifier is fitted at most ``cv + max_iter - 1`` times, which is 12, and with votes at
-        most ``3 * cv + 1`` times, which is 10.
+        Number of folds, or a splitter of scikit-learn: the weights of the second round come from classifiers that
+        learned from the other folds. Those of later rounds do too with votes, and with a classifier that memorises:
+        the weights of rows that it learned from move less than half as far as those of others. Otherwise, and with
+        0, they come from one that learned from all rows. So the classifier is fitted at most ``cv + max_iter - 1``
+        times, which is 12, or ``3 * cv + 1`` times, which is 10.
     random_state
         Assigns rows to folds, where `cv` is a number.
     verbose
@@ -63,6 +64,8 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         The classifier of the last round, learned from all rows. Its own classes are positions in `learned_`.
     learned_
         The positions in `classes_` of the labels that it learned.
+    memorises_
+        Whether the classifier was found to repeat what it is told; None where that was not looked at.
     n_iter_
         How many rounds of weights there were.
     n_fits_
@@ -109,19 +112,24 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         uniform = mask / mask.sum(axis=1, keepdims=True)
         weights = vote_targets(y, sets) if votes else uniform
         folds = self._folds(X, mask)
-        rounds = min(self.max_iter, _VOTE_ROUNDS) if votes else 1 if (sets.sizes == 1).all() else self.max_iter
+        rounds = min(self.max_iter, _FEW_ROUNDS) if votes else 1 if (sets.sizes == 1).all() else self.max_iter
         self.n_iter_, self.n_fits_ = 1, 0
+        self.memorises_: bool | None = None
         fitted: tuple[Any, Ints] | None = None
         with naming_features(X):
             while self.n_iter_ < rounds:
-                if folds and (votes or self.n_iter_ == 1):
-                    p = self._out_of_fold(base, X, weights, folds)
+                if folds and (votes or self.n_iter_ == 1 or self.memorises_):
+                    p, seen = self._out_of_fold(base, X, weights, folds)
                 else:
                     fitted = self._refit(base, X, weights)
-                    p = self._probabilities(*fitted, X)
+                    p, seen = self._probabilities(*fitted, X), None
                 before, weights = weights, vote_targets(y, sets, p) if votes else _restricted(p, uniform)
+                moved = _moved(before, weights)
+                if seen is not None and not votes and self.memorises_ is None:
+                    self.memorises_ = _moved(before, _restricted(seen, uniform)) < moved / 2
+                    rounds = min(rounds, _FEW_ROUNDS) if self.memorises_ else rounds
                 self.n_iter_ += 1
-                if np.abs(weights - before).sum(axis=1).mean() < self.tol:
+                if moved < self.tol:
                     break
                 fitted = None
             self.estimator_, self.learned_ = self._refit(base, X, weights) if fitted is None else fitted
@@ -156,14 +164,16 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         part = check_random_state(self.random_state).permutation(np.arange(len(mask)) % self.cv)
         return [np.flatnonzero(part == fold) for fold in range(self.cv)]
 
-    def _out_of_fold(self, base: Any, X: Any, weights: Floats, folds: list[Ints]) -> Floats:
-        """The probabilities of each row, by a classifier that learned from the other folds."""
-        p = np.zeros(weights.shape)
-        for held in folds:
+    def _out_of_fold(self, base: Any, X: Any, weights: Floats, folds: list[Ints]) -> tuple[Floats, Floats]:
+        """The probabilities of each row, by a classifier that learned from the other folds, and by one of those."""
+        unseen, seen = np.zeros(weights.shape), np.zeros(weights.shape)
+        for held, other in zip(folds, [*folds[1:], folds[0]], strict=True):
             others = weights.copy()
             others[held] = 0.0
-            p[held] = self._probabilities(*self._refit(base, X, others), _safe_indexing(X, held))
-        return p
+            fitted = self._refit(base, X, others)
+            unseen[held] = self._probabilities(*fitted, _safe_indexing(X, held))
+            seen[other] = self._probabilities(*fitted, _safe_indexing(X, other))
+        return unseen, seen
 
     def _refit(self, base: Any, X: Any, weights: Floats) -> tuple[Any, Ints]:
         """A clone fitted on (row, candidate) pairs, and the labels that it learned."""
@@ -194,6 +204,10 @@ def _restricted(p: Floats, uniform: Floats) -> Floats:
     total = own.sum(axis=1, keepdims=True)
     weights: Floats = np.divide(own, total, out=uniform.copy(), where=total > 0)
     return weights
+
+
+def _moved(before: Floats, weights: Floats) -> float:
+    return float(np.abs(weights - before).sum(axis=1).mean())
 
 
 def _weight_argument(model: Any) -> str | None:
