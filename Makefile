@@ -6,10 +6,12 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 READY  := $(VENV)/.ready
 BENCH  := .venv-bench/bin
 BENCH_READY := .venv-bench/.ready
+THIRD  := .venv-third/bin
+THIRD_READY := .venv-third/.ready
 DOCS_READY  := $(VENV)/.docs-ready
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long observatory lint bench docs reproduce clean
+.PHONY: demo browser test test-long test-third-party observatory lint bench docs reproduce clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -25,6 +27,9 @@ test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tes
 
 test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 	$(BIN)/python -m pytest -n 2 -m long
+
+test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost and Hugging Face, in an environment of their own
+	$(THIRD)/python -m pytest tests/third_party
 
 observatory: $(READY)   ## every promise against simulations with known truth; exit status 1 where one is broken
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.observatory --out benchmarks/results/observatory.json
@@ -75,5 +80,11 @@ $(BENCH_READY): pyproject.toml constraints.txt
 	  $(BENCH)/python -m pip install --quiet --no-deps torchvision torchcp
 	touch $@
 
+$(THIRD_READY): pyproject.toml constraints.txt
+	test -x $(THIRD)/python || $(PYTHON) -m venv .venv-third
+	$(THIRD)/python -m pip install --quiet --constraint constraints.txt --editable ".[learn]" pytest hypothesis pandas
+	$(THIRD)/python -m pip install --quiet --constraint constraints.txt xgboost lightgbm catboost transformers
+	touch $@
+
 clean:
-	rm -rf $(VENV) .venv-bench docs/_build docs/auto_examples docs/reference/generated
+	rm -rf $(VENV) .venv-bench .venv-third docs/_build docs/auto_examples docs/reference/generated

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from setwise import LabelSets, evaluate
+from setwise import LabelSets, MisuseWarning, evaluate
 from setwise.ranks import clopper_pearson
 
 SETS = LabelSets.from_lists([["a"], ["a", "b"], [], ["c"], ["a", "b", "c"]], classes=["a", "b", "c"])
@@ -33,7 +33,8 @@ def test_truth_outside_the_vocabulary_is_missed_and_reported():
     result = evaluate(SETS, ["a", "b", "zebra", "c", "c"])
     assert result["coverage"] == 0.8
     assert result["unknown_labels"] == 1
-    assert evaluate(SETS, ["zebra"] * 5)["worst_class"] is None
+    with pytest.warns(MisuseWarning, match="y: none of its labels, such as 'zebra', is a class of the sets"):
+        assert evaluate(SETS, ["zebra"] * 5)["worst_class"] is None
 
 
 def test_rows_without_truth_are_left_out():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.errors import InputError, Remedy
+from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.evidence.row_facts import categories
 from setwise.evidence.row_index import check_row_names
 from setwise.labels.coerce import as_candidates, read_sets
@@ -137,6 +138,12 @@ class SetSizeScorer:
         covered = _covered(sets, y, promises=promises)
         n = sum(part.evidence.instances for part in estimator.calibration_.parts)
         if _chance_of_so_few(int(covered.sum()), len(covered), n, level) < self.delta:
+            if not promises and (read_sets(y, name="y").sizes > 1).any():
+                problem = (
+                    "y: candidate sets do not show whether the truth is covered, and this model's promise rests on "
+                    "premises, so that its sets had to hold all candidates, and too few do"
+                )
+                warnings.warn(MisuseWarning(problem, "score on rows with known labels"), stacklevel=2)
             return -1000.0 * sets.n_classes * (1 + float(level) - float(covered.mean()))
         return -float(sets.sizes.mean())
 
@@ -171,6 +178,10 @@ def _against_truth(sets: LabelSets, y: Any, group: Array | None, delta: float) -
         raise InputError("y: no row has a true label", Remedy("candidates", None, "to compare with candidate sets"))
     covered = sets.contains(truth)[known]
     codes, sizes = sets.vocabulary.encode(truth[known]), sets.sizes[known]
+    if (codes == UNKNOWN).all():
+        label, other = truth[known].tolist()[0], sets.classes.tolist()[0]
+        problem = f"y: none of its labels, such as {label!r}, is a class of the sets: every row counts as missed"
+        warnings.warn(MisuseWarning(problem, f"write them as the classes are written ({other!r})"), stacklevel=3)
     bins = np.array([low for low, _ in _SIZE_BINS])
     names = [
         f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}" for low, high in _SIZE_BINS

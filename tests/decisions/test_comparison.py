@@ -277,7 +277,9 @@ def test_a_broken_summary_is_refused(frame, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "X", [np.zeros((9, 3, 3)), csr_array(np.eye(9)), np.zeros((9, 1001)), [[1], [1, 2]], object()], ids=str
+    "X",
+    [np.zeros((9, 3, 3)), csr_array(np.eye(9)), np.zeros((9, 1001)), [[1], [1, 2]], object()],
+    ids=["images", "sparse", "wide", "ragged", "object"],
 )
 def test_what_is_no_table_is_not_summarised(X):
     assert FeatureSummary.of(X) is None

@@ -20,6 +20,7 @@ from setwise import (
     CoveringClassifier,
     CrossConformalClassifier,
     LabelSets,
+    MisuseWarning,
     PartialLabelClassifier,
     conformalize,
 )
@@ -275,7 +276,8 @@ def test_a_cross_conformal_model_answers_as_a_split_one_does(data):
     assert model.calibration_.predict_set(asked, 0.8) == model.predict_set(X[400:], 0.8)
     cut = model.predict_set(X[400:], 0.8, candidates=mask[400:])
     assert cut == model.predict_set(X[400:], 0.8) & LabelSets.from_mask(mask[400:], model.classes_)
-    assert model.predict_set(X[400:], 0.05, allow_empty=False).sizes.min() == 1
+    with pytest.warns(MisuseWarning, match="confidence_level=0.95 if this was meant as the error rate"):
+        assert model.predict_set(X[400:], 0.05, allow_empty=False).sizes.min() == 1
     low, high = model.predict_set(X[400:], [0.5, 0.9])
     assert low.issubset(high).all()
     assert model.evaluate(X[400:], y[400:])["coverage"] > 0.85

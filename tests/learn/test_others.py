@@ -6,7 +6,6 @@ import torch
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
-from sklearn.neighbors import KNeighborsClassifier
 
 from setwise.learn import (
     ConformalCleaning,
@@ -138,11 +137,6 @@ def test_em_keeps_a_column_for_a_class_that_is_never_a_candidate():
     p = EMClassifier().fit(X, wide).predict_proba(X)
     assert p.shape == (300, 5)
     assert (p[:, 4] == 0).all()
-
-
-def test_em_refuses_a_classifier_without_sample_weight():
-    with pytest.raises(TypeError, match="KNeighborsClassifier.fit takes no sample_weight"):
-        EMClassifier(KNeighborsClassifier()).fit(*some_rows()[:2])
 
 
 def test_neighbours_vote_as_defined():

@@ -8,7 +8,7 @@ import torch
 from setwise.learn.batches import Resident
 from setwise.learn.criteria import EarlyStopping, approximated_accuracy
 from setwise.learn.losses import LOSSES, as_loss
-from setwise.learn.networks import Single, build_network
+from setwise.learn.networks import Single, _dropout, build_network
 from setwise.learn.scaling import Scaling, fit_scaling
 from setwise.learn.seeds import permutations
 from setwise.learn.trainer import DivergedError, Plan, Trainer
@@ -241,3 +241,11 @@ def test_captured_steps_on_a_gpu_follow_the_plain_ones(compiled):
     ).fit()
     for a, b in zip(plain.tensors(), captured.tensors(), strict=True):
         torch.testing.assert_close(a, b.cpu(), rtol=1e-6, atol=1e-6)
+
+
+def test_dropout_keeps_the_share_and_the_mean():
+    torch.manual_seed(0)
+    dropped = _dropout(torch.ones(400, 301), 0.3)
+    assert abs(float((dropped == 0).double().mean()) - 0.3) < 0.005
+    assert abs(float(dropped.mean()) - 1) < 0.01
+    assert not torch.equal(dropped, _dropout(torch.ones(400, 301), 0.3))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
 from setwise._arrays import Array, Bools, Floats
+from setwise.errors import InputError
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
+from setwise.learn.base import unfitted
 from setwise.scores import LAC, as_score
 from setwise.strategies import as_strategy
 from setwise.strategies.auto import uses_checks
@@ -42,7 +44,7 @@ def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> 
         return as_trained(estimator, sets.classes)
     if isinstance(estimator, FrozenEstimator):
         return estimator
-    model = clone(estimator)
+    model = unfitted(estimator)
     seeds = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
     model.set_params(**{name: rng.randint(2**31 - 1) for name in sorted(seeds)})
     if not reads_candidates(model) and not (sets.sizes == 1).all():
@@ -79,8 +81,13 @@ def answers(
 def _in_order(model: Any, X: Any, vocabulary: Vocabulary, method: str) -> Floats:
     if not hasattr(model, method) and hasattr(model, "steps"):  # pipelines pass on only what scikit-learn knows
         found = np.asarray(getattr(_last(model), method)(model[:-1].transform(X)))
-    else:
+    elif hasattr(model, method):
         found = np.asarray(getattr(model, method)(X))
+    else:
+        raise InputError(
+            f"estimator: {type(model).__name__} gives no probabilities (it has no {method})",
+            "wrap it in sklearn.calibration.CalibratedClassifierCV",
+        )
     columns, k = getattr(model, "classes_", vocabulary.classes), len(vocabulary)
     positions = vocabulary.encode(np.asarray(columns))
     if np.array_equal(positions, np.arange(k)):
@@ -119,7 +126,7 @@ def as_trained(model: Any, classes: Array) -> FrozenEstimator:
 
 
 class _TorchModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A trained torch module, (batch, …) to logits, as a classifier."""
+    """A trained torch module, (batch, …) to logits or to an object that holds them as `logits`, as a classifier."""
 
     def __init__(self, module: Any, classes: Array) -> None:
         self.module = module
@@ -135,10 +142,12 @@ class _TorchModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         import torch  # noqa: PLC0415 - torch is optional, and here it must be loaded already
 
+        from setwise.learn.networks import module_logits  # noqa: PLC0415
+
         module = self.module.eval()
         place = next(iter(module.parameters()), torch.zeros(1))
         with torch.no_grad():
             rows = torch.as_tensor(np.asarray(X), device=place.device).to(place.dtype)
             starts = range(0, len(rows), 4096)
-            parts = [module(rows[i : i + 4096]).double().softmax(-1).cpu().numpy() for i in starts]
-        return np.concatenate(parts)
+            parts = [module_logits(module, rows[i : i + 4096]).double().softmax(-1).cpu() for i in starts]
+        return torch.cat(parts).numpy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -36,6 +36,7 @@ from setwise.evidence.row_index import check_row_names
 from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
+from setwise.learn.feature_errors import naming_features
 from setwise.metrics import evaluate
 from setwise.scores import LAC, Score, as_score
 
@@ -58,6 +59,10 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def fitted_models(self) -> list[Any]:
         """The models that learned, one per part of `calibration_`."""
 
+    def __new__(cls, *_: Any, **named: Any) -> Self:  # noqa: D102 - documented by __init__
+        _refuse_alpha(named)
+        return object.__new__(cls)
+
     # ---------------------------------------------------------------- predict
 
     def predict_proba(self, X: Any) -> Floats:
@@ -79,6 +84,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def predict_set(self, X: Any, confidence_level: Any = None, **options: Any) -> Any:
         """Prediction sets as `LabelSets` (a list of them for a list of levels); options as in `Calibration`."""
         check_is_fitted(self, "calibration_")
+        _refuse_alpha(options)
         return self.calibration_.predict_set(self.predict_conformed(X), self._level(confidence_level), **options)
 
     def predict_p(self, X: Any, **options: Any) -> Floats:
@@ -108,6 +114,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         warned about, and `comparison` says what `compare` found.
         """
         check_is_fitted(self, "calibration_")
+        _refuse_alpha(options)
         check_row_names(X=X, y=y, candidates=options.get("candidates"), by=by)
         self.used_rows_.warn_if_used(X)
         first = self.calibration_.parts[0]
@@ -246,10 +253,12 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def probabilities_of(self, model: Any, X: Any) -> Floats:
         """The probabilities of one of the models, its columns in the order of the classes."""
-        return answers(model, X, self.vocabulary_, learned=self._learned(model))
+        with naming_features(X):
+            return answers(model, X, self.vocabulary_, learned=self._learned(model))
 
     def _inclusion(self, model: Any, X: Any) -> Floats:
-        return answers(model, X, self.vocabulary_, "predict_inclusion", learned=self._learned(model))
+        with naming_features(X):
+            return answers(model, X, self.vocabulary_, "predict_inclusion", learned=self._learned(model))
 
     def _scored(
         self,
@@ -328,4 +337,16 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         }
 
     def _level(self, confidence_level: Any) -> Any:
-        return self.confidence_level if confidence_level is None else confidence_level
+        level = self.confidence_level if confidence_level is None else confidence_level
+        if isinstance(level, (int, float)) and 0 < level < 0.5:
+            meant = Remedy("confidence_level", round(1 - level, 12), "if this was meant as the error rate alpha")
+            problem = f"confidence_level: {level} asks for sets that miss the truth in most rows"
+            warnings.warn(MisuseWarning(problem, meant), stacklevel=3)
+        return level
+
+
+def _refuse_alpha(named: Mapping[str, Any]) -> None:
+    if "alpha" in named:
+        alpha = named["alpha"]
+        level = f"{1 - alpha:.12g}" if isinstance(alpha, (int, float)) else "1 - alpha"
+        raise TypeError(f"alpha: not an argument here; use confidence_level={level}.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 
@@ -22,6 +21,8 @@ from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_index import check_row_names
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
+from setwise.learn.base import unfitted
+from setwise.learn.feature_errors import FeatureError, naming_features
 from setwise.probabilities import as_probabilities, precision_of
 from setwise.scores import as_score
 from setwise.strategies import as_strategy
@@ -103,10 +104,12 @@ class CrossConformalClassifier(BaseConformalClassifier):
         parts = list(KFold(self.cv, shuffle=True, random_state=rng).split(np.arange(len(sets))))
         model = learner_for(default_learner(*asked) if self.estimator is None else self.estimator, sets, rng)
         kept = [rows for rows, _ in parts]
-        if hasattr(model, "fit_many"):  # trains the folds together
-            self.estimators_ = model.fit_many(X, sets, kept)
-        else:
-            self.estimators_ = [clone(model).fit(_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept]
+        with naming_features(X):
+            if hasattr(model, "fit_many"):  # trains the folds together
+                self.estimators_ = model.fit_many(X, sets, kept)
+            else:
+                fits = ((_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept)
+                self.estimators_ = [unfitted(model).fit(*rows) for rows in fits]
         fold = np.empty(len(sets), dtype=int)
         for number, (_, held) in enumerate(parts):
             fold[held] = number
@@ -117,7 +120,8 @@ class CrossConformalClassifier(BaseConformalClassifier):
         self.probe_ = take_probe(X)
         self.feature_summary_ = FeatureSummary.of(X)
         seed = int(rng.randint(2**31 - 1))
-        folds = [self._fold(i, X, sets, held, seed) for i, (_, held) in enumerate(parts)]
+        with naming_features(X, of=FeatureError):
+            folds = [self._fold(i, X, sets, held, seed) for i, (_, held) in enumerate(parts)]
         self.calibration_ = PooledCalibration(tuple(folds))
         return self
 

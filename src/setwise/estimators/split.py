@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._arrays import Array, Ints
 from setwise.calibration.conformalize import calibrate
 from setwise.decisions.feature_summary import FeatureSummary, Reference
-from setwise.errors import InputError, Remedy
+from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.estimators.adapters import as_y, default_learner, learner_for
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.fingerprint import UsedRows, take_probe
@@ -24,6 +25,7 @@ from setwise.evidence.verified_rows import sizes_differ, warned_of
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
+from setwise.learn.feature_errors import FeatureError, naming_features
 from setwise.probabilities import as_probabilities, precision_of
 from setwise.strategies import as_strategy
 from setwise.strategies.auto import uses_checks
@@ -138,6 +140,7 @@ class ConformalClassifier(BaseConformalClassifier):
             by=None if isinstance(by, str) else by,
             groups=groups,
         )
+        self._check_learnable(sets, facts)
         rng = check_random_state(self.random_state)
         asked = (self.strategy, self.conformity_score, self.assume, len(facts.checked))
         votes = y.recoded(sets.vocabulary) if isinstance(y, Votes) else None
@@ -153,7 +156,8 @@ class ConformalClassifier(BaseConformalClassifier):
             if first is not None and named == "given":  # the others may all be among the rows to learn from
                 choice = warned_of(sizes_differ(sets.sizes, first, facts.category_codes))
             told = as_y(sets[kept], model, None if votes is None else votes[kept])
-            self.estimator_ = model.fit(_safe_indexing(X, kept), told)
+            with naming_features(X):
+                self.estimator_ = model.fit(_safe_indexing(X, kept), told)
         self._reference = Reference.of(_safe_indexing(X, kept))
         together = Remedy("groups", None, "with one number for each distinct row, so that copies stay together")
         self.used_rows_ = UsedRows.of(X, kept, held, np.isin(np.arange(n), held).astype(int), together)
@@ -162,15 +166,16 @@ class ConformalClassifier(BaseConformalClassifier):
         self.calibration_rows_ = held
         learner = type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__
         self.summary_ |= {"learned_from": len(kept), "learner": learner}
-        return self._calibrated(
-            _safe_indexing(X, held),
-            sets[held].recoded(self.vocabulary_),
-            facts.take(held),
-            by=named,
-            seen=self.used_rows_.seen,
-            choice=choice,
-            random_state=rng.randint(2**31 - 1),
-        )
+        with naming_features(X, of=FeatureError):
+            return self._calibrated(
+                _safe_indexing(X, held),
+                sets[held].recoded(self.vocabulary_),
+                facts.take(held),
+                by=named,
+                seen=self.used_rows_.seen,
+                choice=choice,
+                random_state=rng.randint(2**31 - 1),
+            )
 
     def conformalize(self, X: Any, y: Any, **options: Any) -> ConformalClassifier:
         """Calibrates (again) on rows the model was not trained on; options as in `setwise.conformalize`."""
@@ -213,6 +218,15 @@ class ConformalClassifier(BaseConformalClassifier):
         reference = getattr(self, "_reference", None if known is None else known.reference)
         self.feature_summary_ = FeatureSummary.of(X, reference)
         return self
+
+    def _check_learnable(self, sets: LabelSets, facts: RowFacts) -> None:
+        """Warns of verified labels that are candidates nowhere: nothing is learned about them."""
+        never = [row for row in facts.checked if not sets.occurring[cast("Ints", facts.verified)[row]]]
+        if never:
+            label = sets.classes.tolist()[cast("Ints", facts.verified)[never[0]]]
+            problem = f"verified: the label of row {never[0]}, {label!r}, is a candidate of no row"
+            remedy = "add it to the candidates of rows where it is possible, so that a model can learn it"
+            warnings.warn(MisuseWarning(problem, remedy), stacklevel=3)
 
     def _first(self, facts: RowFacts) -> Ints | None:
         """Verified rows that are kept for calibration before others, where the strategy rests on them."""

@@ -105,6 +105,7 @@ def _read(value: Any, vocabulary: Vocabulary | None, name: str) -> LabelSets:
             f"a 2-D array of {array.dtype} could be a mask or a table of labels; "
             "use LabelSets.from_mask for 0/1 entries, LabelSets.from_lists for labels."
         )
+    _refuse_joined(array if vocabulary is None else array[:0])
     return LabelSets.from_labels(array, vocabulary, missing="empty")
 
 
@@ -123,6 +124,19 @@ def _as_array(value: Any) -> Array:
 
 def _holds_labels(row: Any) -> bool:
     return isinstance(row, Iterable) and not isinstance(row, str)
+
+
+def _refuse_joined(labels: Array) -> None:
+    """Refuses "cat|dog" beside "cat" and "dog": a row's labels written as one text."""
+    texts = {label for label in labels.ravel().tolist() if isinstance(label, str)}
+    for sep in "|;,":
+        for text in sorted(text for text in texts if sep in text):
+            if {part.strip() for part in text.split(sep)} <= texts:
+                raise InputError(
+                    f"{text!r} is made of other labels of y",
+                    f"use LabelSets.from_strings(y, sep={sep!r}) for rows of several labels",
+                    "use LabelSets.from_labels(y) if each text is one label",
+                )
 
 
 def _refuse_numeric_mask(rows: Array, name: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.validation import read_candidates
@@ -35,6 +36,14 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def unfitted(estimator: Any) -> Any:
+    """A clone; a deep copy of what scikit-learn refuses to clone, as CatBoost with a list among its parameters."""
+    try:
+        return clone(estimator)
+    except RuntimeError:
+        return deepcopy(estimator)
 
 
 def covering(predicted: Any, y: Any, classes: Any) -> float:

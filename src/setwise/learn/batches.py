@@ -12,7 +12,8 @@ from torch import Tensor
 from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
-from setwise.learn.validation import check_finite, read_array, read_candidates, vote_targets
+from setwise.learn.feature_errors import check_finite
+from setwise.learn.validation import read_array, read_candidates, vote_targets
 
 CHUNK = 8192
 

@@ -13,25 +13,23 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from setwise._arrays import Bools, Floats
-from setwise.labels.label_sets import LabelSets
 from setwise.learn.base import CandidateClassifier
 from setwise.learn.batches import Source, as_device, candidate_mask, read_rows, read_source
-from setwise.learn.classifier import PartialLabelClassifier
-from setwise.learn.fitted_networks import FEWEST, trial_rows
+from setwise.learn.classifier import PartialLabelClassifier, own_generator
+from setwise.learn.fitted_networks import FEWEST, compare, trial_rows, try_out
 from setwise.learn.losses import InclusionLoss
 from setwise.learn.seeds import draw_seeds
-from setwise.learn.settings import Settings
-from setwise.learn.stacks import train_stack
+from setwise.learn.settings import Settings, usual_epochs
 from setwise.ranks import as_level, order_statistic, rank
 
 _WEIGHTS = (0.75, 1.0, 0.5, 0.25, 0.0)  # the first is taken where rows are too few to tell
+_TRIAL_EPOCHS = 20  # of the inclusion model; then it gets half the usual ones
 
 
 class CoveringClassifier(CandidateClassifier):
@@ -104,17 +102,22 @@ class CoveringClassifier(CandidateClassifier):
 
     def fit(self, X: Any, y: Any = None) -> CoveringClassifier:
         """Learns from rows X and their candidates y, as `PartialLabelClassifier.fit` does."""
-        level, device = as_level(self.confidence_level), as_device(self.device)
+        device = as_device(self.device)
+        as_level(self.confidence_level)
         first, second, third = draw_seeds(self.random_state, 3)
         source, sets = read_rows(self, X, y, device, reset=True)
         posterior = self._part(self.posterior, "posterior", first)
         inclusion = self._part(self.inclusion, "inclusion", second, images=len(source.shape) > 1)
-        posterior.fit(X, sets)
+        values: dict[str, float] = {}
         self.weight_, self.choices_ = 0.0, {}
         if (sets.sizes > 1).any():
-            settings = posterior.fitted_.settings, inclusion.settings()
-            chosen, self.weight_ = self._choose(source, sets, settings, third, level)
-            inclusion.set_params(network=chosen.network, scale=chosen.scale, hidden_sizes=chosen.hidden_sizes)
+            with own_generator(device, third):
+                values = self._choose(source, candidate_mask(sets, device), posterior, inclusion, third)
+        posterior.fit(X, sets)
+        if values:
+            posterior.fitted_ = replace(posterior.fitted_, choices=values)
+        if self.inclusion is None and inclusion.network == "mlp":
+            inclusion.set_params(epochs=max(usual_epochs(len(sets), device) // 2, 1))
         self.inclusion_ = inclusion.fit(X, sets) if self.weight_ else None
         self.classes_, self.posterior_ = posterior.classes_, posterior
         return self
@@ -147,7 +150,7 @@ class CoveringClassifier(CandidateClassifier):
             part = PartialLabelClassifier()
         else:  # of depths, widths, rates of dropout and decays the one that served all sets tried
             part = PartialLabelClassifier(
-                "mlp", hidden_sizes=(300, 300, 300), dropout=0.5, weight_decay=1.0, epochs=50
+                "mlp", hidden_sizes=(300, 300, 300), dropout=0.5, weight_decay=1.0, epochs=_TRIAL_EPOCHS
             )
         if name == "inclusion":
             part.set_params(loss=InclusionLoss)
@@ -155,27 +158,33 @@ class CoveringClassifier(CandidateClassifier):
         return part
 
     def _choose(
-        self, source: Source, sets: LabelSets, settings: tuple[Settings, Settings], seed: int, level: Fraction
-    ) -> tuple[Settings, float]:
-        """Settings of the inclusion model and weight with the smallest sets on held-out training rows."""
-        posterior, inclusion = settings
-        options = inclusion.alternatives(source)
-        if len(sets) < FEWEST:
-            return options[0], _WEIGHTS[0]
-        candidates = candidate_mask(sets, as_device(self.device))
-        kept, held = trial_rows(len(sets), seed, candidates.device)
+        self,
+        source: Source,
+        candidates: Tensor,
+        posterior: PartialLabelClassifier,
+        inclusion: PartialLabelClassifier,
+        seed: int,
+    ) -> dict[str, float]:
+        """Settles both models by held-out training rows, the inclusion model and the weight by the size of sets."""
+        choices, options = posterior.settings().alternatives(source), inclusion.settings().alternatives(source)
+        best, self.weight_ = options[0], _WEIGHTS[0]
+        if len(candidates) < FEWEST:
+            _settle(inclusion, best)
+            return {}
+        chosen, values, logits = compare(choices, source, candidates, seed)
+        _settle(posterior, chosen)
+        held = trial_rows(len(candidates), seed, candidates.device)[1]
         mask: Bools = candidates[held].cpu().numpy()
-        tried = source.rows(kept), candidates[kept], source.rows(held), seed
-        probabilities = _trial(posterior, *tried).softmax(-1).numpy()
-        found: list[tuple[float, Settings, float]] = []
+        probabilities, smallest = logits.double().softmax(-1).cpu().numpy(), np.inf
         for option in options:
-            included = _trial(option, *tried).sigmoid().numpy()
+            included = try_out(option, source, candidates, seed).double().sigmoid().cpu().numpy()
             for weight in _WEIGHTS:
-                size = covering_size(_mixed(included, probabilities, weight), mask, level)
-                found.append((size, option, weight))
+                size = covering_size(_mixed(included, probabilities, weight), mask, as_level(self.confidence_level))
                 self.choices_[f"{option.network}, scale {option.scale}, weight {weight:g}"] = size
-        _, best, weight = min(found, key=lambda entry: entry[0])
-        return best, weight
+                if size < smallest:
+                    best, self.weight_, smallest = option, weight, size
+        _settle(inclusion, best)
+        return values if len(choices) > 1 else {}
 
 
 def covering_size(inclusion: Floats, candidates: Bools, level: Fraction) -> float:
@@ -191,15 +200,8 @@ def covering_size(inclusion: Floats, candidates: Bools, level: Fraction) -> floa
     return float((-inclusion <= threshold).sum(axis=1).mean())
 
 
-def _trial(settings: Settings, kept: Source, candidates: Tensor, held: Source, seed: int) -> Tensor:
-    """The logits (m, K) of held-out rows by one plain model of these settings."""
-    plain = replace(
-        settings, ensemble=1, cleaning=None, early_stopping=None, temperature=False, checkpoint=None, verbose=0
-    )
-    device = candidates.device
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)  # of dropout
-        return train_stack(plain, kept, candidates[None], [seed]).logits(held)[0].double().cpu()
+def _settle(model: PartialLabelClassifier, chosen: Settings) -> None:
+    model.set_params(network=chosen.network, scale=chosen.scale, hidden_sizes=chosen.hidden_sizes)
 
 
 def _mixed(inclusion: Floats, probabilities: Floats, weight: float) -> NDArray[np.float64]:

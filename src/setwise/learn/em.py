@@ -1,53 +1,75 @@
-"""`EMClassifier`: partial labels for any scikit-learn classifier that takes `sample_weight`.
+"""`EMClassifier`: partial labels for any scikit-learn classifier, and for any X that it reads.
 
 Each row stands once for each of its candidates, weighted by w ∝ 1{S}·p. Expectation: p from the classifier.
-Maximisation: a weighted refit. The first weights are uniform over the candidates. Of votes the weights are how
-probable the annotator model makes each label: at first given the answers alone, then also given p, recalibrated.
+Maximisation: a weighted refit. The first weights are uniform over the candidates. A forest only repeats the weights
+that it was told of a row; so p first come from classifiers that have not learned from the row, and for one that
+memorises in this way they do so in every round. Of votes the weights are how probable the annotator model makes
+each label: at first given the answers alone, then also given such p, recalibrated.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils.validation import _check_feature_names, _num_samples, check_is_fitted, has_fit_parameter
 
 from setwise._arrays import Array, Floats, Ints
+from setwise.errors import InputError
 from setwise.labels.votes import Votes
-from setwise.learn.base import CandidateClassifier
-from setwise.learn.validation import check_finite, read_candidates, vote_targets
+from setwise.learn.base import CandidateClassifier, unfitted
+from setwise.learn.feature_errors import naming_features
+from setwise.learn.validation import read_candidates, vote_targets
+
+_COPIES = 3  # of each row for a classifier without sample_weight
+_FEW_ROUNDS = 4
 
 
 class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[misc]
     """Learns any classifier from candidate sets by expectation maximisation.
 
+    X goes to the classifier as it is: an array, a sparse matrix, a frame of pandas or polars with columns of any
+    type and missing values, a list of texts.
+
     Parameters
     ----------
     estimator
-        A classifier with `predict_proba` whose `fit` takes `sample_weight`; None is logistic regression.
+        A classifier, pipeline or search with `predict_proba`; None is logistic regression. One whose `fit` takes no
+        `sample_weight` gets three copies of each row instead, with labels in proportion to the weights.
     max_iter
-        At most this many fits; the first gives all candidates of a row the same weight.
+        At most so many rounds of weights; the first gives all candidates of a row the same weight. There are at
+        most 4 with votes, and with a classifier that memorises.
     tol
         Stop when the weights move by less than this on average.
     cv
-        Number of folds, or a splitter of scikit-learn: a row's weights come from a classifier trained on the other
-        folds. With 0 they come from the refit itself, which suits linear models; trees would only repeat what
-        they were told.
+        Number of folds, or a splitter of scikit-learn: the weights of the second round come from classifiers that
+        learned from the other folds. Those of later rounds do too with votes, and with a classifier that memorises:
+        the weights of rows that it learned from move less than half as far as those of others. Otherwise, and with
+        0, they come from one that learned from all rows. So the classifier is fitted at most ``cv + max_iter - 1``
+        times, which is 12, or ``3 * cv + 1`` times, which is 10.
     random_state
         Assigns rows to folds, where `cv` is a number.
+    verbose
+        0 is silent, 1 writes a line on stderr for every fit.
 
     Attributes
     ----------
     estimator_
-        The classifier of the last round.
+        The classifier of the last round, learned from all rows. Its own classes are positions in `learned_`.
+    learned_
+        The positions in `classes_` of the labels that it learned.
+    memorises_
+        Whether the classifier was found to repeat what it is told; None where that was not looked at.
     n_iter_
-        How many fits were made.
+        How many rounds of weights there were.
+    n_fits_
+        How often a classifier was fitted.
 
     Examples
     --------
@@ -62,59 +84,76 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
     reads_votes = True
 
     def __init__(
-        self, estimator: Any = None, *, max_iter: int = 10, tol: float = 1e-3, cv: Any = 5, random_state: Any = None
+        self,
+        estimator: Any = None,
+        *,
+        max_iter: int = 10,
+        tol: float = 1e-3,
+        cv: Any = 3,
+        random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.max_iter = max_iter
         self.tol = tol
         self.cv = cv
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> EMClassifier:
         """Learns from rows X and their candidates y, or `Votes`; a label vector is exact labels."""
-        base = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
-        last = base.steps[-1][1] if hasattr(base, "steps") else base
-        if not has_fit_parameter(last, "sample_weight"):
-            raise TypeError(f"estimator: {type(last).__name__}.fit takes no sample_weight; use one that does.")
-        X = self._features(X, reset=True)
+        base = self._base()
+        (X,) = indexable(X)
         sets = read_candidates(y)
-        if len(sets) != X.shape[0]:
-            raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {X.shape[0]} of X.")
+        if len(sets) != _num_samples(X):
+            raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {_num_samples(X)} of X.")
         self.classes_ = np.array(sets.classes)
-        mask = sets.to_mask()
+        mask, votes = sets.to_mask(), isinstance(y, Votes)
         uniform = mask / mask.sum(axis=1, keepdims=True)
-        weights = vote_targets(y, sets) if isinstance(y, Votes) else uniform
+        weights = vote_targets(y, sets) if votes else uniform
         folds = self._folds(X, mask)
-        self.estimator_ = self._refit(base, X, weights)
-        exact = bool((sets.sizes == 1).all()) and not isinstance(y, Votes)
-        self.n_iter_ = 1
-        for _ in range(1, 1 if exact else self.max_iter):
-            p, before = self._predicted(base, X, weights, folds), weights
-            if isinstance(y, Votes):
-                weights = vote_targets(y, sets, p)
-            else:
-                total = (mask * p).sum(axis=1, keepdims=True)
-                weights = np.divide(mask * p, total, out=uniform.copy(), where=total > 0)
-            self.estimator_ = self._refit(base, X, weights)
-            self.n_iter_ += 1
-            if np.abs(weights - before).sum(axis=1).mean() < self.tol:
-                break
+        rounds = min(self.max_iter, _FEW_ROUNDS) if votes else 1 if (sets.sizes == 1).all() else self.max_iter
+        self.n_iter_, self.n_fits_ = 1, 0
+        self.memorises_: bool | None = None
+        fitted: tuple[Any, Ints] | None = None
+        with naming_features(X):
+            while self.n_iter_ < rounds:
+                if folds and (votes or self.n_iter_ == 1 or self.memorises_):
+                    p, seen = self._out_of_fold(base, X, weights, folds)
+                else:
+                    fitted = self._refit(base, X, weights)
+                    p, seen = self._probabilities(*fitted, X), None
+                before, weights = weights, vote_targets(y, sets, p) if votes else _restricted(p, uniform)
+                moved = _moved(before, weights)
+                if seen is not None and not votes and self.memorises_ is None:
+                    self.memorises_ = _moved(before, _restricted(seen, uniform)) < moved / 2
+                    rounds = min(rounds, _FEW_ROUNDS) if self.memorises_ else rounds
+                self.n_iter_ += 1
+                if moved < self.tol:
+                    break
+                fitted = None
+            self.estimator_, self.learned_ = self._refit(base, X, weights) if fitted is None else fitted
+        _check_feature_names(self, X, reset=True)
+        if hasattr(self.estimator_, "n_features_in_"):
+            self.n_features_in_ = self.estimator_.n_features_in_
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The base classifier's probabilities, one column per class; a class never learned has zero."""
         check_is_fitted(self)
-        return self._probabilities(self.estimator_, self._features(X, reset=False))
+        _check_feature_names(self, X, reset=False)
+        with naming_features(X):
+            return self._probabilities(self.estimator_, self.learned_, X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._base()).input_tags
+        return tags
 
     # ---------------------------------------------------------------- parts
 
-    def _features(self, X: Any, *, reset: bool) -> Any:
-        X = validate_data(self, X=X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        if sparse.issparse(X) and not np.isfinite(X.data).all():
-            check_finite(X.toarray())
-        elif not sparse.issparse(X):
-            check_finite(X)
-        return X
+    def _base(self) -> Any:
+        return LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
 
     def _folds(self, X: Any, mask: Array) -> list[Ints]:
         """The rows of each fold; no folds where rows are too few."""
@@ -125,22 +164,75 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         part = check_random_state(self.random_state).permutation(np.arange(len(mask)) % self.cv)
         return [np.flatnonzero(part == fold) for fold in range(self.cv)]
 
-    def _predicted(self, base: Any, X: Any, weights: Floats, folds: list[Ints]) -> Floats:
-        """The probabilities of each row, by a classifier that learned from the other folds where there are any."""
-        p = np.zeros(weights.shape) if folds else self._probabilities(self.estimator_, X)
-        for held in folds:
+    def _out_of_fold(self, base: Any, X: Any, weights: Floats, folds: list[Ints]) -> tuple[Floats, Floats]:
+        """The probabilities of each row, by a classifier that learned from the other folds, and by one of those."""
+        unseen, seen = np.zeros(weights.shape), np.zeros(weights.shape)
+        for held, other in zip(folds, [*folds[1:], folds[0]], strict=True):
             others = weights.copy()
             others[held] = 0.0
-            p[held] = self._probabilities(self._refit(base, X, others), X[held])
+            fitted = self._refit(base, X, others)
+            unseen[held] = self._probabilities(*fitted, _safe_indexing(X, held))
+            seen[other] = self._probabilities(*fitted, _safe_indexing(X, other))
+        return unseen, seen
+
+    def _refit(self, base: Any, X: Any, weights: Floats) -> tuple[Any, Ints]:
+        """A clone fitted on (row, candidate) pairs, and the labels that it learned."""
+        self.n_fits_ += 1
+        if self.verbose:
+            sys.stderr.write(f"EMClassifier: fit {self.n_fits_}, round {self.n_iter_} of at most {self.max_iter}\n")
+        argument = _weight_argument(base)
+        rows, labels, given = _pairs(weights) if argument else (*_copies(weights), None)
+        learned, codes = np.unique(labels, return_inverse=True)
+        named = {} if given is None else {str(argument): given}
+        return unfitted(base).fit(_safe_indexing(X, rows), codes, **named), learned
+
+    def _probabilities(self, model: Any, learned: Ints, X: Any) -> NDArray[np.float64]:
+        if not hasattr(model, "predict_proba"):  # known of some only when they are fitted
+            raise InputError(
+                f"estimator: {type(model).__name__} gives no probabilities (it has no predict_proba)",
+                "wrap it in sklearn.calibration.CalibratedClassifierCV",
+            )
+        found = model.predict_proba(X)
+        p = np.zeros((len(found), len(self.classes_)))
+        p[:, learned[np.asarray(model.classes_, dtype=int)]] = found
         return p
 
-    def _refit(self, base: Any, X: Any, weights: Floats) -> Any:
-        """A clone fitted on (row, candidate) pairs; pairs of vanishing weight stay out."""
-        rows, labels = np.nonzero(weights > 1e-6)
-        name = f"{base.steps[-1][0]}__sample_weight" if hasattr(base, "steps") else "sample_weight"
-        return clone(base).fit(X[rows], labels, **{name: weights[rows, labels]})
 
-    def _probabilities(self, model: Any, X: Any) -> NDArray[np.float64]:
-        p = np.zeros((X.shape[0], len(self.classes_)))
-        p[:, model.classes_] = model.predict_proba(X)
-        return p
+def _restricted(p: Floats, uniform: Floats) -> Floats:
+    """The weights 1{S}·p, summing to one; uniform where p has nothing for the candidates."""
+    own = np.where(uniform > 0, p, 0.0)
+    total = own.sum(axis=1, keepdims=True)
+    weights: Floats = np.divide(own, total, out=uniform.copy(), where=total > 0)
+    return weights
+
+
+def _moved(before: Floats, weights: Floats) -> float:
+    return float(np.abs(weights - before).sum(axis=1).mean())
+
+
+def _weight_argument(model: Any) -> str | None:
+    """How `fit` takes weights: a pipeline hands them to its last step. None where it takes none."""
+    steps = []
+    while hasattr(model, "steps"):
+        name, model = model.steps[-1]
+        steps.append(name)
+    return "__".join([*steps, "sample_weight"]) if has_fit_parameter(model, "sample_weight") else None
+
+
+def _pairs(weights: Floats) -> tuple[Ints, Ints, Floats]:
+    """Rows, labels and weights; pairs of vanishing weight stay out."""
+    rows, labels = np.nonzero(weights > 1e-6)
+    return rows, labels, weights[rows, labels]
+
+
+def _copies(weights: Floats) -> tuple[Ints, Ints]:
+    """Rows and labels without weights: a pair of weight w occurs ⌊3w⌋ or ⌈3w⌉ times, a label as often as it weighs.
+
+    Systematic resampling along each label's rows. Copies of a row stay together, so that folds cut in the order of
+    the rows seldom part them.
+    """
+    copies = 1 if np.isin(weights, (0.0, 1.0)).all() else _COPIES
+    steps = np.floor(np.cumsum(copies * weights.T).round(9) + 0.5)
+    times = np.diff(steps, prepend=0.0).reshape(weights.T.shape).T.astype(int)
+    rows, labels = np.nonzero(times)
+    return np.repeat(rows, times[rows, labels]), np.repeat(labels, times[rows, labels])

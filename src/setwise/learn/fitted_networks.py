@@ -179,16 +179,33 @@ def choose(settings: Settings, source: Source, candidates: Tensor, seed: int) ->
     options = settings.alternatives(source)
     if len(options) == 1 or len(candidates) < FEWEST:
         return options[0], {}
-    kept, held = trial_rows(len(candidates), seed, candidates.device)
+    chosen, values, _ = compare(options, source, candidates, seed)
+    return chosen, values
+
+
+def compare(
+    options: Sequence[Settings], source: Source, candidates: Tensor, seed: int
+) -> tuple[Settings, dict[str, float], Tensor]:
+    """The option of the largest approximated accuracy, this of each, and the chosen one's logits of held-out rows.
+
+    Those are the second part of `trial_rows`.
+    """
+    held = trial_rows(len(candidates), seed, candidates.device)[1]
+    logits = [try_out(option, source, candidates, seed) for option in options]
     values: dict[str, float] = {}
-    for option in options:
-        trial = replace(option, cleaning=None, early_stopping=None, checkpoint=None)
-        trainer = train_stack(trial, source.rows(kept), candidates[kept][None], [seed], doing="trying")
-        value = approximated_accuracy(trainer.logits(source.rows(held)), candidates[held][None])
+    for option, found in zip(options, logits, strict=True):
         depth = f"{len(option.hidden_sizes)} hidden, " if option.network == "mlp" else ""
+        value = approximated_accuracy(found[None], candidates[held][None])
         values[f"{option.network}, {depth}scale {option.scale}"] = float(value)
     best = max(range(len(options)), key=list(values.values()).__getitem__)
-    return options[best], values
+    return options[best], values, logits[best]
+
+
+def try_out(settings: Settings, source: Source, candidates: Tensor, seed: int) -> Tensor:
+    """The logits (m, K) of the rows to judge by, of one plain model that learned from the rows to try it on."""
+    kept, held = trial_rows(len(candidates), seed, candidates.device)
+    tried = source.rows(kept), candidates[kept][None], [seed]
+    return train_stack(settings.for_trial(), *tried, doing="trying").logits(source.rows(held))[0]
 
 
 def trial_rows(n: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -40,10 +40,14 @@ class Optimizer(ABC):
     def step(self, gradients: Sequence[Tensor | None]) -> None:
         """One update; parameters without a gradient stay."""
         self.count.add_(1)
+        self.prepare()
         parts = zip(self.parameters, gradients, self.state, self.wide, strict=True)
         for parameter, gradient, state, (rate, decay) in parts:
             if gradient is not None:
                 self.update(parameter, gradient, state, rate, decay)
+
+    def prepare(self) -> None:  # noqa: B027 - SGD has nothing to prepare
+        """Computes what the updates of one step have in common."""
 
     @abstractmethod
     def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
@@ -70,6 +74,12 @@ class Adam(Optimizer):
     """Adam; weight decay is added to the gradient."""
 
     slots, betas, eps = 2, (0.9, 0.999), 1e-8
+    corrections: tuple[Tensor, Tensor]
+
+    def prepare(self) -> None:
+        """Computes the corrections of both moments, which begin at zero."""
+        (a, b), dtype = self.betas, self.parameters[0].dtype
+        self.corrections = (1 - a**self.count).to(dtype), (1 - b**self.count).sqrt().to(dtype)
 
     def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
         """Moments: m, v ← those of g + λp;  p ← p − η m̂ / (√v̂ + ε)."""
@@ -81,8 +91,8 @@ class Adam(Optimizer):
         a, b = self.betas
         first.lerp_(g, 1 - a)
         second.mul_(b).addcmul_(g, g, value=1 - b)
-        corrections = (1 - a**self.count).to(p.dtype), (1 - b**self.count).sqrt().to(p.dtype)
-        p.sub_(rate / corrections[0] * first / (second.sqrt() / corrections[1] + self.eps))
+        spread = second.sqrt().div_(self.corrections[1]).add_(self.eps)
+        p.sub_((rate / self.corrections[0] * first).div_(spread))
 
 
 class AdamW(Adam):

@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 
 from setwise.errors import InputError, Remedy
 from setwise.labels.vocabulary import Vocabulary
+from setwise.learn.light_skops import is_estimator, skops_io
 
 OWN = frozenset({"setwise.learn.em.EMClassifier", "setwise.learn.knn.PartialLabelKNN"})
 """Classes of this package that a skops file may hold; everything else needs the reader's `trusted`."""
@@ -237,10 +238,9 @@ def _write_skops(model: Any, folder: Path, stem: str) -> Description:
     io = _skops("save")
     try:
         content = io.dumps(model)
-        types = io.get_untrusted_types(data=content)
+        foreign = _foreign(io.get_untrusted_types(data=content))
     except Exception:  # noqa: BLE001 - skops has no common error for what it cannot hold
         return _external(model)
-    foreign = [name for name in types if name not in OWN]
     if any(name.partition(".")[0] in {"torch", "setwise", "__main__", "builtins"} for name in foreign):
         return _external(model)
     file = f"{stem}.skops"
@@ -252,10 +252,10 @@ def _read_skops(description: Description, folder: Path, trusted: Sequence[str] |
     io = _skops("load")
     path = folder / description["file"]
     try:
-        asked = [name for name in io.get_untrusted_types(file=path) if name not in OWN]
-        missing = sorted(set(asked) - set(trusted or ()))
+        types = io.get_untrusted_types(file=path)
+        missing = sorted(set(_foreign(types)) - set(trusted or ()))
         if not missing:
-            return io.load(path, trusted=[*OWN, *(trusted or ())])
+            return io.load(path, trusted=types)
     except Exception as error:
         raise ValueError(f"{path}: cannot be read by skops ({error}).") from error
     raise InputError(
@@ -266,13 +266,17 @@ def _read_skops(description: Description, folder: Path, trusted: Sequence[str] |
 
 def _skops(what: str) -> Any:
     try:
-        from skops import io  # noqa: PLC0415 - optional
+        return skops_io()
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"{what}: scikit-learn models are kept by skops, which is not installed: pip install skops.",
             name=error.name,
         ) from error
-    return io
+
+
+def _foreign(names: Sequence[str]) -> list[str]:
+    """Types that are neither scikit-learn's estimators nor ours."""
+    return [name for name in names if name not in OWN and not is_estimator(name)]
 
 
 def _external(model: Any) -> Description:

@@ -13,6 +13,8 @@ from setwise.learn.scaling import BYTES
 from setwise.learn.trainer import Plan
 
 _SMALL = 10_000  # rows below which small batches and a shallow network are the better first choice
+_EPOCHS, _FEWEST_EPOCHS, _TRIAL_EPOCHS = 100, 5, 40
+_ROWS_SEEN = 1_000_000  # over all epochs on a CPU: more rows need fewer passes, and a fit is to take a minute
 
 _BY_NETWORK: dict[str, dict[str, Any]] = {
     "linear": {"optimizer": "adam", "learning_rate": 0.1, "weight_decay": 0.0},
@@ -32,7 +34,7 @@ class Settings:
     hidden_sizes: Sequence[int]
     batch_norm: bool
     dropout: float
-    epochs: int
+    epochs: int | None
     batch_size: int | None
     optimizer: str | None
     learning_rate: float | None
@@ -61,6 +63,12 @@ class Settings:
         """The same with network and scaling as chosen elsewhere."""
         return replace(self, network=other.network, scale=other.scale, hidden_sizes=other.hidden_sizes)
 
+    def for_trial(self) -> Settings:
+        """One plain model, with as many epochs as it takes to compare settings on few rows."""
+        epochs = _TRIAL_EPOCHS if self.epochs is None else min(self.epochs, _TRIAL_EPOCHS)
+        plain = replace(self, cleaning=None, early_stopping=None, temperature=False, checkpoint=None)
+        return replace(plain, epochs=epochs, ensemble=1)
+
     def alternatives(self, source: Source) -> list[Settings]:
         """What "auto" stands for with these rows, the fallback first."""
         images = len(source.shape) > 1
@@ -88,7 +96,7 @@ class Settings:
             precision = "tf32" if device.type == "cuda" else "float32"
         rate, decay = self.learning_rate, self.weight_decay
         return Plan(
-            epochs=self.epochs,
+            epochs=usual_epochs(n_rows, device) if self.epochs is None else self.epochs,
             batch_size=(100 if n_rows < _SMALL else 256) if self.batch_size is None else self.batch_size,
             optimizer=self.optimizer or usual["optimizer"],
             learning_rate=usual["learning_rate"] if rate is None else rate,
@@ -97,3 +105,14 @@ class Settings:
             shuffle=self.shuffle,
             precision=precision,
         )
+
+
+def usual_epochs(n_rows: int, device: torch.device) -> int:
+    """How many epochs suit so many rows: 100, and on a CPU fewer where these would show more than a million rows.
+
+    >>> [usual_epochs(n, torch.device("cpu")) for n in (800, 10_000, 80_000, 1_000_000)]
+    [100, 100, 12, 5]
+    """
+    if device.type != "cpu":
+        return _EPOCHS
+    return min(_EPOCHS, max(_ROWS_SEEN // max(n_rows, 1), _FEWEST_EPOCHS))

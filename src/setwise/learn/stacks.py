@@ -96,5 +96,5 @@ def run(trainer: Trainer, settings: Settings, *, doing: str = "learning") -> Tra
             checkpoint.resume(trainer)
         if settings.verbose:
             title = f"{doing} ({settings.loss}, {settings.network})"
-            trainer.hooks.append(stack.enter_context(Progress(title, settings.epochs)))
+            trainer.hooks.append(stack.enter_context(Progress(title, trainer.plan.epochs)))
         return trainer.fit()

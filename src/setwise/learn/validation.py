@@ -17,15 +17,19 @@ from setwise.labels.coerce import read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import is_collection
 from setwise.labels.votes import Votes
+from setwise.learn.feature_errors import FeatureError, check_finite, naming_features
 
 
 def read_array(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
     """X as one dense array of finite numbers, checked against what the estimator was fitted on."""
-    array = validate_data(
-        estimator, X=X, reset=reset, accept_sparse=True, dtype="numeric", ensure_all_finite=False, allow_nd=True
-    )
-    dense: np.ndarray[Any, Any] = array.toarray() if sparse.issparse(array) else np.asarray(array)
-    check_finite(dense)
+    with naming_features(X):
+        array = validate_data(
+            estimator, X=X, reset=reset, accept_sparse=True, dtype="numeric", ensure_all_finite=False, allow_nd=True
+        )
+        dense: np.ndarray[Any, Any] = array.toarray() if sparse.issparse(array) else np.asarray(array)
+        if dense.dtype.kind in "Mm":
+            raise FeatureError("X: holds a date")
+        check_finite(dense)
     return dense
 
 
@@ -63,16 +67,3 @@ def vote_targets(votes: Votes, sets: LabelSets, probabilities: Floats | None = N
     Those of a model that has would confirm themselves; the annotator model also recalibrates them.
     """
     return fit_annotators(votes.recoded(sets.vocabulary), probabilities, compare=False).posterior
-
-
-def check_finite(X: np.ndarray[Any, Any]) -> None:
-    """Names the first row that holds NaN or infinity."""
-    if X.dtype.kind != "f" or np.isfinite(X).all():
-        return
-    rows = X.reshape(len(X), -1)
-    row, column = np.argwhere(~np.isfinite(rows))[0]
-    kind = "NaN" if np.isnan(rows[row, column]) else "infinity (inf)"
-    raise ValueError(
-        f"X: row {row} holds {kind} in column {column}; remove or impute such values "
-        "(sklearn.impute.SimpleImputer)."
-    )

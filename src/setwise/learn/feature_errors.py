@@ -1,0 +1,109 @@
+"""Errors about features: which value a model could not read, by its row and column in the user's own X."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from setwise._arrays import Array
+from setwise.errors import InputError
+
+_ABOUT_GAPS = re.compile(r"nan\b|\binf\b|infinity|missing value", re.IGNORECASE)
+_ABOUT_KINDS = re.compile(r"convert|promote|dtype|datetime|timestamp|not 'str'|holds (text|a date)", re.IGNORECASE)
+_IMPUTE = "remove or impute such values (sklearn.impute.SimpleImputer)"
+_ENCODE = "encode it in a pipeline (sklearn.compose.ColumnTransformer with OneHotEncoder)"
+_COUNT = "make a number of it, such as days since the first date"
+_OMIT = "leave the column out"
+
+
+class FeatureError(InputError):
+    """A model cannot learn from a value among the features; the message names its row and column."""
+
+
+@contextmanager
+def naming_features(X: Any, *, of: type[Exception] = Exception) -> Iterator[None]:
+    """Makes an error about features that a model cannot read name the row and the column of X, and a remedy.
+
+    Parameters
+    ----------
+    X
+        What the user passed.
+    of
+        The errors to look at: `FeatureError` for work on a part of X, where other errors speak of other things.
+
+    Examples
+    --------
+    >>> with naming_features([["7", "owl"]]):
+    ...     float("owl")
+    Traceback (most recent call last):
+    setwise.learn.feature_errors.FeatureError: X: row 0 holds text ('owl') in column 1; encode it in a pipeline
+    (sklearn.compose.ColumnTransformer with OneHotEncoder), or leave the column out.
+    """
+    try:
+        yield
+    except of as error:
+        found = _first_unread(X, str(error))
+        if found is None:
+            raise
+        raise FeatureError(*found) from error
+
+
+def check_finite(X: Any) -> None:
+    """Names the first row of an array that holds NaN or infinity."""
+    if X.dtype.kind != "f" or np.isfinite(X).all():
+        return
+    with naming_features(X.reshape(len(X), -1)):
+        raise FeatureError("X: holds NaN or infinity", _IMPUTE)
+
+
+def _first_unread(X: Any, message: str) -> tuple[str, ...] | None:
+    """The first value of the kind that a message is about, and what helps."""
+    kinds, gaps = _ABOUT_KINDS.search(message), _ABOUT_GAPS.search(message)
+    for name, values in _columns(X) if kinds or gaps else ():
+        for row in _suspects(values):
+            place, value = f"in column {name!r}", values[row]
+            if kinds and isinstance(value, str):
+                return f"X: row {row} holds text ({str(value)!r}) {place}", _ENCODE, _OMIT
+            if kinds and isinstance(value, (date, np.datetime64)):
+                return f"X: row {row} holds a date ({value}) {place}", _COUNT, _OMIT
+            if gaps and not isinstance(value, (str, date, np.datetime64)):
+                infinite = isinstance(value, (float, np.floating)) and np.isinf(value)
+                return f"X: row {row} holds {'infinity (inf)' if infinite else 'NaN'} {place}", _IMPUTE
+    return None
+
+
+def _suspects(values: Array) -> list[int]:
+    """The rows of a column whose values are no finite numbers."""
+    if values.dtype.kind in "fc":
+        return np.flatnonzero(~np.isfinite(values)).tolist()[:1]
+    if values.dtype.kind in "biu":
+        return []
+    return [row for row, value in enumerate(values) if not _is_finite_number(value)]
+
+
+def _is_finite_number(value: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except (TypeError, ValueError):
+        return False
+
+
+def _columns(X: Any) -> Iterator[tuple[Any, Array]]:
+    """The columns of a frame, a sparse matrix, or anything that is an array of two dimensions."""
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        for place, name in enumerate(X.columns):
+            yield name, np.asarray(X.iloc[:, place] if hasattr(X, "iloc") else X[name])
+        return
+    try:
+        array = np.asarray(X.toarray() if sparse.issparse(X) else X)
+    except Exception:  # noqa: BLE001 - X may be anything a model reads, ragged lists too
+        return
+    if array.ndim == 2:
+        for place in range(array.shape[1]):
+            yield place, array[:, place]

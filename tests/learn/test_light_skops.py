@@ -1,0 +1,34 @@
+"""Saved scikit-learn models are read without torch, and nobody's skops is changed by it."""
+
+import subprocess
+import sys
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import all_estimators
+
+from setwise import ConformalClassifier
+from setwise.learn.light_skops import is_estimator
+
+
+def test_a_saved_model_is_read_without_torch_and_skops_stays_as_it_was(tmp_path):
+    y = np.arange(120) % 3
+    X = np.eye(3)[y] + np.random.default_rng(0).normal(size=(120, 3))
+    ConformalClassifier(LogisticRegression(), random_state=0).fit(X, np.eye(3)[y] > 0).save(tmp_path / "model")
+    code = (
+        "import sys\n"
+        "from setwise import ConformalClassifier\n"
+        f"model = ConformalClassifier.load({str(tmp_path / 'model')!r})\n"
+        "print(model.predict_set([[3.0, 0.0, 0.0]]).to_lists(), 'torch' in sys.modules, 'skops' in sys.modules)\n"
+        "from skops.io import dumps, get_untrusted_types\n"
+        "print(get_untrusted_types(data=dumps(model.estimator_)))\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines() == ["[[0]] False False", "[]"]
+
+
+def test_estimators_are_those_that_scikit_learn_lists():
+    listed = {f"{kind.__module__}.{kind.__name__}" for _, kind in all_estimators()}
+    assert all(is_estimator(name) for name in listed)
+    others = ["sklearn.base.clone", "sklearn.tests.test_base.MyEstimator", "sklearn.no_such.Thing", "os.system"]
+    assert not any(is_estimator(name) for name in [*others, "sklearn.linear_model._base._x", "LogisticRegression"])
