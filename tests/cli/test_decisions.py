@@ -273,6 +273,19 @@ def test_a_column_that_is_there_already_is_named(here, capsys, column, remedy):
         assert run([*map(str, arguments), "--answer", "ours", "-q"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("command", "name"), [("triage", "confidence"), ("triage", "proposed"), ("suggest", "chance")]
+)
+def test_a_column_of_labels_cannot_be_called_as_another_that_is_written(here, capsys, command, name):
+    arguments = {
+        "triage": ("model", "new.csv", "--out", here / "a.csv", "--review", here / "r.csv"),
+        "suggest": (*SUGGEST[1:], "--out", here / "a.csv"),
+    }
+    line = failure(capsys, command, *arguments[command], "--answer", name)
+    assert f"{name!r} is the name of another column that is written" in line
+    assert not list(here.iterdir())
+
+
 # -------------------------------------------------------------------- suggest, and back
 
 

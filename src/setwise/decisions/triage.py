@@ -205,10 +205,10 @@ def own_rows(judged: Judgement, classes: Array, max_error: float, mode: Mode, ra
             "triage: every calibration row has its label, and none is left to decide",
             Remedy("probabilities", None, "for new rows"),
         )
-    # Noise belongs to the row, checked or not: so it is exchangeable whatever the seed.
-    noise = np.random.default_rng(setting.seed if random_state is None else draw_seed(random_state)).random(
-        evidence.n
-    )
+    # Noise belongs to the row, checked or not, in a stream of its own: whoever draws the rows to check with the same
+    # seed would otherwise choose them by it.
+    seed = setting.seed if random_state is None else draw_seed(random_state)
+    noise = uniforms(np.empty((evidence.n, 0)), seed, np.arange(evidence.n))
     proposed = Proposals(evidence.consensus, evidence.consensus_confidence, noise)
     open_rows = np.flatnonzero(label == MISSING)
     checked = np.flatnonzero(label != MISSING)
