@@ -202,6 +202,19 @@ def test_votes_alone_will_do(here, file):
     assert told["accepted"] > 100
 
 
+def test_tasks_may_be_called_by_numbers_and_by_text(here):
+    names = [k if k % 2 else f"c{k}" for k in range(90)]
+    region = {"from_name": "kind", "type": "choices", "value": {"choices": ["owl"]}}
+    tasks = [{"data": {"call": name}, "annotations": [{"completed_by": 1, "result": [region]}]} for name in names]
+    tasks[0]["annotations"][0]["result"] = [region | {"value": {"choices": ["wren"]}}]
+    (here / "votes.json").write_text(json.dumps(tasks), encoding="utf-8")
+    write(here / "checks.csv", {"call": list(map(str, names[10:80])), "verified": ["owl"] * 70})
+    given = ("--votes", here / "votes.json", "--key", "call", "--checks", here / "checks.csv")
+    told, accepted, review = decided(*given, to=here)
+    assert sorted(row["call"] for row in (*accepted, *review)) == sorted(map(str, names[:10] + names[80:]))
+    assert told["checked"] == 70
+
+
 def test_accepted_rows_go_to_standard_output(here):
     said = setwise("triage", "model", "new.csv", "--out", "-", "--review", here / "r.csv", folder=".")
     assert said.startswith('"id","w","x","y","z","answers","label","confidence"')

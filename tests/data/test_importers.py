@@ -375,3 +375,11 @@ def test_names_in_a_text_file_are_not_taken_for_other_numbers(tmp_path, written,
     found = from_annotators_long(file)
     assert found.ids.tolist() == expected
     assert found.votes.annotators.tolist() == sorted(expected)
+
+
+def test_ground_truths_that_contradict_each_other_are_none():
+    def truth(*labels):
+        return [annotation(choice(label), ground_truth=True) for label in labels]
+
+    tasks = [{"annotations": truth(*labels)} for labels in (["owl", "cat"], ["cat", "cat"], ["owl"])]
+    assert from_label_studio(tasks).truth.tolist() == [None, "cat", "owl"]

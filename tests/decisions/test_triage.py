@@ -507,7 +507,7 @@ def test_rows_with_other_features_or_learned_from_are_promised_nothing(rng):
     X = np.c_[2 * y + rng.normal(size=900), rng.normal(size=900)]
     model = ConformalClassifier(GaussianNB(), random_state=0).fit(X[:600], y[:600])
     assert model.triage(X[600:], max_error=0.2).guarantee.claims[0].promised
-    moved = X[600:] + [0, 0.5]  # a feature that says nothing of the label
+    moved = X[600:] + np.array([0, 0.5])  # a feature that says nothing of the label
     assert "feature '1' is at most" in str(model.triage(moved, max_error=0.2).guarantee)
     assert not model.triage(moved, max_error=0.2).guarantee.claims[0].promised
     with pytest.warns(MisuseWarning, match="learned from or calibrated on"):
