@@ -184,6 +184,21 @@ def test_a_calibration_knows_its_own_rows_by_their_probabilities(here):
     assert "new examples come from the same source" in told["guarantee"]["text"]
 
 
+def test_rows_of_a_constant_model_are_not_taken_for_those_it_was_calibrated_on(here):
+    rows = {"owl": [0.75] * 60, "wren": [0.25] * 60}
+    for name in ("old", "new"):
+        write(here / f"{name}.csv", {"id": [f"{name} {i}" for i in range(60)], **rows})
+    write(here / "labels.csv", {"id": [f"old {i}" for i in range(60)], "candidates": ["owl", "owl|wren"] * 30})
+    write(here / "checks.csv", {"id": [f"old {i}" for i in range(30)], "verified": ["owl"] * 30})
+    given = ("--labels", here / "labels.csv", "--key", "id", "--checks", here / "checks.csv")
+    setwise("conformalize", "--probabilities", here / "old.csv", *given, "--out", here / "c.cal", "-q", folder=here)
+    told, accepted, review = decided(
+        here / "c.cal", "--probabilities", here / "new.csv", "--max-error", "0.2", to=here
+    )
+    assert (told["rows"], told["checked"]) == (60, 0)
+    assert sorted(row["id"] for row in (*accepted, *review)) == sorted(f"new {i}" for i in range(60))
+
+
 def test_candidates_of_new_rows_count(here):
     plain, *_ = decided("model", "new.csv", "--max-error", "0.1", to=here)
     more, *_ = decided("model", "new.csv", "--candidates", "answers", "--max-error", "0.1", to=here)
