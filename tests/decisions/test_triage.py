@@ -513,3 +513,16 @@ def test_rows_with_other_features_or_learned_from_are_promised_nothing(rng):
     with pytest.warns(MisuseWarning, match="learned from or calibrated on"):
         found = model.triage(X[:600][::-1], max_error=0.2)
     assert "refuted by the data: 600 rows (100%, the first is row 0) were learned from" in str(found)
+
+
+def test_verified_labels_left_among_the_votes_are_noticed(rng):
+    y = rng.integers(0, 2, 400)
+    said = np.where(rng.random((400, 5)) < 0.8, y[:, None], 1 - y[:, None]).astype(object)
+    checked = rng.permutation(400)[:60]
+    verified = np.full(400, None)
+    verified[checked] = y[checked]
+    honest = setwise.triage(Votes.from_matrix(said), verified, random_state=0)
+    assert honest.guarantee.claims[0].promised
+    with pytest.warns(MisuseWarning, match=r"the number of answers \(6.00 on average, 5.00 elsewhere"):
+        found = setwise.triage(Votes.from_matrix(np.c_[said, verified]), verified, random_state=0)
+    assert not found.guarantee.claims[0].promised

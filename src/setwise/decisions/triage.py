@@ -193,7 +193,7 @@ def triage(
     posterior = fit_annotators(votes, matrix).posterior
     sets = votes.candidates(missing="full")
     evidence = gather(LAC(), posterior, sets, RowFacts(verified=facts.verified, posterior=posterior))
-    chosen, seed = warned_of(checks_differ(evidence)), draw_seed(random_state)
+    chosen, seed = warned_of(checks_differ(evidence, votes=votes)), draw_seed(random_state)
     setting = Setting("", k, votes=True, checked=len(facts.checked), chosen=chosen, seed=seed)
     return own_rows(Judgement(evidence, setting), votes.classes, max_error, mode)
 
