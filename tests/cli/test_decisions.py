@@ -184,6 +184,21 @@ def test_a_calibration_knows_its_own_rows_by_their_probabilities(here):
     assert "new examples come from the same source" in told["guarantee"]["text"]
 
 
+def test_rows_of_a_constant_model_are_not_taken_for_those_it_was_calibrated_on(here):
+    rows = {"owl": [0.75] * 60, "wren": [0.25] * 60}
+    for name in ("old", "new"):
+        write(here / f"{name}.csv", {"id": [f"{name} {i}" for i in range(60)], **rows})
+    write(here / "labels.csv", {"id": [f"old {i}" for i in range(60)], "candidates": ["owl", "owl|wren"] * 30})
+    write(here / "checks.csv", {"id": [f"old {i}" for i in range(30)], "verified": ["owl"] * 30})
+    given = ("--labels", here / "labels.csv", "--key", "id", "--checks", here / "checks.csv")
+    setwise("conformalize", "--probabilities", here / "old.csv", *given, "--out", here / "c.cal", "-q", folder=here)
+    told, accepted, review = decided(
+        here / "c.cal", "--probabilities", here / "new.csv", "--max-error", "0.2", to=here
+    )
+    assert (told["rows"], told["checked"]) == (60, 0)
+    assert sorted(row["id"] for row in (*accepted, *review)) == sorted(f"new {i}" for i in range(60))
+
+
 def test_candidates_of_new_rows_count(here):
     plain, *_ = decided("model", "new.csv", "--max-error", "0.1", to=here)
     more, *_ = decided("model", "new.csv", "--candidates", "answers", "--max-error", "0.1", to=here)
@@ -200,6 +215,19 @@ def test_votes_alone_will_do(here, file):
     checked = [row["id"] for row in pq.read_table("checks.parquet").to_pylist() if row["verified"]]
     assert sorted([row[name] for row in (*accepted, *review)] + checked) == sorted(world(N, 0)[0])
     assert told["accepted"] > 100
+
+
+def test_tasks_may_be_called_by_numbers_and_by_text(here):
+    names = [k if k % 2 else f"c{k}" for k in range(90)]
+    region = {"from_name": "kind", "type": "choices", "value": {"choices": ["owl"]}}
+    tasks = [{"data": {"call": name}, "annotations": [{"completed_by": 1, "result": [region]}]} for name in names]
+    tasks[0]["annotations"][0]["result"] = [region | {"value": {"choices": ["wren"]}}]
+    (here / "votes.json").write_text(json.dumps(tasks), encoding="utf-8")
+    write(here / "checks.csv", {"call": list(map(str, names[10:80])), "verified": ["owl"] * 70})
+    given = ("--votes", here / "votes.json", "--key", "call", "--checks", here / "checks.csv")
+    told, accepted, review = decided(*given, to=here)
+    assert sorted(row["call"] for row in (*accepted, *review)) == sorted(map(str, names[:10] + names[80:]))
+    assert told["checked"] == 70
 
 
 def test_accepted_rows_go_to_standard_output(here):
@@ -271,6 +299,19 @@ def test_a_column_that_is_there_already_is_named(here, capsys, column, remedy):
     assert [path.name for path in here.iterdir()] == ["t.csv"]
     if remedy == "--answer":
         assert run([*map(str, arguments), "--answer", "ours", "-q"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [("triage", "confidence"), ("triage", "proposed"), ("suggest", "chance")]
+)
+def test_a_column_of_labels_cannot_be_called_as_another_that_is_written(here, capsys, command, name):
+    arguments = {
+        "triage": ("model", "new.csv", "--out", here / "a.csv", "--review", here / "r.csv"),
+        "suggest": (*SUGGEST[1:], "--out", here / "a.csv"),
+    }
+    line = failure(capsys, command, *arguments[command], "--answer", name)
+    assert f"{name!r} is the name of another column that is written" in line
+    assert not list(here.iterdir())
 
 
 # -------------------------------------------------------------------- suggest, and back

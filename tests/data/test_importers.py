@@ -358,3 +358,28 @@ def test_no_json_does_worse_to_the_label_studio_reader_than_a_data_error(tmp_pat
             assert len(from_label_studio(path, from_name=name, missing="empty")) == len(export)
         except DataError as error:
             check_sentence(error)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (["007", "7", "08"], ["007", "7", "08"]),
+        (["12345678901234567890", "12345678901234567891"], ["12345678901234567890", "12345678901234567891"]),
+        (["1.50", "1.5"], ["1.50", "1.5"]),
+        (["3", "12", "0"], [3, 12, 0]),
+    ],
+)
+def test_names_in_a_text_file_are_not_taken_for_other_numbers(tmp_path, written, expected):
+    file = tmp_path / "votes.csv"
+    file.write_text("task,worker,label\n" + "".join(f"{name},{name},x\n" for name in written), encoding="utf-8")
+    found = from_annotators_long(file)
+    assert found.ids.tolist() == expected
+    assert found.votes.annotators.tolist() == sorted(expected)
+
+
+def test_ground_truths_that_contradict_each_other_are_none():
+    def truth(*labels):
+        return [annotation(choice(label), ground_truth=True) for label in labels]
+
+    tasks = [{"annotations": truth(*labels)} for labels in (["owl", "cat"], ["cat", "cat"], ["owl"])]
+    assert from_label_studio(tasks).truth.tolist() == [None, "cat", "owl"]

@@ -27,6 +27,7 @@ def matched(ours, theirs):
         (np.array(["2", "1"], dtype=object), np.array([1, 2])),
         (np.array([2.0, 1.0]), ["1", "2"]),
         ([dt.date(2024, 1, 2), dt.date(2024, 1, 1)], ["2024-01-01", "2024-01-02"]),
+        (np.array(["a7", 7], dtype=object), np.array(["7", "a7"])),
         (
             np.array(["2024-01-02", "2024-01-01"], dtype="M8[D]"),
             np.array(["2024-01-01", "2024-01-02"], dtype="M8[s]"),
@@ -47,6 +48,7 @@ def test_numbers_beyond_doubles_stay_apart():
         (["a"], ["a", "b", "b"], "s.csv: id = 'b' occurs twice"),
         (["a", "z"], ["a"], "s.csv: no row with id = 'z', which is row 1 of x.csv"),
         (["a", None], ["a"], "x.csv: row 1 has no id"),
+        (np.array(["a", 7, np.nan], dtype=object), ["a"], "x.csv: row 2 has no id"),
         ([1.0, 2.0], np.array([1.0, np.nan, 2.0]), "s.csv: row 1 has no id"),
         ([True], [1], "x.csv holds bool, s.csv holds int64"),
     ],

@@ -209,6 +209,7 @@ CHANGES = {
     "feature 'age' is at most": lambda X: X.assign(age=X.age + 1),
     "feature 'ward' is 'c' in": lambda X: X.assign(ward=np.where(np.arange(len(X)) % 5 == 0, "c", X.ward)),
     "feature 'count' is missing in": lambda X: X.assign(count=pd.array([None] * len(X), dtype="Int64")),
+    "feature 'ward' is 'a' in 0.0% of rows": lambda X: X.assign(ward=[f"w{i}" for i in range(len(X))]),
     "feature 'kind' is 'x' in 100.0% of rows": lambda X: X.assign(kind="x"),
     "feature 'dose' is missing in": lambda X: X.assign(dose=np.where(np.arange(len(X)) % 2, X.dose, np.nan)),
 }
@@ -310,3 +311,15 @@ def test_a_saved_model_compares_as_before_and_knows_the_names(rng, tmp_path):
     }
     with pytest.warns(MisuseWarning, match="X: these rows differ from the calibration rows, so that nothing is"):
         again.evaluate(far, y[400:])
+
+
+def test_names_of_which_few_are_known_raise_no_alarm(rng):
+    seen = 0
+    for _ in range(300):
+        values = np.array([f"v{i}" for i in rng.zipf(1.5, 400) % 1000], dtype=object)
+        tally = FeatureSummary.of(pd.DataFrame({"name": values[:90]})).tally()
+        for part in (values[90:140], values[140:]):
+            tally.add(pd.DataFrame({"name": part}))
+        (p_values,) = (p for p, _ in tally.tests() if len(p))
+        seen += (p_values * len(p_values)).min() < 0.05
+    assert at_most(seen, 0.05, 300)

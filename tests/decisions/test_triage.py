@@ -472,3 +472,57 @@ def test_cross_conformal_rows_are_all_decided(world, features, tmp_path):
     with pytest.warns(MisuseWarning, match="not a random choice"):
         chosen = model.triage(verified=sure)
     assert chosen.guarantee.promised is None
+
+
+def test_rows_chosen_with_the_seed_of_the_noise_are_a_random_choice():
+    wrong_shares = []
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 1])
+        y = rng.integers(0, 2, 500)
+        said = np.where(rng.random(500) < 0.9, y, 1 - y)  # one answer each: two confidences, tied throughout
+        checked = np.random.default_rng(seed).random(500) < 0.2
+        verified = np.where(checked, y, None)
+        found = setwise.triage(Votes.from_matrix(said[:, None]), verified, max_error=0.05, random_state=seed)
+        wrong_shares.append((found.labels != y[found.rows])[found.accepted].mean() if found.accepted.any() else 0)
+    assert np.mean(wrong_shares) < 0.05  # 0.1 if the noise were that by which rows were chosen
+
+
+def test_new_rows_that_differ_are_promised_nothing(rng):
+    P = rng.dirichlet([1, 1, 1], 800)
+    for cal in (conformalize(P[:400], labels_from(rng, P[:400])), _by_size(rng, P[:400])):
+        assert cal.triage(P[400:], max_error=0.3).guarantee.claims[0].promised
+        sharp = P[400:] ** 4 / (P[400:] ** 4).sum(axis=1, keepdims=True)
+        claims = cal.triage(sharp, max_error=0.3).guarantee.claims
+        assert not any(claim.promised for claim in claims)
+        assert "refuted by the data: the largest probability" in str(cal.triage(sharp, max_error=0.3))
+
+
+def _by_size(rng, P):
+    """Calibrated by category, which makes no difference to triage."""
+    return conformalize(P, labels_from(rng, P), by=rng.choice(["a", "b"], len(P)))
+
+
+def test_rows_with_other_features_or_learned_from_are_promised_nothing(rng):
+    y = rng.integers(0, 2, 900)
+    X = np.c_[2 * y + rng.normal(size=900), rng.normal(size=900)]
+    model = ConformalClassifier(GaussianNB(), random_state=0).fit(X[:600], y[:600])
+    assert model.triage(X[600:], max_error=0.2).guarantee.claims[0].promised
+    moved = X[600:] + np.array([0, 0.5])  # a feature that says nothing of the label
+    assert "feature '1' is at most" in str(model.triage(moved, max_error=0.2).guarantee)
+    assert not model.triage(moved, max_error=0.2).guarantee.claims[0].promised
+    with pytest.warns(MisuseWarning, match="learned from or calibrated on"):
+        found = model.triage(X[:600][::-1], max_error=0.2)
+    assert "refuted by the data: 600 rows (100%, the first is row 0) were learned from" in str(found)
+
+
+def test_verified_labels_left_among_the_votes_are_noticed(rng):
+    y = rng.integers(0, 2, 400)
+    said = np.where(rng.random((400, 5)) < 0.8, y[:, None], 1 - y[:, None]).astype(object)
+    checked = rng.permutation(400)[:60]
+    verified = np.full(400, None)
+    verified[checked] = y[checked]
+    honest = setwise.triage(Votes.from_matrix(said), verified, random_state=0)
+    assert honest.guarantee.claims[0].promised
+    with pytest.warns(MisuseWarning, match=r"the number of answers \(6.00 on average, 5.00 elsewhere"):
+        found = setwise.triage(Votes.from_matrix(np.c_[said, verified]), verified, random_state=0)
+    assert not found.guarantee.claims[0].promised

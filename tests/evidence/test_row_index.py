@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from setwise import MisuseWarning
+from setwise import MisuseWarning, Votes, conformalize, triage
 from setwise.errors import InputError
 from setwise.evidence.row_index import check_row_names
 
@@ -46,3 +46,19 @@ def test_names_of_which_some_are_shared_are_a_warning():
     with pytest.warns(MisuseWarning, match="y: 2 of 3 names in its index are in that of X"):
         check_row_names(X=X, y=pd.Series([0, 1, 2], index=[11, 12, 13]))
     check_row_names(X=X.set_axis([1, 2, 3]), y=pd.Series([0, 1, 2]))
+
+
+def test_votes_name_their_rows_too(rng):
+    order = rng.permutation(60)  # items in the order of the answers
+    votes = Votes.from_table({"item": order, "worker": ["x"] * 60, "label": order % 2})
+    verified = pd.Series(np.arange(60) % 2)
+    for call in (
+        lambda truth: triage(votes, truth),
+        lambda truth: conformalize(pd.DataFrame(np.full((60, 2), 0.5), index=votes.items), votes, verified=truth),
+    ):
+        with pytest.raises(InputError, match="another order: row 0 is"):
+            call(verified)
+        call(verified.loc[votes.items])
+    with pytest.raises(InputError, match=r"use verified.loc\[votes.items\] to go by name"):
+        triage(votes, verified)
+    triage(votes, verified.rename(lambda row: f"r{row}"))  # names of another kind: by position

@@ -259,6 +259,7 @@ class Calibration:
         mode: Mode = "rate",
         *,
         random_state: Any = None,
+        comparison: Comparison | None = None,
     ) -> Triage:
         """Which rows may be accepted with the label proposed for them, and which go to review.
 
@@ -281,6 +282,9 @@ class Calibration:
             least 3/`max_error` checks are needed. ``"confident"``: in 95 of 100 samples of checks.
         random_state
             Seeds the noise that breaks ties between confidences; default is the calibration's own seed.
+        comparison
+            What `compare` found of the new rows: where they differ from the calibration rows nothing is promised.
+            By default they are compared here, by what the model says of them.
         """
         if probabilities is None:
             if candidates is not None:
@@ -300,7 +304,11 @@ class Calibration:
             proposed, brought = among_candidates(matrix, own), "candidates"
         if self.evidence.noise is not None and not self.setting.named:
             proposed = replace(proposed, noise=uniforms(matrix, self.seed))
-        return new_rows(self._judged, self.classes, proposed, brought, max_error, mode, random_state)
+        judged = self._judged
+        if len(matrix) and not judged.setting.differs:
+            found = compared(self._undivided, probabilities) if comparison is None else comparison
+            judged = replace(judged, setting=replace(judged.setting, differs=found.differs))
+        return new_rows(judged, self.classes, proposed, brought, max_error, mode, random_state)
 
     @overload
     def bracket(
@@ -461,6 +469,13 @@ class Calibration:
         """How premises are known, from all rows."""
         names = tuple(self.vocabulary.classes.tolist())
         return Judgement(self.evidence, self.setting, names, self.category)
+
+    @property
+    def _undivided(self) -> Calibration:
+        """The same without categories."""
+        if self.categories is None:
+            return self
+        return replace(self, categories=None, category=None, setting=replace(self.setting, by="given"))
 
     def _scores(self, matrix: Floats, off: float, row_ids: Any) -> Floats:
         scores: Floats = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, off)) - off

@@ -15,6 +15,7 @@ from setwise.cli.options import tables
 from setwise.cli.table_columns import imported_votes, read_answers, votes_of, with_checks
 from setwise.data import Table, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, is_table
+from setwise.data.key_join import key_column
 from setwise.data.table_files import TableFiles
 from setwise.errors import DataError
 
@@ -90,7 +91,7 @@ class Named:
         """The rows that votes are about, where there is no other table of them."""
         found = imported_votes(self.files(self.votes), self.key, self.vote_columns)
         name = self.vote_columns[0] or self.key or "task"
-        column = pa.array(found.ids.tolist())
+        column = key_column(found.ids.tolist())
         carried = dict.fromkeys([name, self.key or name], column)
         table = read_table(carried, features=[], carry=list(carried))
         assert found.votes is not None  # noqa: S101 - they were imported

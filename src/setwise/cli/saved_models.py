@@ -78,6 +78,8 @@ def calibrated_on(calibration: Calibration, probabilities: Any) -> bool:
         return False
     found = most_probable(np.asarray(probabilities)[rows])
     same = np.array_equal(found.label, evidence.predicted) and np.array_equal(found.confidence, evidence.confidence)
+    if not np.ptp(found.label) and not np.ptp(found.confidence):
+        return False  # a model that says the same of all rows: these may be any
     return same and (evidence.position is not None or len(probabilities) == evidence.n)
 
 

@@ -208,6 +208,9 @@ def with_checks(
 
 def refuse_taken(columns: Iterable[str], added: Sequence[str]) -> None:
     """Refuses a table that has one of the columns already that are to be written; --answer names the first."""
+    if added[0] in added[1:]:
+        problem = f"{added[0]!r} is the name of another column that is written"
+        raise DataError(problem, Remedy("answer", None, "to call this one otherwise"))
     taken = next((name for name in added if name in columns), None)
     if taken is not None:
         renamed = [Remedy("answer", None, "to call ours otherwise")] if taken == added[0] else []

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from setwise._arrays import Ints
 from setwise.data.label_columns import is_text
 from setwise.errors import DataError
+from setwise.labels.vocabulary import is_missing
 
 
 def matching_rows(key: str, ours: Any, theirs: Any, *, source: str, other: str) -> Ints:
@@ -22,7 +23,7 @@ def matching_rows(key: str, ours: Any, theirs: Any, *, source: str, other: str) 
     >>> matching_rows("id", ["b", "a"], ["a", "b", "c"], source="x.csv", other="s.csv")
     array([1, 0])
     """
-    wanted, known = (pa.array(values, from_pandas=True) for values in (ours, theirs))
+    wanted, known = (key_column(values) for values in (ours, theirs))
     for values, file in ((wanted, source), (known, other)):
         if values.null_count:
             raise DataError(f"{file}: row {pc.index(pc.is_null(values), True).as_py()} has no {key}; give it one.")
@@ -38,6 +39,18 @@ def matching_rows(key: str, ours: Any, theirs: Any, *, source: str, other: str) 
         row = pc.index(pc.is_null(rows), True).as_py()
         raise DataError(f"{other}: no row with {key} = {wanted[row].as_py()!r}, which is row {row} of {source}.")
     return np.asarray(rows, dtype=np.int64)
+
+
+def key_column(values: Any) -> Any:
+    """The values as an array; numbers beside text are text.
+
+    >>> key_column(["a", 7]).to_pylist()
+    ['a', '7']
+    """
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if is_missing(value) else str(value) for value in values])
 
 
 def _comparable(key: str, wanted: Any, known: Any, source: str, other: str) -> tuple[Any, Any]:

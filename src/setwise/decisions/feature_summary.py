@@ -174,6 +174,9 @@ class FeatureTally:
         size = [len(column.values) if isinstance(column, Points) else 0 for column in summary.columns]
         self._counts = [(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)) for n in size]
         self._values: list[Counter[str]] = [Counter() for _ in summary.columns]
+        self._many = np.zeros(
+            len(size), dtype=bool
+        )  # texts, of which those of the calibration rows alone are counted
         self._present = np.zeros(len(size), dtype=np.int64)
         self._far = None if summary.distances is None else Points.of(summary.distances, _STEPS)
         steps = 0 if self._far is None else len(self._far.values)
@@ -207,10 +210,13 @@ class FeatureTally:
                 self._counts[i][0][:] += below
                 self._counts[i][1][:] += upto
                 self._present[i] += len(present)
-            elif column is not None and len(self._values[i]) <= _VALUES:
+            elif column is not None:
                 found = _texts(values)
                 self._values[i].update(found)
                 self._present[i] += len(found)
+                self._many[i] |= len(column.keys() | self._values[i].keys()) > _VALUES
+                if self._many[i]:
+                    self._values[i] = Counter({value: self._values[i][value] for value in column})
 
     def tests(self) -> Iterator[Tests]:
         """The tests of distances, of numbers, of values of text, and of missing entries."""
@@ -260,10 +266,13 @@ class FeatureTally:
             if not isinstance(column, Counter):
                 continue
             values = sorted(column.keys() | self._values[i].keys())
-            if len(values) > _VALUES or not column or not self._present[i]:
-                continue  # a name or a text rather than a category
+            if not column or not self._present[i]:
+                continue
             old, new = (np.array([counts[value] for value in values]) for counts in (column, self._values[i]))
-            p_values.append(fisher(old, column.total(), new, int(self._present[i])))
+            n, m = column.total(), int(self._present[i])
+            # There are at most as many distinct values as rows, which is what a choice among them has to pay for.
+            paid = (n + m) / len(values) if self._many[i] else 1.0
+            p_values.append(np.minimum(fisher(old, n, new, m) * paid, 1.0))
             found += [(i, value) for value in values]
 
         def sentence(test: int) -> str:
@@ -278,9 +287,7 @@ class FeatureTally:
         columns = self.summary.columns
         old: Ints = self.summary.rows - np.array([_present(column) for column in columns])
         new = self.rows - self._present
-        # A column of too many texts is not counted to its end.
-        full = [c is not None and len(values) <= _VALUES for c, values in zip(columns, self._values, strict=True)]
-        some: Bools = (old + new > 0) & np.array(full)
+        some: Bools = (old + new > 0) & np.array([column is not None for column in columns])
         where = np.flatnonzero(some)
 
         def sentence(test: int) -> str:

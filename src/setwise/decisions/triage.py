@@ -39,6 +39,7 @@ from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import gather
 from setwise.evidence.proposals import Proposals
 from setwise.evidence.row_facts import RowFacts
+from setwise.evidence.row_index import check_row_names
 from setwise.evidence.verified_rows import checks_differ, warned_of
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels.vocabulary import MISSING
@@ -177,10 +178,11 @@ def triage(
     >>> verified = np.full(1000, None)
     >>> verified[:100] = y[:100]
     >>> setwise.triage(votes, verified, max_error=0.05, random_state=0)
-    Triage(894 of 900 accepted, mode='rate', max_error=0.05)
+    Triage(898 of 900 accepted, mode='rate', max_error=0.05)
     """
     if not isinstance(votes, Votes):
         raise InputError("votes: expected Votes", "of candidate sets use the triage of what conformalize returns")
+    check_row_names(votes=votes, verified=verified, probabilities=probabilities)
     n, k = votes.shape
     matrix = None
     if probabilities is not None:
@@ -191,7 +193,7 @@ def triage(
     posterior = fit_annotators(votes, matrix).posterior
     sets = votes.candidates(missing="full")
     evidence = gather(LAC(), posterior, sets, RowFacts(verified=facts.verified, posterior=posterior))
-    chosen, seed = warned_of(checks_differ(evidence)), draw_seed(random_state)
+    chosen, seed = warned_of(checks_differ(evidence, votes=votes)), draw_seed(random_state)
     setting = Setting("", k, votes=True, checked=len(facts.checked), chosen=chosen, seed=seed)
     return own_rows(Judgement(evidence, setting), votes.classes, max_error, mode)
 
@@ -205,10 +207,10 @@ def own_rows(judged: Judgement, classes: Array, max_error: float, mode: Mode, ra
             "triage: every calibration row has its label, and none is left to decide",
             Remedy("probabilities", None, "for new rows"),
         )
-    # Noise belongs to the row, checked or not: so it is exchangeable whatever the seed.
-    noise = np.random.default_rng(setting.seed if random_state is None else draw_seed(random_state)).random(
-        evidence.n
-    )
+    # Noise belongs to the row, checked or not, in a stream of its own: whoever draws the rows to check with the
+    # same seed would otherwise choose them by it.
+    seed = setting.seed if random_state is None else draw_seed(random_state)
+    noise = uniforms(np.empty((evidence.n, 0)), seed, np.arange(evidence.n))
     proposed = Proposals(evidence.consensus, evidence.consensus_confidence, noise)
     open_rows = np.flatnonzero(label == MISSING)
     checked = np.flatnonzero(label != MISSING)

@@ -65,7 +65,9 @@ def kolmogorov_smirnov(gaps: Sequence[int], n: Sequence[int], m: Sequence[int]) 
     sizes = np.asarray(n, dtype=float) * np.asarray(m, dtype=float)
     both = np.asarray(n, dtype=float) + np.asarray(m, dtype=float)
     alike = np.maximum(sizes // np.maximum(both, 1), 1)
-    p_values: Floats = kstwo.sf(np.asarray(gaps) / np.maximum(sizes, 1), alike)
+    # Less one step of the larger sample: without, a single row beyond all others would be impossible.
+    less = np.maximum(np.asarray(gaps) - np.minimum(n, m), 0)
+    p_values: Floats = kstwo.sf(less / np.maximum(sizes, 1), alike)
     first = np.argsort(p_values)[:_EXACT]
     # Those that one Bonferroni correction turns into one, and those behind many others, need not be exact.
     for i in first[p_values[first] * len(p_values) < 1]:

@@ -170,12 +170,18 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         `CrossConformalClassifier` decides all rows of `fit`, and takes ``verified=`` here.
         """
         check_is_fitted(self, "calibration_")
-        asked = None
+        calibration, asked = self.calibration_, None
         if X is not None:
             check_row_names(X=X, candidates=candidates)
-            self.used_rows_.warn_if_used(X)
-            asked = self.predict_conformed(X)
-        return self.calibration_.triage(asked, candidates, max_error, mode, **options)
+            used, asked = self.used_rows_.warn_if_used(X), self.predict_conformed(X)
+            if isinstance(calibration, Calibration):
+                if used:
+                    calibration = calibration.differing(used)
+                elif calibration.categories is None:
+                    rows = self.new_rows()
+                    rows.add(asked, X=X)
+                    options = {"comparison": rows.compare()} | options
+        return calibration.triage(asked, candidates, max_error, mode, **options)
 
     def score(self, X: Any, y: Any) -> float:
         """How often the predicted label is a candidate: the accuracy where labels are exact."""

@@ -100,13 +100,16 @@ class UsedRows:
         digests = row_digests(X)
         return None if digests is None or not len(self.learned) else np.isin(digests, self.learned)
 
-    def warn_if_used(self, X: Any) -> None:
-        """Warns if rows to evaluate on were learned from or calibrated on."""
+    def warn_if_used(self, X: Any) -> str:
+        """Warns if new rows were learned from or calibrated on, and says so; empty where they were not."""
         digests = row_digests(X)
         found = None if digests is None else coincidence(digests, np.concatenate([self.learned, self.calibrated]))
-        if found is not None:
-            problem = f"X: {found} were learned from or calibrated on, so that new rows will be covered less often"
-            warnings.warn(MisuseWarning(problem, "use rows that fit and conformalize were not given"), stacklevel=3)
+        if found is None:
+            return ""
+        used = f"{found} were learned from or calibrated on"
+        problem = f"X: {used}, so that new rows will be covered less often"
+        warnings.warn(MisuseWarning(problem, "use rows that fit and conformalize were not given"), stacklevel=3)
+        return used
 
     def write(self, path: Path) -> None:
         """Writes the digests."""

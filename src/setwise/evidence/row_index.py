@@ -1,18 +1,20 @@
-"""Row names of pandas objects that are passed together: rows go by position, which names must not contradict."""
+"""Row names of pandas objects and votes passed together: rows go by position, which names must not contradict."""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
 
 from setwise.errors import InputError, MisuseWarning
+from setwise.labels.votes import Votes
 
 
 def check_row_names(**given: Any) -> None:
-    """Refuses pandas objects whose index holds the names of the first one in another order.
+    """Refuses pandas objects, and votes with `items`, whose names are those of the first one in another order.
 
     An index that shares only some names with it is a warning, unless one of the two is 0, 1, 2, …, which is what
     pandas gives to rows without names. Indexes without a common name are of different kinds: rows go by position.
@@ -28,8 +30,10 @@ def check_row_names(**given: Any) -> None:
     if pandas is None:
         return
     named = {
-        name: value.index for name, value in given.items() if isinstance(value, (pandas.Series, pandas.DataFrame))
+        name: value.index for name, value in given.items() if isinstance(value, pandas.Series | pandas.DataFrame)
     }
+    voted = {name: value for name, value in given.items() if isinstance(value, Votes) and value.items is not None}
+    named |= {name: pandas.Index(value.items) for name, value in voted.items()}
     if len(named) < 2:
         return
     (first, index), *others = named.items()
@@ -40,22 +44,28 @@ def check_row_names(**given: Any) -> None:
         if shared.all() and index.isin(other).all():
             pairs = enumerate(zip(other, index, strict=True))
             row, there, here = next((row, there, here) for row, (there, here) in pairs if there != here)
+            held = "items hold" if name in voted else "index holds"
             raise InputError(
-                f"{name}: its index holds the rows of {first} in another order: row {row} is {there!r} in {name} "
+                f"{name}: its {held} the rows of {first} in another order: row {row} is {there!r} in {name} "
                 f"and {here!r} in {first}",
-                f"use {name}.loc[{first}.index] to go by name",
-                f"use {name}.to_numpy() to go by position",
+                *_remedies(name, first, voted),
             )
         if shared.any() and not _counts(index) and not _counts(other):
             warnings.warn(
                 MisuseWarning(
                     f"{name}: {int(shared.sum()):,} of {len(other):,} names in its index are in that of {first}, "
                     "and rows go by position",
-                    f"use {name}.loc[{first}.index] to go by name",
-                    f"use {name}.to_numpy() to go by position",
+                    *_remedies(name, first, voted),
                 ),
                 stacklevel=3,
             )
+
+
+def _remedies(name: str, first: str, voted: Container[str]) -> tuple[str, str]:
+    """How to go by name, and by position."""
+    moved, other = (first, name) if name in voted else (name, first)
+    names = f"{other}.{'items' if other in voted else 'index'}"
+    return f"use {moved}.loc[{names}] to go by name", f"use {moved}.to_numpy() to go by position"
 
 
 def _counts(index: Any) -> bool:

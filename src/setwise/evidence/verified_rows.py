@@ -16,6 +16,7 @@ from setwise.errors import MisuseWarning, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.votes import Votes
 
 LEVEL = 0.01
 """Rows that were chosen at random are called different with at most this probability."""
@@ -35,8 +36,10 @@ class Finding:
     sentence: str
 
 
-def checks_differ(evidence: Evidence, category: Ints | None = None) -> Finding | None:
-    """Whether verified rows differ from the others in the number or the scores of their candidates.
+def checks_differ(evidence: Evidence, category: Ints | None = None, votes: Votes | None = None) -> Finding | None:
+    """Whether verified rows differ from the others in the number or the scores of their candidates, or of answers.
+
+    Whoever checks a row and leaves the label among its votes has given the row away: it has an answer more.
 
     Two-sample Kolmogorov–Smirnov tests within each category, Bonferroni-corrected, at `LEVEL`. None where they find
     no difference, where the probabilities of being verified are known, and where there is nothing to compare. Of
@@ -44,10 +47,15 @@ def checks_differ(evidence: Evidence, category: Ints | None = None) -> Finding |
     """
     if evidence.chance is not None or evidence.truth is None:
         return None
-    parts = [evidence]
+    answers = None if votes is None else np.bincount(votes.row, minlength=len(votes))
+    parts = [np.arange(evidence.n)]
     if category is not None:
-        parts = [evidence.rows(np.flatnonzero(category == code)) for code in np.unique(category)]
-    found = [finding for part in parts for finding in _comparisons(part)]
+        parts = [np.flatnonzero(category == code) for code in np.unique(category)]
+    found = [
+        finding
+        for rows in parts
+        for finding in _comparisons(evidence.rows(rows), None if answers is None else answers[rows])
+    ]
     if not found:
         return None
     worst = min(found, key=lambda finding: finding.p_value)
@@ -58,9 +66,11 @@ def checks_differ(evidence: Evidence, category: Ints | None = None) -> Finding |
     return Finding(p_value, f"verified rows differ from the others in the {worst.sentence}; {shown})")
 
 
-def _comparisons(evidence: Evidence) -> list[Finding]:
+def _comparisons(evidence: Evidence, answers: Ints | None) -> list[Finding]:
     """One test for each statistic that varies."""
     columns = {name: np.asarray(getattr(evidence, field), dtype=float) for name, field in _STATISTICS.items()}
+    if answers is not None:
+        columns["number of answers"] = answers.astype(float)
     if np.array_equal(evidence.low, evidence.high):
         del columns["score of the least plausible candidate"]
     checked = evidence.verified
@@ -85,7 +95,7 @@ def _compared(name: str, values: Floats, checked: Bools) -> Finding:
         warnings.simplefilter("ignore", RuntimeWarning)  # that it took the asymptotic form after all
         p_value = float(ks_2samp(inside, outside, method=method).pvalue)
     means = f"{inside.mean():.2f} on average, {outside.mean():.2f} elsewhere"
-    if name != "number of candidates":  # the scale on which scores are stored is not the one that is printed
+    if not name.startswith("number"):  # the scale on which scores are stored is not the one that is printed
         means = (
             f"{abs(inside.mean() - outside.mean()):.3f} {'higher' if inside.mean() > outside.mean() else 'lower'}"
         )
@@ -118,7 +128,7 @@ def warn_about_checks(
 
     `kept` are the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
     """
-    differs = warned_of(checks_differ(evidence, category))
+    differs = warned_of(checks_differ(evidence, category, facts.votes))
     if misses or evidence.held is None or facts.verified is None:
         return differs
     outside = np.flatnonzero(evidence.verified & ~evidence.held)

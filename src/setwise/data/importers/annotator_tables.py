@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes, is_missing
 from setwise.labels.votes import Votes
+
+_WORKERS = ("worker", "annotator", "performer")
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def from_annotators_long(
@@ -53,16 +57,16 @@ def from_annotators_long(
     Votes(3 answers by 2 annotators on 2 rows, 2 classes): {cat: 1, dog: 1}, {dog: 1}
     """
     where = str(table_files(table)) if names_files(table) else "the table"
-    lines = arrow_table(table)
-    worker = worker or next(
-        (name for name in ("worker", "annotator", "performer") if name in lines.column_names), "worker"
-    )
+    names = [task, *([worker] if worker else _WORKERS)] if _is_text(table) else []
+    lines = arrow_table(table, text=names)
+    worker = worker or next((name for name in _WORKERS if name in lines.column_names), _WORKERS[0])
     for name in (task, worker, label, *([weight] if weight else [])):
         if name not in lines.column_names:
             raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(lines.column_names)}.")
     tasks, rows = distinct(one_chunk(lines[task]))
     workers, who = distinct(one_chunk(lines[worker]))
     labels, codes = distinct(one_chunk(lines[label]))
+    tasks, workers = (_names(values) if names else values for values in (tasks, workers))
     labels = _whole_numbers(labels)
     given = np.array([not (is_missing(value) or value == "") for value in labels], dtype=bool)[codes]
     _refuse_gaps(rows, tasks, np.ones_like(given), f"{where}: row", task)
@@ -81,6 +85,20 @@ def from_annotators_long(
             items=ids,
         )
         return Imported(votes.candidates(rule, missing=missing), ids, votes=votes)
+
+
+def _is_text(table: Any) -> bool:
+    """Whether it is read from delimited text, in which numbers are not told from names."""
+    if not names_files(table):
+        return False
+    files = table_files(table)
+    return {files.form(path) for path in files.paths} <= {"csv", "tsv"}
+
+
+def _names(values: list[str]) -> list[Any]:
+    """Numbers where all are whole numbers as they are written; 007 is the name of another than 7."""
+    numbers = all(_NUMBER.fullmatch(value) for value in values if value)
+    return [int(value) if value and numbers else value for value in values]
 
 
 def _refuse_gaps(codes: Ints, values: list[Any], given: Bools, where: str, name: str) -> None:

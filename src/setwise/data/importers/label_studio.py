@@ -1,12 +1,14 @@
 """Label Studio's JSON export: choices (single and multiple) and taxonomies, from one annotator or several.
 
 Cancelled and empty annotations are no answers. A taxonomy path that ends at an inner node stands for every leaf
-below it. An annotation marked as ground truth is an answer, and its label, if it is one, is the truth.
+below it. An annotation marked as ground truth is an answer, and its label is the truth, if those of a task name one
+label.
 """
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -202,10 +204,13 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
     labels, codes = _numbered([path_separator.join(leaf) for _, _, leaf in said])
     people, who = _numbered([who for _, who, _ in said])
     votes = Votes.from_codes(len(found.ids), rows, labels, codes, people, who, classes=classes, items=ids)
-    truth = np.full(len(found.ids), None, dtype=object)
+    told: dict[int, set[str]] = defaultdict(set)
     for row, paths in found.verified:
-        if len(paths) == 1 and len(leaves[paths[0]]) == 1:
-            truth[row] = path_separator.join(leaves[paths[0]][0])
+        told[row] |= {path_separator.join(leaf) for path in paths for leaf in leaves[path]}
+    truth = np.full(len(found.ids), None, dtype=object)
+    for row, named in told.items():
+        if len(named) == 1:
+            (truth[row],) = named
     return votes, frozen(truth) if found.verified else None
 
 
