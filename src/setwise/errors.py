@@ -65,7 +65,8 @@ class MisuseWarning(Advice, UserWarning):
     """What was passed can be used, but the rows suggest that a guarantee will not hold for new rows.
 
     Rows that were learned from serve again for calibration or evaluation, copies of rows lie on both sides of a
-    split, verified rows are unlike the others, a verified label is not among its candidates, or row names differ.
+    split, verified rows are unlike the others, a verified label is not among its candidates, or row names differ;
+    or an argument seems to mean something else, as a confidence level of 0.1 does.
     """
 
 
