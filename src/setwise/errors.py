@@ -65,8 +65,9 @@ class MisuseWarning(Advice, UserWarning):
     """What was passed can be used, but the rows suggest that a guarantee will not hold for new rows.
 
     Rows that were learned from serve again for calibration or evaluation, copies of rows lie on both sides of a
-    split, verified rows are unlike the others, a verified label is not among its candidates, or row names differ.
-    Or a table looks wrong: a label in two spellings, an identifier or the truth among the features.
+    split, verified rows are unlike the others, a verified label is not among its candidates, or row names differ;
+    a table looks wrong: a label in two spellings, an identifier or the truth among the features; or an argument seems
+    to mean something else, as a confidence level of 0.1 does.
     """
 
 

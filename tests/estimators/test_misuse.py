@@ -8,11 +8,13 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from setwise import (
     ConformalClassifier,
     CrossConformalClassifier,
+    EMClassifier,
     LabelSets,
     MisuseWarning,
     SetSizeScorer,
@@ -263,3 +265,53 @@ def test_checks_that_avoid_large_sets_are_noticed_although_only_verified_rows_ar
     drawn[:] = None
     drawn[some] = y[some]
     assert model.fit(X, mask, verified=drawn, by=by).guarantee().promised is not None
+
+
+# -------------------------------------------------------------------- arguments that mean something else
+
+
+@pytest.mark.parametrize("sep", ["|", ",", "; "])
+@pytest.mark.parametrize("model", [ConformalClassifier(GaussianNB()), EMClassifier(), CrossConformalClassifier()])
+def test_several_labels_in_one_text_are_refused(model, sep):
+    y = ["cat", "dog", f"cat{sep}dog", "owl"] * 5
+    remedy = re.escape(f"use LabelSets.from_strings(y, sep={sep.strip()!r}) for rows of several labels")
+    with pytest.raises(ValueError, match=f"y: .*made of other labels of y; {remedy}, or use LabelSets.from_labels"):
+        model.fit(np.arange(40.0).reshape(20, 2), y)
+
+
+def test_a_text_that_is_one_label_may_hold_a_comma_or_be_declared():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    names = ["Smith, Anna", "Smith, John", "Jones"] * 20
+    assert len(ConformalClassifier(GaussianNB(), random_state=0).fit(X, names).classes_) == 3
+    declared = LabelSets.from_labels(["cat", "dog", "cat|dog"] * 20)
+    assert len(ConformalClassifier(GaussianNB(), random_state=0).fit(X, declared).classes_) == 3
+
+
+@pytest.mark.parametrize("kind", [ConformalClassifier, CrossConformalClassifier])
+def test_alpha_is_answered_with_confidence_level(kind):
+    with pytest.raises(TypeError, match=r"alpha: not an argument here; use confidence_level=0\.9\."):
+        kind(GaussianNB(), alpha=0.1)
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    model = kind(GaussianNB(), random_state=0).fit(X, y)
+    for ask in (model.predict_set, lambda X, alpha: model.evaluate(X, y, alpha=alpha)):
+        with pytest.raises(TypeError, match=r"use confidence_level=0\.95"):
+            ask(X, alpha=0.05)
+
+
+def test_a_level_that_looks_like_an_error_rate_is_a_warning():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    model = ConformalClassifier(GaussianNB(), confidence_level=0.1, random_state=0).fit(X, y)
+    with pytest.warns(
+        MisuseWarning, match="confidence_level: 0.1 asks .* use confidence_level=0.9 if this was meant"
+    ):
+        model.predict_set(X)
+    model.predict_set(X, 0.9)
+    model.predict_set(X, [0.1, 0.9])  # somebody who draws a curve
+
+
+def test_a_verified_label_that_nothing_can_be_learned_about_is_a_warning():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    sets = LabelSets.from_labels(np.array(["cat", "dog"])[y], classes=["cat", "dog", "owl"])
+    verified = [None] * 7 + ["owl"] + ["cat", "dog"] * 26
+    with pytest.warns(MisuseWarning, match="verified: the label of row 7, 'owl', is a candidate of no row; add it"):
+        ConformalClassifier(GaussianNB(), "rectified", random_state=0).fit(X, sets, verified=verified)

@@ -288,3 +288,14 @@ def test_divergence_names_its_epoch_and_keeps_the_last_good_checkpoint(tmp_path)
     assert torch.load(file, weights_only=True)["state"]["epoch"] == 3
     with pytest.raises(DivergedError, match="epoch 1 of 15"):
         quick(scale=None, learning_rate=1e30, optimizer="sgd").fit(1e20 * X, candidates)
+
+
+def test_without_epochs_many_rows_are_seen_less_often_on_a_cpu():
+    settings = PartialLabelClassifier().settings()
+    epochs = [settings.plan(n, torch.device(kind)).epochs for kind in ("cpu", "cuda") for n in (5_000, 50_000)]
+    assert epochs == [100, 20, 100, 100]
+    assert settings.for_trial().epochs == 40
+    asked = PartialLabelClassifier(epochs=7).settings()
+    assert (asked.plan(50_000, torch.device("cpu")).epochs, asked.for_trial().epochs) == (7, 7)
+    recommended = PartialLabelClassifier(preset="recommended").settings()
+    assert recommended.plan(50_000, torch.device("cpu")).epochs == 100

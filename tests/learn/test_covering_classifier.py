@@ -13,7 +13,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from setwise import LAC, ConformalClassifier, LabelSets, conformalize
-from setwise.learn import CoveringClassifier, InclusionLoss, PartialLabelClassifier, covering_classifier
+from setwise.learn import (
+    CoveringClassifier,
+    InclusionLoss,
+    PartialLabelClassifier,
+    covering_classifier,
+    fitted_networks,
+)
 from setwise.learn.covering_classifier import covering_size
 from setwise.learn.serialization import read_model, write_model
 
@@ -245,3 +251,22 @@ def test_models_with_dropout_are_fitted_in_turn_as_if_alone():
     for fitted, part in zip(model.fit_many(X, candidates, parts), parts, strict=True):
         alone = clone(model).fit(X[part], candidates[part])
         np.testing.assert_array_equal(fitted.predict_proba(X), alone.predict_proba(X))
+
+
+def test_both_networks_share_their_trials(monkeypatch):
+    doings = []
+    plain = fitted_networks.train_stack
+
+    def counted(*rows, doing="learning", **options):
+        doings.append(doing)
+        return plain(*rows, doing=doing, **options)
+
+    monkeypatch.setattr(fitted_networks, "train_stack", counted)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60)
+    X, candidates = np.eye(3)[y] + 0.1 * rng.normal(size=(60, 3)), np.eye(3)[y] + (rng.random((60, 3)) < 0.4) > 0
+    small = PartialLabelClassifier(epochs=1)
+    model = CoveringClassifier(small, small, random_state=0).fit(X, candidates)
+    assert doings.count("trying") == 8  # two networks with two scales each, for both models
+    assert len(model.posterior_.choices_) == 4
+    assert "auto" not in {model.posterior_.network, model.posterior_.scale}

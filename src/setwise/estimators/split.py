@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -140,7 +140,7 @@ class ConformalClassifier(BaseConformalClassifier):
             by=None if isinstance(by, str) else by,
             groups=groups,
         )
-        self._check_learnable(sets, facts)
+        _check_learnable(sets, facts)
         rng = check_random_state(self.random_state)
         asked = (self.strategy, self.conformity_score, self.assume, len(facts.checked))
         votes = y.recoded(sets.vocabulary) if isinstance(y, Votes) else None
@@ -219,15 +219,6 @@ class ConformalClassifier(BaseConformalClassifier):
         self.feature_summary_ = FeatureSummary.of(X, reference)
         return self
 
-    def _check_learnable(self, sets: LabelSets, facts: RowFacts) -> None:
-        """Warns of verified labels that are candidates nowhere: nothing is learned about them."""
-        never = [row for row in facts.checked if not sets.occurring[cast("Ints", facts.verified)[row]]]
-        if never:
-            label = sets.classes.tolist()[cast("Ints", facts.verified)[never[0]]]
-            problem = f"verified: the label of row {never[0]}, {label!r}, is a candidate of no row"
-            remedy = "add it to the candidates of rows where it is possible, so that a model can learn it"
-            warnings.warn(MisuseWarning(problem, remedy), stacklevel=3)
-
     def _first(self, facts: RowFacts) -> Ints | None:
         """Verified rows that are kept for calibration before others, where the strategy rests on them."""
         rests = uses_checks(as_strategy(self.strategy), len(facts.checked))
@@ -253,6 +244,18 @@ class ConformalClassifier(BaseConformalClassifier):
             ahead = np.isin(order, first)
             kept, held = np.split(np.concatenate([order[~ahead][::-1], order[ahead][::-1]]), [len(kept)])
         return kept, held
+
+
+def _check_learnable(sets: LabelSets, facts: RowFacts) -> None:
+    """Warns of verified labels that are candidates nowhere: nothing is learned about them."""
+    if facts.verified is None:
+        return
+    never = facts.checked[~sets.occurring[facts.verified[facts.checked]]]
+    if len(never):
+        label = sets.classes.tolist()[facts.verified[never[0]]]
+        problem = f"verified: the label of row {never[0]}, {label!r}, is a candidate of no row"
+        remedy = "add it to the candidates of rows where it is possible, so that a model can learn it"
+        warnings.warn(MisuseWarning(problem, remedy), stacklevel=3)
 
 
 _FACTS = ("verified", "verified_probability", "sample_weight", "by", "groups")

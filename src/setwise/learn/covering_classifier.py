@@ -102,8 +102,8 @@ class CoveringClassifier(CandidateClassifier):
 
     def fit(self, X: Any, y: Any = None) -> CoveringClassifier:
         """Learns from rows X and their candidates y, as `PartialLabelClassifier.fit` does."""
+        as_level(self.confidence_level)  # refused before learning
         device = as_device(self.device)
-        as_level(self.confidence_level)
         first, second, third = draw_seeds(self.random_state, 3)
         source, sets = read_rows(self, X, y, device, reset=True)
         posterior = self._part(self.posterior, "posterior", first)
