@@ -418,6 +418,17 @@ class Votes(LabelledRows):
         items = None if self.items is None else self.items[chosen]
         return replace(self, _n=len(chosen), row=row, items=items, **columns)
 
+    def at(self, rows: Ints) -> Votes:
+        """The answers of the rows at these positions, none where a position is −1.
+
+        >>> Votes.from_lists([["cat"], ["dog", "dog"]]).at(np.array([1, -1]))
+        Votes(2 answers on 2 rows, 2 classes): {dog: 2}, {}
+        """
+        if (rows >= 0).all():
+            return self[rows]
+        items = None if self.items is None else np.append(self.items.astype(object), None)
+        return replace(self, _n=self._n + 1, items=items)[np.where(rows < 0, self._n, rows)]
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.counts, dtype=dtype, copy=copy)
 

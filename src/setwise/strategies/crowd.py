@@ -28,8 +28,8 @@ class Crowd(WithMargin):
     Parameters
     ----------
     margin, delta
-        As for `Corrected`; a margin counts what rows vary, not the errors of the annotator model, which is fitted to
-        the same rows: all of them are for large samples.
+        As for `Corrected`. A margin counts how rows vary, not the errors of the annotator model, which is fitted to
+        the same rows: all are for large samples.
     """
 
     name: ClassVar[str] = "crowd"
@@ -50,4 +50,6 @@ class Crowd(WithMargin):
         remarks = (advice,) if independent.status == "refuted by the data" else ()
         needs = (independent, "recalibrated")
         model = "annotator model"
-        return CurveRule(self.name, evidence, setting, curve, model, needs, evidence.n, fitted=model, remarks=remarks)
+        return CurveRule(
+            self.name, evidence, setting, curve, model, needs, evidence.n, fitted=model, remarks=remarks
+        )

@@ -18,7 +18,7 @@ from setwise._arrays import Array, Ints, frozen
 from setwise.data.arrow_tables import reading
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.table_files import is_path, table_files
-from setwise.errors import DataError, reading_from
+from setwise.errors import DataError, InputError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes
 from setwise.labels.votes import Votes
@@ -158,7 +158,7 @@ def _who(annotation: Mapping[str, Any], number: int) -> Any:
     """Who answered, by e-mail or number; where nobody is named, the annotation's number in its task."""
     who = annotation.get("completed_by", annotation.get("annotator"))
     if isinstance(who, Mapping):
-        who = who.get("email", who.get("id"))
+        who = who.get("email") or who.get("id")
     return who if isinstance(who, (str, int)) and not isinstance(who, bool) else f"annotation {number}"
 
 
@@ -205,7 +205,11 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
     truth = np.full(len(found.ids), None, dtype=object)
     for row, paths in found.verified:
         if len(paths) == 1 and len(leaves[paths[0]]) == 1:
-            truth[row] = path_separator.join(leaves[paths[0]][0])
+            label = path_separator.join(leaves[paths[0]][0])
+            if truth[row] not in (None, label):
+                problem = f"task {row}: two annotations are marked as ground truth, {truth[row]!r} and {label!r}"
+                raise InputError(problem, "keep one of them")
+            truth[row] = label
     return votes, frozen(truth) if found.verified else None
 
 
