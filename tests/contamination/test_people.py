@@ -212,3 +212,27 @@ def test_what_is_no_vote_is_refused():
         annotators([["a"], ["b"]])
     with pytest.raises(ValueError, match="there is no answer"):
         annotators(Votes.from_lists([[], []], classes=["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "known"),
+    [
+        ([["a", "b"], ["b", "c"], ["c", "a"]], "abc"),  # every two on a row of their own
+        ([["a", "b", "c"], ["d", "a"], ["d", "b"], ["e", "a"]], "abcd"),
+        ([["a", "b"], ["b", "c"], ["c", "d"], ["d", "a"]], ""),
+        ([["a", "a", "b"]], ""),  # one of them answered twice
+    ],
+)
+def test_who_is_comparable_without_others_is_one_of_three_who_met(rows, known):
+    row = np.repeat(np.arange(len(rows)), [len(people) for people in rows])
+    votes = Votes.of(len(rows), row, ["x"] * len(row), np.concatenate(rows))
+    found = annotators(votes)
+    assert "".join(found.names[~np.isnan(found.accuracy)]) == known
+
+
+def test_a_survey_that_thousands_answered_is_described():
+    """All pairs of 20,000 people would be 400 million."""
+    n, people = 3, 20_000
+    rows, who = np.repeat(np.arange(n), people), np.tile(np.arange(people), n)
+    votes = Votes.from_codes(n, rows, ["x", "y"], rows % 2, range(people), who)
+    assert not np.isnan(annotators(votes).accuracy).any()

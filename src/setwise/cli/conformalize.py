@@ -136,7 +136,7 @@ def _read(
         raise DataError(problem, Remedy("key", None, "to match them"))
     rows: Any = slice(None)
     if key:
-        files = {"source": str(probabilities), "other": str(labels)}
+        files: dict[str, Any] = {"source": str(probabilities), "other": str(labels)}
         rows = matching_rows(key, table.carried[key], answers.carried[key], all_used=True, **files)
     category = None
     if by:

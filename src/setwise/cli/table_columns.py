@@ -69,7 +69,7 @@ def read_answers(
     if labels is not None:
         ours = read_table(file, features=[], carry=beside)
         if key:
-            files = {"source": str(file), "other": str(labels)}
+            files: dict[str, Any] = {"source": str(file), "other": str(labels)}
             rows = matching_rows(key, ours.carried[key], table.carried[key], all_used=True, **files)
         elif len(ours) != len(table):
             raise DataError(

@@ -250,12 +250,20 @@ def _compared(votes: Votes, *, with_model: bool) -> Bools:
     """Who is one of three of whom every two answered some row both; a model answers every row."""
     if votes.annotator is None:
         return np.zeros(0, dtype=bool)
-    shape = (len(votes), len(votes.annotators))
-    given = sparse.csr_array((np.ones(len(votes.row)), (votes.row, votes.annotator)), shape=shape)
-    together = (given.T @ given > 0).astype(float)
-    together.setdiag(0)
-    pairs = together if with_model else (together @ together) * together
-    found: Bools = pairs.sum(axis=1) > 0
+    people = len(votes.annotators)
+    cells = np.unique(votes.row * people + votes.annotator)
+    row, who = np.divmod(cells, people)
+    given = sparse.csr_array((np.ones(len(cells)), (row, who)), shape=(len(votes), people))
+    heads = np.bincount(row, minlength=len(votes))
+    found: Bools = np.bincount(who, heads[row] >= (2 if with_model else 3), people) > 0
+    others = np.flatnonzero(~found)  # they answered rows with one other person at most
+    if with_model or not len(others):
+        return found
+    met = (given[:, others].T @ given > 0).astype(float)
+    met[np.arange(len(others)), others] = 0
+    met.eliminate_zeros()
+    both = met @ given.T  # how many of those whom somebody met answered a row: two of them met each other there
+    found[others] = both.max(axis=1).toarray().ravel() > 1 if both.nnz else False
     return found
 
 

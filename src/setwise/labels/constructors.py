@@ -58,7 +58,8 @@ def annotator_votes(table: Any, missing: Any = None) -> tuple[int, Ints, Ints, l
     columns = list(zip(*table.values(), strict=True)) if isinstance(table, Mapping) else table
     cells = columns.to_numpy() if hasattr(columns, "to_numpy") else columns
     if np.ma.isMaskedArray(cells):
-        cells = np.where(np.ma.getmaskarray(cells), None, cells.data)
+        gone, cells = np.ma.getmaskarray(cells), cells.data.astype(object)
+        cells[gone] = None
     odd = next((i for i, row in enumerate(cells) if isinstance(row, str) or not isinstance(row, Iterable)), None)
     if odd is not None:
         raise TypeError(f"from_matrix: row {odd} is {cells[odd]!r}, not a row of cells, one for each annotator.")

@@ -426,7 +426,7 @@ class Votes(LabelledRows):
         """
         if (rows >= 0).all():
             return self[rows]
-        items = None if self.items is None else np.append(self.items.astype(object), None)
+        items = None if self.items is None else np.array([*self.items.tolist(), None], dtype=object)
         return replace(self, _n=self._n + 1, items=items)[np.where(rows < 0, self._n, rows)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -489,7 +489,7 @@ def _items(values: Array) -> list[Any]:
 
 def _named_rows(items: Any) -> list[Any]:
     """The names of rows, each of which has its own."""
-    names = label_vector(items, "items").tolist()
+    names: list[Any] = label_vector(items, "items").tolist()
     gone = next((row for row, name in enumerate(names) if is_missing(name)), None)
     if gone is not None:
         raise ValueError(f"items: row {gone} has no name.")
