@@ -236,3 +236,14 @@ def test_a_survey_that_thousands_answered_is_described():
     rows, who = np.repeat(np.arange(n), people), np.tile(np.arange(people), n)
     votes = Votes.from_codes(n, rows, ["x", "y"], rows % 2, range(people), who)
     assert not np.isnan(annotators(votes).accuracy).any()
+
+
+@pytest.mark.parametrize("n", [40, 300, 3000])
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_annotators_who_are_nearly_always_right_are_not_called_dependent(n, wrong, rng):
+    y = rng.integers(0, 3, n)
+    answers = np.repeat(y[:, None], 3, axis=1)
+    answers[np.arange(wrong), np.arange(wrong)] = (y[:wrong] + 1) % 3
+    p = np.where(np.eye(3)[y], 0.8, 0.1)
+    for probabilities in (None, p):
+        assert not annotators(Votes.from_matrix(answers), probabilities).dependence.refuted

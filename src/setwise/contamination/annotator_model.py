@@ -194,7 +194,8 @@ def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
     """Agreement beyond that of independent annotators; None where too few rows have two answers.
 
     A model with many parameters fits its rows too well and expects too much agreement: too little of it is held
-    against the standard error that it would have without fitting, and too much never against much less than that.
+    against the standard error that it would have without fitting, and too much never against much less than that,
+    or than one row: of annotators who always agree the model thinks a little worse.
     """
     known = ~np.isnan(excess)
     agreed, excess = agreed[known], excess[known]
@@ -202,7 +203,7 @@ def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
         return None
     mean, deviation, plain = float(excess.mean()), float(excess.std(ddof=1)), float(agreed.std(ddof=1))
     deviation = max(deviation, plain if mean < 0 else plain / _FITTED) / len(excess) ** 0.5
-    p_value = 2 * float(ndtr(-abs(mean) / deviation)) if deviation else 1.0
+    p_value = 2 * float(ndtr(-abs(mean) / max(deviation, 1 / len(excess))))
     return Dependence(float(agreed.mean()), mean, p_value)
 
 
