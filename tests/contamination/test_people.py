@@ -247,3 +247,12 @@ def test_annotators_who_are_nearly_always_right_are_not_called_dependent(n, wron
     p = np.where(np.eye(3)[y], 0.8, 0.1)
     for probabilities in (None, p):
         assert not annotators(Votes.from_matrix(answers), probabilities).dependence.refuted
+
+
+def test_intervals_of_three_or_four_annotators_come_with_a_caution(rng):
+    y = rng.integers(0, 2, (60, 1))
+    answers = np.where(rng.random((60, 6)) < 0.8, y, 1 - y)
+    for people, careful in ((2, False), (3, True), (4, True), (6, False)):
+        found = annotators(Votes.from_matrix(answers[:, :people]))
+        for told in (repr(found), found._repr_html_(), found.to_dict()["caution"]):
+            assert ("intervals are too narrow" in told) is careful
