@@ -26,7 +26,7 @@ from setwise.labels.votes import Votes
 
 _SHRINK = 5.0  # answers of a class that C weighs in an annotator's own confusions
 _SHRINKS = (5.0, 20.0, 80.0, 320.0)  # of which held-out answers choose one
-_HALVED = 3_000_000  # rows times classes up to which they do
+_HALVED = 1_000_000  # rows times classes, of which they do
 _RIGHT = 2.0  # answers that start C: as if so many were right in each class
 _SPREAD = 1.0  # and so many spread over all labels
 _STEPS = 200
@@ -221,12 +221,13 @@ def fit_annotators(
 def held_out_shrinkage(votes: Votes, probabilities: Floats) -> float:
     """How much annotators' own confusions are best shrunk: the answers of each half of the rows, given the other.
 
-    With too little, few answers per annotator and class confirm whatever the classifier says.
+    With too little, few answers per annotator and class confirm whatever the classifier says. Of many rows some are
+    looked at: how much annotators differ does not depend on how many rows there are.
     """
-    half = np.random.default_rng(0).permutation(len(votes)) % 2 == 0
-    if votes.annotator is None or half.all() or len(votes) * votes.n_classes > _HALVED:
+    if votes.annotator is None or len(votes) < 2:
         return _SHRINK
-    parts = [(votes[rows], probabilities[rows]) for rows in (half, ~half)]
+    order = np.random.default_rng(0).permutation(len(votes))[: max(_HALVED // votes.n_classes, 2)]
+    parts = [(votes[rows], probabilities[rows]) for rows in (order[::2], order[1::2])]
 
     def likelihood(shrink: float) -> float:
         return sum(
