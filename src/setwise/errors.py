@@ -66,8 +66,8 @@ class MisuseWarning(Advice, UserWarning):
 
     Rows that were learned from serve again for calibration or evaluation, copies of rows lie on both sides of a
     split, verified rows are unlike the others, a verified label is not among its candidates, or row names differ;
-    a table looks wrong: a label in two spellings, an identifier or the truth among the features; or an argument seems
-    to mean something else, as a confidence level of 0.1 does.
+    a table looks wrong: a label in two spellings, an identifier or the truth among the features; or an argument
+    seems to mean something else, as a confidence level of 0.1 does.
     """
 
 

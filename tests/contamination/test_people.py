@@ -212,3 +212,47 @@ def test_what_is_no_vote_is_refused():
         annotators([["a"], ["b"]])
     with pytest.raises(ValueError, match="there is no answer"):
         annotators(Votes.from_lists([[], []], classes=["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "known"),
+    [
+        ([["a", "b"], ["b", "c"], ["c", "a"]], "abc"),  # every two on a row of their own
+        ([["a", "b", "c"], ["d", "a"], ["d", "b"], ["e", "a"]], "abcd"),
+        ([["a", "b"], ["b", "c"], ["c", "d"], ["d", "a"]], ""),
+        ([["a", "a", "b"]], ""),  # one of them answered twice
+    ],
+)
+def test_who_is_comparable_without_others_is_one_of_three_who_met(rows, known):
+    row = np.repeat(np.arange(len(rows)), [len(people) for people in rows])
+    votes = Votes.of(len(rows), row, ["x"] * len(row), np.concatenate(rows))
+    found = annotators(votes)
+    assert "".join(found.names[~np.isnan(found.accuracy)]) == known
+
+
+def test_a_survey_that_thousands_answered_is_described():
+    """All pairs of 20,000 people would be 400 million."""
+    n, people = 3, 20_000
+    rows, who = np.repeat(np.arange(n), people), np.tile(np.arange(people), n)
+    votes = Votes.from_codes(n, rows, ["x", "y"], rows % 2, range(people), who)
+    assert not np.isnan(annotators(votes).accuracy).any()
+
+
+@pytest.mark.parametrize("n", [40, 300, 3000])
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_annotators_who_are_nearly_always_right_are_not_called_dependent(n, wrong, rng):
+    y = rng.integers(0, 3, n)
+    answers = np.repeat(y[:, None], 3, axis=1)
+    answers[np.arange(wrong), np.arange(wrong)] = (y[:wrong] + 1) % 3
+    p = np.where(np.eye(3)[y], 0.8, 0.1)
+    for probabilities in (None, p):
+        assert not annotators(Votes.from_matrix(answers), probabilities).dependence.refuted
+
+
+def test_intervals_of_three_or_four_annotators_come_with_a_caution(rng):
+    y = rng.integers(0, 2, (60, 1))
+    answers = np.where(rng.random((60, 6)) < 0.8, y, 1 - y)
+    for people, careful in ((2, False), (3, True), (4, True), (6, False)):
+        found = annotators(Votes.from_matrix(answers[:, :people]))
+        for told in (repr(found), found._repr_html_(), found.to_dict()["caution"]):
+            assert ("intervals are too narrow" in told) is careful

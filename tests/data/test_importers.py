@@ -16,6 +16,7 @@ from setwise.data import (
     from_snorkel,
     read_tree,
 )
+from setwise.errors import MisuseWarning
 
 from .conftest import check_sentence
 
@@ -377,9 +378,72 @@ def test_names_in_a_text_file_are_not_taken_for_other_numbers(tmp_path, written,
     assert found.votes.annotators.tolist() == sorted(expected)
 
 
-def test_ground_truths_that_contradict_each_other_are_none():
-    def truth(*labels):
-        return [annotation(choice(label), ground_truth=True) for label in labels]
+# ---------------------------------------------------------------- hostile tables of answers
 
-    tasks = [{"annotations": truth(*labels)} for labels in (["owl", "cat"], ["cat", "cat"], ["owl"])]
-    assert from_label_studio(tasks).truth.tolist() == [None, "cat", "owl"]
+
+def test_identifiers_annotators_and_labels_of_text_files_stay_as_they_are_written(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("task,worker,label\n007,01,1\n7,1,01\n7,1,1\n")
+    found = from_annotators_long(path)
+    assert found.ids.tolist() == ["007", "7"]
+    assert found.votes.annotators.tolist() == ["01", "1"]
+    assert found.candidates.to_lists() == [["1"], ["01", "1"]]
+
+
+def test_answers_in_two_spellings_are_said():
+    with pytest.warns(MisuseWarning, match="differ only by case or spaces .*'Cat' and 'cat '"):
+        from_answers_jsonl(['{"id": 1, "answers": ["Cat", "cat "]}'])
+    table = {"task": [1, 1], "worker": ["a", "b"], "label": ["cat", " cat"]}
+    with pytest.warns(MisuseWarning, match="the table: labels that differ only by case or spaces"):
+        from_annotators_long(table)
+    assert len(from_annotators_long(table, classes=["cat", " cat"]).votes) == 1
+
+
+def test_columns_of_annotators_have_labels_of_one_type(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("id,ann,bob\n1,1,1\n2,2,x\n")
+    assert from_annotators_wide(path, ids="id").candidates.to_lists() == [["1"], ["2", "x"]]
+
+
+def test_a_weight_that_is_no_number_is_named(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("task,worker,label,w\n1,a,1,0.5\n2,b,1,heavy\n")
+    with pytest.raises(DataError, match=r"votes.csv: w: holds something that is no number .*heavy"):
+        from_annotators_long(path, weight="w")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"id": 1, "probabilities": {"cat": 0.5, "cat": 0.4}}', "line 1: 'cat' occurs twice"),
+        ('{"id": 1, "answers": ["cat"], "answers": ["dog"]}', "line 1: 'answers' occurs twice"),
+        ('{"id": 1, "answers": [1, "1"]}', "the label 1 is also there as text"),
+    ],
+)
+def test_answers_that_json_would_lose_or_part_are_errors(line, problem):
+    with pytest.raises(DataError, match=problem):
+        from_answers_jsonl([line])
+
+
+def test_empty_answers_are_none_and_a_byte_order_mark_is_no_json(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes('\ufeff{"id": 1, "answers": ["", "cat", null]}\r\n'.encode())
+    assert from_answers_jsonl(path).votes.counts.tolist() == [[1]]
+
+
+def test_annotators_without_an_address_are_known_by_their_number():
+    def task(who):
+        return {"id": who, "annotations": [{"completed_by": {"email": "", "id": who}, "result": [_CHOICE]}]}
+
+    _CHOICE = {"from_name": "c", "type": "choices", "value": {"choices": ["a"]}}
+    assert from_label_studio([task(3), task(4)]).votes.annotators.tolist() == [3, 4]
+
+
+def test_two_ground_truths_that_differ_are_an_error():
+    def truth(label):
+        choice = {"from_name": "c", "type": "choices", "value": {"choices": [label]}}
+        return {"completed_by": 1, "ground_truth": True, "result": [choice]}
+
+    with pytest.raises(DataError, match="task 0: two annotations are marked as ground truth, 'a' and 'b'"):
+        from_label_studio([{"id": 1, "annotations": [truth("a"), truth("b")]}])
+    assert from_label_studio([{"id": 1, "annotations": [truth("a"), truth("a")]}]).truth.tolist() == ["a"]

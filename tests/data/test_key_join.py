@@ -56,3 +56,10 @@ def test_numbers_beyond_doubles_stay_apart():
 def test_an_ambiguous_or_missing_key_is_an_error_that_names_value_and_file(ours, theirs, problem):
     with pytest.raises(DataError, match=problem):
         matched(ours, theirs)
+
+
+def test_values_that_the_other_side_lacks_are_at_minus_one_where_that_may_be():
+    files = {"source": "x.csv", "other": "s.csv", "absent": True}
+    assert matching_rows("id", ["b", "z"], ["a", "b"], **files).tolist() == [1, -1]
+    with pytest.raises(DataError, match="no row with id = 'y'"):  # none at all: another column is meant
+        matching_rows("id", ["y", "z"], ["a", "b"], **files)

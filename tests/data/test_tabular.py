@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from setwise import LabelSets
 from setwise.data import DataError, read_batches, read_table
+from setwise.errors import MisuseWarning
 from tests.conftest import calls_in
 
 from .conftest import check_sentence
@@ -67,7 +68,8 @@ def test_candidates_may_lie_in_a_file_of_their_own_by_row_or_by_key(tmp_path):
     table = read_table(features, features=["x"], candidates_file=by_row)
     assert table.candidates.to_lists() == [["a", "b"], ["b"]]
     by_key = written(tmp_path / "s.csv", "id,answers\nr3,c\nr2,b\nr1,a|b\n")
-    table = read_table(features, features=["x"], candidates="answers", candidates_file=by_key, key="id")
+    with pytest.warns(MisuseWarning, match=r"s.csv: 1 of 3 values of id are not in .*x.csv, and not used"):
+        table = read_table(features, features=["x"], candidates="answers", candidates_file=by_key, key="id")
     assert table.candidates.to_lists() == [["a", "b"], ["b"]]
     with pytest.raises(DataError, match=r"3 rows for 2 rows of .*x.csv; use key=… to match them"):
         read_table(features, features=["x"], candidates="answers", candidates_file=by_key)

@@ -71,3 +71,50 @@ def test_the_command_line_writes_votes_that_others_read(tmp_path, monkeypatch, c
     assert run(["conformalize", *given, "--out", "model.cal", "--quiet"]) == 0, capsys.readouterr().err
     assert run(["convert", "long.csv", "--to", "votes", "--out", "x.csv"]) == 2
     assert "cannot be made from table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
+@pytest.mark.parametrize(
+    "values", [["007", "7"], ["18446744073709551617", "18446744073709551616"], ["NA", "null"], ["1e5", "100000"]]
+)
+def test_names_that_read_as_the_same_number_or_as_nothing_stay_apart(suffix, values, tmp_path):
+    votes = Votes.from_table({"item": values, "worker": values, "label": ["a", "b"]})
+    write_votes(tmp_path / f"votes.{suffix}", votes)
+    assert read_votes(tmp_path / f"votes.{suffix}") == votes
+
+
+def test_labels_with_zeros_in_front_and_labels_like_na_stay_apart(tmp_path):
+    for labels in (["01", "1"], ["NA", "null"]):
+        votes = Votes.from_table({"item": ["a", "b"], "worker": ["x", "y"], "label": labels})
+        write_votes(tmp_path / "votes.csv", votes)
+        assert read_votes(tmp_path / "votes.csv") == votes
+
+
+def test_a_column_of_several_types_is_not_written(tmp_path):
+    votes = Votes.from_table({"item": [1, "1"], "worker": ["x", "y"], "label": ["a", "b"]})
+    with pytest.raises(DataError, match="item: holds int, str; a column of a file has one type"):
+        write_votes(tmp_path / "votes.csv", votes)
+
+
+def test_the_command_line_says_which_answers_it_does_not_use_and_takes_rows_without(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "votes.csv").write_text(
+        "id,worker,label\n007,ann,owl\n007,bob,cat\n08,ann,cat\n9,ann,cat\n9,bob,owl\n"
+    )
+    (tmp_path / "scores.csv").write_text("id,cat,owl\n08,0.9,0.1\n007,0.4,0.6\n7,0.5,0.5\n")
+    given = [
+        "conformalize",
+        "--probabilities",
+        "scores.csv",
+        "--votes",
+        "votes.csv",
+        "--key",
+        "id",
+        "--out",
+        "model.cal",
+    ]
+    assert run([*given, "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert "votes.csv: 1 of 3 values of id are not in scores.csv, and not used" in said
+    assert "row 2 is empty (1 such rows); use --missing full" in said
+    assert run([*given, "--missing", "full", "--quiet"]) == 0, capsys.readouterr().err

@@ -63,7 +63,7 @@ def test_items_may_be_given_and_some_have_no_answers():
     ("change", "message"),
     [
         ({"item": "question"}, "question: the table has no column of this name; it has 'item', 'worker', 'label'"),
-        ({"weight": "worker"}, "could not convert"),
+        ({"weight": "worker"}, "worker: line 0 holds .x., no number"),
         ({"classes": ["dog"]}, "cat"),
     ],
 )
@@ -142,3 +142,79 @@ def test_weights_and_counts_that_numbers_cannot_hold_are_refused():
     for counts in ([[3e9, 1.0]], [[1e300, 0.5]]):
         with pytest.raises(ValueError, match="counts: .* answers are too many"):
             Votes.from_counts(counts)
+
+
+# ---------------------------------------------------------------- hostile input
+
+
+def test_what_stands_for_no_answer_is_none_in_ragged_rows_and_in_lists_either():
+    votes = Votes.from_matrix([[0, 1, -1], [-1], [[0, -1], 1]], missing=-1)
+    assert votes.classes.tolist() == [0, 1]
+    assert votes.counts.tolist() == [[1, 1], [0, 0], [1, 1]]
+
+
+def test_a_matrix_as_a_dict_has_its_columns_as_annotators():
+    votes = Votes.from_matrix({"ann": [0, 1], "bob": [1, 1]})
+    assert votes.annotators.tolist() == ["ann", "bob"]
+    assert votes.counts.tolist() == [[1, 1], [0, 2]]
+
+
+def test_masked_cells_are_no_answers():
+    cells = np.ma.array([[0, 9], [1, 1]], mask=[[0, 1], [0, 0]])
+    assert Votes.from_matrix(cells).counts.tolist() == [[1, 0], [0, 2]]
+    labels = np.ma.array([0, 9, 1], mask=[0, 1, 0])
+    table = {"item": [0, 1, 2], "worker": ["x", "x", "x"], "label": labels}
+    assert Votes.from_table(table).classes.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("rows", [[0, 1], ["ab", "cd"]])
+def test_a_matrix_needs_rows_of_cells(rows):
+    with pytest.raises(TypeError, match="row 0 is .*, not a row of cells"):
+        Votes.from_matrix(rows)
+
+
+def test_too_few_names_of_annotators_are_an_error():
+    with pytest.raises(ValueError, match="annotators: 1 names for 2 columns"):
+        Votes.from_matrix([[0, 1]], annotators=["ann"])
+
+
+def test_the_columns_of_a_frame_of_counts_are_its_classes():
+    votes = Votes.from_counts(pd.DataFrame({"dog": [2, 0], "cat": [0, 1]}))
+    assert votes.candidates().to_lists() == [["dog"], ["cat"]]
+
+
+def test_lines_about_nothing_make_no_row():
+    votes = Votes.from_table({"item": ["a", None, "b"], "worker": ["x", None, "y"], "label": [1, None, 0]})
+    assert votes.items.tolist() == ["a", "b"]
+
+
+def test_items_have_names_of_their_own():
+    table = {"item": ["a", "b"], "worker": ["x", "x"], "label": [1, 0]}
+    with pytest.raises(ValueError, match="items: 'a' occurs twice"):
+        Votes.from_table(table, items=["a", "a", "b"])
+    with pytest.raises(ValueError, match="items: row 1 has no name"):
+        Votes.from_table(table, items=["a", None, "b"])
+
+
+def test_rows_taken_twice_are_not_written_as_one():
+    votes = Votes.from_table({"item": ["a", "b"], "worker": ["x", "x"], "label": [1, 0]})
+    with pytest.raises(ValueError, match="items: 'a' occurs twice"):
+        votes[[0, 0, 1]].to_columns()
+
+
+def test_columns_of_unequal_length_and_weights_that_are_no_numbers_are_named():
+    with pytest.raises(ValueError, match="worker: 3 lines, but 2 of label"):
+        Votes.from_table({"item": [1, 2], "worker": ["x", "y", "z"], "label": [1, 0]})
+    table = {"item": [1, 2], "worker": ["x", "y"], "label": [1, 0], "w": ["0.5", "heavy"]}
+    with pytest.raises(ValueError, match="w: line 1 holds 'heavy', no number"):
+        Votes.from_table(table, weight="w")
+
+
+@pytest.mark.parametrize("value", ["high", None, float("nan"), 1.5, -0.1, [1]])
+def test_a_probability_that_is_none_is_named(value):
+    with pytest.raises(ValueError, match="row 1 gives 'cat' the probability"):
+        Votes.from_proposals([None, {"cat": value}])
+
+
+def test_probabilities_in_text_are_numbers():
+    assert Votes.from_proposals([{"cat": "0.5"}, float("nan")]).counts.tolist() == [[0.5], [0]]

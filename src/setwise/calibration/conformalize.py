@@ -11,7 +11,12 @@ import numpy as np
 
 from setwise._arrays import Floats, frozen
 from setwise.calibration.calibration import Calibration, automatic_categories
-from setwise.contamination.annotator_model import AnnotatorParameters, fit_annotators, fit_parameters
+from setwise.contamination.annotator_model import (
+    AnnotatorParameters,
+    fit_annotators,
+    fit_parameters,
+    held_out_shrinkage,
+)
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
 from setwise.errors import InputError, MisuseWarning, Remedy
@@ -221,7 +226,8 @@ def calibrate(
         setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
     if facts.votes is not None and ("posterior" in needs or len(facts.checked)):
         told = declared.kind == "independent" or chosen.name == "crowd"
-        fitted = fit_annotators(facts.votes, matrix, compare=told)
+        shrink = {"shrink": held_out_shrinkage(facts.votes, matrix)} if told else {}
+        fitted = fit_annotators(facts.votes, matrix, compare=told, **shrink)
         facts = replace(facts, posterior=fitted.posterior, agreed=fitted.agreed, excess=fitted.excess)
     evidence, people = _with_answers(gather(score, matrix, sets, facts, needs), facts, score, matrix)
     if facts.category is not None:

@@ -136,8 +136,8 @@ def _read(
         raise DataError(problem, Remedy("key", None, "to match them"))
     rows: Any = slice(None)
     if key:
-        files = {"source": str(probabilities), "other": str(labels)}
-        rows = matching_rows(key, table.carried[key], answers.carried[key], **files)
+        files: dict[str, Any] = {"source": str(probabilities), "other": str(labels)}
+        rows = matching_rows(key, table.carried[key], answers.carried[key], all_used=True, **files)
     category = None
     if by:
         found, file = (table.carried[by], probabilities) if beside else (answers.carried[by][rows], labels)
@@ -166,7 +166,7 @@ def _with_votes(
     classes = probability_labels(named)
     table = data.read_table(probabilities, features=named, carry=beside, truth=verified, classes=classes)
     category = categories_of(table.carried[by], by, probabilities) if by else None
-    answers = votes_of(votes, key, table, columns, classes)
+    answers = votes_of(votes, key, table, columns, classes, absent=True)
     return table, classes, {"candidates": answers, "by": category}
 
 

@@ -84,7 +84,7 @@ def _matched(probabilities: TableFiles, labels: list[Any], source: TableFiles, t
                 f"{probabilities}: there is no column {key!r} to match its rows with those of {source}."
             )
         theirs = [value for _, carried in batches for value in carried[key].to_pylist()]
-        files = {"source": str(source), "other": str(probabilities)}
+        files: dict[str, Any] = {"source": str(source), "other": str(probabilities)}
         return matrix[matching_rows(key, table[key].combine_chunks(), theirs, **files)]
     if len(matrix) != len(table):
         problem = f"{probabilities}: {len(matrix)} rows for {len(table)} rows of {source}"

@@ -69,8 +69,8 @@ def read_answers(
     if labels is not None:
         ours = read_table(file, features=[], carry=beside)
         if key:
-            files = {"source": str(file), "other": str(labels)}
-            rows = matching_rows(key, ours.carried[key], table.carried[key], **files)
+            files: dict[str, Any] = {"source": str(file), "other": str(labels)}
+            rows = matching_rows(key, ours.carried[key], table.carried[key], all_used=True, **files)
         elif len(ours) != len(table):
             raise DataError(
                 f"{labels}: {len(table)} rows for {len(ours)} rows of {file}", Remedy("key", None, "to match them")
@@ -152,13 +152,19 @@ def votes_of(
     table: Table | None,
     columns: Sequence[str | None],
     classes: Sequence[Any] | None = None,
+    *,
+    absent: bool = False,
 ) -> Votes:
-    """The votes in a file, all of them or those about the rows of another one, matched by its column `key`."""
+    """The votes in a file, all of them or those about the rows of another one, matched by its column `key`.
+
+    With `absent` rows that the file does not have are rows without answers.
+    """
     found = imported_votes(file, key, columns, classes)
     votes = cast("Votes", found.votes)
     if key is None or table is None:
         return votes
-    return votes[matching_rows(key, table.carried[key], found.ids, source=table.source, other=str(file))]
+    files: dict[str, Any] = {"source": table.source, "other": str(file), "absent": absent, "all_used": True}
+    return votes.at(matching_rows(key, table.carried[key], found.ids, **files))
 
 
 def imported_votes(

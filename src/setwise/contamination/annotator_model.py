@@ -5,7 +5,7 @@ the classes alone). Given Y = k annotator j answers l with probability C^j_kl, i
 and Skene, 1979; with a classifier: Raykar et al., JMLR 2010). EM finds the posterior R_ik ∝ q_ik·Π C^j_{k,l} over
 the answers of the row, the confusions from R-weighted counts, and β and b, without which an overconfident model
 would outvote the annotators. An annotator's own confusions are shrunk to those of all, C, by as many answers as
-`_SHRINK`; nameless answers use C itself. "Not this label" is an answer of its own.
+`_SHRINK`, or as held-out answers choose; nameless answers use C itself. "Not this label" is an answer of its own.
 
 Only pairs of annotator and label that occur are held: with S the sparse matrix of answers, pairs by rows, a step of
 EM is two products, SᵀlogC and SR.
@@ -25,6 +25,8 @@ from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
 
 _SHRINK = 5.0  # answers of a class that C weighs in an annotator's own confusions
+_SHRINKS = (5.0, 20.0, 80.0, 320.0)  # of which held-out answers choose one
+_HALVED = 1_000_000  # rows times classes, of which they do
 _RIGHT = 2.0  # answers that start C: as if so many were right in each class
 _SPREAD = 1.0  # and so many spread over all labels
 _STEPS = 200
@@ -74,6 +76,8 @@ class AnnotatorParameters:
         (annotators, K): how many answers each annotator gave to rows of each class.
     temperature, shift
         β and b.
+    shrink
+        How many answers of a class the confusions of all weigh in an annotator's own.
     """
 
     names: Vocabulary | None
@@ -84,6 +88,7 @@ class AnnotatorParameters:
     total: Floats
     temperature: float
     shift: Floats
+    shrink: float = _SHRINK
 
     def posterior(self, votes: Votes, probabilities: Floats | None = None) -> Floats:
         """(n, K): how probable each label is given the row's answers and the probabilities.
@@ -91,17 +96,23 @@ class AnnotatorParameters:
         Annotators are known by their names; answers of others have the confusions of all. Labels are positions in
         the vocabulary of the answers that were fitted.
         """
+        return self._weighed(votes, probabilities)[0]
+
+    def likelihood(self, votes: Votes, probabilities: Floats | None = None) -> float:
+        """The logarithm of the probability of these answers."""
+        return self._weighed(votes, probabilities)[1]
+
+    def _weighed(self, votes: Votes, probabilities: Floats | None) -> tuple[Floats, float]:
         answer, count = _answers(votes)
         given = _Given.of(votes, self._positions(votes), answer, count)
         z = np.zeros((1, votes.n_classes)) if probabilities is None else _logarithms(probabilities)
         log_q, _ = _softmax(self.temperature * z + self.shift)
         found = np.empty(votes.shape)
-        given.weigh(self._probabilities(given.people, given.said, count), log_q, found)
-        return found
+        return found, given.weigh(self._probabilities(given.people, given.said, count), log_q, found)
 
     def to_arrays(self) -> dict[str, Array]:
-        """The arrays, by name; names and temperature aside."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in {"names", "temperature"}}
+        """The arrays, by name."""
+        return {f.name: held for f in fields(self) if isinstance(held := getattr(self, f.name), np.ndarray)}
 
     def _positions(self, votes: Votes) -> Ints:
         """Of each answer the position of its annotator, one past the last for one that is not known."""
@@ -119,7 +130,7 @@ class AnnotatorParameters:
             shared = np.hstack([shared, (start / start.sum(axis=1, keepdims=True))[:, shared.shape[1] :]])
         found = shared.T[said]
         known = people < len(self.total)
-        found[known] *= _SHRINK / (self.total[people[known]] + _SHRINK)
+        found[known] *= self.shrink / (self.total[people[known]] + self.shrink)
         keys = self.people * shared.shape[1] + self.said  # in order
         wanted = people * shared.shape[1] + said
         place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
@@ -183,7 +194,8 @@ def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
     """Agreement beyond that of independent annotators; None where too few rows have two answers.
 
     A model with many parameters fits its rows too well and expects too much agreement: too little of it is held
-    against the standard error that it would have without fitting, and too much never against much less than that.
+    against the standard error that it would have without fitting, and too much never against much less than that,
+    or than one row: of annotators who always agree the model thinks a little worse.
     """
     known = ~np.isnan(excess)
     agreed, excess = agreed[known], excess[known]
@@ -191,17 +203,38 @@ def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
         return None
     mean, deviation, plain = float(excess.mean()), float(excess.std(ddof=1)), float(agreed.std(ddof=1))
     deviation = max(deviation, plain if mean < 0 else plain / _FITTED) / len(excess) ** 0.5
-    p_value = 2 * float(ndtr(-abs(mean) / deviation)) if deviation else 1.0
+    p_value = 2 * float(ndtr(-abs(mean) / max(deviation, 1 / len(excess))))
     return Dependence(float(agreed.mean()), mean, p_value)
 
 
-def fit_annotators(votes: Votes, probabilities: Floats | None = None, *, compare: bool = True) -> AnnotatorModel:
+def fit_annotators(
+    votes: Votes, probabilities: Floats | None = None, *, compare: bool = True, shrink: float = _SHRINK
+) -> AnnotatorModel:
     """Fits the annotator model to the answers, with the probabilities of a classifier that has not seen them.
 
     Without `compare` the excess of agreement stays as it is; see `compared`.
     """
-    model = _fitted(votes, probabilities)
+    model = _fitted(votes, probabilities, shrink)
     return compared(model, votes, probabilities) if compare else model
+
+
+def held_out_shrinkage(votes: Votes, probabilities: Floats) -> float:
+    """How much annotators' own confusions are best shrunk: the answers of each half of the rows, given the other.
+
+    With too little, few answers per annotator and class confirm whatever the classifier says. Of many rows some are
+    looked at: how much annotators differ does not depend on how many rows there are.
+    """
+    if votes.annotator is None or len(votes) < 2:
+        return _SHRINK
+    order = np.random.default_rng(0).permutation(len(votes))[: max(_HALVED // votes.n_classes, 2)]
+    parts = [(votes[rows], probabilities[rows]) for rows in (order[::2], order[1::2])]
+
+    def likelihood(shrink: float) -> float:
+        return sum(
+            _fit(*ours, shrink)[1].likelihood(*others) for ours, others in zip(parts, parts[::-1], strict=True)
+        )
+
+    return max(_SHRINKS, key=likelihood)
 
 
 def compared(model: AnnotatorModel, votes: Votes, probabilities: Floats | None) -> AnnotatorModel:
@@ -215,7 +248,8 @@ def compared(model: AnnotatorModel, votes: Votes, probabilities: Floats | None) 
         return model
     rng, means, deviation = np.random.default_rng(0), np.empty(0), 0.0
     for draws, unsure in _DRAWS:
-        drawn = (_fitted(model.law.draw(votes, rng), probabilities).excess for _ in range(draws - len(means)))
+        again = (model.law.draw(votes, rng) for _ in range(draws - len(means)))
+        drawn = (_fitted(other, probabilities, model.parameters.shrink).excess for other in again)
         means = np.append(means, [np.nanmean(excess) for excess in drawn])
         deviation = unsure * float(means.std(ddof=1))
         if abs(found.excess - means.mean()) > _CLEAR * deviation:
@@ -225,15 +259,15 @@ def compared(model: AnnotatorModel, votes: Votes, probabilities: Floats | None) 
     return replace(model, excess=found.excess - means.mean() + spread * max(deviation / max(error, _TINY), 1.0))
 
 
-def _fitted(votes: Votes, probabilities: Floats | None) -> AnnotatorModel:
+def _fitted(votes: Votes, probabilities: Floats | None, shrink: float) -> AnnotatorModel:
     """The model, found by EM, and what it says of the agreement."""
-    given, found, posterior, q = _fit(votes, probabilities)
+    given, found, posterior, q = _fit(votes, probabilities, shrink)
     n, k = votes.shape
     z = np.zeros((n, k)) if probabilities is None else _logarithms(probabilities)
     confusions, who = found.confusion[None], np.zeros_like(given.who)
     if given.named and len(found.total) * found.confusion.size <= _CELLS:
-        confusions = np.broadcast_to(found.confusion, (len(found.total), *found.confusion.shape)) * _SHRINK
-        confusions = confusions / (found.total + _SHRINK)[:, :, None]
+        confusions = np.broadcast_to(found.confusion, (len(found.total), *found.confusion.shape)) * shrink
+        confusions = confusions / (found.total + shrink)[:, :, None]
         confusions[found.people, :, found.said] = found.own
         who = given.who
     law = AnswerLaw(who, confusions, np.broadcast_to(q, (n, k)))
@@ -246,7 +280,9 @@ def fit_parameters(votes: Votes, probabilities: Floats | None = None) -> Annotat
     return _fit(votes, probabilities)[1]
 
 
-def _fit(votes: Votes, probabilities: Floats | None) -> tuple[_Given, AnnotatorParameters, Floats, Floats]:
+def _fit(
+    votes: Votes, probabilities: Floats | None, shrink: float = _SHRINK
+) -> tuple[_Given, AnnotatorParameters, Floats, Floats]:
     """EM: the answers as matrices, what it found, and the posterior and prior probabilities of the rows."""
     n, k = votes.shape
     answer, count = _answers(votes)
@@ -260,7 +296,7 @@ def _fit(votes: Votes, probabilities: Floats | None) -> tuple[_Given, AnnotatorP
     if probabilities is None:  # from the shares of answers: what EM finds depends on where it starts
         np.add(votes.counts, _TINY, out=posterior)
         posterior /= posterior.sum(axis=1, keepdims=True)
-        given.confuse(posterior, counted, own)
+        given.confuse(posterior, counted, own, shrink)
     else:
         z, temperature = _logarithms(probabilities), 1.0
     shift, last = np.zeros(k), -np.inf
@@ -268,7 +304,7 @@ def _fit(votes: Votes, probabilities: Floats | None) -> tuple[_Given, AnnotatorP
     for _ in range(_STEPS if n else 0):
         log_q, q = _softmax(temperature * z + shift)
         mean = given.weigh(own, log_q, posterior) / n
-        shared = given.confuse(posterior, counted, own)
+        shared = given.confuse(posterior, counted, own, shrink)
         expected = q.sum(axis=0) * (n / len(q))
         shift = shift + np.log((posterior.sum(axis=0) + 1 / k) / (expected + 1 / k))
         if probabilities is not None:
@@ -280,7 +316,7 @@ def _fit(votes: Votes, probabilities: Floats | None) -> tuple[_Given, AnnotatorP
         last = mean
     names = None if votes.annotator is None else Vocabulary.declare(votes.annotators.tolist())
     total = given.of_person @ counted if given.named else np.empty((0, k))
-    found = AnnotatorParameters(names, shared, given.people, given.said, own, total, temperature, shift)
+    found = AnnotatorParameters(names, shared, given.people, given.said, own, total, temperature, shift, shrink)
     return given, found, posterior, q
 
 
@@ -330,7 +366,7 @@ class _Given:
 
         return float(sum(for_blocks(posterior, part)))
 
-    def confuse(self, posterior: Floats, counted: Floats, own: Floats) -> Floats:
+    def confuse(self, posterior: Floats, counted: Floats, own: Floats, weight: float) -> Floats:
         """Writes posterior-weighted counts of the pairs and the confusions of each; returns those of all."""
 
         def count(block: slice) -> None:
@@ -339,7 +375,7 @@ class _Given:
         for_blocks(counted, count)
         shared: Floats = (self.of_answer @ counted).T + self.prior
         shared /= shared.sum(axis=1, keepdims=True)
-        pull, total = np.ascontiguousarray(_SHRINK * shared.T), self.of_person @ counted + _SHRINK
+        pull, total = np.ascontiguousarray(weight * shared.T), self.of_person @ counted + weight
 
         def shrink(block: slice) -> None:
             said = self.said[block]

@@ -20,6 +20,7 @@ from setwise.ranks import clopper_pearson
 
 _FEW = 10  # answers below which nothing is said of an annotator
 _ODD = 0.01  # how improbable the same answer every time must be to be called so
+_TOO_FEW = 4  # annotators whose intervals leave out too much
 _SHOWN = 10
 
 
@@ -105,6 +106,13 @@ class Annotators:
         told = f"Krippendorff's alpha {self.alpha:.2f}"
         return f"{told}. {self.dependence or 'Too few rows have two answers to tell whether annotators depend.'}"
 
+    @property
+    def caution(self) -> str:
+        """What to bear in mind of the intervals, in words; empty where there is nothing."""
+        if not 0 < np.count_nonzero(~np.isnan(self.accuracy)) <= _TOO_FEW:
+            return ""
+        return "Of so few annotators the intervals are too narrow: each takes the others' accuracies as known."
+
     def to_frame(self) -> Any:
         """A pandas frame with one annotator per line."""
         import pandas as pd  # noqa: PLC0415 - pandas is optional
@@ -132,6 +140,7 @@ class Annotators:
             "confusion": self.confusion().tolist(),
             "alpha": _plain(self.alpha),
             "agreement": self.agreement,
+            "caution": self.caution,
             "dependence": None if self.dependence is None else self.dependence.to_dict(),
         }
 
@@ -157,7 +166,8 @@ class Annotators:
         return f"Annotators: {by}, {len(self.consensus):,} rows, {len(self.classes):,} classes"
 
     def _more(self) -> list[str]:
-        return [f"… {len(self) - _SHOWN:,} more"] if len(self) > _SHOWN else []
+        more = [f"… {len(self) - _SHOWN:,} more"] if len(self) > _SHOWN else []
+        return [*more, *filter(None, [self.caution])]
 
     def _told(self, j: int) -> tuple[str, ...]:
         name, interval = str(self.names[j]), f"{self.lower[j]:.2f}–{self.upper[j]:.2f}"
@@ -196,6 +206,7 @@ def annotators(votes: Votes, probabilities: Any = None) -> Annotators:
     bob        100      0.74   0.63–0.84
     ann        100      0.84   0.73–0.92
     cyd        100      0.90   0.77–0.97
+    Of so few annotators the intervals are too narrow: each takes the others' accuracies as known.
     Krippendorff's alpha 0.21. Two answers agree in 60.5% of cases, +0.3% ...
     """
     if not isinstance(votes, Votes):
@@ -250,12 +261,20 @@ def _compared(votes: Votes, *, with_model: bool) -> Bools:
     """Who is one of three of whom every two answered some row both; a model answers every row."""
     if votes.annotator is None:
         return np.zeros(0, dtype=bool)
-    shape = (len(votes), len(votes.annotators))
-    given = sparse.csr_array((np.ones(len(votes.row)), (votes.row, votes.annotator)), shape=shape)
-    together = (given.T @ given > 0).astype(float)
-    together.setdiag(0)
-    pairs = together if with_model else (together @ together) * together
-    found: Bools = pairs.sum(axis=1) > 0
+    people = len(votes.annotators)
+    cells = np.unique(votes.row * people + votes.annotator)
+    row, who = np.divmod(cells, people)
+    given = sparse.csr_array((np.ones(len(cells)), (row, who)), shape=(len(votes), people))
+    heads = np.bincount(row, minlength=len(votes))
+    found: Bools = np.bincount(who, heads[row] >= (2 if with_model else 3), people) > 0
+    others = np.flatnonzero(~found)  # they answered rows with one other person at most
+    if with_model or not len(others):
+        return found
+    met = (given[:, others].T @ given > 0).astype(float)
+    met[np.arange(len(others)), others] = 0
+    met.eliminate_zeros()
+    both = met @ given.T  # how many of those whom somebody met answered a row: two of them met each other there
+    found[others] = both.max(axis=1).toarray().ravel() > 1 if both.nnz else False
     return found
 
 

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
 from setwise.data.delimited import encode_each
+from setwise.data.label_columns import is_text
 from setwise.data.table_files import (
     ARRAYS,
     TableFiles,
@@ -35,6 +37,7 @@ TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 CLASSES, ENCODED = b"setwise.classes", b"setwise.encoded"
 """Notes of a column: its vocabulary, and that its lists hold labels in the notation of delimited text."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
+_PADDED, _LONG = r"^\s*[-+]?0[0-9]", r"^\s*[-+]?[0-9]{16}"
 _UNEVEN = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 
@@ -48,6 +51,39 @@ def arrow_table(source: Any, *, text: Collection[str] = ()) -> Any:
         with reading(path, files):
             parts.append(checked(_whole(files, path, text), files.where(path)))
     return parts[0] if len(parts) == 1 else _joined(parts, files)
+
+
+def as_written(
+    source: Any, *, ids: Collection[str] = (), labels: Collection[str] = (), text: Collection[str] = ()
+) -> Any:
+    """The table, in which what a text file holds stays apart: 007 is not 7, and long identifiers keep all digits.
+
+    Columns of text files are numbers where nothing is lost by it: `ids` if they are whole, and no number has zeros
+    in front. `labels` have one type: all are text where one column is. `text` is as in `arrow_table`.
+    """
+    table = arrow_table(source, text=text)
+    named = [name for name in dict.fromkeys([*ids, *labels]) if name in table.column_names]
+    if not names_files(source) or all(is_text(table[name].type) for name in named):
+        return table
+    plain = arrow_table(source, text=named)
+
+    def loses(name: str) -> bool:
+        if is_text(table[name].type) or not is_text(plain[name].type):
+            return False
+        if pa.types.is_null(table[name].type):
+            return bool(pc.any(pc.not_equal(plain[name], "")).as_py())
+        padded = pc.any(pc.match_substring_regex(plain[name], _PADDED)).as_py()
+        long = pc.any(pc.match_substring_regex(plain[name], _LONG)).as_py()
+        whole = pa.types.is_integer(table[name].type)
+        return bool(padded or (not whole and (long or name in ids)))
+
+    kept = {name for name in named if loses(name)}
+    told = [name for name in named if name in labels]
+    if any(name in kept or is_text(table[name].type) for name in told):
+        kept |= {name for name in told if is_text(plain[name].type)}
+    for name in kept:
+        table = table.set_column(table.column_names.index(name), name, plain[name])
+    return table
 
 
 def arrow_batches(source: Any, rows: int, *, text: Collection[str] = (), only: str | None = None) -> Iterator[Any]:

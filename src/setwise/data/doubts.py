@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,14 +31,19 @@ def doubt_labels(table: Table) -> None:
         return
     labels = [] if table.candidates is None else table.candidates.classes.tolist()
     true = [] if table.truth is None else table.truth.tolist()
+    doubt_spellings([*labels, *true], table.source)
+
+
+def doubt_spellings(labels: Iterable[Any], where: str) -> None:
+    """Warns of labels that differ only by case or spaces."""
     alike: dict[str, set[str]] = {}
-    for label in dict.fromkeys([*labels, *true]):
+    for label in dict.fromkeys(labels):
         if isinstance(label, str):
             alike.setdefault(_plain(label), set()).add(label)
     several = [" and ".join(map(repr, sorted(found))) for found in alike.values() if len(found) > 1]
     if several:
         shown = ", ".join(several[:3]) + (", …" if len(several) > 3 else "")
-        problem = f"{table.source}: labels that differ only by case or spaces are classes of their own: {shown}"
+        problem = f"{where}: labels that differ only by case or spaces are classes of their own: {shown}"
         _warn(problem, "write them alike")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,19 @@ import pyarrow.compute as pc
 
 from setwise._arrays import Ints
 from setwise.data.label_columns import is_text
-from setwise.errors import DataError
+from setwise.errors import DataError, MisuseWarning
 from setwise.labels.vocabulary import is_missing
 
 
-def matching_rows(key: str, ours: Any, theirs: Any, *, source: str, other: str) -> Ints:
+def matching_rows(
+    key: str, ours: Any, theirs: Any, *, source: str, other: str, absent: bool = False, all_used: bool = False
+) -> Ints:
     """The row of `theirs` (the key column of `other`) with the value of each row of `ours` (that of `source`).
 
     Values are compared as what they are; where one side is text, as text, because in text files everything is.
-    A value that is missing, that `other` does not have, or has twice, is an error.
+    A value that is missing, that `other` does not have, or has twice, is an error. With `absent` a value that
+    `other` does not have is at −1, as long as it has any; with `all_used` rows of `other` that are not used are
+    said.
 
     >>> matching_rows("id", ["b", "a"], ["a", "b", "c"], source="x.csv", other="s.csv")
     array([1, 0])
@@ -35,6 +40,11 @@ def matching_rows(key: str, ours: Any, theirs: Any, *, source: str, other: str) 
             f"{other}: {key} = {several[0]['values'].as_py()!r} occurs twice; one row per value is needed."
         )
     rows = pc.index_in(wanted, value_set=known)
+    if all_used and (left := len(known) - len(pc.unique(rows.drop_null()))):
+        problem = f"{other}: {left:,} of {len(known):,} values of {key} are not in {source}, and not used"
+        warnings.warn(MisuseWarning(problem), stacklevel=3)
+    if absent and rows.null_count < len(rows):
+        rows = rows.fill_null(-1)
     if rows.null_count:
         row = pc.index(pc.is_null(rows), True).as_py()
         raise DataError(f"{other}: no row with {key} = {wanted[row].as_py()!r}, which is row {row} of {source}.")

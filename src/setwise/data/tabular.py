@@ -339,7 +339,8 @@ def _joined(main: Table, other: Any, key: str | None, options: Mapping[str, Any]
         raise DataError(f"{found.source}: holds no candidates.")
     rows: Any = slice(None)
     if key is not None:
-        rows = matching_rows(key, main.carried[key], found.carried[key], source=main.source, other=found.source)
+        files: dict[str, Any] = {"source": main.source, "other": found.source}
+        rows = matching_rows(key, main.carried[key], found.carried[key], all_used=True, **files)
     elif len(found) != len(main):
         problem = f"{found.source}: {len(found)} rows for {len(main)} rows of {main.source}"
         raise DataError(problem, Remedy("key", None, "to match them"))

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
+from setwise._arrays import Array
 from setwise._files import replacing
-from setwise.data.arrow_tables import arrow_table
+from setwise.data.arrow_tables import as_written
 from setwise.data.table_files import format_of
 from setwise.errors import DataError, reading_from
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -33,7 +34,7 @@ def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
     """
     target = Path(path)
     form = format_of(target)
-    table = pa.table({name: pa.array(values.tolist()) for name, values in votes.to_columns().items()})
+    table = pa.table({name: _column(name, values) for name, values in votes.to_columns().items()})
     with replacing(target) as beside:
         if form == "parquet":
             import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
@@ -49,6 +50,14 @@ def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
             raise DataError(f"{target}: votes are not written as {form}; use .parquet, .csv, .tsv or .arrow.")
 
 
+def _column(name: str, values: Array) -> Any:
+    try:
+        return pa.array(values.tolist())
+    except (pa.ArrowException, OverflowError):
+        kinds = sorted({type(value).__name__ for value in values.tolist() if value is not None})
+        raise DataError(f"{name}: holds {', '.join(kinds)}; a column of a file has one type.") from None
+
+
 def read_votes(path: Any, *, classes: Classes = None) -> Votes:
     """Reads back what `write_votes` wrote; other tables of answers are read by `from_annotators_long`.
 
@@ -56,7 +65,7 @@ def read_votes(path: Any, *, classes: Classes = None) -> Votes:
     """
     names = [] if classes is None else Vocabulary.of(classes, ()).classes.tolist()
     text = ["label"] if names and all(isinstance(label, str) for label in names) else []
-    table = arrow_table(path, text=text)
+    table = as_written(path, ids=["item", "worker"], labels=["label"], text=text)
     found = {name: name if name in table.column_names else None for name in ("worker", "weight", "against")}
     worker, weight, against = found.values()
     with reading_from(str(path)):

@@ -50,18 +50,25 @@ def split_strings(texts: Iterable[Any], sep: str) -> tuple[list[str], Ints, Bool
     return flatten(rows, "from_strings")
 
 
-def annotator_votes(
-    table: Any,
-) -> tuple[int, Ints, Ints, list[Any]]:
+def annotator_votes(table: Any, missing: Any = None) -> tuple[int, Ints, Ints, list[Any]]:
     """Number of rows, then row, annotator and label of every answer in a table with one column per annotator.
 
-    A cell is a label, a collection of labels, or missing.
+    A cell is a label, a collection of labels, or missing, for which `missing` may stand, too.
     """
-    cells = table.to_numpy() if hasattr(table, "to_numpy") else table
+    columns = list(zip(*table.values(), strict=True)) if isinstance(table, Mapping) else table
+    cells = columns.to_numpy() if hasattr(columns, "to_numpy") else columns
+    if np.ma.isMaskedArray(cells):
+        gone, cells = np.ma.getmaskarray(cells), cells.data.astype(object)
+        cells[gone] = None
+    odd = next((i for i, row in enumerate(cells) if isinstance(row, str) or not isinstance(row, Iterable)), None)
+    if odd is not None:
+        raise TypeError(f"from_matrix: row {odd} is {cells[odd]!r}, not a row of cells, one for each annotator.")
     rows = [list(row) for row in cells]
     cell_rows = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     annotators = np.fromiter(chain.from_iterable(range(len(row)) for row in rows), dtype=np.intp)
     answers = [_as_collection(cell) for row in rows for cell in row]
+    if missing is not None:
+        answers = [[label for label in answer if label != missing] for answer in answers]
     sizes = [len(answer) for answer in answers]
     return (
         len(rows),

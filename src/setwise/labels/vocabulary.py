@@ -165,7 +165,7 @@ def label_vector(y: Any, name: str) -> Array:
         return label_vector(y.to_labels(), name)
     plain = y.to_numpy() if hasattr(y, "to_numpy") else y
     if np.ma.is_masked(plain):
-        plain = plain.astype(object).filled(None)
+        plain = np.where(np.ma.getmaskarray(plain), None, plain.data)
     if isinstance(plain, str) or not hasattr(plain, "__iter__"):
         raise TypeError(f"{name}: expected one label per row, got {y!r}.")
     if hasattr(plain, "__array__"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from html import escape
@@ -16,6 +17,7 @@ from setwise.errors import InputError
 from setwise.labels import constructors
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, is_missing, label_vector, missing_labels
+from setwise.probabilities import column_names
 
 _SHOWN = 8
 _HEAVIEST = 1e12  # of weights: their products are numbers still
@@ -110,14 +112,15 @@ class Votes(LabelledRows):
         """
         names = [name for name in (item, annotator, label, weight, against) if name is not None]
         held = {name: label_vector(_column(table, name), name) for name in names}
+        short = next((name for name in names if len(held[name]) != len(held[label])), None)
+        if short is not None:
+            raise ValueError(f"{short}: {len(held[short])} lines, but {len(held[label])} of {label}.")
         given = ~missing_labels(held[label])
         for name in names:
             lost = given & missing_labels(held[name])
             if lost.any():
                 raise ValueError(f"{name}: line {int(np.flatnonzero(lost)[0])} has a label and no {name}.")
-        rows = Vocabulary.declare(
-            list(dict.fromkeys(label_vector(held[item] if items is None else items, "items")))
-        )
+        rows = Vocabulary.declare(_items(held[item]) if items is None else _named_rows(items))
         row = rows.encode(held[item][given])
         if (row < 0).any():
             first = int(np.argmax(row < 0))
@@ -130,7 +133,7 @@ class Votes(LabelledRows):
             row,
             held[label][given],
             people,
-            None if weight is None else held[weight][given].astype(float),
+            None if weight is None else _numbers(held[weight][given], weight, np.flatnonzero(given)),
             None if against is None else _flags(held[against][given], against, np.flatnonzero(given)),
             classes=classes,
             items=rows.classes,
@@ -148,26 +151,29 @@ class Votes(LabelledRows):
         """From one column per annotator; a cell is a label, a collection of labels, or missing.
 
         Besides None and NaN, `missing` is what stands for no answer, such as −1. Several labels of one annotator
-        share one answer. The columns of a frame name the annotators.
+        share one answer. The columns of a frame or a dict name the annotators.
 
         >>> Votes.from_matrix([["cat", "dog"], [None, "dog"]]).sizes
         array([2, 1])
         """
-        if annotators is None:
-            named = hasattr(table, "columns")
-            annotators = list(table.columns if named else range(max(map(len, table), default=0)))
-        if missing is not None:
-            cells = np.array(table.to_numpy() if hasattr(table, "to_numpy") else table, dtype=object)
-            cells[cells == missing] = None
-            table = cells
-        n, row, who, labels = constructors.annotator_votes(table)
-        people = np.asarray(list(annotators), dtype=object)[who]
-        return cls.of(n, row, labels, people, classes=classes).shared()
+        columns = list(table) if isinstance(table, Mapping) else getattr(table, "columns", None)
+        n, row, who, labels = constructors.annotator_votes(table, missing)
+        width = int(who.max(initial=-1)) + 1
+        named = list(annotators if annotators is not None else range(width) if columns is None else columns)
+        if len(named) < width:
+            raise ValueError(f"annotators: {len(named)} names for {width} columns.")
+        people = np.empty(len(named), dtype=object)
+        people[:] = named
+        return cls.of(n, row, labels, people[who], classes=classes).shared()
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, classes: Classes = None) -> Votes:
-        """From how many answered what, n × K; numbers that are not whole are weights."""
-        table = np.asarray(counts, dtype=float)
+        """From how many answered what, n × K; numbers that are not whole are weights.
+
+        The columns of a frame, where they have names, are the classes.
+        """
+        table, named = np.asarray(counts, dtype=float), column_names(counts)
+        classes = named if classes is None else classes
         if table.ndim != 2 or not (np.isfinite(table).all() and (table >= 0).all()):
             raise ValueError("counts: expected a table of numbers from 0 on, one row per example.")
         vocabulary = Vocabulary.positions(table.shape[1]) if classes is None else Vocabulary.of(classes, ())
@@ -203,7 +209,7 @@ class Votes(LabelledRows):
         answers = [
             (i, label, value)
             for i, row in enumerate(listed)
-            for proposal in ([row] if isinstance(row, Mapping) else row or [])
+            for proposal in ([row] if isinstance(row, (Mapping, str)) else [] if is_missing(row) else row)
             for label, value in _proposal(proposal, i)
         ]
         row, labels, weight = zip(*answers, strict=True) if answers else ((), (), ())
@@ -350,6 +356,7 @@ class Votes(LabelledRows):
                [0., 0., 0.]])
         """
         items = np.arange(self._n) if self.items is None else self.items
+        _named_rows(items)  # a table would make one row of two with the same name
         empty = np.flatnonzero(self.sizes == 0)
         order = np.argsort(np.concatenate([self.row, empty]), kind="stable")
 
@@ -411,6 +418,17 @@ class Votes(LabelledRows):
         items = None if self.items is None else self.items[chosen]
         return replace(self, _n=len(chosen), row=row, items=items, **columns)
 
+    def at(self, rows: Ints) -> Votes:
+        """The answers of the rows at these positions, none where a position is −1.
+
+        >>> Votes.from_lists([["cat"], ["dog", "dog"]]).at(np.array([1, -1]))
+        Votes(2 answers on 2 rows, 2 classes): {dog: 2}, {}
+        """
+        if (rows >= 0).all():
+            return self[rows]
+        items = None if self.items is None else np.array([*self.items.tolist(), None], dtype=object)
+        return replace(self, _n=self._n + 1, items=items)[np.where(rows < 0, self._n, rows)]
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.counts, dtype=dtype, copy=copy)
 
@@ -464,6 +482,40 @@ def _column(table: Any, name: str) -> Any:
         raise ValueError(f"{name}: the table has no column of this name; it has {known}.") from error
 
 
+def _items(values: Array) -> list[Any]:
+    """The distinct items of a table, in their order; a line without one is about nothing."""
+    return list(dict.fromkeys(values[~missing_labels(values)].tolist()))
+
+
+def _named_rows(items: Any) -> list[Any]:
+    """The names of rows, each of which has its own."""
+    names: list[Any] = label_vector(items, "items").tolist()
+    gone = next((row for row, name in enumerate(names) if is_missing(name)), None)
+    if gone is not None:
+        raise ValueError(f"items: row {gone} has no name.")
+    if len(set(names)) < len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise ValueError(f"items: {twice!r} occurs twice; each row needs a name of its own.")
+    return names
+
+
+def _numbers(values: Array, name: str, lines: Ints) -> Floats:
+    """Numbers, or what reads like them."""
+    try:
+        return values.astype(float)
+    except (TypeError, ValueError):
+        wrong = next(i for i, value in enumerate(values.tolist()) if not _is_number(value))
+        raise ValueError(f"{name}: line {lines[wrong]} holds {values.tolist()[wrong]!r}, no number.") from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _flags(values: Array, name: str, lines: Ints) -> Bools:
     """Booleans, zeros and ones, or their names in text, as booleans."""
     texts = np.char.lower(values.astype(str))
@@ -478,7 +530,11 @@ def _proposal(proposal: Any, row: int) -> Iterable[tuple[Any, float]]:
     if not isinstance(proposal, Mapping):
         raise TypeError(f"from_proposals: row {row} holds {proposal!r}, not labels with their probabilities.")
     for label, value in proposal.items():
-        if is_missing(value) or not 0 <= float(value) <= 1:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = np.nan
+        if not 0 <= number <= 1:
             raise ValueError(f"from_proposals: row {row} gives {label!r} the probability {value!r}, not in [0, 1].")
-        if value > 0:
-            yield label, float(value)
+        if number > 0:
+            yield label, number

@@ -29,7 +29,7 @@ def annotator_facts(votes: Votes | None, probabilities: Floats | None = None) ->
         "rows": f"{np.count_nonzero(votes.sizes):,}",
         "total": len(found),
         "people": [_line(found, j) for j in found.worst_first[:_PEOPLE].tolist()],
-        "agreement": found.agreement,
+        "agreement": " ".join(filter(None, [found.agreement, found.caution])),
         "confusion": _picture(found),
     }
 

@@ -28,7 +28,8 @@ class Crowd(WithMargin):
     Parameters
     ----------
     margin, delta
-        As for `Corrected`.
+        As for `Corrected`. A margin counts how rows vary, not the errors of the annotator model, which is fitted to
+        the same rows: all are for large samples.
     """
 
     name: ClassVar[str] = "crowd"
@@ -48,4 +49,7 @@ class Crowd(WithMargin):
         advice = "With 50 rows verified at random auto promises the level, with sets nearly as small."
         remarks = (advice,) if independent.status == "refuted by the data" else ()
         needs = (independent, "recalibrated")
-        return CurveRule(self.name, evidence, setting, curve, "annotator model", needs, evidence.n, remarks=remarks)
+        model = "annotator model"
+        return CurveRule(
+            self.name, evidence, setting, curve, model, needs, evidence.n, fitted=model, remarks=remarks
+        )

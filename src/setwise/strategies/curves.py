@@ -223,7 +223,8 @@ class CurveRule:
 
     `fewest` counts the rows that the rank rule would count (all of them, or the verified ones), `unit` names them.
     A level must be certified by `also` too, where there is one. `looks` is the δ of all looks together, where the
-    curve has the part of it that one look spends.
+    curve has the part of it that one look spends. `fitted` names the model whose parameters come from these very
+    rows, where there is one: no margin counts their errors.
     """
 
     name: str
@@ -236,6 +237,7 @@ class CurveRule:
     unit: str = "calibration examples"
     also: Curve | None = None
     looks: float | None = None
+    fitted: str = ""
     remarks: tuple[str, ...] = ()
 
     @property
@@ -268,8 +270,10 @@ class CurveRule:
     def claim(self, level: Fraction) -> Guarantee:
         """The level, for large samples or with the margin's confidence."""
         judged = judgement(self.evidence, self.setting)
-        needs = (*self.needs, *margin_needs(self.curve, level))
+        needs = (*self.needs, *margin_needs(self.curve, level, self.fitted))
         said = over(self.curve)
+        if self.fitted:
+            said |= {"note": "approximately"}
         if self.looks is not None:
             said = {"delta": self.looks, "note": "at whichever look you stop"}
         claim = judged.claim("truth", float(level), self.basis, *needs, **said)
@@ -295,12 +299,14 @@ class CurveRule:
         return ""
 
 
-def margin_needs(curve: Curve, level: Fraction) -> tuple[str | Premise, ...]:
+def margin_needs(curve: Curve, level: Fraction, fitted: str = "") -> tuple[str | Premise, ...]:
     """What a margin rests on: independent rows, or, without a proof, a large sample."""
-    if curve.margin == "finite":
+    if curve.margin == "finite" and not fitted:
         return ("independent_rows",)
     detail = f"standard error of the coverage {curve.standard_error(level):.3f}"
-    return (Premise("large_sample", "not knowable here", detail),)
+    besides = f", besides that of the {fitted}" if fitted else ""
+    rows = ("independent_rows",) if curve.margin == "finite" else ()
+    return (*rows, Premise("large_sample", "not knowable here", detail + besides))
 
 
 def over(curve: Curve) -> dict[str, Any]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from setwise._arrays import Bools, Ints, frozen
-from setwise.data.arrow_tables import arrow_table
+from setwise._arrays import Bools, Floats, Ints, frozen
+from setwise.data.arrow_tables import arrow_table, as_written
+from setwise.data.doubts import doubt_spellings
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.label_columns import distinct, one_chunk
 from setwise.data.table_files import names_files, table_files
@@ -18,8 +19,7 @@ from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes, is_missing
 from setwise.labels.votes import Votes
 
-_WORKERS = ("worker", "annotator", "performer")
-_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_WORKER = ("worker", "annotator", "performer")
 
 
 def from_annotators_long(
@@ -57,18 +57,16 @@ def from_annotators_long(
     Votes(3 answers by 2 annotators on 2 rows, 2 classes): {cat: 1, dog: 1}, {dog: 1}
     """
     where = str(table_files(table)) if names_files(table) else "the table"
-    names = [task, *([worker] if worker else _WORKERS)] if _is_text(table) else []
-    lines = arrow_table(table, text=names)
-    worker = worker or next((name for name in _WORKERS if name in lines.column_names), _WORKERS[0])
+    lines = as_written(table, ids=[task, *([worker] if worker else _WORKER)], labels=[label])
+    worker = worker or next((name for name in _WORKER if name in lines.column_names), "worker")
     for name in (task, worker, label, *([weight] if weight else [])):
         if name not in lines.column_names:
             raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(lines.column_names)}.")
     tasks, rows = distinct(one_chunk(lines[task]))
     workers, who = distinct(one_chunk(lines[worker]))
     labels, codes = distinct(one_chunk(lines[label]))
-    tasks, workers = (_names(values) if names else values for values in (tasks, workers))
-    labels = _whole_numbers(labels)
-    given = np.array([not (is_missing(value) or value == "") for value in labels], dtype=bool)[codes]
+    labels = _tidy(labels)
+    given = np.array([value is not None for value in labels], dtype=bool)[codes]
     _refuse_gaps(rows, tasks, np.ones_like(given), f"{where}: row", task)
     _refuse_gaps(who, workers, given, f"{where}: row", worker)
     ids = frozen(id_array(tasks))
@@ -80,25 +78,13 @@ def from_annotators_long(
             codes[given],
             workers,
             who[given],
-            None if weight is None else lines[weight].cast("float64").to_numpy()[given],
+            None if weight is None else _weights(lines[weight], weight)[given],
             classes=classes,
             items=ids,
         )
+        if classes is None:
+            doubt_spellings(votes.classes.tolist(), where)
         return Imported(votes.candidates(rule, missing=missing), ids, votes=votes)
-
-
-def _is_text(table: Any) -> bool:
-    """Whether it is read from delimited text, in which numbers are not told from names."""
-    if not names_files(table):
-        return False
-    files = table_files(table)
-    return {files.form(path) for path in files.paths} <= {"csv", "tsv"}
-
-
-def _names(values: list[str]) -> list[Any]:
-    """Numbers where all are whole numbers as they are written; 007 is the name of another than 7."""
-    numbers = all(_NUMBER.fullmatch(value) for value in values if value)
-    return [int(value) if value and numbers else value for value in values]
 
 
 def _refuse_gaps(codes: Ints, values: list[Any], given: Bools, where: str, name: str) -> None:
@@ -124,23 +110,24 @@ def from_annotators_wide(
     LabelSets(2 rows, 3 classes): {0, 2}, {1}
     """
     where = str(table_files(table)) if names_files(table) else "the table"
-    lines = arrow_table(table)
-    named = [name for name in lines.column_names if name != ids] if annotators is None else list(annotators)
+    names = arrow_table(table).column_names
+    named = [name for name in names if name != ids] if annotators is None else list(annotators)
+    lines = as_written(table, ids=[ids] if ids else [], labels=[name for name in named if name in names])
     for name in [*named, *([ids] if ids else [])]:
-        if name not in lines.column_names:
-            raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(lines.column_names)}.")
+        if name not in names:
+            raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(names)}.")
     n = len(lines)
     labels: list[Any] = []
     position: dict[Any, int] = {}
     rows, workers, codes = [], [], []
     for number, name in enumerate(named):
         found, local = distinct(one_chunk(lines[name]))
-        found = _whole_numbers(found)
+        found = _tidy(found)
         for value in found:
-            if value not in position and not is_missing(value):
+            if value not in position and value is not None:
                 position[value] = len(labels)
                 labels.append(value)
-        known = np.array([-1 if is_missing(value) or value == "" else position[value] for value in found] or [-1])
+        known = np.array([-1 if value is None else position[value] for value in found] or [-1])
         held = np.flatnonzero(known[local] >= 0)
         rows.append(held)
         workers.append(np.full(len(held), number))
@@ -150,13 +137,23 @@ def from_annotators_wide(
     identifiers = frozen(lines[ids].to_numpy() if ids else np.arange(n))
     with reading_from(where):
         votes = Votes.from_codes(n, row, labels, code, named, who, classes=classes, items=identifiers)
+        if classes is None:
+            doubt_spellings(votes.classes.tolist(), where)
         return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes)
 
 
-def _whole_numbers(values: list[Any]) -> list[Any]:
-    """Floats that stand for integers, as frames with gaps make them, back to integers."""
-    floats = [value for value in values if isinstance(value, float) and not is_missing(value)]
-    whole = floats and all(value.is_integer() for value in floats)
-    return [
-        int(value) if whole and isinstance(value, float) and not is_missing(value) else value for value in values
-    ]
+def _tidy(values: list[Any]) -> list[Any]:
+    """Labels, None for no answer; floats that stand for integers, as frames with gaps make them, are integers."""
+    known = [None if is_missing(value) or value == "" else value for value in values]
+    floats = [value for value in known if isinstance(value, float)]
+    whole = all(value.is_integer() for value in floats)
+    return [int(value) if whole and isinstance(value, float) else value for value in known]
+
+
+def _weights(column: Any, name: str) -> Floats:
+    """The numbers of a column, NaN where there is none."""
+    try:
+        found: Floats = column.cast("float64").to_numpy()
+    except pa.ArrowException as error:
+        raise DataError(f"{name}: holds something that is no number ({error}).") from None
+    return found

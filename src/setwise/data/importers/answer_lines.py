@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from setwise._arrays import frozen
 from setwise.data.arrow_tables import reading
+from setwise.data.doubts import doubt_spellings
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.table_files import is_path
 from setwise.errors import DataError, reading_from
@@ -31,7 +33,8 @@ def from_answers_jsonl(
     """One object per line: an identifier with ``answers``, a list of labels, or ``probabilities``, by label.
 
     Lines with the same identifier are further calls about the same example. An answer counts one, a label with a
-    probability counts that much; `null` is no answer. Rules such as ``"at_least:2"`` add these weights.
+    probability counts that much; `null` and empty text are no answer. Rules such as ``"at_least:2"`` add these
+    weights.
 
     Parameters
     ----------
@@ -64,6 +67,7 @@ def from_answers_jsonl(
             rows.append(row)
             labels.append(label)
             weights.append(weight)
+    _refuse_twins(labels, where)
     identifiers = frozen(id_array(list(position)))
     counted = np.array(weights, dtype=float)
     with reading_from(where):
@@ -75,6 +79,8 @@ def from_answers_jsonl(
             classes=classes,
             items=identifiers,
         )
+        if classes is None:
+            doubt_spellings(votes.classes.tolist(), where)
         return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes)
 
 
@@ -82,18 +88,29 @@ def _lines(source: Any) -> Iterable[str]:
     if not is_path(source):
         return list(source)
     with reading(Path(source)):
-        return Path(source).read_text(encoding="utf-8").split("\n")
+        return Path(source).read_text(encoding="utf-8-sig").split("\n")
 
 
 def _object(line: str, place: str) -> Mapping[str, Any] | None:
     if not line.strip():
         return None
     try:
-        found = json.loads(line)
+        found = json.loads(line, object_pairs_hook=lambda pairs: _mapping(pairs, place))
+    except DataError:
+        raise
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place} is not JSON ({error}).") from None
     if not isinstance(found, Mapping):
         raise DataError(f"{place} is {type(found).__name__}, not an object.")
+    return found
+
+
+def _mapping(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
+    """An object, whose names are all different: of two values under one name Python keeps the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise DataError(f"{place}: {twice!r} occurs twice; merge both.")
     return found
 
 
@@ -111,7 +128,7 @@ def _answers(found: Mapping[str, Any], place: str) -> Iterator[tuple[Any, float]
     if "answers" in found:
         answers = found["answers"]
         for label in [] if answers is None else answers if isinstance(answers, list) else [answers]:
-            if not is_missing(label):
+            if not (is_missing(label) or label == ""):
                 yield _label(label, place), 1.0
         return
     proposals = found["probabilities"]
@@ -124,6 +141,14 @@ def _answers(found: Mapping[str, Any], place: str) -> Iterator[tuple[Any, float]
             raise DataError(f"{place}: the probability of {label!r} is {value!r}, not in [0, 1].")
         if value > 0:
             yield label, float(value)
+
+
+def _refuse_twins(labels: list[Any], where: str) -> None:
+    """Refuses a label that is text in one place and a number in another, such as the name of a probability."""
+    text = {label for label in labels if isinstance(label, str)}
+    twin = next((label for label in labels if not isinstance(label, str) and str(label) in text), None)
+    if twin is not None:
+        raise DataError(f"{where}: the label {twin!r} is also there as text; write it in quotes everywhere.")
 
 
 def _label(label: Any, place: str) -> Any:

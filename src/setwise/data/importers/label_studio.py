@@ -20,7 +20,7 @@ from setwise._arrays import Array, Ints, frozen
 from setwise.data.arrow_tables import reading
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.table_files import is_path, table_files
-from setwise.errors import DataError, reading_from
+from setwise.errors import DataError, InputError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes
 from setwise.labels.votes import Votes
@@ -160,7 +160,7 @@ def _who(annotation: Mapping[str, Any], number: int) -> Any:
     """Who answered, by e-mail or number; where nobody is named, the annotation's number in its task."""
     who = annotation.get("completed_by", annotation.get("annotator"))
     if isinstance(who, Mapping):
-        who = who.get("email", who.get("id"))
+        who = who.get("email") or who.get("id")
     return who if isinstance(who, (str, int)) and not isinstance(who, bool) else f"annotation {number}"
 
 
@@ -209,6 +209,10 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
         told[row] |= {path_separator.join(leaf) for path in paths for leaf in leaves[path]}
     truth = np.full(len(found.ids), None, dtype=object)
     for row, named in told.items():
+        if len(named) > 1 and len([1 for other, _ in found.verified if other == row]) > 1:
+            shown = " and ".join(map(repr, sorted(named)[:2]))
+            problem = f"task {row}: two annotations are marked as ground truth, {shown}"
+            raise InputError(problem, "keep one of them")
         if len(named) == 1:
             (truth[row],) = named
     return votes, frozen(truth) if found.verified else None
