@@ -174,9 +174,8 @@ class FeatureTally:
         size = [len(column.values) if isinstance(column, Points) else 0 for column in summary.columns]
         self._counts = [(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)) for n in size]
         self._values: list[Counter[str]] = [Counter() for _ in summary.columns]
-        self._many = np.zeros(
-            len(size), dtype=bool
-        )  # texts, of which those of the calibration rows alone are counted
+        # Of columns with many values only those of the calibration rows are counted.
+        self._many = np.zeros(len(size), dtype=bool)
         self._present = np.zeros(len(size), dtype=np.int64)
         self._far = None if summary.distances is None else Points.of(summary.distances, _STEPS)
         steps = 0 if self._far is None else len(self._far.values)

@@ -48,14 +48,11 @@ def checks_differ(evidence: Evidence, category: Ints | None = None, votes: Votes
     if evidence.chance is not None or evidence.truth is None:
         return None
     answers = None if votes is None else np.bincount(votes.row, minlength=len(votes))
-    parts = [np.arange(evidence.n)]
+    parts = [(evidence, answers)]
     if category is not None:
-        parts = [np.flatnonzero(category == code) for code in np.unique(category)]
-    found = [
-        finding
-        for rows in parts
-        for finding in _comparisons(evidence.rows(rows), None if answers is None else answers[rows])
-    ]
+        groups = [np.flatnonzero(category == code) for code in np.unique(category)]
+        parts = [(evidence.rows(rows), None if answers is None else answers[rows]) for rows in groups]
+    found = [finding for part in parts for finding in _comparisons(*part)]
     if not found:
         return None
     worst = min(found, key=lambda finding: finding.p_value)
