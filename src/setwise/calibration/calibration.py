@@ -14,7 +14,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise._lazy import lazy
-from setwise.calibration.file import read_parts, write_parts
+from setwise.calibration.calibration_file import read_parts, write_parts
 from setwise.contamination.annotator_model import AnnotatorParameters
 from setwise.decisions.comparison import Comparison, compared
 from setwise.decisions.monitor import Monitor
