@@ -92,7 +92,7 @@ def upper_bound(successes: int, trials: int, delta: float) -> float:
 def mean_exceeds(values: Floats, bound: float, delta: float) -> bool:
     """Whether independent values in [0, 1] refute that their mean is at most `bound` (Hoeffding, 1963, Theorem 1).
 
-    >>> mean_exceeds(np.repeat([1.0, 0.0], [30, 70]), 0.2, 0.05), mean_exceeds(np.ones(1), 0.2, 0.05)
+    >>> mean_exceeds(np.repeat([1.0, 0.0], [35, 65]), 0.2, 0.05), mean_exceeds(np.ones(1), 0.2, 0.05)
     (True, False)
     """
     mean = float(values.mean()) if len(values) else 0.0
