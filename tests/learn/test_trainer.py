@@ -11,7 +11,7 @@ from setwise.learn.losses import LOSSES, as_loss
 from setwise.learn.networks import Single, _dropout, build_network
 from setwise.learn.scaling import Scaling, fit_scaling
 from setwise.learn.seeds import permutations
-from setwise.learn.trainer import DivergedError, Plan, Trainer
+from setwise.learn.trainer import DivergedError, Plan, Trainer, threads_for
 
 CPU = torch.device("cpu")
 
@@ -249,3 +249,18 @@ def test_dropout_keeps_the_share_and_the_mean():
     assert abs(float((dropped == 0).double().mean()) - 0.3) < 0.005
     assert abs(float(dropped.mean()) - 1) < 0.01
     assert not torch.equal(dropped, _dropout(torch.ones(400, 301), 0.3))
+
+
+def test_small_steps_run_on_one_thread_unless_the_user_said_how_many(monkeypatch):
+    cpu, seen = torch.device("cpu"), []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    monkeypatch.setattr(torch, "set_num_threads", seen.append)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    with threads_for(10_000, cpu):
+        assert seen == [1]
+    assert seen == [1, 4]
+    with threads_for(10**9, cpu):
+        assert seen == [1, 4]
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    with threads_for(10_000, cpu):
+        assert seen == [1, 4]

@@ -7,6 +7,7 @@ path it would follow by itself, on any device, and a run can be resumed from its
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from setwise.learn.optimizers import as_optimizer
 from setwise.learn.scaling import Scaling
 from setwise.learn.seeds import permutations
 
+_LARGE_STEP = 100_000_000  # products of a parameter and an example
 _LONG = 600_000  # steps of models from which the half minute of compiling is won back
 
 Hook = Callable[["Trainer"], None]
@@ -142,10 +144,12 @@ class Trainer:
 
     def fit(self) -> Trainer:
         """Runs the remaining epochs and the hooks after each."""
-        while self.epoch < self.plan.epochs and not self.finished:
-            self.run_epoch()
-            for hook in self.hooks:
-                hook(self)
+        products = self.plan.batch_size * sum(parameter.numel() for parameter in self.parameters)
+        with threads_for(products, self.device):
+            while self.epoch < self.plan.epochs and not self.finished:
+                self.run_epoch()
+                for hook in self.hooks:
+                    hook(self)
         self.network.eval()
         for hook in self.hooks:
             if hasattr(hook, "finish"):
@@ -293,6 +297,23 @@ class Trainer:
                 "features (scale='standard'). A checkpoint file, if one was asked for, holds the last good "
                 "epoch."
             )
+
+
+@contextmanager
+def threads_for(products: int, device: torch.device) -> Iterator[None]:
+    """One thread while inside for small steps on a CPU, unless the user said how many (`OMP_NUM_THREADS`).
+
+    Several threads wait for each other at every operation, on a busy machine ten times as long as they work.
+    """
+    before = torch.get_num_threads()
+    if device.type != "cpu" or products > _LARGE_STEP or "OMP_NUM_THREADS" in os.environ:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager
