@@ -71,7 +71,7 @@ $(DOCS_READY): $(READY)
 # Peers pin what we do not (puncc: numpy < 2), so they are installed without their pins; TorchCP needs torch and
 # a C++ compiler and is left out where it does not install.
 $(BENCH_READY): pyproject.toml constraints.txt
-	test -x $(BENCH)/python || $(PYTHON) -m venv $(BENCH)
+	test -x $(BENCH)/python || $(PYTHON) -m venv .venv-bench
 	$(BENCH)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench]" pandas matplotlib tqdm
 	$(BENCH)/python -m pip install --quiet --constraint constraints.txt --no-deps puncc
 	-$(BENCH)/python -m pip install --quiet --constraint constraints.txt torch setuptools wheel && \
