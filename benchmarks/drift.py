@@ -37,7 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from summary import machine
+from summary import machine, show
 
 from setwise import conformalize
 from setwise.data import load
@@ -247,10 +247,7 @@ def main():
                         "median_rows": None if np.isinf(middle) else middle,
                     }
                 )
-    text = json.dumps(result, indent=1, ensure_ascii=False)
-    print(text)
-    if arguments.keep:
-        RESULTS.write_text(text + "\n")
+    show(result, RESULTS if arguments.keep else None)
 
 
 if __name__ == "__main__":

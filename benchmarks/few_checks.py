@@ -19,14 +19,13 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import math
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from scipy.special import gammaln
-from summary import machine
+from summary import machine, show
 
 from setwise import conformalize
 from setwise.strategies import Rectified
@@ -192,10 +191,7 @@ def main():
         "rows": found,
         "level_0.99_50_verified": list(high_level(min(arguments.runs, 200))),
     }
-    text = json.dumps(result, indent=1, ensure_ascii=False)
-    print(text)
-    if arguments.keep:
-        RESULTS.write_text(text + "\n")
+    show(result, RESULTS if arguments.keep else None)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,14 @@ def machine(*packages):
     }
 
 
+def show(result, path):
+    """Prints results as JSON, and writes them to `path` unless it is None."""
+    text = json.dumps(result, indent=1, ensure_ascii=False)
+    print(text)
+    if path is not None:
+        path.write_text(text + "\n")
+
+
 def load(name):
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else None

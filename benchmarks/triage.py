@@ -17,13 +17,12 @@ labels of all calibration rows (the oracle).
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
-from summary import machine
+from summary import machine, show
 
 from setwise import MisuseWarning, Votes, conformalize, triage
 from setwise.contamination.annotator_model import fit_parameters
@@ -130,10 +129,7 @@ def main():
         for line in measure(*given, arguments.draws):
             print(line, file=sys.stderr, flush=True)
             result[name].append(line)
-    text = json.dumps(result, indent=1, ensure_ascii=False)
-    print(text)
-    if arguments.keep:
-        RESULTS.write_text(text + "\n")
+    show(result, RESULTS if arguments.keep else None)
 
 
 if __name__ == "__main__":

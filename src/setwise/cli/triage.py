@@ -165,11 +165,7 @@ def _of_votes(named: Named, file: list[Path] | None, asked: dict[str, Any]) -> _
     if not file and named.checks is None:
         raise ValueError("--checks: votes alone do not say who is right; give the rows that somebody checked.")
     given = named.rows(named.files(file), None) if file else named.items()
-    if given.verified is None:
-        raise ValueError(
-            "triage: needs verified labels; name their column with --verified, or a file with --checks."
-        )
-    checked = np.flatnonzero(~missing_labels(given.verified))
+    checked = _given_checks(given)
     return _Decided(given, setwise.triage(given.y, given.verified, **asked), checked)
 
 
@@ -183,7 +179,7 @@ def _of_calibration(path: Path, probabilities: Path, named: Named, asked: dict[s
     classes = calibration.classes.tolist()
     given, matrix = named.rows(source, classes), probabilities_in(source, classes)
     if saved.calibrated_on(calibration, matrix):
-        return _own_rows(given, calibration, calibration.triage(**asked), "they had no candidates.")
+        return _Decided(given, calibration.triage(**asked), _checked(calibration), "they had no candidates.")
     return _Decided(given, calibration.triage(matrix, given.y, **asked), np.arange(0))
 
 
@@ -225,13 +221,18 @@ def _of_model(
             return _Decided(given, model.triage(X, given.y, **asked), np.arange(0))
         if len(parts) == 1:
             learned = "the model learned from them. With fit --cross 5, and the checks here, every row is decided."
-            return _own_rows(given, parts[0], model.triage(**asked), learned)
+            return _Decided(given, model.triage(**asked), _checked(parts[0]), learned)
+    checked = _given_checks(given)
+    return _Decided(given, model.triage(verified=given.verified, **asked), checked)
+
+
+def _given_checks(given: GivenRows) -> Ints:
+    """The rows that somebody checked, as the command line names them."""
     if given.verified is None:
         raise ValueError(
             "triage: needs verified labels; name their column with --verified, or a file with --checks."
         )
-    checked = np.flatnonzero(~missing_labels(given.verified))
-    return _Decided(given, model.triage(verified=given.verified, **asked), checked)
+    return np.flatnonzero(~missing_labels(given.verified))
 
 
 def _refuse_checks(named: Named, path: Path, calibration: Any) -> None:
@@ -246,11 +247,6 @@ def _refuse_checks(named: Named, path: Path, calibration: Any) -> None:
             f"{path}: was calibrated without verified labels, which show how often proposals are wrong; have rows "
             "checked (setwise suggest), and give them to fit or conformalize with --checks."
         )
-
-
-def _own_rows(given: GivenRows, calibration: Any, found: Triage, why: str) -> _Decided:
-    """What was decided about the calibration rows that nobody checked, of all rows that were given."""
-    return _Decided(given, found, _checked(calibration), why)
 
 
 def _numbered(calibration: Any, found: Triage) -> _Decided:

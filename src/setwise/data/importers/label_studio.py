@@ -8,7 +8,7 @@ label.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -208,8 +208,9 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
     for row, paths in found.verified:
         told[row] |= {path_separator.join(leaf) for path in paths for leaf in leaves[path]}
     truth = np.full(len(found.ids), None, dtype=object)
+    marked = Counter(row for row, _ in found.verified)
     for row, named in told.items():
-        if len(named) > 1 and len([1 for other, _ in found.verified if other == row]) > 1:
+        if len(named) > 1 and marked[row] > 1:
             shown = " and ".join(map(repr, sorted(named)[:2]))
             problem = f"task {row}: two annotations are marked as ground truth, {shown}"
             raise InputError(problem, "keep one of them")
