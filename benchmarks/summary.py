@@ -220,6 +220,8 @@ def main():
             "python benchmarks/accuracy.py --data DIR --part real --first-seed 100",
         ),
         *accuracy_section("Images", "accuracy-images", "python benchmarks/accuracy.py --data DIR --part images"),
+        "The paper's own settings on the images: [the paper's tables](reproduction.md).",
+        "",
         *speed_section(),
     ]
     (ROOT / "docs" / "learning-results.md").write_text("\n".join(text).rstrip() + "\n")
