@@ -218,3 +218,54 @@ def test_a_probability_that_is_none_is_named(value):
 
 def test_probabilities_in_text_are_numbers():
     assert Votes.from_proposals([{"cat": "0.5"}, float("nan")]).counts.tolist() == [[0.5], [0]]
+
+
+def batches_of(table, size):
+    return pa.table(table).to_batches(max_chunksize=size)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_votes_of_batches_are_those_of_the_whole(size):
+    more = {"weight": [1.0, 2.0, 1.0, 0.5, 1.0], "against": [False, False, True, False, False]}
+    whole = Votes.from_table(LONG | more, weight="weight", against="against")
+    parts = (Votes.from_table(b, weight="weight", against="against") for b in batches_of(LONG | more, size))
+    joined = Votes.concatenate(parts)
+    assert joined == whole
+    assert Votes.concatenate(Votes.from_table(b) for b in batches_of(LONG, size)) == Votes.from_table(LONG)
+
+
+def test_putting_votes_together_is_associative_and_takes_one_part_at_a_time():
+    a, b, c = (Votes.from_table(batch) for batch in batches_of(LONG, 2))
+    join = Votes.concatenate
+    assert join([join([a, b]), c]) == join([a, join([b, c])]) == join([a, b, c])
+    assert join([a]) == a
+
+
+def test_rows_without_names_follow_each_other_and_empty_ones_stay():
+    joined = Votes.concatenate(
+        [
+            Votes.from_lists([["cat"], []], classes=["cat", "dog"]),
+            Votes.from_lists([["dog"]], classes=["dog", "cat"]),
+        ]
+    )
+    assert joined.counts.tolist() == [[1, 0], [0, 0], [0, 1]]
+    named = Votes.from_table(LONG, items=["d", "a", "b", "c"])
+    assert Votes.concatenate([named, named]).sizes.tolist() == [0, 6, 2, 2]
+
+
+def test_votes_that_do_not_belong_together_are_refused():
+    named = Votes.from_table(LONG)
+    with pytest.raises(ValueError, match="of parts 0 and 1 one has names for its annotators"):
+        Votes.concatenate([named, Votes.from_table(LONG, annotator=None)])
+    with pytest.raises(ValueError, match="one has names for its rows"):
+        Votes.concatenate([named, Votes.from_matrix([["cat", "dog"]])])
+    declared = Votes.from_table(LONG, classes=["cat", "dog"])
+    with pytest.raises(ValueError, match="part 1 has other classes.*classes"):
+        Votes.concatenate([declared, Votes.from_table(LONG, classes=["cat", "dog", "owl"])])
+    with pytest.raises(ValueError, match="no votes"):
+        Votes.concatenate([])
+    assert Votes.concatenate([declared, declared], classes=["owl", "dog", "cat"]).classes.tolist() == [
+        "owl",
+        "dog",
+        "cat",
+    ]

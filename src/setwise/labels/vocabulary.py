@@ -163,7 +163,7 @@ def label_vector(y: Any, name: str) -> Array:
     """One label per row as a 1-D array, (n, 1) flattened; strings keep their length, mixed types stay apart."""
     if hasattr(y, "to_labels"):  # LabelSets of singletons
         return label_vector(y.to_labels(), name)
-    plain = y.to_numpy() if hasattr(y, "to_numpy") else y
+    plain = y.to_numpy() if hasattr(y, "to_numpy") and not hasattr(y, "to_pylist") else y  # Arrow: by __array__
     if np.ma.is_masked(plain):
         plain = np.where(np.ma.getmaskarray(plain), None, plain.data)
     if isinstance(plain, str) or not hasattr(plain, "__iter__"):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen, row_positions, take_rows
 from setwise._lazy import lazy
-from setwise.errors import InputError
+from setwise.errors import InputError, Remedy
 from setwise.labels import constructors
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, is_missing, label_vector, missing_labels
@@ -269,6 +269,65 @@ class Votes(LabelledRows):
         return cls._ordered(vocabulary, n, row, label, names, position, weight, against, items)
 
     @classmethod
+    def concatenate(cls, parts: Iterable[Votes], *, classes: Classes = None) -> Votes:
+        """All answers of several votes, such as the batches of a stream, of which one at a time is looked at.
+
+        Rows about the same item are one row (a long table may scatter its answers); rows without names follow each
+        other. Annotators are matched by name.
+
+        Parameters
+        ----------
+        parts
+            The votes; an iterator will do. All name their rows, or none does; the same for annotators.
+        classes
+            The labels; default are those declared for the parts, else those that occur.
+
+        Examples
+        --------
+        >>> batches = [{"item": ["a", "b"], "label": ["cat", "dog"]}, {"item": ["a"], "label": ["dog"]}]
+        >>> Votes.concatenate(Votes.from_table(batch, annotator=None) for batch in batches).counts
+        array([[1., 1.],
+               [0., 1.]])
+        """
+        rows, labels, people = dict[Any, int](), dict[Any, int](), dict[Any, int]()
+        columns: dict[str, list[Array]] = {name: [] for name in ("row", "label", "annotator", "weight", "against")}
+        first, n = None, 0
+        for number, part in enumerate(parts):
+            first = part[:0] if first is None else first
+            for name, what in (("items", "rows"), ("annotator", "annotators")):
+                if (getattr(part, name) is None) != (getattr(first, name) is None):
+                    raise ValueError(f"parts: of parts 0 and {number} one has names for its {what}, one has none.")
+            if classes is None and first.vocabulary.declared and not first.vocabulary.same_labels(part.vocabulary):
+                raise InputError(
+                    f"parts: part {number} has other classes than part 0",
+                    Remedy("classes", None, "to say which there are"),
+                )
+            own = np.arange(n, n + len(part)) if part.items is None else _positions(rows, part.items)
+            n = n + len(part) if part.items is None else len(rows)
+            answers = len(part.row)
+            columns["row"].append(own[part.row])
+            columns["label"].append(_positions(labels, part.classes)[part.label])
+            if part.annotator is not None:
+                columns["annotator"].append(_positions(people, part.annotators)[part.annotator])
+            columns["weight"].append(np.ones(answers) if part.weight is None else part.weight)
+            columns["against"].append(np.zeros(answers, bool) if part.against is None else part.against)
+        if first is None:
+            raise ValueError("parts: there are no votes to put together.")
+        held = {name: np.concatenate(arrays) for name, arrays in columns.items() if arrays}
+        return cls.from_codes(
+            n,
+            held["row"],
+            list(labels),
+            held["label"],
+            list(people),
+            held.get("annotator"),
+            held["weight"] if (held["weight"] != 1).any() else None,
+            held["against"],
+            classes=first.vocabulary if classes is None and first.vocabulary.declared else classes,
+            items=None if first.items is None else Vocabulary.declare(rows).classes,
+        )
+
+    @classmethod
     def _ordered(
         cls,
         vocabulary: Vocabulary,
@@ -497,6 +556,11 @@ def _named_rows(items: Any) -> list[Any]:
         twice = next(name for name, times in Counter(names).items() if times > 1)
         raise ValueError(f"items: {twice!r} occurs twice; each row needs a name of its own.")
     return names
+
+
+def _positions(known: dict[Any, int], names: Array) -> Ints:
+    """The positions of names among those known, to which new ones are added."""
+    return np.array([known.setdefault(name, len(known)) for name in names.tolist()], dtype=np.intp)
 
 
 def _numbers(values: Array, name: str, lines: Ints) -> Floats:
