@@ -12,6 +12,7 @@ from setwise.decisions.comparison import Comparison
 from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Triage, triage
 from setwise.errors import MisuseWarning
+from setwise.evidence.top_probabilities import TopK
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
@@ -63,6 +64,7 @@ __all__ = [
     "Premise",
     "SetSizeScorer",
     "SmallCalibrationWarning",
+    "TopK",
     "Triage",
     "Votes",
     "__version__",

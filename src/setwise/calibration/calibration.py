@@ -24,6 +24,7 @@ from setwise.evidence.evidence import Evidence
 from setwise.evidence.proposals import among_candidates, most_probable
 from setwise.evidence.row_facts import categories, weights
 from setwise.evidence.row_index import check_row_names
+from setwise.evidence.top_probabilities import TopK
 from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
@@ -208,6 +209,8 @@ class Calibration:
             limits = np.asarray(_limits(rules, level, weight, codes)) + off
             by_label = limits.ndim == 2
             mask = score.score(matrix, u=u) <= limits if by_label else score.below(matrix, limits, u=u)
+            if isinstance(probabilities, TopK):
+                return finished_top(mask, probabilities, self.vocabulary, own, allow_empty=allow_empty)
             return finished_sets(mask, matrix, self.vocabulary, own, allow_empty=allow_empty)
 
         return each_level(confidence_level, answer)
@@ -222,6 +225,7 @@ class Calibration:
     ) -> Floats:
         """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
         check_row_names(probabilities=probabilities, row_ids=row_ids)
+        self._need_all("predict_p")
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight)
         scores = self._scores(matrix, off, row_ids)
         if codes is None:
@@ -244,7 +248,7 @@ class Calibration:
         rules = self._answered if votes else self.rules
 
         def answer(level: Fraction) -> Guarantee:
-            claims = [rule.claim(level) for rule in rules]
+            claims = [self._remarked(rule.claim(level)) for rule in rules]
             if self.categories is None:
                 return claims[0]
             return Guarantee.of_categories(dict(zip(self.category_names, claims, strict=True)))
@@ -291,6 +295,7 @@ class Calibration:
                 raise InputError("candidates: those of new rows", Remedy("probabilities", None, "for these rows"))
             return own_rows(self._judged, self.classes, max_error, mode, random_state)
         check_row_names(probabilities=probabilities, candidates=candidates)
+        self._need_all("triage")
         matrix, _ = self._in_precision(probabilities)
         precision = precision_of(probabilities)
         self._same_precision(precision, "so that near ties change the predicted label")
@@ -424,6 +429,7 @@ class Calibration:
         self, probabilities: Any, *, by: Any = None, candidates: Any = None
     ) -> tuple[Floats, float, Ints | None]:
         """New rows' probabilities in the precision of the calibration, how far they may be off, and categories."""
+        self._need_all("compare")
         own = own_candidates(candidates, self.vocabulary)
         matrix, off, _, codes = self._new_rows(probabilities, by, None, own)
         return matrix, off, codes
@@ -454,6 +460,7 @@ class Calibration:
 
     def scored(self, probabilities: Any, *, row_ids: Any = None) -> tuple[Floats, Floats]:
         """New rows' probabilities in the precision of the calibration, and the scores of all labels."""
+        self._need_all("scores")
         matrix, off = self._in_precision(probabilities)
         return matrix, self._scores(matrix, off, row_ids)
 
@@ -463,6 +470,13 @@ class Calibration:
             self._same_precision(precision_of(probabilities), "so that near ties change the predicted label")
 
     # ---------------------------------------------------------------- helpers
+
+    def _need_all(self, what: str) -> None:
+        if self.setting.top:
+            raise InputError(
+                f"{what}: not defined where only the top {self.setting.top} labels have probabilities",
+                "calibrate on the probabilities of all labels",
+            )
 
     @lazy
     def _judged(self) -> Judgement:
@@ -477,12 +491,32 @@ class Calibration:
             return self
         return replace(self, categories=None, category=None, setting=replace(self.setting, by="given"))
 
+    def _remarked(self, made: Guarantee) -> Guarantee:
+        """With what is said of labels that have no probability of their own."""
+        if not self.setting.top:
+            return made
+        remark = (
+            f"A label outside the {self.setting.top:,} that a row stores counts as if it had an equal share of the "
+            "remaining probability; where one of them is in a set, all are."
+        )
+        return replace(made, remarks=(*made.remarks, remark))
+
     def _scores(self, matrix: Floats, off: float, row_ids: Any) -> Floats:
         scores: Floats = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, off)) - off
         return scores
 
     def _in_precision(self, probabilities: Any) -> tuple[Floats, float]:
         """Probabilities in the precision of the calibration, and how far scores are off."""
+        k = self.setting.top
+        given = probabilities.k if isinstance(probabilities, TopK) else 0
+        if given != k or (given and probabilities.n_classes != len(self.vocabulary)):
+            raise InputError(
+                f"probabilities: calibrated with those of {f'the top {k}' if k else 'all'} labels out of "
+                f"{len(self.vocabulary):,}, got {f'the top {given}' if given else 'a column for each'}",
+                f"pass TopK.of(probabilities, k={k})" if k else "pass the probabilities of all labels",
+            )
+        if given:
+            return in_precision(probabilities.columns, precision_of(probabilities), self.setting.precision)
         matrix = as_probabilities(
             probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
         )
@@ -622,6 +656,21 @@ def finished_sets(
         allowed = matrix[empty] if inside is None else np.where(inside[empty], matrix[empty], -1)
         mask[empty, allowed.argmax(axis=1)] = True
     return LabelSets(vocabulary, len(mask), _mask=frozen(mask))
+
+
+def finished_top(
+    mask: Bools, top: TopK, vocabulary: Vocabulary, own: LabelSets | None, *, allow_empty: bool
+) -> LabelSets:
+    """The same for rows of which the most probable labels are stored."""
+    sets = top.sets(mask, vocabulary)
+    sets = sets if own is None else sets & own
+    if not allow_empty and (sets.sizes == 0).any():
+        if own is not None:
+            raise InputError("allow_empty: not together with candidates and TopK", "leave candidates out")
+        empty = np.flatnonzero(sets.sizes == 0)
+        mask[empty, top.columns[empty].argmax(axis=1)] = True
+        return top.sets(mask, vocabulary)
+    return sets
 
 
 def automatic_categories(by: str, matrix: Floats, classes: Array, sets: LabelSets | None) -> Array:

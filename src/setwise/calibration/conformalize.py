@@ -24,6 +24,7 @@ from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.proposals import most_probable
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.evidence.row_index import check_row_names
+from setwise.evidence.top_probabilities import TopK, gather_top
 from setwise.evidence.verified_rows import warn_about_checks
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
@@ -60,7 +61,7 @@ def conformalize(
     Parameters
     ----------
     probabilities
-        (n, K) class probabilities of a model that was not trained on these rows.
+        (n, K) class probabilities of a model that was not trained on these rows; of many classes, `TopK`.
     candidates
         One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels; or `Votes`, of which
         nothing is thrown away. Labels other than 0..K−1 need a declared vocabulary.
@@ -123,11 +124,16 @@ def conformalize(
         row_ids=row_ids,
     )
     score = as_score(conformity_score)
-    matrix = as_probabilities(probabilities, score.domain)
-    n, k = matrix.shape
+    top = probabilities if isinstance(probabilities, TopK) else None
+    matrix = as_probabilities(probabilities, score.domain) if top is None else top.columns
+    n, k = (matrix if top is None else top).shape
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
     votes = candidates if isinstance(candidates, Votes) else None
+    if top is not None and votes is not None:
+        raise InputError("candidates: votes are not defined for TopK", "pass votes.candidates() in their place")
+    if top is not None and isinstance(by, str) and by == "predicted":
+        raise InputError("by: 'predicted' is not defined for TopK", "pass a category per row")
     sets = _on_columns_of(probabilities, candidates, k, classes)
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
@@ -155,6 +161,7 @@ def conformalize(
         random_state=random_state,
         missing=missing,
         precision=precision_of(probabilities),
+        top=top,
     )
 
 
@@ -176,17 +183,19 @@ def calibrate(
     seen: str = "",
     choice: str = "",
     also: Collection[str] = (),
+    top: TopK | None = None,
 ) -> Calibration:
     """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows.
 
     `choice` says how verified rows differ from others that are not among these, where they do; `also` names columns
-    of evidence beyond those that the strategy needs.
+    of evidence beyond those that the strategy needs. Where probabilities are those of the `top` labels, the matrix
+    holds their columns.
     """
     chosen = as_strategy(strategy)
     rate = as_fraction(miss_rate, "miss_rate")
     if not 0 <= rate < 1:
         raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
-    n, k = matrix.shape
+    n, k = (matrix if top is None else top).shape
     declared = _declared(assume, sets, facts)
     seed = draw_seed(random_state)
     if score.randomized or row_ids is not None or len(facts.checked):
@@ -196,7 +205,7 @@ def calibrate(
         checked = len(facts.checked)
         if facts.position is None:
             facts = replace(facts, position=np.arange(n))
-        matrix, facts = matrix[kept], facts.take(kept)
+        matrix, facts, top = matrix[kept], facts.take(kept), None if top is None else top[kept]
         if lost := checked - len(facts.checked):
             problem = f"missing: {lost:,} of the {n - len(kept):,} rows without candidates are verified"
             what = "whose label is then known: give it as their only candidate"
@@ -220,6 +229,7 @@ def calibrate(
         named=row_ids is not None,
         by=by,
         precision=precision,
+        top=0 if top is None else top.k,
     )
     needs = {*chosen.needs(setting), *also}
     if "table" in needs and declared.kind == "class":
@@ -229,7 +239,9 @@ def calibrate(
         shrink = {"shrink": held_out_shrinkage(facts.votes, matrix)} if told else {}
         fitted = fit_annotators(facts.votes, matrix, compare=told, **shrink)
         facts = replace(facts, posterior=fitted.posterior, agreed=fitted.agreed, excess=fitted.excess)
-    evidence, people = _with_answers(gather(score, matrix, sets, facts, needs), facts, score, matrix)
+    of_rows = (sets, facts, needs)
+    gathered = gather(score, matrix, *of_rows) if top is None else gather_top(score, top, *of_rows)
+    evidence, people = _with_answers(gathered, facts, score, matrix)
     if facts.category is not None:
         setting = replace(setting, scope=" of each category")
     known = None if facts.category is None else Vocabulary.infer(facts.category)

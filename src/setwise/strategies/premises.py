@@ -63,6 +63,8 @@ class Setting:
         For strategies that draw.
     precision
         The floating type of the probabilities, as numpy names it.
+    top
+        How many labels of each row have a probability of their own, where not all have; else 0.
     judged
         The judgement of all rows, where the evidence is a part of them.
     """
@@ -86,6 +88,7 @@ class Setting:
     scope: str = ""
     by: str = "given"
     precision: str = "float64"
+    top: int = 0
     judged: Judgement | None = None
 
 

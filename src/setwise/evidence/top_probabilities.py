@@ -1,0 +1,230 @@
+"""`TopK`: the k largest probabilities of each row, in place of a table with a column for each of many classes.
+
+A row is read as k + 1 columns: its stored labels, and one that stands for any other label. A label outside shares
+the remaining probability equally with the others outside. Whatever a score makes of such a row is a fixed function
+of it, the same for calibration and new rows, so that promises hold as they do for whole rows; what is lost is only
+which of the labels outside is likelier than another: they enter a set together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Bools, Floats, Ints, row_positions
+from setwise._lazy import lazy
+from setwise.errors import InputError
+from setwise.evidence.evidence import Evidence
+from setwise.evidence.proposals import among_candidates, most_probable
+from setwise.evidence.row_facts import RowFacts
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Vocabulary
+from setwise.probabilities import TOLERANCE
+from setwise.scores import Score
+
+_MOST = 2**31
+"""Labels that sets may hold together: where labels outside the stored ones enter, a row holds them all."""
+
+
+class TopK:
+    """The most probable labels of each row, out of many, with their probabilities and what is left for the others.
+
+    `conformalize` and `Calibration.predict_set` take it in place of probabilities, and then no array with a column
+    for every class is made. A label outside the stored ones counts as if it had an equal share of the rest.
+
+    Parameters
+    ----------
+    indices
+        (n, k): the positions of the labels among the classes, distinct within a row.
+    values
+        (n, k): their probabilities.
+    n_classes
+        How many classes there are.
+    rest
+        (n,): the probability of all other labels together; default is what the values lack to one.
+
+    Examples
+    --------
+    >>> import numpy as np, setwise
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet(np.full(1000, 0.002), size=600)
+    >>> y = (P.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
+    >>> top = setwise.TopK.of(P, k=20)
+    >>> top
+    TopK(600 rows, 20 of 1,000 classes)
+    >>> cal = setwise.conformalize(top[:300], y[:300])
+    >>> sets = cal.predict_set(top[300:])
+    >>> bool(sets.contains(y[300:]).mean() > 0.85)
+    True
+    """
+
+    def __init__(self, indices: Any, values: Any, n_classes: int, rest: Any = None) -> None:
+        self.values, self.n_classes = _real(values), int(n_classes)
+        self.indices = np.asarray(indices)
+        n, k = self.values.shape
+        if self.indices.shape != (n, k) or k == 0:
+            raise ValueError(
+                f"TopK: indices and values are (rows, k) alike, got {self.indices.shape} and {(n, k)}."
+            )
+        if self.indices.dtype.kind not in "iu":
+            raise TypeError(f"indices: expected whole numbers, got {self.indices.dtype}.")
+        if not k <= self.n_classes:
+            raise ValueError(f"n_classes: {n_classes} classes, and {k} labels in a row.")
+        outside = (self.indices < 0) | (self.indices >= self.n_classes)
+        _refuse(outside, self.indices, f"indices: row {{row}} holds {{value}}, which is not in 0…{n_classes - 1}")
+        ordered = np.sort(self.indices, axis=1)
+        _refuse(ordered[:, 1:] == ordered[:, :-1], ordered, "indices: row {row} holds {value} twice")
+        inside = (self.values >= 0) & (self.values <= 1)
+        _refuse(~inside, self.values, "values: row {row} holds {value}, which is no probability")
+        total = self.values.sum(axis=1, dtype=np.float64)
+        self.rest = np.maximum(1 - total, 0) if rest is None else np.asarray(rest, dtype=np.float64)
+        if self.rest.shape != (n,):
+            raise ValueError(f"rest: expected one number per row, {n} in all, got shape {self.rest.shape}.")
+        whole = total + self.rest
+        off = ~((self.rest >= 0) & (np.abs(whole - 1) <= TOLERANCE))
+        _refuse(off, whole, "values: with rest, row {row} sums to {value:.4g}, not to 1")
+        share, least = self.rest / max(self.n_classes - k, 1), self.values.min(axis=1)
+        _refuse(
+            share > least + TOLERANCE,
+            share,
+            "values: row {row} has {value:.4g} for a label outside; store the largest",
+        )
+        self.columns = np.column_stack([self.values, np.minimum(share, least).astype(self.values.dtype)])
+        for array in (self.indices, self.values, self.rest, self.columns):
+            array.flags.writeable = False
+
+    @classmethod
+    def of(cls, probabilities: Any, k: int) -> TopK:
+        """The k largest of a whole table of probabilities."""
+        table = _real(probabilities)
+        if not 1 <= k <= table.shape[1]:
+            raise ValueError(f"k: {k} of {table.shape[1]} classes.")
+        found = np.argpartition(table, table.shape[1] - k, axis=1)[:, -k:]
+        return cls(found, np.take_along_axis(table, found, axis=1), table.shape[1])
+
+    @property
+    def k(self) -> int:
+        """How many labels a row stores."""
+        return int(self.values.shape[1])
+
+    @property
+    def dtype(self) -> Any:
+        """That of the values."""
+        return self.values.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        return len(self), self.n_classes
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, key: Any) -> TopK:
+        rows = row_positions(key, len(self), "TopK is indexed by rows.")
+        return TopK(self.indices[rows], self.values[rows], self.n_classes, self.rest[rows])
+
+    def __repr__(self) -> str:
+        return f"TopK({len(self):,} rows, {self.k:,} of {self.n_classes:,} classes)"
+
+    @lazy
+    def _order(self) -> tuple[Ints, Ints]:
+        """The stored labels as row · K + position, ascending, and the column where each of them stands."""
+        order = np.argsort(self.indices, axis=1)
+        keys = np.take_along_axis(self.indices, order, axis=1) + np.arange(len(self))[:, None] * self.n_classes
+        return keys.ravel(), order.ravel()
+
+    def columns_of(self, rows: Ints, labels: Ints) -> Ints:
+        """The column of each label in its row; k, the last, for those outside."""
+        keys, order = self._order
+        wanted = rows * self.n_classes + labels
+        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        return np.where(keys[place] == wanted, order[place], self.k)
+
+    def sets(self, mask: Bools, vocabulary: Vocabulary) -> LabelSets:
+        """The labels of the columns in an (n, k + 1) mask; where the last is in it, every label."""
+        full = np.flatnonzero(mask[:, -1])
+        held = int(mask[:, :-1].sum()) + len(full) * self.n_classes
+        if held > _MOST:
+            raise InputError(
+                f"probabilities: in {len(full):,} of {len(self):,} rows labels outside the {self.k} stored ones are "
+                f"in the set, {held:,} labels in all",
+                "store more labels of each row",
+                "ask for a lower confidence level",
+            )
+        some = mask[:, :-1].copy()
+        some[full] = False
+        row, column = np.nonzero(some)
+        keys = row * self.n_classes + self.indices[row, column]
+        every = (full[:, None] * self.n_classes + np.arange(self.n_classes)).ravel()
+        return LabelSets.from_keys(vocabulary, len(self), np.concatenate([keys, every]))
+
+
+def gather_top(score: Score, top: TopK, candidates: LabelSets, facts: RowFacts, needs: Collection[str]) -> Evidence:
+    """As `gather`, from the stored labels: a candidate outside them has the score of a label outside."""
+    if lacking := set(needs) - {"consensus", "every", "share", "total"}:
+        raise InputError(
+            f"probabilities: this strategy needs those of all labels ({', '.join(sorted(lacking))})",
+            "use 'max', 'min', 'mean', a mixture, 'rectified' or 'auto' with TopK",
+        )
+    n, (indptr, labels) = len(top), candidates.rows
+    starts = indptr[:-1]
+    rows = np.repeat(np.arange(n), candidates.sizes)
+    columns = top.columns_of(rows, labels)
+    scores = score.score(top.columns, u=facts.u)
+    every, values = scores[rows, columns], top.columns[rows, columns].astype(np.float64)
+    truth = held = None
+    if facts.verified is not None:
+        known = facts.checked
+        given = facts.verified[known]
+        truth, held = np.full(n, np.nan), np.zeros(n, dtype=bool)
+        truth[known] = scores[known, top.columns_of(known, given)]
+        held[known] = candidates[known].contains(candidates.classes[given])
+    best = most_probable(top.columns)
+    agreed = None
+    if facts.verified is not None or "consensus" in needs:
+        read = LabelSets.from_codes(Vocabulary.positions(top.k + 1), columns, candidates.sizes)
+        agreed = among_candidates(top.columns, read)
+        first = labels[starts].astype(np.intp)  # of the candidates outside, where one of them is proposed
+        last = np.flatnonzero(columns == top.k)[::-1]
+        first[rows[last]] = labels[last]
+        inside = top.indices[np.arange(n), np.minimum(agreed.label, top.k - 1)]
+        agreed = replace(agreed, label=np.where(agreed.label == top.k, first, inside))
+    total = np.add.reduceat(values, starts)[rows]
+    equal = 1 / candidates.sizes[rows]
+    return Evidence(
+        np.minimum.reduceat(every, starts),
+        np.maximum.reduceat(every, starts),
+        candidates.sizes,
+        every=every if "every" in needs else None,
+        share=np.divide(values, total, out=equal, where=total > 0) if "share" in needs else None,
+        total=top.values.sum(axis=1, dtype=np.float64) + top.rest if "total" in needs else None,
+        truth=truth,
+        held=held,
+        predicted=top.indices[np.arange(n), np.minimum(best.label, top.k - 1)],
+        confidence=best.confidence,
+        label=labels.astype(np.intp) if facts.verified is None and candidates.single else facts.verified,
+        consensus=None if agreed is None else agreed.label,
+        consensus_confidence=None if agreed is None else agreed.confidence,
+        noise=None if facts.verified is None else facts.u,
+        position=facts.position,
+        chance=facts.chance,
+        weight=facts.weight,
+        group=facts.group,
+    )
+
+
+def _real(values: Any) -> Floats:
+    array = np.asarray(values)
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        raise ValueError(f"TopK: expected numbers of shape (rows, k), got {array.dtype} of shape {array.shape}.")
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def _refuse(wrong: Bools, values: Any, text: str) -> None:
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        raise ValueError(text.format(row=place[0], value=values[place]) + ".")
