@@ -147,16 +147,15 @@ class TopK:
     def sets(self, mask: Bools, vocabulary: Vocabulary) -> LabelSets:
         """The labels of the columns in an (n, k + 1) mask; where the last is in it, every label."""
         full = np.flatnonzero(mask[:, -1])
-        held = int(mask[:, :-1].sum()) + len(full) * self.n_classes
+        some = mask[:, :-1] & ~mask[:, -1:]
+        held = int(some.sum()) + len(full) * self.n_classes
         if held > _MOST:
             raise InputError(
-                f"probabilities: in {len(full):,} of {len(self):,} rows labels outside the {self.k} stored ones are "
-                f"in the set, {held:,} labels in all",
+                f"probabilities: in {len(full):,} of {len(self):,} rows labels outside the {self.k} stored ones "
+                f"are in the set, {held:,} labels in all",
                 "store more labels of each row",
                 "ask for a lower confidence level",
             )
-        some = mask[:, :-1].copy()
-        some[full] = False
         row, column = np.nonzero(some)
         keys = row * self.n_classes + self.indices[row, column]
         every = (full[:, None] * self.n_classes + np.arange(self.n_classes)).ravel()
