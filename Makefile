@@ -28,7 +28,7 @@ test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tes
 test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 	$(BIN)/python -m pytest -n 2 -m long
 
-test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost and Hugging Face, in an environment of their own
+test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost, Hugging Face and MLflow, in an environment of their own
 	$(THIRD)/python -m pytest tests/third_party
 
 observatory: $(READY)   ## every promise against simulations with known truth; exit status 1 where one is broken
@@ -82,7 +82,7 @@ $(BENCH_READY): pyproject.toml constraints.txt
 
 $(THIRD_READY): pyproject.toml constraints.txt
 	test -x $(THIRD)/python || $(PYTHON) -m venv .venv-third
-	$(THIRD)/python -m pip install --quiet --constraint constraints.txt --editable ".[learn]" pytest hypothesis pandas
+	$(THIRD)/python -m pip install --quiet --constraint constraints.txt --editable ".[learn,cli,mlflow]" pytest hypothesis
 	$(THIRD)/python -m pip install --quiet --constraint constraints.txt xgboost lightgbm catboost transformers
 	touch $@
 
