@@ -59,7 +59,7 @@ bench: $(BENCH_READY) $(READY)   ## ratios against peers in an environment of th
 docs: $(DOCS_READY)     ## builds docs/_build/html anew, warnings as errors; checks links (`make test` runs what the pages show)
 	rm -rf docs/_build docs/auto_examples docs/reference/generated
 	$(SPHINX) -b html docs docs/_build/html
-	$(SPHINX) -b linkcheck -D plot_gallery=0 docs docs/_build/linkcheck
+	$(SPHINX) -b linkcheck -D plot_gallery=0 -D nb_execution_mode=off docs docs/_build/linkcheck
 
 reproduce: bench $(READY)   ## every committed figure anew; of the paper's tables what is missing (wants a GPU)
 	$(BIN)/setwise reproduce --protocol both --variant all --out results/paper --docs docs/reproduction.md

@@ -18,7 +18,7 @@ copyright = "the setwise developers, BSD-3-Clause"  # noqa: A001 - Sphinx wants 
 version = release = __version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",  # Markdown, and notebooks
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx-mathjax-offline",
@@ -34,6 +34,10 @@ suppress_warnings = ["config.cache"]  # sphinx-gallery keeps a function in its s
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
+
+nb_execution_mode = "force"  # notebooks are kept without output
+nb_execution_raise_on_error = True
+nb_merge_streams = True
 
 default_role = "literal"  # docstrings write `names` as Markdown does
 rst_prolog = r"""

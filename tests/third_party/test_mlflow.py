@@ -144,7 +144,7 @@ def test_a_model_of_the_command_line_reads_new_rows_as_its_table_was_read(rows, 
     table.loc[::7, "a"] = np.nan
     table.to_csv(tmp_path / "table.csv", index=False)
     fit = f"fit {tmp_path}/table.csv --candidates answers --impute mean --one-hot --out {tmp_path}/model --quiet"
-    assert run([*fit.split(), "--learner", "knn"]) == 0
+    assert run([*fit.split(), "--learner", "em"]) == 0
     assert run(f"predict {tmp_path}/model {tmp_path}/table.csv --out {tmp_path}/sets.jsonl --quiet".split()) == 0
     flavor.save_model(ConformalClassifier.load(tmp_path / "model"), tmp_path / "saved")
     found = mlflow.pyfunc.load_model(str(tmp_path / "saved")).predict(table.drop(columns="answers"))
