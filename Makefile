@@ -8,10 +8,11 @@ BENCH  := .venv-bench/bin
 BENCH_READY := .venv-bench/.ready
 THIRD  := .venv-third/bin
 THIRD_READY := .venv-third/.ready
+RELEASE := .venv-release/bin
 DOCS_READY  := $(VENV)/.docs-ready
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long test-third-party observatory lint bench docs reproduce clean
+.PHONY: demo browser test test-long test-third-party observatory lint bench docs reproduce release-check clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -64,6 +65,11 @@ docs: $(DOCS_READY)     ## builds docs/_build/html anew, warnings as errors; che
 reproduce: bench $(READY)   ## every committed figure anew; of the paper's tables what is missing (wants a GPU)
 	$(BIN)/setwise reproduce --protocol both --variant all --out results/paper --docs docs/reproduction.md
 
+release-check:          ## builds sdist and wheel, checks what they hold and say, and uses the wheel in an empty environment
+	test -x $(RELEASE)/python || $(PYTHON) -m venv .venv-release
+	$(RELEASE)/python -m pip install --quiet --constraint constraints.txt build twine
+	$(RELEASE)/python scripts/check_release.py
+
 $(DOCS_READY): $(READY)
 	$(PIP) --editable ".[docs]"
 	touch $@
@@ -87,4 +93,4 @@ $(THIRD_READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-third docs/_build docs/auto_examples docs/reference/generated
+	rm -rf $(VENV) .venv-bench .venv-third .venv-release docs/_build docs/auto_examples docs/reference/generated

@@ -88,11 +88,11 @@ def test_the_frame_has_the_label_the_set_its_size_and_p_values_if_asked(models, 
     assert (found["size"] == model.predict_set(X[:20]).sizes).all()
     found = served.predict(X[:20], params={"p_values": True})
     assert np.array_equal(found[[f"p:{name}" for name in NAMES]], model.predict_p(X[:20]))
-    found = mlflow.pyfunc.load_model(str(saved / "calibration")).predict(X_in_another_order(models))
+    found = mlflow.pyfunc.load_model(str(saved / "calibration")).predict(in_another_order(models))
     assert lists(found) == models["calibration"][0].predict_set(models["calibration"][1]).to_lists()
 
 
-def X_in_another_order(models):
+def in_another_order(models):
     return models["calibration"][1][["wren", "ant", "owl"]]
 
 
@@ -113,7 +113,7 @@ def test_signature_and_example_are_kept_and_nothing_is_pickled(saved):
 
 
 def test_the_model_itself_comes_back_and_no_other(models, saved, tmp_path):
-    model, X = models["cross"]
+    model, _ = models["cross"]
     again = flavor.load_model(saved / "cross")
     assert isinstance(again, CrossConformalClassifier)
     assert str(again.guarantee()) == str(model.guarantee())
