@@ -46,6 +46,7 @@ rst_prolog = r"""
 """  # absolute values and sizes, which docstrings write as people do
 autosummary_generate = True
 autodoc_typehints = "none"  # parameters are described in words
+autodoc_mock_imports = ["mlflow"]  # the pages need its docstrings alone
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_use_plots = False
