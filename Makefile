@@ -8,10 +8,11 @@ BENCH  := .venv-bench/bin
 BENCH_READY := .venv-bench/.ready
 THIRD  := .venv-third/bin
 THIRD_READY := .venv-third/.ready
+RELEASE := .venv-release/bin
 DOCS_READY  := $(VENV)/.docs-ready
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long test-third-party observatory lint bench docs reproduce clean
+.PHONY: demo browser test test-long test-third-party observatory lint bench docs reproduce release-check clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -28,7 +29,7 @@ test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tes
 test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 	$(BIN)/python -m pytest -n 2 -m long
 
-test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost and Hugging Face, in an environment of their own
+test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost, Hugging Face and MLflow, in an environment of their own
 	$(THIRD)/python -m pytest tests/third_party
 
 observatory: $(READY)   ## every promise against simulations with known truth; exit status 1 where one is broken
@@ -59,10 +60,15 @@ bench: $(BENCH_READY) $(READY)   ## ratios against peers in an environment of th
 docs: $(DOCS_READY)     ## builds docs/_build/html anew, warnings as errors; checks links (`make test` runs what the pages show)
 	rm -rf docs/_build docs/auto_examples docs/reference/generated
 	$(SPHINX) -b html docs docs/_build/html
-	$(SPHINX) -b linkcheck -D plot_gallery=0 docs docs/_build/linkcheck
+	$(SPHINX) -b linkcheck -D plot_gallery=0 -D nb_execution_mode=off docs docs/_build/linkcheck
 
 reproduce: bench $(READY)   ## every committed figure anew; of the paper's tables what is missing (wants a GPU)
 	$(BIN)/setwise reproduce --protocol both --variant all --out results/paper --docs docs/reproduction.md
+
+release-check:          ## builds sdist and wheel, checks what they hold and say, and uses the wheel in an empty environment
+	test -x $(RELEASE)/python || $(PYTHON) -m venv .venv-release
+	$(RELEASE)/python -m pip install --quiet --constraint constraints.txt build twine
+	$(RELEASE)/python scripts/check_release.py
 
 $(DOCS_READY): $(READY)
 	$(PIP) --editable ".[docs]"
@@ -82,9 +88,9 @@ $(BENCH_READY): pyproject.toml constraints.txt
 
 $(THIRD_READY): pyproject.toml constraints.txt
 	test -x $(THIRD)/python || $(PYTHON) -m venv .venv-third
-	$(THIRD)/python -m pip install --quiet --constraint constraints.txt --editable ".[learn]" pytest hypothesis pandas
+	$(THIRD)/python -m pip install --quiet --constraint constraints.txt --editable ".[learn,cli,mlflow]" pytest hypothesis
 	$(THIRD)/python -m pip install --quiet --constraint constraints.txt xgboost lightgbm catboost transformers
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-third docs/_build docs/auto_examples docs/reference/generated
+	rm -rf $(VENV) .venv-bench .venv-third .venv-release docs/_build docs/auto_examples docs/reference/generated

@@ -18,7 +18,7 @@ copyright = "the setwise developers, BSD-3-Clause"  # noqa: A001 - Sphinx wants 
 version = release = __version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",  # Markdown, and notebooks
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx-mathjax-offline",
@@ -35,6 +35,10 @@ myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 
+nb_execution_mode = "force"  # notebooks are kept without output
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
 default_role = "literal"  # docstrings write `names` as Markdown does
 rst_prolog = r"""
 .. |S| replace:: \|S\|
@@ -42,6 +46,7 @@ rst_prolog = r"""
 """  # absolute values and sizes, which docstrings write as people do
 autosummary_generate = True
 autodoc_typehints = "none"  # parameters are described in words
+autodoc_mock_imports = ["mlflow"]  # the pages need its docstrings alone
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_use_plots = False

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -306,6 +307,35 @@ def test_the_shell_asks_the_program(here):
     asked = {**os.environ, **marks("setwise fit votes.parquet --by wa")}
     done = subprocess.run([sys.executable, "-c", program], env=asked, capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.stderr) == (["ward"], "")
+
+
+SHELLS = {  # what the script begins with, and where it is put
+    "bash": ("_setwise_completion() {", ".bash_completions/setwise.sh"),
+    "zsh": ("#compdef setwise", ".zfunc/_setwise"),
+    "fish": ("complete --command setwise", ".config/fish/completions/setwise.fish"),
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_for_the_shell_is_shown_and_installed(shell, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # typer then takes its name
+    monkeypatch.setenv("HOME", str(tmp_path))
+    script, place = SHELLS[shell]
+    for option in ("--show-completion", "--install-completion"):
+        with pytest.raises(SystemExit) as ended:
+            run([option, shell])
+        assert ended.value.code in {0, None}
+        assert (script if option == "--show-completion" else shell) in capsys.readouterr().out
+    assert script in (tmp_path / place).read_text()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_learns_it_by_the_name_of_the_command(tmp_path):
+    line = f'eval "$({sys.executable} -m setwise --show-completion)" && complete -p setwise'
+    done = subprocess.run(
+        [shutil.which("bash"), "-c", line], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert (done.stdout, done.stderr) == ("complete -o default -F _setwise_completion setwise\n", "")
 
 
 def test_a_row_that_nobody_answered_is_refused_with_a_remedy_that_helps(tmp_path, capsys):

@@ -103,6 +103,17 @@ class Calibration:
         return [None] if self.categories is None else list(self.categories.classes.tolist())
 
     @property
+    def asks(self) -> tuple[str, ...]:
+        """The arguments without which `predict_set` gives no sets: what was known of these rows, of new ones."""
+        known = {
+            "by": self.by == "given" and self.categories is not None,
+            "candidates": self.by == "size",
+            "sample_weight": self.evidence.weight is not None,
+            "row_ids": self.setting.named and self.conformity_score.randomized,
+        }
+        return tuple(name for name, holds in known.items() if holds)
+
+    @property
     def parts(self) -> tuple[Calibration, ...]:
         """The calibrations that answer: this one."""
         return (self,)

@@ -95,13 +95,8 @@ def network_of(estimator: Any) -> str | None:
 
 def check_askable(asked: Any, model: Path) -> None:
     """Refuses what needs facts of new rows that no option can name: weights, ids, numbers of candidates."""
-    part = asked.parts[0]
-    needs = {
-        "weights": part.evidence.weight is not None,
-        "ids": part.setting.named and part.conformity_score.randomized,
-        "candidates": part.by == "size",
-    }
-    needed = next((name for name, holds in needs.items() if holds), None)
+    words = {"sample_weight": "weights", "row_ids": "ids", "candidates": "candidates"}
+    needed = next((words[name] for name in asked.parts[0].asks if name in words), None)
     if needed is not None:
         raise ValueError(
             f"{model}: was calibrated with the {needed} of its rows, and no option names those of new rows; ask it "
@@ -111,7 +106,7 @@ def check_askable(asked: Any, model: Path) -> None:
 
 def check_categories(asked: Any, by: str | None, model: Path) -> None:
     """A column of categories is named where the rows were calibrated by one, and nowhere else."""
-    given = asked.parts[0].categories is not None and asked.parts[0].by == "given"
+    given = "by" in asked.parts[0].asks
     if given and by is None:
         raise ValueError(f"{model}: was calibrated by category; name the column of categories with --by.")
     if by is not None and not given:

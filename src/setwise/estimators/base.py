@@ -117,10 +117,9 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         _refuse_alpha(options)
         check_row_names(X=X, y=y, candidates=options.get("candidates"), by=by)
         self.used_rows_.warn_if_used(X)
-        first = self.calibration_.parts[0]
-        asks = first.categories is not None and first.by == "given"
         given = {name: options.pop(name) for name in ("row_ids", "sample_weight") if name in options}
-        matrix, of_category = self.predict_conformed(X), {"by": by} if asks else {}
+        of_category = {"by": by} if "by" in self.calibration_.parts[0].asks else {}
+        matrix = self.predict_conformed(X)
         sets = self.calibration_.predict_set(matrix, self._level(confidence_level), **given, **of_category)
         rows = self.new_rows()
         rows.add(matrix, X=X, **of_category)

@@ -1,0 +1,281 @@
+"""Models of MLflow: conformal classifiers and calibrations saved, logged, loaded, and served as `pyfunc`.
+
+A model is kept in its own format, as a model directory or a calibration file, without pickle. As `pyfunc` it
+answers with one line per row: the most probable `label`, the `labels` of the prediction set, and how many (`size`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+try:
+    from mlflow import artifacts, pyfunc
+    from mlflow.exceptions import MlflowException
+    from mlflow.models import Model, ModelSignature, infer_signature
+    from mlflow.types import ColSpec, DataType, Schema
+    from mlflow.types.schema import Array as ListOf
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"setwise.mlflow needs {error.name}: pip install 'setwise[mlflow]'.", name=error.name
+    ) from error
+
+from setwise._arrays import Array
+from setwise._version import __version__
+from setwise.calibration.calibration import Calibration
+from setwise.data.delimited import encode_labels
+from setwise.data.set_files import probability_columns
+from setwise.data.tabular import read_table
+from setwise.errors import InputError
+from setwise.estimators.cross import CrossConformalClassifier
+from setwise.estimators.model_directory import ModelNotKeptError, read_head
+from setwise.estimators.split import ConformalClassifier
+
+FLAVOR = "setwise"
+_KEPT = "model"
+_READERS = {".skops": ("skops",), ".safetensors": ("torch", "safetensors")}
+_TYPES = {"U": DataType.string, "i": DataType.long, "f": DataType.double, "b": DataType.boolean}
+
+
+def save_model(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    input_example: Any = None,
+    trusted: list[str] | None = None,
+    mlflow_model: Any = None,
+    **options: Any,
+) -> None:
+    """Saves a model for MLflow as a directory, which must not exist or be empty.
+
+    Parameters
+    ----------
+    model
+        A fitted `ConformalClassifier` or `CrossConformalClassifier`, or a `Calibration`, which is asked with the
+        probabilities of a model that lives elsewhere.
+    path
+        The directory.
+    input_example
+        A few rows, kept with the model; the signature is made from them. Without, it is made from the types of the
+        rows that the model was fitted on, as far as they are known.
+    trusted
+        Types that a scikit-learn model may be made of beyond scikit-learn's plain ones, as for
+        `ConformalClassifier.load`. They are noted, and trusted whenever MLflow loads the model.
+    mlflow_model
+        The `mlflow.models.Model` to describe; by default a new one.
+    **options
+        Further arguments of `mlflow.pyfunc.save_model`: `metadata`, `pip_requirements`, `signature`.
+    """
+    if not isinstance(model, (ConformalClassifier, CrossConformalClassifier, Calibration)):
+        kinds = "ConformalClassifier, CrossConformalClassifier or Calibration"
+        raise InputError(f"model: a {type(model).__name__}, which predicts no sets", f"use a {kinds}")
+    with tempfile.TemporaryDirectory() as place:
+        kept = Path(place, _KEPT)
+        model.save(kept)
+        served = _load_pyfunc(kept, {"trusted": trusted})  # what could not be loaded again is refused here
+        served.check_askable()
+        described = Model() if mlflow_model is None else mlflow_model
+        described.add_flavor(FLAVOR, setwise_version=__version__, data=f"data/{_KEPT}")
+        told = {"signature": served.signature(model, input_example), "pip_requirements": _requirements(kept)}
+        pyfunc.save_model(
+            os.fspath(path),
+            loader_module=__name__,
+            data_path=str(kept),
+            mlflow_model=described,
+            input_example=input_example,
+            model_config={"trusted": list(trusted)} if trusted else None,
+            **(told | options),
+        )
+
+
+def log_model(model: Any, name: str = "model", **options: Any) -> Any:
+    """Logs a model in the active run, and returns MLflow's `ModelInfo`.
+
+    Parameters
+    ----------
+    model
+        As in `save_model`.
+    name
+        The name of the model.
+    **options
+        Those of `save_model`, and of `mlflow.models.Model.log`: `registered_model_name`, `params`, `tags`.
+    """
+    return Model.log(None, sys.modules[__name__], name=name, model=model, **options)
+
+
+def load_model(model_uri: str | os.PathLike[str]) -> Any:
+    """The classifier or calibration itself, with `predict_set`, `guarantee` and `compare`.
+
+    Parameters
+    ----------
+    model_uri
+        A directory that `save_model` wrote, or an address of MLflow such as ``models:/birds/1``.
+    """
+    folder = Path(artifacts.download_artifacts(os.fspath(model_uri)))
+    flavors = Model.load(str(folder)).flavors
+    if FLAVOR not in flavors:
+        raise InputError(f"model_uri: {model_uri} holds a model of {', '.join(flavors)}, none of setwise")
+    return _load_pyfunc(folder / flavors[FLAVOR]["data"], flavors["python_function"].get("config")).model
+
+
+def _load_pyfunc(path: str | os.PathLike[str], model_config: dict[str, Any] | None = None) -> ServedModel:
+    """What MLflow calls to load the model that lies at `path`."""
+    kept = Path(path)
+    if kept.is_file():
+        return ServedCalibration(Calibration.load(kept))
+    kinds = {kind.__name__: kind for kind in (ConformalClassifier, CrossConformalClassifier)}
+    try:
+        return ServedClassifier(
+            kinds[read_head(kept)["kind"]].load(kept, trusted=(model_config or {}).get("trusted"))
+        )
+    except ModelNotKeptError as error:
+        problem = f"model: {error.problem.partition(': ')[2]}"
+        raise InputError(problem, "save model.calibration_, and ask it with the model's probabilities") from error
+
+
+class ServedModel(ABC):
+    """What MLflow serves: rows in, a frame of prediction sets out."""
+
+    level = 0.9
+    classes: Array
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
+        """One line per row: `label`, `labels`, `size`; with `p_values` also one column ``p:label`` per class.
+
+        Parameters
+        ----------
+        model_input
+            A frame or an array: features, or probabilities with one column per class.
+        params
+            `confidence_level` and `p_values`.
+        """
+        asked = self.params | (params or {})
+        rows = self.rows(model_input)
+        frame = self.model.predict_set(rows, asked["confidence_level"]).to_frame()
+        frame.insert(0, "label", self.proposed(rows))
+        if asked["p_values"]:
+            p = self.model.predict_p(rows)
+            frame = frame.assign(**{f"p:{name}": p[:, k] for k, name in enumerate(self.names)})
+        return frame
+
+    def signature(self, fitted: Any, example: Any = None) -> ModelSignature:
+        """Columns and types of rows and answers, and the parameters; `fitted` knows rows that it learned from."""
+        kind = _TYPES.get(self.classes.dtype.kind)  # labels of several types have none in MLflow
+        answers = (
+            [ColSpec(kind, "label"), ColSpec(ListOf(kind), "labels"), ColSpec(DataType.long, "size")]
+            if kind
+            else []
+        )
+        return ModelSignature(
+            inputs=self.inputs(fitted) if example is None else infer_signature(example).inputs,
+            outputs=Schema(answers) if answers else None,
+            params=infer_signature(params=self.params).params,
+        )
+
+    def check_askable(self) -> None:
+        """Refuses what needs facts of new rows that are no part of what MLflow passes on."""
+        calibration = getattr(self.model, "calibration_", self.model)
+        if needs := calibration.parts[0].asks:
+            problem = f"model: predict_set needs {needs[0]} of new rows, which MLflow cannot pass on"
+            raise InputError(problem, "calibrate without it, or serve predict_set from code of your own")
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters and what they are by default."""
+        return {"confidence_level": float(self.level), "p_values": False}
+
+    @property
+    def names(self) -> list[str]:
+        """The labels as names of columns."""
+        return encode_labels(self.classes, "|")
+
+    @abstractmethod
+    def rows(self, given: Any) -> Any:
+        """What came from MLflow as the model takes it."""
+
+    @abstractmethod
+    def proposed(self, rows: Any) -> Array:
+        """The most probable label of each row."""
+
+    @abstractmethod
+    def inputs(self, fitted: Any) -> Schema | None:
+        """Columns and types of rows, as far as they are known."""
+
+
+class ServedClassifier(ServedModel):
+    """A classifier, asked with features."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.classes, self.level = model.classes_, model.confidence_level
+        self.reading = getattr(model, "notes_", {}).get("reading") or {}
+        """How the command line read the table that the model was fitted on."""
+
+    def rows(self, given: Any) -> Any:
+        if not hasattr(given, "columns"):
+            return given
+        filled, coded = self.reading.get("imputed") or None, self.reading.get("categories") or None
+        if filled or coded:
+            return read_table(given, features=self.reading["columns"], impute=filled, categories=coded).X
+        known = getattr(self.model, "feature_names_in_", None)
+        if known is None:
+            return given.to_numpy()
+        return given[list(known)] if set(known) <= set(given.columns) else given  # which the model refuses by name
+
+    def proposed(self, rows: Any) -> Array:
+        labels: Array = self.model.predict(rows)
+        return labels
+
+    def inputs(self, fitted: Any) -> Schema | None:
+        rows = getattr(fitted, "probe_", None)
+        if self.reading or not (isinstance(rows, np.ndarray) or hasattr(rows, "iloc")):
+            return None
+        try:
+            return infer_signature(rows).inputs
+        except MlflowException:  # columns of types that MLflow has no name for
+            return None
+
+
+class ServedCalibration(ServedModel):
+    """A calibration, asked with probabilities: columns are found by the names of the labels."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.classes = model.classes
+
+    def rows(self, given: Any) -> Any:
+        if not hasattr(given, "columns"):
+            return given
+        columns = probability_columns(list(given.columns), self.classes.tolist())
+        if columns is None:
+            absent = next(name for name in self.names if name not in given.columns)
+            raise InputError(f"model_input: there is no column {absent!r}, which is one of the classes")
+        return given[columns].to_numpy()
+
+    def proposed(self, rows: Any) -> Array:
+        labels: Array = self.classes[np.asarray(rows).argmax(axis=1)]
+        return labels
+
+    def inputs(self, fitted: Any) -> Schema:  # noqa: ARG002
+        return Schema([ColSpec(DataType.double, name) for name in self.names])
+
+
+def _requirements(kept: Path) -> list[str]:
+    """What must be installed to load a model: setwise, and the versions of what its parts are read with."""
+    suffixes = {part.suffix for part in kept.iterdir()} if kept.is_dir() else set()
+    readers = [name for suffix, names in _READERS.items() if suffix in suffixes for name in names]
+    pinned = [f"{name}=={version(name).partition('+')[0]}" for name in ("numpy", "scipy", "scikit-learn", *readers)]
+    return [f"setwise[mlflow]=={__version__}", *pinned]
+
+
+__all__ = ["load_model", "log_model", "save_model"]
