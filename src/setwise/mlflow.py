@@ -41,7 +41,8 @@ from setwise.estimators.split import ConformalClassifier
 FLAVOR = "setwise"
 _KEPT = "model"
 _READERS = {".skops": ("skops",), ".safetensors": ("torch", "safetensors")}
-_TYPES = {"U": DataType.string, "i": DataType.long, "f": DataType.double, "b": DataType.boolean}
+_TYPES = {"U": DataType.string, "i": DataType.long, "u": DataType.long, "f": DataType.double, "b": DataType.boolean}
+"""Of labels, which are of one kind in what can be saved."""
 
 
 def save_model(
@@ -170,15 +171,11 @@ class ServedModel(ABC):
 
     def signature(self, fitted: Any, example: Any = None) -> ModelSignature:
         """Columns and types of rows and answers, and the parameters; `fitted` knows rows that it learned from."""
-        kind = _TYPES.get(self.classes.dtype.kind)  # labels of several types have none in MLflow
-        answers = (
-            [ColSpec(kind, "label"), ColSpec(ListOf(kind), "labels"), ColSpec(DataType.long, "size")]
-            if kind
-            else []
-        )
+        kind = _TYPES[self.classes.dtype.kind]
+        answers = [ColSpec(kind, "label"), ColSpec(ListOf(kind), "labels"), ColSpec(DataType.long, "size")]
         return ModelSignature(
             inputs=self.inputs(fitted) if example is None else infer_signature(example).inputs,
-            outputs=Schema(answers) if answers else None,
+            outputs=Schema(answers),
             params=infer_signature(params=self.params).params,
         )
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from setwise import Calibration, ConformalClassifier, CrossConformalClassifier, conformalize
+from setwise import Calibration, ConformalClassifier, CrossConformalClassifier, LabelSets, conformalize
 
 mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed: run `make test-third-party`")
 pytestmark = pytest.mark.filterwarnings("default")  # other libraries' warnings are theirs
@@ -136,6 +136,20 @@ def test_a_signature_is_made_from_the_rows_of_fit_where_no_example_is_given(rows
     assert lists(served.predict(pd.DataFrame(X[:9]))) == arrays.predict_set(X[:9]).to_lists()
 
 
+@pytest.mark.parametrize(("labels", "kind"), [([3, 4, 7], "long"), ([0.5, 1.0, 2.5], "double")])
+def test_labels_need_not_be_text(tmp_path, labels, kind):
+    P = np.random.default_rng(1).dirichlet([1, 1, 1], 100)
+    sets = LabelSets.from_mask(P.max(axis=1, keepdims=True) == P, classes=labels)
+    model = conformalize(P, sets)
+    flavor.save_model(model, tmp_path / "model")
+    served = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    columns = served.metadata.signature.inputs.input_names()
+    found = served.predict(pd.DataFrame(P[:9], columns=columns)[columns[::-1]])
+    assert lists(found) == model.predict_set(P[:9]).to_lists()
+    assert found["label"].tolist() == [row[0] for row in sets[:9].to_lists()]
+    assert served.metadata.signature.outputs.input_types()[0].name == kind
+
+
 def test_a_model_of_the_command_line_reads_new_rows_as_its_table_was_read(rows, tmp_path):
     from setwise.cli.app import run
 
@@ -148,7 +162,9 @@ def test_a_model_of_the_command_line_reads_new_rows_as_its_table_was_read(rows, 
     assert run(f"predict {tmp_path}/model {tmp_path}/table.csv --out {tmp_path}/sets.jsonl --quiet".split()) == 0
     flavor.save_model(ConformalClassifier.load(tmp_path / "model"), tmp_path / "saved")
     found = mlflow.pyfunc.load_model(str(tmp_path / "saved")).predict(table.drop(columns="answers"))
-    assert lists(found) == [json.loads(line)["labels"] for line in (tmp_path / "sets.jsonl").open()]
+    assert lists(found) == [
+        json.loads(line)["labels"] for line in (tmp_path / "sets.jsonl").read_text().splitlines()
+    ]
 
 
 def test_a_logged_model_is_found_by_its_address(models, tmp_path, monkeypatch):
