@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from setwise.errors import DataError, MisuseWarning, Remedy
+from setwise.limits import too_large, unpack_limit
 
 _SUFFIXES = {
     ".csv": "csv",
@@ -51,6 +52,7 @@ _MARKS = {  # the longer ones first: that of UTF-32 starts with that of UTF-16
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_PACKED = {".gz", ".bz2", ".zst", ".lz4"}  # what Arrow unpacks by the name of a file
 _DELIMITERS = ",;\t|"
 _SAMPLE = 2**16  # bytes in which a file shows how it is written
 
@@ -66,6 +68,7 @@ class TableFiles:
     decimal: str | None = None
     title: str | None = None
     held: Any = field(default=None, repr=False, compare=False)
+    seen: Any = field(default_factory=dict, repr=False, compare=False)  # of each path what it was when first read
 
     def __post_init__(self) -> None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter)
@@ -97,6 +100,13 @@ class TableFiles:
     def where(self, path: Path) -> str:
         """One of the files in messages."""
         return self.title or str(path)
+
+    def check_unchanged(self, path: Path) -> None:
+        """Refuses a file that changed since it was first looked at: rows would be lost or read twice."""
+        now = path.stat()
+        stamp = (now.st_size, now.st_mtime_ns, now.st_ino)
+        if self.seen.setdefault(path, stamp) != stamp:
+            raise DataError(f"{self.where(path)}: changed while it was read; read it again when it is complete.")
 
     def otherwise(self, **declared: str | None) -> TableFiles:
         """The same, with this declared where nothing is yet."""
@@ -207,9 +217,39 @@ def first_bytes(path: Path) -> bytes:
     return content
 
 
+def unpacking(path: Path) -> Any:
+    """A file as a stream of bytes, decompressed, which ends with an error where that gives more than it may."""
+    stream = pa.input_stream(str(path))
+    return stream if path.suffix not in _PACKED else pa.PythonFile(_Bounded(stream, path), mode="r")
+
+
+class _Bounded:
+    """A stream that refuses to give more bytes than a file may unpack to."""
+
+    def __init__(self, stream: Any, path: Path) -> None:
+        self._stream, self._path, self.closed = stream, path, False
+        self._limit = unpack_limit(path.stat().st_size)
+        self._given = 0
+
+    def read(self, size: int = -1) -> bytes:
+        asked = self._limit + 1 - self._given
+        content: bytes = self._stream.read(asked if size < 0 else min(size, asked))
+        self._given += len(content)
+        if self._given > self._limit:
+            raise too_large(self._path, self._limit)
+        return content
+
+    def tell(self) -> int:
+        return self._given
+
+    def close(self) -> None:
+        self.closed = True
+        self._stream.close()
+
+
 def undecodable(files: TableFiles, path: Path) -> DataError:
     """The error about a text file that is not in its encoding: which byte is the first that is not."""
-    with pa.input_stream(str(path)) as stream:
+    with unpacking(path) as stream:
         content = stream.read()
     encoding, where = files.encoding or _marked(content), files.where(path)
     try:
