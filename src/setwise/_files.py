@@ -55,10 +55,13 @@ def check_replaceable(place: Path) -> None:
 
 
 @contextmanager
-def temporary(parent: Path, name: str, *, folder: bool = False) -> Iterator[Path]:
-    """A new file (or folder) of a hidden name that nobody knew before; removed at the end if it is still there."""
+def temporary(parent: Path, name: str, *, folder: bool = False, private: bool = False) -> Iterator[Path]:
+    """A new file (or folder) of a hidden name that nobody knew before; removed at the end if it is still there.
+
+    A `private` one no other user may look into.
+    """
     _sweep(parent)
-    path, lock = _locked_new(parent, name, folder)
+    path, lock = _locked_new(parent, name, folder, private)
     try:
         yield path
     finally:
@@ -85,13 +88,13 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
     return os.fdopen(opened, "rb")
 
 
-def _locked_new(parent: Path, name: str, folder: bool) -> tuple[Path, int | None]:
+def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[Path, int | None]:
     while True:
         path = parent / f".{name[:100]}.{secrets.token_hex(8)}.setwise.tmp"
         if folder:
-            path.mkdir()
+            path.mkdir(0o700 if private else 0o777)
         else:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
         if fcntl is None:
             return path, None
         with suppress(FileNotFoundError):  # swept by another process before it was locked

@@ -180,9 +180,9 @@ def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
     if form in {"csv", "tsv"}:
         return _text_table(_read_csv(files, path, text), path, files)
     if form == "jsonl":
-        return json_table(_utf8(files, path).read(), files.where(path))
+        return json_table(_text(files, path), files.where(path))
     if form == "json":
-        return _json_array(_utf8(files, path).read(), files.where(path))
+        return _json_array(_text(files, path), files.where(path))
     if form == "parquet":
         import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
 
@@ -269,10 +269,15 @@ def _text_table(table: Any, path: Path, files: TableFiles) -> Any:
     return table.replace_schema_metadata({DELIMITED: b"yes"})
 
 
-def _utf8(files: TableFiles, path: Path, *, bounded: bool = True) -> Any:
-    """A text file as a stream of UTF-8 bytes, `bounded` as it is read whole."""
+def _text(files: TableFiles, path: Path) -> bytes:
+    """A text file as UTF-8, unpacked as far as it may be."""
+    with _utf8(files, path, unpacking(path)) as stream:
+        return b"".join(iter(lambda: stream.read(_BLOCK), b""))
+
+
+def _utf8(files: TableFiles, path: Path, stream: Any) -> Any:
+    """The stream of a text file's bytes as one of UTF-8."""
     encoding = text_encoding(files, path)
-    stream = unpacking(path) if bounded else pa.input_stream(str(path))
     return (
         stream
         if codecs.lookup(encoding).name == "utf-8"
@@ -423,7 +428,7 @@ def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: str 
 def _json_batches(files: TableFiles, path: Path, rows: int) -> Iterator[Any]:
     where = files.where(path)
     longest = unpack_limit(path.stat().st_size)
-    with reading(path, files), _utf8(files, path, bounded=False) as stream:
+    with reading(path, files), _utf8(files, path, pa.input_stream(str(path))) as stream:
         lines, first = io.BufferedReader(stream), 0
         names: list[str] = []
         while chunk := list(itertools.islice(iter(lambda: lines.readline(longest), b""), rows)):

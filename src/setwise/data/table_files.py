@@ -13,7 +13,9 @@ import os
 import shutil
 import tempfile
 import warnings
+import weakref
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -21,6 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from setwise._files import temporary
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.limits import too_large, unpack_limit
 
@@ -142,12 +145,20 @@ def table_files(source: Any, **declared: str | None) -> TableFiles:
 
 def piped(stream: Any, **declared: str | None) -> TableFiles:
     """What a stream of bytes holds, kept in a temporary file for as long as the result lives."""
-    held = tempfile.NamedTemporaryFile(prefix="setwise-")  # noqa: SIM115 - it goes with the object that holds it
-    shutil.copyfileobj(stream, held)
-    held.flush()
-    if not held.tell():
+    keeping = ExitStack()
+    path = keeping.enter_context(temporary(Path(tempfile.gettempdir()), "stdin", private=True))
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream, file)
+        empty = not file.tell()
+    held = _Held()
+    weakref.finalize(held, keeping.close)
+    if empty:
         raise DataError("standard input: is empty.")
-    return TableFiles((Path(held.name),), title="standard input", held=held, **declared)
+    return TableFiles((path,), title="standard input", held=held, **declared)
+
+
+class _Held:
+    """Something to hold on to: what belongs to it goes with it."""
 
 
 def format_of(path: Path, given: str | None = None) -> str:
@@ -250,7 +261,7 @@ class _Bounded:
 def undecodable(files: TableFiles, path: Path) -> DataError:
     """The error about a text file that is not in its encoding: which byte is the first that is not."""
     with unpacking(path) as stream:
-        content = stream.read()
+        content = b"".join(iter(lambda: stream.read(_SAMPLE), b""))
     encoding, where = files.encoding or _marked(content), files.where(path)
     try:
         content.decode(encoding)
