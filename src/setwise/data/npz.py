@@ -6,12 +6,14 @@ An archive may hold `X`, `candidates` (an n × K mask) or `candidates_indptr` an
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from setwise._arrays import Array, sizes_between
+from setwise.container import believing_nothing
 from setwise.data.stored_vocabulary import over_classes, parse_vocabulary
 from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import LabelSets
@@ -22,11 +24,13 @@ from setwise.stored_arrays import read_arrays
 def read_npz(path: Path, classes: Classes) -> tuple[Array, LabelSets | None, Array | None, dict[str, Array]]:
     """Features, candidates, true labels and identifiers in an archive."""
     arrays = _load(path)
-    sets = _sets(arrays, classes, path)
-    X = _features(arrays, path, None if sets is None else len(sets))
-    if sets is not None and len(sets) != len(X):
-        raise DataError(f"{path}: {len(X)} rows of features, but {len(sets)} candidate sets.")
-    return X, sets, _truth(arrays, path, len(X)), {name: arrays[name] for name in ("ids",) if name in arrays}
+    with believing_nothing(path, "npz"):
+        sets = _sets(arrays, classes, path)
+        X = _features(arrays, path, None if sets is None else len(sets))
+        if sets is not None and len(sets) != len(X):
+            raise DataError(f"{path}: {len(X)} rows of features, but {len(sets)} candidate sets.")
+        truth = _truth(arrays, path, len(X))
+        return X, sets, truth, {name: arrays[name] for name in ("ids",) if name in arrays}
 
 
 def _load(path: Path) -> dict[str, Array]:
@@ -83,7 +87,7 @@ def _features(arrays: dict[str, Array], path: Path, n: int | None) -> Array:
         return np.empty((n, 0))
     if X.ndim < 2 or X.dtype.kind not in "biuf":
         raise DataError(f"{path}: X is {X.dtype} of shape {X.shape}; expected numbers, (rows, features).")
-    rows: Array = X.reshape(len(X), -1)
+    rows: Array = X.reshape(len(X), math.prod(X.shape[1:]))
     wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(wrong):
         raise DataError(f"{path}: row {int(wrong[0])} of X holds NaN or infinity; fill or remove such rows.")
