@@ -68,6 +68,11 @@ class Parts:
         return Part(path, content)
 
 
+def listing(content: bytes) -> dict[str, Any]:
+    """What a list of parts says of one with this content."""
+    return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+
+
 def is_part_name(name: Any) -> bool:
     """Whether this names a file inside a directory: no path, and nothing hidden."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None

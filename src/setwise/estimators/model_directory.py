@@ -6,7 +6,6 @@ its place last and in one step. So a directory holds the old model or the new on
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -29,7 +28,7 @@ from setwise.estimators.adapters import answers, as_trained
 from setwise.estimators.fingerprint import UsedRows, read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.serialization import read_model, write_model
-from setwise.parts import Parts, is_part_name
+from setwise.parts import Parts, is_part_name, listing
 from setwise.ranks import as_level
 
 FORMAT, VERSION = "setwise-model", 1
@@ -257,9 +256,9 @@ def _name_by_digest(stage: Path, head: dict[str, Any]) -> None:
     """Renames every part to carry its digest, and lists them under `files`."""
     new_names, head["files"] = {}, {}
     for part in sorted(stage.iterdir()):
-        digest = hashlib.sha256(part.read_bytes()).hexdigest()
-        name = f"{part.stem}-{digest[:8]}{part.suffix}"
-        head["files"][name] = {"sha256": digest, "bytes": part.stat().st_size}
+        listed = listing(part.read_bytes())
+        name = f"{part.stem}-{listed['sha256'][:8]}{part.suffix}"
+        head["files"][name] = listed
         new_names[part.name] = name
         part.rename(stage / name)
     head["members"] = _renamed(head["members"], new_names)
