@@ -35,7 +35,7 @@ from setwise.contamination.assumption import as_assumption
 from setwise.data import arrow_tables, from_snorkel, read_table
 from setwise.data.json_depth import DEEPEST, check_depth
 from setwise.errors import DataError
-from setwise.learn import PartialLabelClassifier
+from setwise.learn import PartialLabelClassifier, light_skops
 from setwise.limits import VARIABLE
 from setwise.strategies import corrected
 
@@ -125,6 +125,12 @@ def test_high_1_and_3_medium_7_no_version_with_a_known_hole_is_allowed(package, 
 
     assert parts(declared()[package]) >= parts(oldest)
     assert parts(version(package)) >= parts(oldest)
+
+
+def test_high_1_an_old_skops_is_not_used_even_where_it_is_installed(monkeypatch):
+    monkeypatch.setattr(light_skops, "version", lambda _: "0.11.0")
+    with pytest.raises(ValueError, match="skops 0.11.0 runs code from files"):
+        light_skops.skops_io.__wrapped__()
 
 
 def test_high_1_nodes_that_pose_as_our_own_class_run_nothing(models, tmp_path):

@@ -21,8 +21,7 @@ SECONDS = 5.0
 
 
 _PLAIN = {"→": "->", "−": "-", "–": "-", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "·": "*", "√": "sqrt"}
-_PLAIN |= {"ε": "eps", "δ": "delta", "μ": "mu", "α": "alpha", "η": "eta", "ρ": "rho", "ç": "c", "è": "e"}
-
+_PLAIN |= {"ε": "eps", "δ": "delta", "μ": "mu", "α": "alpha", "η": "eta", "ρ": "rho"}
 _DIRECTIONS = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 
 
