@@ -46,6 +46,25 @@ def compress(mask: Bools, sizes: Ints) -> tuple[Ints, Ints]:
     return indptr, indices
 
 
+def sizes_between(bounds: Ints, entries: int) -> Ints:
+    """How many entries each row has whose bounds (`indptr`) these are; a ValueError where they describe no rows.
+
+    Bounds are compared, never subtracted first: differences of wild ones wrap around.
+    """
+    rises = bounds.ndim == 1 and bounds.dtype.kind in "iu" and bool((bounds[1:] >= bounds[:-1]).all())
+    if not rises or len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != entries:
+        raise ValueError(f"does not describe {entries} indices; it must rise from 0 to that")
+    whole: Ints = bounds.astype(np.int64)
+    return whole[1:] - whole[:-1]
+
+
+def check_sizes(sizes: Ints, entries: int) -> None:
+    """Refuses numbers of entries per row that are not those of so many entries."""
+    counts = sizes.ndim == 1 and sizes.dtype.kind in "iu" and bool(((sizes >= 0) & (sizes <= entries)).all())
+    if not counts or sum(sizes.tolist()) != entries:
+        raise ValueError(f"its rows do not have {entries} entries together")
+
+
 def row_positions(key: Any, n: int, instead: str) -> Ints:
     """The positions that an index selects among n rows; an index of columns is refused with what to use instead."""
     if isinstance(key, tuple):

@@ -1,12 +1,30 @@
-"""Files that appear whole or not at all: written beside their place and then renamed."""
+"""Files that appear whole or not at all: written beside their place and then renamed.
+
+What a killed process left behind is removed when the next one writes into the same folder: a temporary file is
+locked by the process that writes it, and the lock ends with the process.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import shutil
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
+from typing import BinaryIO
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ModuleNotFoundError:  # not on Windows: nothing is locked, and nothing swept
+    fcntl = None
+
+_OURS = re.compile(r"\..*\.[0-9a-f]{16}\.setwise\.tmp", re.DOTALL)
+_swept: set[Path] = set()
 
 
 @contextmanager
@@ -21,13 +39,96 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     ('whole', 1)
     """
     place = Path(target)
-    beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}.tmp")
-    beside.touch()
-    try:
+    check_replaceable(place)
+    with temporary(place.absolute().parent, place.name) as beside:
         yield beside
         with beside.open("rb") as file:
             os.fsync(file.fileno())
         beside.replace(place)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+
+
+def check_replaceable(place: Path) -> None:
+    """Refuses a place that holds something other than a file: a folder, a device, a pipe."""
+    if place.exists() and not place.is_file():
+        kind = "a folder" if place.is_dir() else "a device or a pipe"
+        raise ValueError(f"{place}: is {kind}, which no file replaces; name a file.")
+
+
+@contextmanager
+def temporary(parent: Path, name: str, *, folder: bool = False, private: bool = False) -> Iterator[Path]:
+    """A new file (or folder) of a hidden name that nobody knew before; removed at the end if it is still there.
+
+    A `private` one no other user may look into.
+    """
+    _sweep(parent)
+    path, lock = _locked_new(parent, name, folder, private)
+    try:
+        yield path
+    finally:
+        if path.exists():
+            _remove(path)
+        if lock is not None:
+            os.close(lock)
+
+
+def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
+    """A file opened for reading, if it is one: pipes and devices are refused and never waited for.
+
+    With ``follow=False`` a symbolic link is refused too.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    if not follow:
+        if Path(path).is_symlink():
+            raise ValueError(f"{path}: is a symbolic link, which is not followed here.")
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+    opened = os.open(path, flags)
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise ValueError(f"{path}: is not a regular file.")
+    return os.fdopen(opened, "rb")
+
+
+def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[Path, int | None]:
+    while True:
+        path = parent / f".{name[:100]}.{secrets.token_hex(8)}.setwise.tmp"
+        if folder:
+            path.mkdir(0o700 if private else 0o777)
+        else:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
+        if fcntl is None:
+            return path, None
+        with suppress(FileNotFoundError):  # swept by another process before it was locked
+            lock = os.open(path, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if path.exists():
+                return path, lock
+            os.close(lock)
+
+
+def _sweep(parent: Path) -> None:
+    """Removes what dead processes of this user left in a folder; once for each folder."""
+    if fcntl is None or parent in _swept:
+        return
+    _swept.add(parent)
+    with suppress(OSError), os.scandir(parent) as entries:
+        for path in [Path(entry.path) for entry in entries if _OURS.fullmatch(entry.name)]:
+            with suppress(OSError):
+                _remove_if_dead(path)
+
+
+def _remove_if_dead(path: Path) -> None:
+    assert fcntl is not None  # noqa: S101 - the caller looked
+    lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if os.fstat(lock).st_uid == os.geteuid():
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an OSError where somebody writes it
+            _remove(path)
+    finally:
+        os.close(lock)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

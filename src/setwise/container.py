@@ -1,53 +1,88 @@
-"""One file of named arrays with a JSON header: a numpy zip that never holds a pickle."""
+"""One file of named arrays with a JSON header and a digest: a numpy zip that never holds a pickle."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from setwise._arrays import Array, frozen
-from setwise._files import replacing
+from setwise._arrays import Array
+from setwise._files import open_regular, replacing
 from setwise._version import __version__
+from setwise.errors import InputError
+from setwise.parts import Part, Source
+from setwise.stored_arrays import BROKEN, read_arrays
+
+_DIGEST = "digest"
 
 
 def write_container(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Writes the file; it appears whole or not at all."""
     encoded = np.frombuffer(json.dumps(header, default=float).encode(), dtype=np.uint8)
+    held: dict[str, Any] = {"header": encoded, **arrays}
     with replacing(path) as beside, beside.open("wb") as file:
-        np.savez(file, header=encoded, **arrays)  # type: ignore[arg-type]
+        np.savez(file, **held | {_DIGEST: _digest(held)})
 
 
-def read_container(
-    path: str | os.PathLike[str], kind: str, version: int
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays; anything that is not a file of this kind, or is too new, is refused with a reason."""
-    try:
-        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {name: frozen(file[name]) for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes())
-        found, written = header["format"], header["version"]
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, EOFError, BadZipFile) as error:
-        raise ValueError(f"{path}: not a {kind} file ({error}).") from error
+def read_container(source: Source, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays; what is not a whole file of this kind, or is too new, is refused with a reason."""
+    with io.BytesIO(source.content) if isinstance(source, Part) else open_regular(source) as file:
+        try:
+            arrays = read_arrays(file, source, compressed=False)
+            header = json.loads(arrays["header"].tobytes())
+            found, written = header["format"], header["version"]
+        except BROKEN as error:
+            reason = error.problem if isinstance(error, InputError) else repr(error)
+            raise ValueError(f"{source}: not a {kind} file ({reason.removeprefix(f'{source}: ')}).") from error
     if found != kind:
-        raise ValueError(f"{path}: a {found} file, not a {kind} file.")
-    check_version(header, version, path)
+        raise ValueError(f"{source}: a {str(found)[:40]} file, not a {kind} file.")
+    check_version(header, version, source)
     if written < version:
-        raise ValueError(f"{path}: format {written} is no longer read (now {version}); make the file again.")
+        raise ValueError(f"{source}: format {written} is no longer read (now {version}); make the file again.")
+    noted = arrays.pop(_DIGEST, None)
+    if noted is None or not np.array_equal(noted, _digest(arrays)):
+        raise ValueError(f"{source}: its content is not what was saved; it was changed or damaged.")
+    del arrays["header"]
     return header, arrays
 
 
-def check_version(header: Mapping[str, Any], version: int, path: str | os.PathLike[str]) -> None:
+def check_version(header: Mapping[str, Any], version: int, source: Source) -> None:
     """Refuses what a newer setwise wrote in a format that this one does not know."""
+    if type(header["version"]) is not int:
+        raise ValueError(f"{source}: its version is no number.")
     if header["version"] > version:
         raise ValueError(
-            f"{path}: format {header['version']}, written by setwise {header.get('setwise')}; this is setwise "
-            f"{__version__}, which reads formats up to {version}. Update setwise."
+            f"{source}: format {header['version']}, written by setwise {str(header.get('setwise'))[:40]}; this is "
+            f"setwise {__version__}, which reads formats up to {version}. Update setwise."
         )
+
+
+@contextmanager
+def believing_nothing(source: object, kind: str) -> Iterator[None]:
+    """Whatever goes wrong while the content of a file is put together is the file's fault: an error names it."""
+    try:
+        yield
+    except (InputError, FileNotFoundError, ModuleNotFoundError):
+        raise
+    except BROKEN as error:
+        if isinstance(error, ValueError) and str(source) in str(error):
+            raise
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        told = reason if isinstance(error, ValueError) else f"{type(error).__name__}: {reason}"
+        raise ValueError(f"{source}: a {kind} file with a broken or missing part ({told}).") from error
+
+
+def _digest(arrays: Mapping[str, Any]) -> Array:
+    """The SHA-256 of names, types, shapes and values."""
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.asarray(arrays[name], order="C")
+        total.update(repr((name, array.dtype.str, array.shape)).encode())
+        total.update(array.reshape(-1).view(np.uint8).data)
+    return np.frombuffer(total.digest(), dtype=np.uint8)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setwise import APS, LAC, RAPS, Calibration, LabelSets, SmallCalibrationWarning, conformalize
+from setwise.container import read_container, write_container
 from setwise.strategies import Mixture
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.evidence.test_evidence import Cube
@@ -592,10 +593,10 @@ def test_the_file_holds_no_pickle_and_says_what_it_is(rows, tmp_path):
     conformalize(p, mask).save(tmp_path / "cal")
     with zipfile.ZipFile(tmp_path / "cal") as file:
         columns = ("low", "high", "sizes", "predicted", "confidence")
-        assert {"header.npy", *(f"evidence.{name}.npy" for name in columns)} == set(file.namelist())
+        assert {"header.npy", "digest.npy", *(f"evidence.{name}.npy" for name in columns)} == set(file.namelist())
     with np.load(tmp_path / "cal", allow_pickle=False) as file:
         header = json.loads(file["header"].tobytes())
-    assert (header["format"], header["version"]) == ("setwise-calibration", 4)
+    assert (header["format"], header["version"]) == ("setwise-calibration", 5)
     assert header["conformity_score"]["name"] == "lac"
 
 
@@ -620,9 +621,9 @@ def test_foreign_broken_and_newer_files_are_refused_by_name(rows, tmp_path):
         np.savez(tmp_path / "changed.npz", header=np.frombuffer(json.dumps(header).encode(), np.uint8))
         with pytest.raises(ValueError, match=message):
             Calibration.load(tmp_path / "changed.npz")
-    with np.load(tmp_path / "cal") as file:
-        parts = {name: file[name] for name in file.files if name != "evidence.low"}
-    np.savez(tmp_path / "lacking.npz", **parts)
+    header, arrays = read_container(tmp_path / "cal", "setwise-calibration", 5)
+    del arrays["evidence.low"]
+    write_container(tmp_path / "lacking.npz", header, arrays)
     with pytest.raises(ValueError, match="lacking.npz: .* broken or missing part .*low"):
         Calibration.load(tmp_path / "lacking.npz")
     with pytest.raises(FileNotFoundError):

@@ -53,7 +53,7 @@ def folder(tmp_path_factory):
     write(place / "votes.csv", long)
     drawn = rng.permutation(N)[:80]
     pq.write_table(
-        pa.table({"id": [ids[i] for i in drawn], "verified": [TEXT[truth[i]] for i in drawn[:70]] + [None] * 10}),
+        pa.table({"id": [ids[i] for i in drawn], "verified": [truth[i] for i in drawn[:70]] + [None] * 10}),
         place / "checks.parquet",
     )
     fit = ("fit", "old.csv", "--candidates", "answers", "--key", "id", "--learner", "em", "-q", "--out")
@@ -344,7 +344,7 @@ def test_what_is_said_leads_back(here):
     assert "--checks" in said.splitlines()[-1]
     assert said.splitlines()[-1].endswith("--key id --verified truth")
     rows, truth = rows_of(here / "t.csv"), dict(zip(*world(N, 0)[:4:3], strict=True))
-    filled = [TEXT[truth[row["id"]]] for row in rows]
+    filled = [truth[row["id"]] for row in rows]
     pq.write_table(pa.table({"id": [row["id"] for row in rows], "truth": filled}), here / "t.parquet")
     fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", "--out", here / "m")
     told = setwise(*fit, "--checks", here / "t.parquet", "--key", "id", "--verified", "truth", folder=".")
@@ -402,7 +402,7 @@ def test_answers_to_doubtful_rows_are_no_checks(here, capsys):
     """Whoever gives the reviewed rows as checks is told that these are unlike the others."""
     ids, X, _, truth, _ = world(N, 0)
     doubtful = np.sort(X, axis=1) @ [0, 0, -1, 1] < 1
-    told = pa.table({"id": np.array(ids)[doubtful], "verified": [TEXT[t] for t in np.array(truth)[doubtful]]})
+    told = pa.table({"id": np.array(ids)[doubtful], "verified": np.array(truth)[doubtful]})
     pq.write_table(told, here / "c.parquet")
     cal = ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv", "--candidates", "answers")
     arguments = (*cal, "--key", "id", "--checks", here / "c.parquet", "--out", here / "c.cal", "-q")

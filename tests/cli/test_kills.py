@@ -87,9 +87,12 @@ def test_a_kill_in_the_middle_of_fit_leaves_the_old_model(killed, moment):
     assert ConformalClassifier.load(folder / "model").random_state == 0
     setwise(*AGAIN, folder=folder)
     assert ConformalClassifier.load(folder / "model").random_state == 1
+    assert not list(folder.glob(".*.tmp"))  # what the killed one left is swept
 
 
 def test_a_kill_in_the_middle_of_predict_leaves_the_old_sets(killed):
     folder = killed[0] / "at the second batch"
     assert len(list(folder.glob(".sets.csv.*.tmp"))) == 1  # it was writing
     assert (folder / "sets.csv").read_text() == "old"
+    setwise(*PREDICT, folder=folder)
+    assert not list(folder.glob(".*.tmp"))  # what the killed one left is swept

@@ -22,6 +22,7 @@ from setwise.learn import (
 )
 from setwise.learn.covering_classifier import covering_size
 from setwise.learn.serialization import read_model, write_model
+from setwise.parts import Parts, listing
 
 UNIT = LAC(domain="unit")
 
@@ -191,7 +192,8 @@ def test_it_is_kept_in_files_without_pickle(tmp_path, precise, piped):
     model = quick().fit(X, y if precise else candidates)
     kept = make_pipeline(StandardScaler().fit(X), model) if piped else model
     description = write_model(kept, tmp_path)
-    back = read_model(description, tmp_path, None)
+    listed = {part.name: listing(part.read_bytes()) for part in tmp_path.iterdir()}
+    back = read_model(description, Parts(tmp_path, listed), None)
     loaded = back.steps[-1][1] if piped else back
     np.testing.assert_array_equal(loaded.predict_inclusion(X), model.predict_inclusion(X))
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

@@ -14,7 +14,8 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise._lazy import lazy
-from setwise.calibration.calibration_file import read_parts, write_parts
+from setwise.calibration.calibration_file import FORMAT, read_parts, write_parts
+from setwise.container import believing_nothing
 from setwise.contamination.annotator_model import AnnotatorParameters
 from setwise.decisions.comparison import Comparison, compared
 from setwise.decisions.monitor import Monitor
@@ -30,6 +31,7 @@ from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
 from setwise.labels.votes import Votes
+from setwise.parts import Source
 from setwise.probabilities import as_probabilities, in_precision, precision_of
 from setwise.ranks import Level, Levels, as_level, dkw_band, each_level, upper_bound
 from setwise.row_noise import uniforms
@@ -455,9 +457,11 @@ class Calibration:
         write_parts(path, **{part.name: getattr(self, part.name) for part in fields(self) if part.init})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Calibration:
-        """Reads what `save` wrote; refuses anything else, and files of a newer format, by name."""
-        return cls(**read_parts(path))
+    def load(cls, path: Source) -> Calibration:
+        """Reads what `save` wrote; refuses anything else, damaged files, and files of a newer format, by name."""
+        parts = read_parts(path)
+        with believing_nothing(path, FORMAT):
+            return cls(**parts)
 
     def __repr__(self) -> str:
         parts = f", {len(self.rules)} categories" if self.categories is not None else ""

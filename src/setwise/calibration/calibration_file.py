@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import asdict, replace
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from setwise._arrays import Array, Ints
 from setwise._version import __version__
-from setwise.container import read_container, write_container
+from setwise.container import believing_nothing, read_container, write_container
 from setwise.contamination.annotator_model import AnnotatorParameters
-from setwise.contamination.assumption import NOTHING, Assumption
+from setwise.contamination.assumption import NOTHING, Assumption, as_assumption
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.stored_evidence import checked_evidence
 from setwise.labels.vocabulary import Vocabulary
+from setwise.parts import Source
 from setwise.scores import SCORES, Score
+from setwise.stored_arrays import checked
 from setwise.strategies import STRATEGIES, Setting, Strategy
 
-FORMAT, VERSION = "setwise-calibration", 4
+FORMAT, VERSION = "setwise-calibration", 5
+_FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")  # a power of ten could stand for any number of digits
+_WORDS = {
+    "by": {"given", "predicted", "size"},
+    "precision": {"float16", "float32", "float64"},
+    "domain": {"simplex", "unit"},
+    "kind": {"nothing", "uniform", "class", "independent"},
+}
 
 
 def write_parts(
@@ -60,42 +75,112 @@ def write_parts(
         arrays["assume"] = setting.assume.matrix
     if annotators is not None:
         names = None if annotators.names is None else annotators.names.classes.tolist()
-        header["annotators"] = {"names": names, "temperature": annotators.temperature}
+        header["annotators"] = {
+            "names": names,
+            "temperature": float(annotators.temperature),
+            "shrink": float(annotators.shrink),
+        }
         arrays |= {f"annotators.{name}": value for name, value in annotators.to_arrays().items()}
     write_container(path, header, arrays)
 
 
-def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The parts that `write_parts` wrote, by name."""
-    header, arrays = read_container(path, FORMAT, VERSION)
-    try:
-        score, strategy, setting = header["conformity_score"], header["strategy"], header["setting"]
-        people = header["annotators"]
-        if people is not None and people["names"] is not None:
-            people["names"] = Vocabulary.declare(people["names"])
+def read_parts(source: Source) -> dict[str, Any]:
+    """The parts that `write_parts` wrote, by name; each is checked, and a file of which one is wrong is refused."""
+    header, arrays = read_container(source, FORMAT, VERSION)
+    with believing_nothing(source, FORMAT):
+        vocabulary = Vocabulary.declare(header["classes"])
+        k = len(vocabulary)
+        evidence = checked_evidence(_under("evidence.", arrays), k)
+        score = _made(header["conformity_score"], SCORES)
+        category, groups = arrays.pop("category", None), header["categories"]
+        if (category is None) != (groups is None):
+            raise ValueError("category and categories do not belong together")
+        categories = None if groups is None else Vocabulary.declare(groups)
+        if categories is not None:
+            checked(category, "category", "iu", (evidence.n,), 0, len(categories) - 1)
+        setting = _setting(header["setting"], arrays.pop("assume", None), score, k, evidence.n)
+        annotators = _annotators(header["annotators"], _under("annotators.", arrays), k)
+        if arrays:
+            raise ValueError(f"{next(iter(arrays))} is not known")
         return {
-            "conformity_score": SCORES[score.pop("name")](**score),
-            "strategy": STRATEGIES[strategy.pop("name")](**strategy),
-            "vocabulary": Vocabulary.declare(header["classes"]),
-            "evidence": Evidence(**_under("evidence.", arrays)),
-            "setting": Setting(
-                **setting
-                | {
-                    "miss_rate": Fraction(setting["miss_rate"]),
-                    "assume": Assumption(matrix=arrays.get("assume"), **setting["assume"]),
-                }
-            ),
-            "categories": None if header["categories"] is None else Vocabulary.declare(header["categories"]),
-            "category": arrays.get("category"),
-            "annotators": people and AnnotatorParameters(**people, **_under("annotators.", arrays)),
+            "conformity_score": score,
+            "strategy": _made(header["strategy"], STRATEGIES),
+            "vocabulary": vocabulary,
+            "evidence": evidence,
+            "setting": setting,
+            "categories": categories,
+            "category": category,
+            "annotators": annotators,
         }
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: a {FORMAT} file with a broken or missing part ({error!r}).") from error
+
+
+def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: int, n: int) -> Setting:
+    """What was declared, if each entry has its type and the entries belong together."""
+    plain = {name: value for name, value in stored.items() if name not in {"miss_rate", "assume"}}
+    for field in fields(Setting):
+        if field.name in plain and type(plain[field.name]).__name__ != field.type and field.name != "domain":
+            raise ValueError(f"setting.{field.name} is {plain[field.name]!r}")
+    rate, assume = stored["miss_rate"], stored["assume"]
+    if not isinstance(rate, str) or _FRACTION.fullmatch(rate) is None or not 0 <= Fraction(rate) < 1:
+        raise ValueError(f"setting.miss_rate is {str(rate)[:40]!r}, expected a fraction below 1")
+    declared = Assumption(assume["kind"], estimated=assume["estimated"])
+    if matrix is not None:
+        found = as_assumption(checked(matrix, "assume", "f", (k, k), 0, 1), k)
+        declared = replace(found, kind=assume["kind"], estimated=assume["estimated"])
+    setting = Setting(**{**plain, "miss_rate": Fraction(rate), "assume": declared})
+    words = {"by": setting.by, "precision": setting.precision, "domain": setting.domain, "kind": declared.kind}
+    odd = next((name for name, word in words.items() if word not in _WORDS[name]), None)
+    belongs = (setting.conformity_score, setting.n_classes, setting.domain) == (score.name, k, score.domain)
+    counts = min(setting.dropped, setting.novel, setting.checked) >= 0 and setting.checked <= n
+    if odd or not belongs or not counts or not isinstance(declared.estimated, bool):
+        raise ValueError(f"setting: {odd or 'its entries'} cannot be")
+    return setting
+
+
+def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParameters | None:
+    """What is known of the annotators, if its arrays belong together."""
+    if stored is None:
+        if arrays:
+            raise ValueError("annotators: arrays of nobody")
+        return None
+    names = None if stored["names"] is None else Vocabulary.declare(stored["names"])
+    beta, shrink = stored["temperature"], stored["shrink"]
+    if not all(isinstance(value, float) and math.isfinite(value) for value in (beta, shrink)) or shrink <= 0:
+        raise ValueError("annotators: temperature and shrink are finite numbers")
+    pairs, people = len(arrays["people"]), len(arrays["total"])
+    answers = arrays["confusion"].shape[-1]
+    if answers not in {k, 2 * k} or (names is not None and len(names) != people):
+        raise ValueError("annotators: their names or answers do not belong to these labels")
+    checked(arrays["confusion"], "annotators.confusion", "f", (k, answers), 0, 1)
+    checked(arrays["people"], "annotators.people", "iu", (pairs,), 0, people - 1)
+    checked(arrays["said"], "annotators.said", "iu", (pairs,), 0, answers - 1)
+    checked(arrays["own"], "annotators.own", "f", (pairs, k), 0, 1)
+    checked(arrays["total"], "annotators.total", "f", (people, k), 0)
+    checked(arrays["shift"], "annotators.shift", "f", (k,))
+    keys = arrays["people"].astype(np.int64) * answers + arrays["said"]
+    if (keys[1:] <= keys[:-1]).any():
+        raise ValueError("annotators: their answers are not in order")
+    return AnnotatorParameters(names=names, temperature=beta, shrink=shrink, **arrays)
 
 
 def _under(prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    """The arrays whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): held for name, held in arrays.items() if name.startswith(prefix)}
+    """Takes the arrays out whose names begin so, by the rest of their names."""
+    names = [name for name in arrays if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arrays.pop(name) for name in names}
+
+
+def _made(stored: Mapping[str, Any], registry: dict[str, Any]) -> Any:
+    """A score or strategy out of its name and parameters."""
+    given = {name: value for name, value in stored.items() if name != "name"}
+    kind = registry[stored["name"]]
+    for field in fields(kind):
+        value = given.get(field.name, field.default)
+        plain = value is None or isinstance(value, (bool, int, float, str))
+        if not plain or isinstance(value, bool) != isinstance(field.default, bool):
+            raise ValueError(f"{field.name} of {stored['name']} is {value!r}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{field.name} of {stored['name']} is {value!r}")
+    return kind(**given)
 
 
 def _named(thing: Any, registry: dict[str, Any]) -> dict[str, Any]:

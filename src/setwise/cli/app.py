@@ -30,6 +30,7 @@ from setwise.cli import (
     suggest,
     triage,
 )
+from setwise.cli.screen import visible, write_any_text
 from setwise.errors import Advice, Omission, Remedy
 
 _INTERRUPTED = 130  # the exit status of shells for it
@@ -88,6 +89,7 @@ def _common(
 
 def run(arguments: list[str]) -> int:
     """Runs the command line and returns its exit status: 0, 2 for the user's mistakes, 1 for ours."""
+    write_any_text()
     show_traceback = "--traceback" in arguments
     arguments = [argument for argument in arguments if argument != "--traceback"]
     command = get_command(app)
@@ -156,4 +158,4 @@ def _show_warning(command: Any, message: Warning | str, *_: Any, **__: Any) -> N
 
 
 def _line(text: str) -> None:
-    sys.stderr.write(" ".join(text.split()) + "\n")
+    sys.stderr.write(visible(" ".join(text.split())) + "\n")

@@ -42,6 +42,7 @@ def contaminate(
     With --probabilities those labels enter that the model confuses, else each with probability --p.
     """
     from setwise.cli.table_columns import whole_table, write_candidates  # noqa: PLC0415 - Arrow, for files
+    from setwise.data.arrow_tables import DELIMITED  # noqa: PLC0415
     from setwise.data.label_columns import truth_from_column  # noqa: PLC0415
 
     screen = Screen(quiet, as_json, out)
@@ -56,7 +57,9 @@ def contaminate(
                 raise ValueError(
                     f"{source}: there is no column {name!r}; it has {', '.join(table.column_names[:8])}."
                 )
-        y = truth_from_column(table[truth], where=f"{source}, column {truth!r}", separator=separator)
+        verbatim = DELIMITED not in (table.schema.metadata or {})
+        where = f"{source}, column {truth!r}"
+        y = truth_from_column(table[truth], where=where, separator=separator, verbatim=verbatim)
         unknown = missing_labels(y).nonzero()[0]
         if len(unknown):
             raise ValueError(f"{source}: row {unknown[0]} has no true label; contamination needs all of them.")

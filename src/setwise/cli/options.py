@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from setwise._files import check_replaceable
 from setwise.scores import SCORES
 from setwise.strategies import STRATEGIES, Mixture, Rectified
 
@@ -284,10 +285,10 @@ def assume_of(text: str, labels: list[Any]) -> Any:
     if not path.is_file():
         raise ValueError(f"--assume: {text!r} is neither nothing, uniform, class or independent nor a file.")
     if path.suffix == ".npy":
-        import numpy as np  # noqa: PLC0415 - needed here alone
+        from setwise.stored_arrays import array_of  # noqa: PLC0415 - needed here alone
 
         try:
-            return np.load(path, allow_pickle=False)
+            return array_of(path.read_bytes(), "it")
         except (ValueError, EOFError) as error:
             raise ValueError(f"{path}: not an array of numbers as numpy.save writes it ({error}).") from None
     from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded for files
@@ -340,5 +341,7 @@ def refuse_existing(path: Path, *, force: bool) -> None:
         return
     if path.exists() and not force:
         raise ValueError(f"{path} exists already; use --force to replace it.")
+    if not path.is_dir():  # a model may take the place of a model
+        check_replaceable(path)
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{path}: the folder {path.absolute().parent} does not exist.")

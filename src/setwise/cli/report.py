@@ -14,6 +14,8 @@ import typer
 
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
+from setwise.container import believing_nothing
+from setwise.parts import is_part_name
 from setwise.report import build_report, report_sets
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def report(
     if not run.exists():
         raise ValueError(f"{run}: there is no such file or directory.")
     if (run / _RUN).is_file():
-        noted = json.loads((run / _RUN).read_text(encoding="utf-8"))
+        noted = _noted(run / _RUN)
         run, file = run / noted["model"], file or run / noted["data"]
         truth, candidates = truth or noted.get("truth"), candidates or noted.get("candidates")
         by, image, title = by or noted.get("by"), image or noted.get("image"), title or noted.get("title")
@@ -107,6 +109,18 @@ def report(
     size = made.stat().st_size
     screen.say(f"wrote {made} ({size / 1e6:.1f} MB) in {clock}; open it in a browser")
     screen.emit({"out": str(made), "bytes": size, "seconds": clock.seconds})
+
+
+def _noted(path: Path) -> dict[str, Any]:
+    """What the folder of a run says about itself: names of parts inside it, and of columns."""
+    with believing_nothing(path, "run"):
+        noted = json.loads(path.read_text(encoding="utf-8"))
+        if not is_part_name(noted["model"]) or not is_part_name(noted["data"]):
+            raise ValueError("model and data are no names of parts inside the folder")
+        odd = [name for name in ("truth", "candidates", "by", "title") if not isinstance(noted.get(name, ""), str)]
+        if odd:
+            raise ValueError(f"{odd[0]} is no text")
+        return dict(noted)
 
 
 def _votes(

@@ -19,7 +19,7 @@ from setwise.data.set_files import probability_columns
 from setwise.data.tabular import Layout, interpret
 from setwise.estimators.cross import CrossConformalClassifier
 from setwise.estimators.fingerprint import digest
-from setwise.estimators.model_directory import ModelNotKeptError, read_head
+from setwise.estimators.model_directory import ModelNotKeptError, load_calibrations, read_head
 from setwise.estimators.split import ConformalClassifier
 from setwise.evidence.proposals import most_probable
 
@@ -55,13 +55,13 @@ def load_calibration(path: Path) -> Calibration:
     """A calibration file, or the calibration in a model directory."""
     if not path.is_dir():
         return Calibration.load(path)
-    members = read_head(path)["members"]
-    if len(members) > 1:
+    calibrations = load_calibrations(path)
+    if len(calibrations) > 1:
         raise ValueError(
-            f"{path}: holds {len(members)} models with a calibration each, and probabilities come from one; leave "
-            "out --probabilities."
+            f"{path}: holds {len(calibrations)} models with a calibration each, and probabilities come from one; "
+            "leave out --probabilities."
         )
-    return Calibration.load(path / str(members[0]["calibration"]))
+    return calibrations[0]
 
 
 def fitted_on(model: Any, X: Any) -> bool:

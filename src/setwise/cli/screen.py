@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 import threading
 import time
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -16,6 +18,46 @@ import numpy as np
 
 SECONDS = 5.0
 """Between two lines about what runs, where there is no terminal."""
+
+
+_PLAIN = {"→": "->", "−": "-", "–": "-", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "·": "*", "√": "sqrt"}
+_PLAIN |= {"ε": "eps", "δ": "delta", "μ": "mu", "α": "alpha", "η": "eta", "ρ": "rho"}
+_DIRECTIONS = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    """What stands in for characters that an encoding has no way to write."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    marks = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(mark) or ascii(mark)[1:-1] for mark in marks), error.end
+
+
+codecs.register_error("setwise.plainer", _plainer)
+
+
+def write_any_text() -> None:
+    """Lets standard output and error take every character, whatever their encoding: others stand in for some."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="setwise.plainer")
+
+
+def visible(text: str) -> str:
+    r"""The text with control characters written out: a label in a file must not steer the terminal.
+
+    >>> print(visible("cat\x1b[2J"))
+    cat\x1b[2J
+    """
+    if text.isprintable():
+        return text
+    return "".join(ascii(mark)[1:-1] if _steers(mark) else mark for mark in text)
+
+
+def _steers(mark: str) -> bool:
+    """Whether a character moves the cursor, changes colours or the direction of writing, or ends a line unseen."""
+    unseen = unicodedata.category(mark) in {"Cc", "Cs", "Zl", "Zp"} or mark in _DIRECTIONS
+    return unseen and mark not in {"\n", "\t"}
 
 
 @dataclass(frozen=True)
@@ -40,13 +82,14 @@ class Screen:
     def say(self, text: str = "") -> None:
         """A line for people."""
         if not self.quiet and not self.as_json:
-            sys.stdout.write(text + "\n")
+            sys.stdout.write(visible(text) + "\n")
             sys.stdout.flush()
 
     def emit(self, result: dict[str, Any]) -> None:
         """The result for scripts."""
         if self.as_json:
-            sys.stdout.write(json.dumps(result, default=_plain, ensure_ascii=False) + "\n")
+            wide = codecs.lookup(sys.stdout.encoding or "utf-8").name.startswith("utf")
+            sys.stdout.write(json.dumps(result, default=_plain, ensure_ascii=not wide) + "\n")
 
     def table(self, columns: list[str], rows: list[list[str]], wide: int | None = None) -> None:
         """A table for people; the first column and the one numbered `wide` are text, the others numbers."""
@@ -54,12 +97,13 @@ class Screen:
             return
         from rich.console import Console  # noqa: PLC0415 - slow to import, needed here alone
         from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
 
         table = Table(box=None, pad_edge=False, header_style="bold")
         for number, column in enumerate(columns):
-            table.add_column(column, justify="left" if number in {0, wide} else "right")
+            table.add_column(Text(visible(column)), justify="left" if number in {0, wide} else "right")
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*(Text(visible(cell)) for cell in row))  # text: brackets are no markup here
         Console(width=None if sys.stdout.isatty() else 120).print(table)
 
     @contextmanager

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from setwise._files import replacing
+from setwise._files import replacing, temporary
 from setwise.cli.options import STANDARD
 from setwise.cli.screen import Screen
 from setwise.data import Table, from_annotators_long, from_label_studio, read_table
@@ -278,12 +278,17 @@ def writing(out: Path, **options: Any) -> Iterator[SetWriter]:
         with set_writer(out, **options) as writer:
             yield writer
         return
-    with TemporaryDirectory() as folder:
-        beside = Path(folder, "out.csv")
+    with temporary(Path(gettempdir()), "out", folder=True, private=True) as folder:
+        beside = folder / "out.csv"
         with set_writer(beside, **options) as writer:
             yield writer
-        with beside.open(encoding="utf-8", newline="") as file:
-            shutil.copyfileobj(file, sys.stdout)
+        if hasattr(sys.stdout, "buffer"):  # a table is UTF-8, whatever the terminal's encoding
+            sys.stdout.flush()
+            with beside.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            return
+        with beside.open(encoding="utf-8", newline="") as text:
+            shutil.copyfileobj(text, sys.stdout)
 
 
 def write_candidates(

@@ -8,6 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from setwise._arrays import Floats, frozen
+from setwise.errors import InputError, Remedy
+
+_MOST = 16_384  # classes of which a table of probabilities of one given another is made: 2 GiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,13 @@ def as_assumption(assume: Any, n_classes: int) -> Assumption:
             raise ValueError(
                 f"assume: {assume!r} is not known; use 'nothing', 'uniform', 'class', a K × K matrix, or, of "
                 "votes, 'independent'."
+            )
+        if assume == "class" and n_classes > _MOST:
+            raise InputError(
+                f"assume: 'class' needs a table of {n_classes:,} × {n_classes:,} probabilities, and {_MOST:,} × "
+                f"{_MOST:,} is the largest that is made",
+                Remedy("assume", "uniform"),
+                Remedy("strategy", "max", "to declare nothing"),
             )
         return Assumption(assume, estimated=assume == "class")  # type: ignore[arg-type]
     try:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ import pyarrow.csv
 import pyarrow.json
 
 from setwise.data.delimited import encode_each
+from setwise.data.json_depth import check_depth
 from setwise.data.label_columns import is_text
 from setwise.data.table_files import (
     ARRAYS,
@@ -29,13 +31,17 @@ from setwise.data.table_files import (
     text_encoding,
     text_style,
     undecodable,
+    unpacking,
 )
 from setwise.errors import DataError, MisuseWarning
+from setwise.limits import check_unpacked, too_large, unpack_limit
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 """The formats in which tables are written."""
 CLASSES, ENCODED = b"setwise.classes", b"setwise.encoded"
 """Notes of a column: its vocabulary, and that its lists hold labels in the notation of delimited text."""
+DELIMITED = b"setwise.delimited"
+"""A note of a table that comes from delimited text, whose labels may be written with escapes."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
 _PADDED, _LONG = r"^\s*[-+]?0[0-9]", r"^\s*[-+]?[0-9]{16}"
 _UNEVEN = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
@@ -131,11 +137,14 @@ def reading(path: Path, files: TableFiles | None = None) -> Iterator[None]:
     where = files.where(path)
     if not path.is_file():
         raise FileNotFoundError(f"{where}: there is no such file.")
+    files.check_unchanged(path)
     try:
         yield
+        files.check_unchanged(path)
     except DataError:
         raise
     except (pa.ArrowException, OSError, ValueError, EOFError, MemoryError) as error:
+        files.check_unchanged(path)
         reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
         if isinstance(error, UnicodeError) or "UTF8" in reason:
             raise undecodable(files, path) from None
@@ -171,13 +180,17 @@ def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
     if form in {"csv", "tsv"}:
         return _text_table(_read_csv(files, path, text), path, files)
     if form == "jsonl":
-        return json_table(_utf8(files, path).read(), files.where(path))
+        return json_table(_text(files, path), files.where(path))
     if form == "json":
-        return _json_array(_utf8(files, path).read(), files.where(path))
+        return _json_array(_text(files, path), files.where(path))
     if form == "parquet":
         import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
 
-        return validated(pq.ParquetFile(path).read())
+        with pq.ParquetFile(path) as file:
+            _check_parquet(file.metadata, path)
+            table = validated(file.read())
+            _check_rows(len(table), file.metadata.num_rows, path)
+            return table
     if form == "arrow":
         return _read_arrow(path)
     if form == "xlsx":
@@ -196,8 +209,8 @@ def _batches_of(files: TableFiles, path: Path, rows: int, text: Collection[str],
     if form == "jsonl":
         return _json_batches(files, path, rows)
     if form == "parquet":
-        return _parquet_batches(path, rows, only)
-    return _regrouped(_arrow_blocks(path) if form == "arrow" else _csv_blocks(files, path, text, only), rows)
+        return _parquet_batches(files, path, rows, only)
+    return _regrouped(_arrow_blocks(path, files) if form == "arrow" else _csv_blocks(files, path, text, only), rows)
 
 
 def _slices(table: Any, rows: int) -> Iterator[Any]:
@@ -253,13 +266,18 @@ def _text_table(table: Any, path: Path, files: TableFiles) -> Any:
     """The table, unless a column did not decode, which Arrow then gives as bytes."""
     if any(pa.types.is_binary(kind) for kind in table.schema.types):
         raise undecodable(files, path)
-    return table
+    return table.replace_schema_metadata({DELIMITED: b"yes"})
 
 
-def _utf8(files: TableFiles, path: Path) -> Any:
-    """A text file as a stream of UTF-8 bytes."""
+def _text(files: TableFiles, path: Path) -> bytes:
+    """A text file as UTF-8, unpacked as far as it may be."""
+    with _utf8(files, path, unpacking(path)) as stream:
+        return b"".join(iter(lambda: stream.read(_BLOCK), b""))
+
+
+def _utf8(files: TableFiles, path: Path, stream: Any) -> Any:
+    """The stream of a text file's bytes as one of UTF-8."""
     encoding = text_encoding(files, path)
-    stream = pa.input_stream(str(path))
     return (
         stream
         if codecs.lookup(encoding).name == "utf-8"
@@ -276,7 +294,12 @@ def _read_excel(path: Path, where: str) -> Any:
             f"{where}: Excel files are read by openpyxl: pip install 'setwise[excel]', or save the sheet as .csv."
         ) from None
     try:
+        if is_zipfile(path):
+            with ZipFile(path) as archive:
+                check_unpacked(where, path.stat().st_size, sum(member.file_size for member in archive.infolist()))
         book = load_workbook(path, read_only=True, data_only=True)
+    except DataError:
+        raise
     except Exception as error:  # noqa: BLE001 - zip, XML and its own errors
         raise DataError(f"{where}: is no Excel workbook that can be read ({error}).") from None
     sheets = book.sheetnames
@@ -295,6 +318,7 @@ def _read_excel(path: Path, where: str) -> Any:
 def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
     """A table from JSON lines; Arrow's reader where it keeps every value, else Python's."""
     pa.array([content], pa.large_binary()).cast(pa.large_string())  # Arrow's reader takes any bytes for text
+    check_depth(content, where)  # and follows brackets as deep as they go
     try:
         table = pa.json.read_json(io.BytesIO(content), read_options=pa.json.ReadOptions(block_size=_BLOCK))
     except pa.ArrowException:
@@ -365,20 +389,21 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
 def _read_csv(files: TableFiles, path: Path, text: Collection[str]) -> Any:
     options = _csv_options(files, path, text)
     try:
-        return pa.csv.read_csv(path, **options)
+        return pa.csv.read_csv(unpacking(path), **options)
     except pa.ArrowInvalid:
         options["read_options"].use_threads = False  # then the error names the row
-        return pa.csv.read_csv(path, **options)
+        return pa.csv.read_csv(unpacking(path), **options)
 
 
 def _read_arrow(path: Path) -> Any:
+    blocks, held = [], 0
+    for block in _arrow_blocks(path):
+        held += block.nbytes
+        check_unpacked(path, path.stat().st_size, held)
+        blocks.append(block)
     with pa.OSFile(str(path)) as file:
-        try:
-            table = pa.ipc.open_file(file).read_all()
-        except pa.ArrowInvalid:
-            file.seek(0)
-            table = pa.ipc.open_stream(file).read_all()
-    return validated(table)
+        schema = _opened_arrow(file).schema
+    return checked(schema.empty_table(), str(path)) if not blocks else pa.concat_tables(blocks)
 
 
 def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: str | None) -> Iterator[Any]:
@@ -402,10 +427,13 @@ def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: str 
 
 def _json_batches(files: TableFiles, path: Path, rows: int) -> Iterator[Any]:
     where = files.where(path)
-    with reading(path, files), _utf8(files, path) as stream:
+    longest = unpack_limit(path.stat().st_size)
+    with reading(path, files), _utf8(files, path, pa.input_stream(str(path))) as stream:
         lines, first = io.BufferedReader(stream), 0
         names: list[str] = []
-        while chunk := list(itertools.islice(lines, rows)):
+        while chunk := list(itertools.islice(iter(lambda: lines.readline(longest), b""), rows)):
+            if len(chunk[-1]) == longest:
+                raise too_large(where, longest)
             if content := b"".join(chunk).strip():
                 table = checked(json_table(content, where, first), where)
                 names = names or table.column_names
@@ -416,24 +444,45 @@ def _json_batches(files: TableFiles, path: Path, rows: int) -> Iterator[Any]:
             first += len(chunk)
 
 
-def _parquet_batches(path: Path, rows: int, only: str | None) -> Iterator[Any]:
+def _parquet_batches(files: TableFiles, path: Path, rows: int, only: str | None) -> Iterator[Any]:
     """Without Arrow's read-ahead, which would hold row groups whole, and with that the file if it has one."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
 
-    with reading(path), pq.ParquetFile(path, pre_buffer=False, buffer_size=2**14) as file:
+    with reading(path, files), pq.ParquetFile(path, pre_buffer=False, buffer_size=2**14) as file:
         columns = [only] if only in file.schema_arrow.names else None
+        given = 0
         for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
+            given += len(batch)
             yield checked(pa.Table.from_batches([validated(batch)]), str(path))
+        _check_rows(given, file.metadata.num_rows, path)
 
 
-def _arrow_blocks(path: Path) -> Iterator[Any]:
-    with reading(path), pa.OSFile(str(path)) as file:
-        try:
-            opened = pa.ipc.open_file(file)
-            parts = (opened.get_batch(i) for i in range(opened.num_record_batches))
-        except pa.ArrowInvalid:
-            file.seek(0)
-            parts = iter(pa.ipc.open_stream(file))
+def _check_parquet(metadata: Any, path: Path) -> None:
+    """Refuses a file that says that it unpacks to more than it may: by its pages, or by eight bytes for a cell."""
+    size = path.stat().st_size
+    check_unpacked(path, size, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
+    check_unpacked(path, size, 8 * metadata.num_rows * metadata.num_columns)
+
+
+def _check_rows(given: int, noted: int, path: Path) -> None:
+    if given != noted:
+        raise DataError(f"{path}: gave {given:,} rows of the {noted:,} it says it has; it is damaged or changed.")
+
+
+def _opened_arrow(file: Any) -> Any:
+    """An Arrow file, or a stream of Arrow's."""
+    try:
+        return pa.ipc.open_file(file)
+    except pa.ArrowInvalid:
+        file.seek(0)
+        return pa.ipc.open_stream(file)
+
+
+def _arrow_blocks(path: Path, files: TableFiles | None = None) -> Iterator[Any]:
+    with reading(path, files), pa.OSFile(str(path)) as file:
+        opened = _opened_arrow(file)
+        indexed = hasattr(opened, "num_record_batches")
+        parts = (opened.get_batch(i) for i in range(opened.num_record_batches)) if indexed else iter(opened)
         for part in parts:
             yield checked(pa.Table.from_batches([validated(part)]), str(path))
 

@@ -17,14 +17,13 @@ import numpy as np
 
 from setwise._arrays import Array
 from setwise.errors import DataError
+from setwise.limits import unpack_limit
 
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _DEFLATE_LIMIT = 1032  # deflate cannot shrink data more than that
-MAX_BYTES = 4 * 2**30
-"""The largest array an idx file may claim; the largest known one is a quarter of it."""
 
 
-def read_idx(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Array:
+def read_idx(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Array:
     """The array in an idx file, gzipped or not, in the machine's byte order.
 
     Parameters
@@ -32,7 +31,7 @@ def read_idx(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Arr
     path
         The file; compression is recognised by content, not by name.
     max_bytes
-        Refuse files that claim to hold more than this.
+        Refuse files that claim to hold more than this; by default `setwise.limits` says.
 
     Examples
     --------
@@ -46,10 +45,11 @@ def read_idx(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Arr
     return decode_idx(header, payload)
 
 
-def read_idx_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> tuple[bytes, bytearray]:
+def read_idx_bytes(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> tuple[bytes, bytearray]:
     """Header and payload of an idx file, decompressed; together they are the content that has a checksum."""
     file = Path(path)
     limit = file.stat().st_size
+    max_bytes = unpack_limit(limit) if max_bytes is None else max_bytes
     with file.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)

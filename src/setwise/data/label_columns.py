@@ -134,10 +134,15 @@ def truth_from_column(
     where: str,
     separator: str = "|",
     escapes: bool = True,
+    verbatim: bool = False,
     classes: Classes = None,
     first_row: int = 0,
 ) -> Array:
-    """True labels, one per row; an array of objects with None where the label is not known."""
+    """True labels, one per row; an array of objects with None where the label is not known.
+
+    `verbatim` says that text is the label itself, not the notation of delimited text; where it is none of the
+    classes but reads like one (``7`` for the number) it is that class.
+    """
     if is_list(column.type):
         raise DataError(
             f"{where}: the truth is one label per row, and this column holds lists",
@@ -148,11 +153,13 @@ def truth_from_column(
     )
     array = one_chunk(column)
     if is_text(column.type):
-        array = pc.if_else(
-            pc.equal(pc.utf8_length(pc.utf8_trim(array.cast(pa.large_string()), " \t")), 0), None, array
-        )
+        text = array.cast(pa.large_string())
+        array = pc.if_else(pc.equal(pc.utf8_length(text if verbatim else pc.utf8_trim(text, " \t")), 0), None, text)
     labels, codes, sizes, absent = _singles(array, where)
-    if is_text(column.type):
+    if is_text(column.type) and verbatim:
+        exact, named = set(known or ()), {str(label): label for label in known or ()}
+        labels = [label if label in exact else named.get(label, label) for label in labels]
+    elif is_text(column.type):
         labels = read_labels(
             labels, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row
         )

@@ -20,14 +20,13 @@ from setwise._arrays import Array, Bools, Ints, frozen
 from setwise.data.mat5 import read_variables
 from setwise.errors import DataError
 from setwise.labels.label_sets import LabelSets
+from setwise.limits import unpack_limit
 
 _DIALECTS = (
     ("data", "partial_target", "target", True),
     ("features", "p_labels", "logitlabels", False),
 )
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-MAX_BYTES = 4 * 2**30
-"""The most that the variables of one file may decompress to."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class MatSet:
     y: Ints | None
 
 
-def read_mat(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> MatSet:
+def read_mat(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> MatSet:
     """Reads a partial-label `.mat` file of either dialect; MATLAB levels 5 to 7, no HDF5.
 
     Parameters
@@ -47,7 +46,7 @@ def read_mat(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Mat
     path
         The file.
     max_bytes
-        Refuse files whose compressed variables are larger than this.
+        Refuse files whose compressed variables are larger than this; by default `setwise.limits` says.
 
     Examples
     --------
@@ -62,11 +61,12 @@ def read_mat(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Mat
     return decode_mat(file.read_bytes(), file, max_bytes=max_bytes)
 
 
-def decode_mat(content: bytes, file: Path, *, max_bytes: int = MAX_BYTES) -> MatSet:
+def decode_mat(content: bytes, file: Path, *, max_bytes: int | None = None) -> MatSet:
     """The same from bytes that were read already."""
     _refuse_other_formats(content, file)
     names = [name for dialect in _DIALECTS for name in dialect[:3]]
-    variables = read_variables(content, file, names, max_bytes)
+    limit = unpack_limit(len(content)) if max_bytes is None else max_bytes
+    variables = read_variables(content, file, names, limit)
     for features, candidates, truth, by_columns in _DIALECTS:
         if features in variables and candidates in variables:
             mask = _mask(variables[candidates], candidates, file, transpose=by_columns)

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from setwise._arrays import Array, Ints
+from setwise._arrays import Array, Ints, sizes_between
 from setwise.errors import DataError
 
 _MATRIX, _COMPRESSED = 14, 15
@@ -121,10 +121,12 @@ def _unfolded(data: list[Array], shape: tuple[int, int], name: str, file: Path) 
     wrong = f"{file}: the sparse matrix {name}"
     if len(data) != 3 or any(part.dtype.kind not in "iu" for part in data[:2]):
         raise DataError(f"{wrong} lacks its indices or values; fetch the file again.")
-    rows, bounds = (part.astype(np.int64) for part in data[:2])
-    if len(bounds) != shape[1] + 1 or bounds[0] != 0 or (bounds[1:] < bounds[:-1]).any():
-        raise DataError(f"{wrong} has impossible column bounds for {shape[1]} columns.")
-    held = int(bounds[-1])
+    rows, bounds = data[0].astype(np.int64), data[1]
+    held = int(bounds[-1]) if len(bounds) == shape[1] + 1 else -1
+    try:
+        sizes = sizes_between(bounds, held)
+    except ValueError:
+        raise DataError(f"{wrong} has impossible column bounds for {shape[1]} columns.") from None
     if held > min(len(rows), len(data[2])):
         raise DataError(f"{wrong} claims {held} entries and holds {min(len(rows), len(data[2]))}.")
     rows, values = rows[:held], data[2][:held]
@@ -133,7 +135,7 @@ def _unfolded(data: list[Array], shape: tuple[int, int], name: str, file: Path) 
         raise DataError(f"{wrong} has impossible indices: {rows[outside[0]]} among {shape[0]} rows.")
     if shape[0] * shape[1] > _MAX_CELLS:
         raise DataError(f"{wrong} claims {shape[0]:,} × {shape[1]:,} cells, too many to unfold.")
-    columns: Ints = np.repeat(np.arange(shape[1]), bounds[1:] - bounds[:-1])
+    columns: Ints = np.repeat(np.arange(shape[1]), sizes)
     flags = bool(((values == 0) | (values == 1)).all())
     dense = np.zeros(shape, dtype=np.uint8 if flags else np.float64)
     dense[rows, columns] = values

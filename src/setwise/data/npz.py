@@ -6,46 +6,38 @@ An archive may hold `X`, `candidates` (an n × K mask) or `candidates_indptr` an
 
 from __future__ import annotations
 
-import struct
-import zlib
+import math
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from setwise._arrays import Array, Ints
+from setwise._arrays import Array, sizes_between
+from setwise.container import believing_nothing
 from setwise.data.stored_vocabulary import over_classes, parse_vocabulary
-from setwise.errors import DataError
+from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Classes, Vocabulary, missing_labels
-
-# what numpy and zipfile raise over a damaged archive
-_BROKEN = (
-    *(OSError, ValueError, LookupError, AttributeError, TypeError, EOFError, MemoryError, RuntimeError),
-    *(BadZipFile, zlib.error, struct.error),
-)
+from setwise.stored_arrays import read_arrays
 
 
 def read_npz(path: Path, classes: Classes) -> tuple[Array, LabelSets | None, Array | None, dict[str, Array]]:
     """Features, candidates, true labels and identifiers in an archive."""
     arrays = _load(path)
-    sets = _sets(arrays, classes, path)
-    X = _features(arrays, path, None if sets is None else len(sets))
-    if sets is not None and len(sets) != len(X):
-        raise DataError(f"{path}: {len(X)} rows of features, but {len(sets)} candidate sets.")
-    return X, sets, _truth(arrays, path, len(X)), {name: arrays[name] for name in ("ids",) if name in arrays}
+    with believing_nothing(path, "npz"):
+        sets = _sets(arrays, classes, path)
+        X = _features(arrays, path, None if sets is None else len(sets))
+        if sets is not None and len(sets) != len(X):
+            raise DataError(f"{path}: {len(X)} rows of features, but {len(sets)} candidate sets.")
+        truth = _truth(arrays, path, len(X))
+        return X, sets, truth, {name: arrays[name] for name in ("ids",) if name in arrays}
 
 
 def _load(path: Path) -> dict[str, Array]:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file.")
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except _BROKEN as error:
-        reason = " ".join(str(error).split())[:150]
-        raise DataError(f"{path}: not a readable npz archive of plain arrays ({reason}).") from None
+    with path.open("rb") as file:
+        return read_arrays(file, path)
 
 
 def _sets(arrays: dict[str, Array], classes: Classes, path: Path) -> LabelSets | None:
@@ -67,13 +59,12 @@ def _sets(arrays: dict[str, Array], classes: Classes, path: Path) -> LabelSets |
 def _compressed(indptr: Array, indices: Array, vocabulary: Vocabulary | None, path: Path) -> LabelSets:
     if indptr.ndim != 1 or indices.ndim != 1 or indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
         raise DataError(f"{path}: candidates_indptr and candidates_indices must be vectors of integers.")
-    bounds: Ints = indptr.astype(np.int64)
-    sizes = bounds[1:] - bounds[:-1]
-    if not len(indptr) or indptr[0] != 0 or (sizes < 0).any() or indptr[-1] != len(indices):
-        raise DataError(
-            f"{path}: candidates_indptr does not describe {len(indices)} indices; it must rise from 0 to that."
-        )
-    vocabulary = vocabulary or Vocabulary.positions(int(indices.max(initial=0)) + 1)
+    try:
+        sizes = sizes_between(indptr, len(indices))
+    except ValueError as error:
+        raise DataError(f"{path}: candidates_indptr {error}.") from None
+    with reading_from(f"{path}, candidates_indices"):
+        vocabulary = vocabulary or Vocabulary.up_to_largest(indices)
     outside = np.flatnonzero((indices < 0) | (indices >= len(vocabulary)))
     if len(outside):
         row = int(np.searchsorted(indptr, outside[0], side="right")) - 1
@@ -96,7 +87,7 @@ def _features(arrays: dict[str, Array], path: Path, n: int | None) -> Array:
         return np.empty((n, 0))
     if X.ndim < 2 or X.dtype.kind not in "biuf":
         raise DataError(f"{path}: X is {X.dtype} of shape {X.shape}; expected numbers, (rows, features).")
-    rows: Array = X.reshape(len(X), -1)
+    rows: Array = X.reshape(len(X), math.prod(X.shape[1:]))
     wrong = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(wrong):
         raise DataError(f"{path}: row {int(wrong[0])} of X holds NaN or infinity; fill or remove such rows.")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from setwise.errors import DataError
+from setwise.limits import too_large, unpack_limit
 
 Verify = Callable[[Path], object]
 
@@ -131,8 +132,12 @@ def _unpack(file: RemoteFile, archive: Path, work: Path, target: Path) -> Path:
                 raise DataError(
                     f"{file.name}: the archive at {file.url} holds {held} only; {_remedy(file, target)}"
                 )
+            limit = unpack_limit(archive.stat().st_size)
             with rar.open(inside[0]) as packed, unpacked.open("wb") as plain:
-                shutil.copyfileobj(packed, plain)
+                while chunk := packed.read(2**20):
+                    if plain.tell() + len(chunk) > limit:
+                        raise too_large(file.url, limit)
+                    plain.write(chunk)
     except rarfile.RarCannotExec:
         raise DataError(
             f"{file.name}: its home serves a rar archive, and no tool unpacks it here; install unrar, unar, 7z or "

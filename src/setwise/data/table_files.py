@@ -13,7 +13,9 @@ import os
 import shutil
 import tempfile
 import warnings
+import weakref
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -21,7 +23,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from setwise._files import temporary
 from setwise.errors import DataError, MisuseWarning, Remedy
+from setwise.limits import too_large, unpack_limit
 
 _SUFFIXES = {
     ".csv": "csv",
@@ -51,6 +55,7 @@ _MARKS = {  # the longer ones first: that of UTF-32 starts with that of UTF-16
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_PACKED = {".gz", ".bz2", ".zst", ".lz4"}  # what Arrow unpacks by the name of a file
 _DELIMITERS = ",;\t|"
 _SAMPLE = 2**16  # bytes in which a file shows how it is written
 
@@ -66,6 +71,7 @@ class TableFiles:
     decimal: str | None = None
     title: str | None = None
     held: Any = field(default=None, repr=False, compare=False)
+    seen: Any = field(default_factory=dict, repr=False, compare=False)  # of each path what it was when first read
 
     def __post_init__(self) -> None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter)
@@ -97,6 +103,13 @@ class TableFiles:
     def where(self, path: Path) -> str:
         """One of the files in messages."""
         return self.title or str(path)
+
+    def check_unchanged(self, path: Path) -> None:
+        """Refuses a file that changed since it was first looked at: rows would be lost or read twice."""
+        now = path.stat()
+        stamp = (now.st_size, now.st_mtime_ns, now.st_ino)
+        if self.seen.setdefault(path, stamp) != stamp:
+            raise DataError(f"{self.where(path)}: changed while it was read; read it again when it is complete.")
 
     def otherwise(self, **declared: str | None) -> TableFiles:
         """The same, with this declared where nothing is yet."""
@@ -132,12 +145,20 @@ def table_files(source: Any, **declared: str | None) -> TableFiles:
 
 def piped(stream: Any, **declared: str | None) -> TableFiles:
     """What a stream of bytes holds, kept in a temporary file for as long as the result lives."""
-    held = tempfile.NamedTemporaryFile(prefix="setwise-")  # noqa: SIM115 - it goes with the object that holds it
-    shutil.copyfileobj(stream, held)
-    held.flush()
-    if not held.tell():
+    keeping = ExitStack()
+    path = keeping.enter_context(temporary(Path(tempfile.gettempdir()), "stdin", private=True))
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream, file)
+        empty = not file.tell()
+    held = _Held()
+    weakref.finalize(held, keeping.close)
+    if empty:
         raise DataError("standard input: is empty.")
-    return TableFiles((Path(held.name),), title="standard input", held=held, **declared)
+    return TableFiles((path,), title="standard input", held=held, **declared)
+
+
+class _Held:
+    """Something to hold on to: what belongs to it goes with it."""
 
 
 def format_of(path: Path, given: str | None = None) -> str:
@@ -207,10 +228,40 @@ def first_bytes(path: Path) -> bytes:
     return content
 
 
+def unpacking(path: Path) -> Any:
+    """A file as a stream of bytes, decompressed, which ends with an error where that gives more than it may."""
+    stream = pa.input_stream(str(path))
+    return stream if path.suffix not in _PACKED else pa.PythonFile(_Bounded(stream, path), mode="r")
+
+
+class _Bounded:
+    """A stream that refuses to give more bytes than a file may unpack to."""
+
+    def __init__(self, stream: Any, path: Path) -> None:
+        self._stream, self._path, self.closed = stream, path, False
+        self._limit = unpack_limit(path.stat().st_size)
+        self._given = 0
+
+    def read(self, size: int = -1) -> bytes:
+        asked = self._limit + 1 - self._given
+        content: bytes = self._stream.read(asked if size < 0 else min(size, asked))
+        self._given += len(content)
+        if self._given > self._limit:
+            raise too_large(self._path, self._limit)
+        return content
+
+    def tell(self) -> int:
+        return self._given
+
+    def close(self) -> None:
+        self.closed = True
+        self._stream.close()
+
+
 def undecodable(files: TableFiles, path: Path) -> DataError:
     """The error about a text file that is not in its encoding: which byte is the first that is not."""
-    with pa.input_stream(str(path)) as stream:
-        content = stream.read()
+    with unpacking(path) as stream:
+        content = b"".join(iter(lambda: stream.read(_SAMPLE), b""))
     encoding, where = files.encoding or _marked(content), files.where(path)
     try:
         content.decode(encoding)

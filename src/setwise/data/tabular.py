@@ -9,7 +9,15 @@ from typing import Any
 import pyarrow.compute as pc
 
 from setwise._arrays import Array, Floats, frozen
-from setwise.data.arrow_tables import CLASSES, ENCODED, arrow_batches, arrow_table, column_names, is_table
+from setwise.data.arrow_tables import (
+    CLASSES,
+    DELIMITED,
+    ENCODED,
+    arrow_batches,
+    arrow_table,
+    column_names,
+    is_table,
+)
 from setwise.data.delimited import check_separator, decode_labels
 from setwise.data.doubts import doubt_features, doubt_labels
 from setwise.data.features import Categories, Impute, feature_matrix
@@ -215,6 +223,7 @@ def interpret(table: Any, layout: Layout, where: str, first_row: int = 0) -> Tab
             where=f"{where}, column {layout.truth!r}",
             separator=layout.separator,
             escapes=layout.escapes,
+            verbatim=not _in_notation(table, layout, sets),
             classes=sets.vocabulary if sets is not None else layout.classes,
             first_row=first_row,
         )
@@ -269,6 +278,18 @@ def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_
         encoded=ENCODED in notes,
     )
     return over_classes(sets, relative, layout.classes, where)
+
+
+def _in_notation(table: Any, layout: Layout, sets: LabelSets | None) -> bool:
+    """Whether true labels are written as in delimited text: in such a file, or beside such candidates.
+
+    Labels of several types are written so everywhere, as a column has one type.
+    """
+    vocabulary = layout.classes if sets is None else sets.vocabulary
+    mixed = isinstance(vocabulary, Vocabulary) and vocabulary.classes.dtype == object
+    named = layout.candidates if isinstance(layout.candidates, str) else None
+    beside = named in table.column_names and is_text(table.schema.field(named).type)
+    return beside or mixed or DELIMITED in (table.schema.metadata or {})
 
 
 def _stored_vocabulary(notes: Mapping[bytes, bytes], where: str) -> tuple[Vocabulary | None, bool]:

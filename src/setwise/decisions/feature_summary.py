@@ -20,12 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Floats, Ints
-from setwise.container import read_container, write_container
+from setwise._arrays import Array, Bools, Floats, Ints, check_sizes
+from setwise.container import believing_nothing, read_container, write_container
 from setwise.decisions.two_samples import Points, counts_at, fisher, kolmogorov_smirnov
 from setwise.labels.vocabulary import missing_labels
+from setwise.parts import Source
+from setwise.stored_arrays import checked
 
-FORMAT, VERSION = "setwise-feature-summary", 1
+FORMAT, VERSION = "setwise-feature-summary", 2
 MOST_FEATURES = 1000
 """Wider rows are not summarised."""
 _POINTS = 32
@@ -140,28 +142,30 @@ class FeatureSummary:
         write_container(path, header, arrays)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> FeatureSummary:
+    def read(cls, source: Source) -> FeatureSummary:
         """Reads what `write` wrote; refuses what is not of one piece."""
-        header, arrays = read_container(path, FORMAT, VERSION)
-        try:
+        header, arrays = read_container(source, FORMAT, VERSION)
+        with believing_nothing(source, FORMAT):
             names, kinds, rows = header["names"], header["kinds"], int(header["rows"])
             values = iter([Counter({str(k): int(v) for k, v in each.items()}) for each in header["values"]])
             points = _split(arrays)
             held: dict[str | None, Iterator[Any]] = {"points": points, "values": values, None: repeat(None)}
-            columns = tuple([next(held[kind]) for kind in kinds])
-            left = len(list(points)) + len(list(values))
-            reference = Reference(arrays["mean"], arrays["deviation"]) if "distances" in arrays else None
-        except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
-            raise ValueError(f"{path}: a {FORMAT} file with a broken or missing part ({error!r}).") from error
-        sizes = [_present(column) for column in columns]
-        if left or len(names) != len(columns) or any(not 0 <= size <= rows for size in sizes):
-            raise ValueError(f"{path}: a {FORMAT} file whose parts do not belong together.")
-        distances = arrays.get("distances")
-        if reference is not None and distances is not None:
-            shapes = {reference.mean.shape, reference.deviation.shape}
-            if shapes != {(len(names),)} or distances.shape != (rows,) or not (distances >= 0).all():
-                raise ValueError(f"{path}: a {FORMAT} file whose parts do not belong together.")
-        return cls(tuple(map(str, names)), columns, rows, reference, distances)
+            columns = tuple([next(held[kind], None) if kind else None for kind in kinds])
+            if len(names) != len(kinds) or [_KINDS.get(type(column)) for column in columns] != kinds:
+                raise ValueError("names, kinds and columns do not belong together")
+            if any(True for _ in (*points, *values)) or any(
+                not 0 <= _present(column) <= rows for column in columns
+            ):
+                raise ValueError("its parts do not belong together")
+            if any(min(column.values(), default=0) < 0 for column in columns if isinstance(column, Counter)):
+                raise ValueError("its parts do not belong together")
+            if "distances" not in arrays:
+                return cls(tuple(map(str, names)), columns, rows)
+            distances: Floats = checked(arrays["distances"], "distances", "f", (rows,), 0)
+            shape = (len(names),)
+            mean = checked(arrays["mean"], "mean", "f", shape, gaps=True)
+            deviation = checked(arrays["deviation"], "deviation", "f", shape, 0, gaps=True)
+            return cls(tuple(map(str, names)), columns, rows, Reference(mean, deviation), distances)
 
 
 class FeatureTally:
@@ -353,13 +357,16 @@ def _texts(values: Array) -> list[str]:
 
 
 def _split(arrays: dict[str, Array]) -> Iterator[Points]:
-    lengths, n = arrays["lengths"], arrays["n"]
-    parts = [arrays[name] for name in ("points", "below", "upto")]
-    if len(lengths) != len(n) or any(len(part) != lengths.sum() for part in parts) or (lengths < 0).any():
-        raise ValueError("lengths")
+    n = arrays["n"]
+    lengths = checked(arrays["lengths"], "lengths", "iu", n.shape, 0)
+    entries = len(arrays["points"])
+    check_sizes(lengths, entries)
+    checked(n, "n", "iu", n.shape, 0)
+    bounds: dict[str, tuple[str, float]] = {"points": ("f", -np.inf), "below": ("iu", 0), "upto": ("iu", 0)}
+    parts = [checked(arrays[name], name, kinds, (entries,), low) for name, (kinds, low) in bounds.items()]
     ends = np.cumsum(lengths)[:-1]
     for values, below, upto, rows in zip(*(np.split(part, ends) for part in parts), n.tolist(), strict=False):
-        counts = np.stack([below, upto], axis=1).ravel()
-        if (np.diff(values) <= 0).any() or (np.diff([0, *counts, rows]) < 0).any():
+        counts = [0, *np.stack([below, upto], axis=1).ravel().tolist(), rows]
+        if (values[1:] <= values[:-1]).any() or counts != sorted(counts):
             raise ValueError("points")
         yield Points(values, below, upto, rows)

@@ -30,15 +30,16 @@ from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, Ints
-from setwise.container import read_container, write_container
+from setwise._arrays import Array, Floats, Ints, check_sizes
+from setwise.container import believing_nothing, read_container, write_container
 from setwise.decisions.comparison import Asked, Part
 from setwise.decisions.feature_summary import FeatureSummary
 from setwise.errors import InputError
 from setwise.ranks import as_level
 from setwise.row_noise import draw_seed, uniforms
+from setwise.stored_arrays import checked
 
-FORMAT, VERSION = "setwise-monitor", 1
+FORMAT, VERSION = "setwise-monitor", 2
 _TILTS = np.array([-1.75, -1.0, -0.5, 0.5, 1.0, 1.75])
 _BINS, _STAKE = 8, 0.1
 _BLOCK = 256  # rows whose ranks among each other are counted at once
@@ -187,7 +188,7 @@ class Monitor:
 
     def _restore(self, path: str | os.PathLike[str]) -> None:
         header, arrays = read_container(path, FORMAT, VERSION)
-        try:
+        with believing_nothing(path, FORMAT):
             if header["calibration"] != self._digest:
                 raise ValueError(f"{path}: the state of a monitor of another calibration.")
             self.delta = float(as_level(header["delta"], "delta"))
@@ -197,12 +198,11 @@ class Monitor:
                 names = ("capital", "invested", "played", "values", "lengths")
                 gambler.restore(**{name: arrays[f"{name}.{place}"] for name in names})
             played = max(gambler.played for gambler in self._gamblers)
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"{path}: a {FORMAT} file with a broken or missing part ({error!r}).") from error
-        alarmed = self._first_row is not None
-        whole = not alarmed or (isinstance(self._first_row, int) and 0 <= self._first_row < self._rows)
-        if played > self._rows or not whole or not 0 <= self._loudest < len(self._gamblers):
-            raise ValueError(f"{path}: a {FORMAT} file whose parts do not belong together.")
+            alarmed = self._first_row is not None
+            whole = not alarmed or (isinstance(self._first_row, int) and 0 <= self._first_row < self._rows)
+            whole = whole and not math.isnan(self._best) and 0 <= self._loudest < len(self._gamblers)
+            if played > self._rows or not whole:
+                raise ValueError(f"{path}: a {FORMAT} file whose parts do not belong together.")
 
 
 class _Gambler:
@@ -278,17 +278,21 @@ class _Gambler:
 
     def restore(self, capital: Array, invested: Array, played: Array, values: Array, lengths: Array) -> None:
         """Takes back what was kept, if it is of one piece."""
-        parts = np.split(values, np.cumsum(lengths)[:-1]) if values.ndim == lengths.ndim == 1 else []
+        checked(values, "values", "f", (values.size,))
+        check_sizes(lengths, values.size)
+        parts = np.split(values, np.cumsum(lengths)[:-1])
         fits = (
             capital.shape == invested.shape == self.capital.shape
+            and capital.dtype == invested.dtype == self.capital.dtype
+            and played.shape == ()
             and len(parts) == len(self.seen)
-            and lengths.sum() == len(values) == sum(self.calibrated) + int(played)
+            and values.size == sum(self.calibrated) + int(played)
             and all(len(part) >= n for part, n in zip(parts, self.calibrated, strict=True))
-            and all((np.diff(part) >= 0).all() for part in parts)
+            and all((part[1:] >= part[:-1]).all() for part in parts)
             and bool(np.isfinite(capital).all() and not np.isnan(invested).any())
         )
         if not fits:
-            raise ValueError(f"a {FORMAT} file whose parts do not belong together.")
+            raise ValueError("its parts do not belong together")
         self.capital, self.invested, self.played, self.seen = capital, invested, int(played), parts
 
 

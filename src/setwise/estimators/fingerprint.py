@@ -13,13 +13,15 @@ import numpy as np
 from scipy import sparse
 
 from setwise._arrays import Array, Bools, Floats, Ints
-from setwise.container import read_container, write_container
+from setwise.container import believing_nothing, read_container, write_container
 from setwise.errors import MisuseWarning, Remedy
 from setwise.evidence.row_digests import coincidence, copies, row_digests
+from setwise.parts import Source
 from setwise.row_noise import Words
+from setwise.stored_arrays import checked
 
-FORMAT, VERSION = "setwise-probe", 1
-USED_FORMAT, USED_VERSION = "setwise-used-rows", 1
+FORMAT, VERSION = "setwise-probe", 2
+USED_FORMAT, USED_VERSION = "setwise-used-rows", 2
 _ROWS = 8
 _FRAMES = {"pandas", "polars"}
 _NONE: Words = np.empty(0, dtype=np.uint64)
@@ -117,10 +119,13 @@ class UsedRows:
         write_container(path, {"format": USED_FORMAT, "version": USED_VERSION}, arrays)
 
     @classmethod
-    def read(cls, path: Path) -> UsedRows:
+    def read(cls, source: Source) -> UsedRows:
         """Reads what `write` wrote."""
-        arrays = read_container(path, USED_FORMAT, USED_VERSION)[1]
-        return cls(arrays["learned"], arrays["calibrated"])
+        arrays = read_container(source, USED_FORMAT, USED_VERSION)[1]
+        with believing_nothing(source, USED_FORMAT):
+            for name in ("learned", "calibrated"):
+                checked(arrays[name], name, "u", (arrays[name].size,))
+            return cls(arrays["learned"], arrays["calibrated"])
 
 
 def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:
@@ -142,17 +147,21 @@ def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:
     return True
 
 
-def read_probe(path: Path) -> tuple[Any, Floats]:
+def read_probe(source: Source) -> tuple[Any, Floats]:
     """The rows as the model knew them, and its probabilities."""
-    header, arrays = read_container(path, FORMAT, VERSION)
-    probabilities: Floats = arrays.pop("probabilities")
-    if header["frame"] is not None:
-        columns = {name: arrays[f"column.{i}"] for i, name in enumerate(header["columns"])}
+    header, arrays = read_container(source, FORMAT, VERSION)
+    with believing_nothing(source, FORMAT):
+        probabilities: Floats = arrays.pop("probabilities")
+        checked(probabilities, "probabilities", "f", (*probabilities.shape[:1], *probabilities.shape[1:2]), 0)
+        if any(held.ndim == 0 or len(held) != len(probabilities) for held in arrays.values()):
+            raise ValueError("rows and probabilities do not belong together")
+        if header["frame"] is None:
+            rows: Any = sparse.csr_array(arrays["rows"]) if header["sparse"] else arrays["rows"]
+            return rows, probabilities
         if header["frame"] not in _FRAMES:
-            raise ValueError(f"{path}: rows of a {header['frame']!r} frame cannot be read.")
-        frames = import_module(header["frame"])
-        return frames.DataFrame(columns), probabilities
-    return sparse.csr_array(arrays["rows"]) if header["sparse"] else arrays["rows"], probabilities
+            raise ValueError(f"rows of a {str(header['frame'])[:40]!r} frame cannot be read")
+        columns = {str(name): arrays[f"column.{i}"] for i, name in enumerate(header["columns"])}
+        return import_module(header["frame"]).DataFrame(columns), probabilities
 
 
 def _storable(values: Any) -> Array | None:

@@ -6,37 +6,42 @@ its place last and in one step. So a directory holds the old model or the new on
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import secrets
-import shutil
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from setwise._arrays import Floats
+from setwise._files import open_regular, temporary
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
-from setwise.container import check_version
+from setwise.container import believing_nothing, check_version
 from setwise.decisions.feature_summary import FeatureSummary
 from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import answers, as_trained
 from setwise.estimators.fingerprint import UsedRows, read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.serialization import read_model, write_model
+from setwise.parts import Parts, is_part_name, listing
 from setwise.ranks import as_level
 
 FORMAT, VERSION = "setwise-model", 1
 _HEAD = "setwise.json"
 _TOLERANCE = 1e-5
 _USUAL = as_level(0.9)
+_ENTRIES = {"kind": str, "classes": list, "files": dict, "members": list, "parameters": dict, "used_rows": str}
+_JSON = {str: "text", list: "list", dict: "object"}
+_PART = re.compile(r"(?:calibration|model|probe|used-rows|feature-summary)[a-z0-9-]*-([0-9a-f]{8})\.[a-z]+")
+_TRIES = 20  # to read a directory that others replace meanwhile
 _KINDS = {"U": "text", "i": "integer", "f": "number", "b": "boolean"}
 _Model = TypeVar("_Model")
+_Read = TypeVar("_Read")
 
 
 class ModelNotKeptError(InputError):
@@ -67,17 +72,13 @@ def save_model(
         raise ValueError("save: the model is not fitted yet; call fit first.")
     check_target(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    stage = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    stage.mkdir()
-    try:
+    with temporary(target.absolute().parent, target.name, folder=True) as stage:
         head = _head(model, stage) | {"notes": getattr(model, "notes_", {}) if notes is None else notes}
         if feature_names is not None:
             head["features"]["names"] = list(feature_names)
         _name_by_digest(stage, head)
         (stage / _HEAD).write_text(json.dumps(head, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         _put_in_place(stage, target)
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
 
 
 def load_model(
@@ -100,12 +101,36 @@ def load_model(
     trusted
         Names of types that a skops file may hold, for `skops.io.load`.
     """
-    folder = Path(path)
-    head = read_head(folder)
+    return _while_it_stays(Path(path), lambda folder, head: _loaded(kind, folder, head, estimator, trusted))
+
+
+def load_calibrations(path: str | os.PathLike[str]) -> list[Calibration]:
+    """The calibrations that lie in a directory, one per model."""
+
+    def read(folder: Path, head: dict[str, Any]) -> list[Calibration]:
+        parts = Parts(folder, head["files"])
+        return [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
+
+    return _while_it_stays(Path(path), read)
+
+
+def _while_it_stays(folder: Path, read: Callable[[Path, dict[str, Any]], _Read]) -> _Read:
+    """What `read` makes of a directory; again where another model took its place meanwhile."""
+    for left in reversed(range(_TRIES)):
+        head = read_head(folder)
+        try:
+            with believing_nothing(folder, FORMAT):
+                return read(folder, head)
+        except (ValueError, OSError):
+            if not left or read_head(folder) == head:
+                raise
+    raise ValueError(f"{folder}: is replaced all the time.")
+
+
+def _loaded(kind: type[_Model], folder: Path, head: dict[str, Any], estimator: Any, trusted: Any) -> _Model:
     if head["kind"] != kind.__name__:
         raise ValueError(f"{folder}: holds a {head['kind']}; use {head['kind']}.load.")
-    _check_parts(folder, head["files"])
-    members = head["members"]
+    parts, members = Parts(folder, head["files"]), head["members"]
     brought = [None] * len(members) if estimator is None else estimator
     brought = brought if isinstance(brought, (list, tuple)) else [brought]
     if len(brought) != len(members):
@@ -119,13 +144,15 @@ def load_model(
     models, calibrations = [], []
     for member, given in zip(members, brought, strict=True):
         try:
-            calibrations.append(Calibration.load(folder / member["calibration"]))
-            models.append(_member(made, member, given, folder, trusted))
+            calibrations.append(Calibration.load(parts[member["calibration"]]))
+            models.append(_member(made, member, given, parts, trusted))
         except KeyError as error:
             raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
-    made.used_rows_ = UsedRows.read(folder / head["used_rows"])
+        if not calibrations[-1].vocabulary.same_order(made.vocabulary_):
+            raise ValueError(f"{folder}: its calibration is about other classes.")
+    made.used_rows_ = UsedRows.read(parts[head["used_rows"]])
     summary = head.get("feature_summary")
-    made.feature_summary_ = None if summary is None else FeatureSummary.read(folder / summary)
+    made.feature_summary_ = None if summary is None else FeatureSummary.read(parts[summary])
     k = len(made.classes_)
     named = [member.get("learned") for member in members]
     made.learned_ = [None if places is None else np.isin(np.arange(k), places) for places in named]
@@ -140,16 +167,22 @@ def read_head(folder: Path) -> dict[str, Any]:
     if not folder.is_dir() or not (folder / _HEAD).is_file():
         raise ValueError(f"{folder}: not a model directory; it has no {_HEAD}.")
     try:
-        head = json.loads((folder / _HEAD).read_text(encoding="utf-8"))
+        with open_regular(folder / _HEAD, follow=False) as file:
+            head = json.loads(file.read())
         found, _ = head["format"], head["version"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{folder / _HEAD}: cannot be read ({error!r}).") from error
     if found != FORMAT:
-        raise ValueError(f"{folder}: holds {found!r}, not a {FORMAT}.")
+        raise ValueError(f"{folder}: holds {str(found)[:40]!r}, not a {FORMAT}.")
     check_version(head, VERSION, folder)
-    needed = {"kind", "classes", "files", "members", "parameters", "used_rows"}
-    if needed - set(head):
-        raise ValueError(f"{folder / _HEAD}: lacks {', '.join(sorted(needed - set(head)))}.")
+    if missing := sorted(_ENTRIES.keys() - head.keys()):
+        raise ValueError(f"{folder / _HEAD}: lacks {', '.join(missing)}.")
+    for name, kind in _ENTRIES.items():
+        if not isinstance(head[name], kind):
+            raise ValueError(f"{folder / _HEAD}: its entry {name} is no {_JSON[kind]}.")  # noqa: TRY004 - of a file
+    members = head["members"]
+    if not members or not all(isinstance(member, dict) and "calibration" in member for member in members):
+        raise ValueError(f"{folder / _HEAD}: its members are no models with a calibration.")
     return dict(head)
 
 
@@ -223,9 +256,9 @@ def _name_by_digest(stage: Path, head: dict[str, Any]) -> None:
     """Renames every part to carry its digest, and lists them under `files`."""
     new_names, head["files"] = {}, {}
     for part in sorted(stage.iterdir()):
-        digest = hashlib.sha256(part.read_bytes()).hexdigest()
-        name = f"{part.stem}-{digest[:8]}{part.suffix}"
-        head["files"][name] = {"sha256": digest, "bytes": part.stat().st_size}
+        listed = listing(part.read_bytes())
+        name = f"{part.stem}-{listed['sha256'][:8]}{part.suffix}"
+        head["files"][name] = listed
         new_names[part.name] = name
         part.rename(stage / name)
     head["members"] = _renamed(head["members"], new_names)
@@ -245,41 +278,38 @@ def _put_in_place(stage: Path, target: Path) -> None:
     if not target.exists():
         stage.rename(target)
         return
-    old: set[str] = set()
+    old: dict[str, Any] = {}
     if (target / _HEAD).is_file():
         try:
-            old = set(json.loads((target / _HEAD).read_text(encoding="utf-8"))["files"])
-        except (ValueError, KeyError, TypeError):
-            old = set()
+            old = dict(json.loads((target / _HEAD).read_text(encoding="utf-8"))["files"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            old = {}
     parts = [part for part in stage.iterdir() if part.name != _HEAD]
     for part in parts:
         part.replace(target / part.name)
     (stage / _HEAD).replace(target / _HEAD)
-    for name in old - {part.name for part in parts}:
-        if name == Path(name).name:
+    for name in old.keys() - {part.name for part in parts}:
+        if _is_ours(target, name, old[name]):
             (target / name).unlink(missing_ok=True)
+
+
+def _is_ours(folder: Path, name: Any, noted: Any) -> bool:
+    """Whether what a list names is a part as `save_model` writes it: a file whose name carries its digest."""
+    if not is_part_name(name) or not isinstance(noted, dict):
+        return False
+    named, path = _PART.fullmatch(name), folder / name
+    if named is None or path.is_symlink() or not path.is_file():
+        return False
+    return bool(str(noted.get("sha256")).startswith(named[1]) and path.stat().st_size == noted.get("bytes"))
 
 
 # -------------------------------------------------------------------- reading
 
 
-def _check_parts(folder: Path, files: dict[str, Any]) -> None:
-    for name, noted in files.items():
-        part = folder / Path(name).name
-        if not part.is_file():
-            raise ValueError(f"{folder}: the part {name} is missing; copy the whole directory, or save it again.")
-        if part.stat().st_size != noted["bytes"]:
-            raise ValueError(
-                f"{part}: {part.stat().st_size:,} bytes, {noted['bytes']:,} expected; it is truncated."
-            )
-        if hashlib.sha256(part.read_bytes()).hexdigest() != noted["sha256"]:
-            raise ValueError(f"{part}: its content is not what was saved; it was changed or damaged.")
-
-
-def _member(made: Any, member: dict[str, Any], given: Any, folder: Path, trusted: Sequence[str] | None) -> Any:
+def _member(made: Any, member: dict[str, Any], given: Any, parts: Parts, trusted: Sequence[str] | None) -> Any:
     """One model, out of the directory or brought along, checked on the stored rows."""
-    described = member["model"]
-    model = read_model(described, folder, trusted) if given is None else as_trained(given, made.classes_)
+    described, folder = member["model"], parts.folder
+    model = read_model(described, parts, trusted) if given is None else as_trained(given, made.classes_)
     if model is None:
         raise ModelNotKeptError(
             f"{folder}: holds the calibration of a {described['class']}, which cannot be kept without running code "
@@ -290,7 +320,7 @@ def _member(made: Any, member: dict[str, Any], given: Any, folder: Path, trusted
         if given is not None:
             warnings.warn(f"{folder}: no rows were kept to check the estimator with.", stacklevel=4)
         return model
-    rows, expected = read_probe(folder / member["probe"])
+    rows, expected = read_probe(parts[member["probe"]])
     made.probe_ = rows
     found = _answers(made, model, rows)
     apart = float(np.abs(found - expected).max()) if found.shape == expected.shape else float("inf")

@@ -148,6 +148,9 @@ def weights(sample_weight: Any, n: int | None, name: str = "sample_weight") -> F
     """One positive number per row."""
     if sample_weight is None:
         return None
+    if np.ma.is_masked(sample_weight):
+        row = int(np.flatnonzero(np.ma.getmaskarray(sample_weight))[0])
+        raise ValueError(f"{name}: row {row} is masked; give every row one.")
     try:
         values = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

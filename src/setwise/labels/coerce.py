@@ -84,7 +84,7 @@ def _read(value: Any, vocabulary: Vocabulary | None, name: str) -> LabelSets:
     if np.ma.is_masked(value):
         if np.ndim(value) != 1:
             raise ValueError(f"{name}: a masked array with masked entries; write empty sets instead.")
-        value = value.astype(object).filled(None)
+        value = np.where(np.ma.getmaskarray(value), None, value.data)
     if hasattr(value, "toarray"):
         return LabelSets.from_mask(value)
     if hasattr(value, "columns"):

@@ -78,6 +78,8 @@ class LabelSets(LabelledRows):
             classes = list(mask.columns)
         if hasattr(mask, "tocsr"):
             return cls._from_sparse(mask.tocsr(), classes)
+        if np.ma.is_masked(mask):
+            raise ValueError("mask: a masked array with masked entries; write False where a label is no candidate.")
         return cls.from_mask_view(np.array(mask), classes)
 
     @classmethod

@@ -14,6 +14,7 @@ from setwise.errors import InputError, Remedy
 
 UNKNOWN = -1
 MISSING = -2
+_MOST = 1_000_000  # classes that positions without names may make, unless there are more labels than that
 Classes: TypeAlias = "Vocabulary | Iterable[Hashable] | None"
 """How a caller states the classes: in order, or not at all."""
 
@@ -48,6 +49,15 @@ class Vocabulary:
     def positions(cls, n_classes: int) -> Vocabulary:
         """The labels 0..K−1: a label is its own position."""
         return cls(frozen(np.arange(n_classes)), declared=True)
+
+    @classmethod
+    def up_to_largest(cls, codes: Ints) -> Vocabulary:
+        """The labels 0..max of some positions; one far beyond their number marks a gap rather than a class."""
+        largest = int(codes.max(initial=0))
+        if largest >= max(_MOST, codes.size):
+            problem = f"the label {largest} would make {largest + 1:,} classes"
+            raise InputError(problem, Remedy("classes", None, "to name them"), "write −1 where there is no label")
+        return cls.positions(largest + 1)
 
     @classmethod
     def infer(cls, labels: Sequence[Any] | Array) -> Vocabulary:

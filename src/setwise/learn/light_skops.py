@@ -7,20 +7,26 @@ list, as a copy that nobody else sees, and `is_estimator` answers for the few na
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from functools import cache
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 import sklearn.utils
 from sklearn.base import BaseEstimator
 
+_SAFE = (0, 13)
 _NOT_ESTIMATORS = {"tests", "externals", "conftest", "experimental", "estimator_checks"}
 
 
 @cache
 def skops_io() -> Any:
-    """The module `skops.io`."""
+    """The module `skops.io`; of versions that run code from a file they call safe, an error."""
+    installed = version("skops")
+    if tuple(map(int, re.findall(r"\d+", installed)[:2])) < _SAFE:
+        raise ValueError(f"skops {installed} runs code from files; pip install 'skops>=0.13'.")
     if "skops.io" in sys.modules:
         return sys.modules["skops.io"]
     survey = sklearn.utils.all_estimators

@@ -6,7 +6,7 @@ first weights from its own generator, so that it starts where it would start alo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +17,7 @@ from torch.nn import functional
 from setwise.errors import InputError, Remedy
 
 Generators = Sequence[torch.Generator]
+_MODELS = 10_000  # of one file
 _PLAIN = Remedy("network", "mlp", "for rows of features")
 _IMAGES = Remedy("X", None, "of shape (rows, height, width) or (rows, channels, height, width), channels first")
 
@@ -226,6 +227,38 @@ def build_network(
     return Single(module)
 
 
+def network_of_weights(
+    weights: Mapping[str, Tensor],
+    network: str,
+    n_models: int,
+    shape: Sequence[int],
+    n_classes: int,
+    *,
+    hidden_sizes: Sequence[int],
+    batch_norm: bool,
+) -> nn.Module:
+    """The network that a description and its weights make, ready to predict; nothing is made that they do not fill.
+
+    A description may claim any size, so every size is compared with the weights before it is used, and the network
+    is built without memory of its own.
+    """
+    entries = sum(tensor.numel() for tensor in weights.values())
+    sizes = [n_models, *shape, n_classes, *(hidden_sizes if network == "mlp" else ())]
+    if any(type(size) is not int or not 0 < size <= entries for size in sizes) or n_models > _MODELS:
+        raise ValueError("its sizes are not those of the weights")
+    if not isinstance(network, str) or not isinstance(batch_norm, bool):
+        raise TypeError("its entries have other types")
+    with torch.device("meta"):
+        made = build_network(
+            network, [0] * n_models, shape, n_classes, hidden_sizes=hidden_sizes, batch_norm=batch_norm
+        )
+    wanted = {name: tensor.shape for name, tensor in made.state_dict().items()}
+    if wanted != {name: tensor.shape for name, tensor in weights.items()}:
+        raise ValueError("its layers are not those of the weights")
+    made.load_state_dict(dict(weights), assign=True)
+    return made.eval()
+
+
 def image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """(channels, height, width) of one example; flat rows of a square number are square grey images.
 
@@ -270,6 +303,8 @@ def _by_model(norm: nn.Module, x: Tensor) -> Tensor:
 
 
 def _uniform(generators: Generators, shape: tuple[int, ...], bound: float) -> Tensor:
+    if torch.get_default_device().type == "meta":  # a shape without numbers, which weights will fill
+        return torch.empty(len(generators), *shape)
     return torch.stack([bound * (2 * torch.rand(shape, generator=g) - 1) for g in generators])
 
 

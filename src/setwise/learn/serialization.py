@@ -7,11 +7,14 @@ class that is neither scikit-learn's nor ours) is described as `"external"`: who
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -20,6 +23,8 @@ from sklearn.pipeline import Pipeline
 from setwise.errors import InputError, Remedy
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.light_skops import is_estimator, skops_io
+from setwise.limits import check_unpacked
+from setwise.parts import Part, Parts
 
 OWN = frozenset({"setwise.learn.em.EMClassifier", "setwise.learn.knn.PartialLabelKNN"})
 """Classes of this package that a skops file may hold; everything else needs the reader's `trusted`."""
@@ -49,23 +54,23 @@ def write_model(model: Any, folder: Path, stem: str = "model") -> Description:
     return _external(model)
 
 
-def read_model(description: Description, folder: Path, trusted: Sequence[str] | None) -> Any:
+def read_model(description: Description, parts: Parts, trusted: Sequence[str] | None) -> Any:
     """The model that `write_model` described; None where it has to be brought along."""
     kind = description["kind"]
     if kind == "external":
         return None
     if kind == "frozen":
-        return FrozenEstimator(read_model(description["model"], folder, trusted))
+        return FrozenEstimator(read_model(description["model"], parts, trusted))
     if kind == "network":
-        return _read_network(description, folder)
+        return _read_network(description, parts)
     if kind == "covering":
-        return _read_covering(description, folder)
+        return _read_covering(description, parts)
     if kind == "pipeline":
-        steps = _read_skops(description["steps"], folder, trusted).steps
-        return Pipeline([*steps, (description["name"], read_model(description["last"], folder, trusted))])
+        steps = _read_skops(description["steps"], parts, trusted).steps
+        return Pipeline([*steps, (description["name"], read_model(description["last"], parts, trusted))])
     if kind == "skops":
-        return _read_skops(description, folder, trusted)
-    raise ValueError(f"{folder}: holds a model of the kind {kind!r}, which this setwise does not know.")
+        return _read_skops(description, parts, trusted)
+    raise ValueError(f"{parts.folder}: holds a model of the kind {kind!r}, which this setwise does not know.")
 
 
 # -------------------------------------------------------------------- networks
@@ -78,7 +83,7 @@ def _is_network(model: Any) -> bool:
 
 
 def _write_network(model: Any, folder: Path, stem: str) -> Description:
-    from safetensors.torch import save_file  # noqa: PLC0415 - as torch, needed here alone
+    from safetensors.torch import save  # noqa: PLC0415 - as torch, needed here alone
 
     from setwise.learn.networks import Single  # noqa: PLC0415
 
@@ -88,7 +93,8 @@ def _write_network(model: Any, folder: Path, stem: str) -> Description:
     tensors = {f"network.{name}": tensor for name, tensor in fitted.network.state_dict().items()}
     tensors |= {f"scaling.{name}": tensor for name, tensor in fitted.scaling.state_dict().items()}
     file = f"{stem}.safetensors"
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / file)
+    content = save({name: tensor.contiguous() for name, tensor in tensors.items()})
+    (folder / file).write_bytes(content)  # safetensors itself would let nobody else read the file
     return {
         "kind": "network",
         "file": file,
@@ -107,49 +113,46 @@ def _write_network(model: Any, folder: Path, stem: str) -> Description:
     }
 
 
-def _read_network(description: Description, folder: Path) -> Any:
+def _read_network(description: Description, parts: Parts) -> Any:
     try:
-        from safetensors import SafetensorError  # noqa: PLC0415 - as torch, needed here alone
-        from safetensors.torch import load_file  # noqa: PLC0415
-
-        from setwise.learn.classifier import PartialLabelClassifier  # noqa: PLC0415
+        from setwise.learn.classifier import PartialLabelClassifier  # noqa: PLC0415 - torch is needed here alone
         from setwise.learn.fitted_networks import FittedNetworks  # noqa: PLC0415
+
+        part = parts[description["file"]]
+        weights, scaling = _read_tensors(description, part)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"{folder}: the model is a network and needs {error.name}: pip install 'setwise[learn]'.",
+            f"{parts.folder}: the model is a network and needs {error.name}: pip install 'setwise[learn]'.",
             name=error.name,
         ) from error
-    from setwise.learn.networks import build_network  # noqa: PLC0415
+    from setwise.learn.networks import network_of_weights  # noqa: PLC0415
     from setwise.learn.scaling import Scaling  # noqa: PLC0415
 
-    try:
-        tensors = load_file(folder / description["file"])
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{folder / description['file']}: not a safetensors file ({error}).") from error
-    scaling = {name.removeprefix("scaling."): t for name, t in tensors.items() if name.startswith("scaling.")}
-    weights = {name.removeprefix("network."): t for name, t in tensors.items() if name.startswith("network.")}
     parameters = dict(description["parameters"])
     if isinstance(parameters.get("hidden_sizes"), list):
         parameters["hidden_sizes"] = tuple(parameters["hidden_sizes"])
     model = PartialLabelClassifier(**parameters)
-    network = build_network(
-        description["network"],
-        [0] * description["ensemble"],
-        description["shape"],
-        len(description["classes"]),
-        hidden_sizes=description["hidden_sizes"],
-        batch_norm=description["batch_norm"],
-    )
     try:
-        network.load_state_dict(weights)
-    except RuntimeError as error:
-        raise ValueError(f"{folder / description['file']}: other weights than described ({error}).") from error
+        network = network_of_weights(
+            weights,
+            description["network"],
+            description["ensemble"],
+            description["shape"],
+            len(description["classes"]),
+            hidden_sizes=description["hidden_sizes"],
+            batch_norm=description["batch_norm"],
+        )
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"{part}: other weights than described ({error}).") from error
+    temperature = description["temperature"]
+    if not isinstance(temperature, float) or not 0 < temperature < math.inf:
+        raise ValueError(f"{parts.folder}: describes a network with the temperature {temperature!r}.")
     model.fitted_ = FittedNetworks(
-        network.eval(),
+        network,
         Scaling(scaling.get("shift"), scaling.get("spread"), rows=description["rows_of_unit_length"]),
         replace(model.settings(), network=description["network"], hidden_sizes=tuple(description["hidden_sizes"])),
         description["epochs_run"],
-        description["temperature"],
+        temperature,
         description["choices"],
     )
     model.classes_ = np.array(Vocabulary.declare(description["classes"]).classes)
@@ -158,6 +161,28 @@ def _read_network(description: Description, folder: Path) -> Any:
     if description.get("feature_names") is not None:
         model.feature_names_in_ = np.array(description["feature_names"], dtype=object)
     return model
+
+
+def _read_tensors(description: Description, part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The weights and the scaling in a safetensors file, finite, and the scaling no larger than described."""
+    from safetensors import SafetensorError  # noqa: PLC0415 - as torch, needed here alone
+    from safetensors.torch import load  # noqa: PLC0415
+
+    try:
+        tensors = load(part.content)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{part}: not a safetensors file ({error}).") from error
+    if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
+        raise ValueError(f"{part}: holds weights that are not finite.")
+    weights, scaling = (
+        {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+        for start in ("network.", "scaling.")
+    )
+    features, models = math.prod(description["shape"]), description["ensemble"]
+    for tensor in scaling.values():
+        if tensor.numel() > features * models or (tensor.numel() > models and tensor.shape[-1] == 1):
+            raise ValueError(f"{part}: a scaling of other features than described.")
+    return weights, scaling
 
 
 def _is_covering(model: Any) -> bool:
@@ -187,9 +212,9 @@ def _write_covering(model: Any, folder: Path, stem: str) -> Description:
     }
 
 
-def _read_covering(description: Description, folder: Path) -> Any:
-    posterior = _read_network(description["posterior"], folder)
-    inclusion = None if description["inclusion"] is None else _read_network(description["inclusion"], folder)
+def _read_covering(description: Description, parts: Parts) -> Any:
+    posterior = _read_network(description["posterior"], parts)
+    inclusion = None if description["inclusion"] is None else _read_network(description["inclusion"], parts)
     from setwise.learn.covering_classifier import CoveringClassifier  # noqa: PLC0415 - needs torch, which the parts did
 
     model = CoveringClassifier(**description["parameters"])
@@ -248,18 +273,19 @@ def _write_skops(model: Any, folder: Path, stem: str) -> Description:
     return {"kind": "skops", "file": file, "class": _name(model), "needs_trust": sorted(foreign)}
 
 
-def _read_skops(description: Description, folder: Path, trusted: Sequence[str] | None) -> Any:
-    io = _skops("load")
-    path = folder / description["file"]
+def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] | None) -> Any:
+    io, part = _skops("load"), parts[description["file"]]
+    with ZipFile(BytesIO(part.content)) as archive:
+        check_unpacked(part, len(part.content), sum(member.file_size for member in archive.infolist()))
     try:
-        types = io.get_untrusted_types(file=path)
+        types = io.get_untrusted_types(data=part.content)
         missing = sorted(set(_foreign(types)) - set(trusted or ()))
         if not missing:
-            return io.load(path, trusted=types)
+            return io.loads(part.content, trusted=types)
     except Exception as error:
-        raise ValueError(f"{path}: cannot be read by skops ({error}).") from error
+        raise ValueError(f"{part}: cannot be read by skops ({error}).") from error
     raise InputError(
-        f"{path}: holds types that nobody vouched for: {', '.join(missing)}",
+        f"{part}: holds types that nobody vouched for: {', '.join(missing)}",
         Remedy("trusted", missing, "if you trust who saved the model"),
     )
 

@@ -157,7 +157,10 @@ def _inverse(matrix: Floats) -> tuple[Floats, Floats]:
 
 def _uniform_spread(k: int, rate: float) -> float:
     """The length of the interval of A − r·B − L·(1 − η − r) over all set sizes and label counts, L in [0, 1]."""
-    size, below = np.ogrid[1 : k + 1, 0 : k + 1]
+    size = np.arange(1, k + 1)[:, None]
+    below = np.hstack(
+        [0 * size, size, k - size, 0 * size + k]
+    )  # where these functions of it, lines, have their ends
     r = (size - 1 + rate) / (k - 1)
     most, least = np.minimum(size, below) - r * below, np.maximum(0, size + below - k) - r * below
     d = 1 - rate - r

@@ -25,7 +25,7 @@ def from_snorkel(
     rule: str = "union",
     missing: Missing = "full",
 ) -> Imported:
-    """A Snorkel label matrix, one column per labelling function, −1 where it abstains.
+    """A Snorkel label matrix, one column per labelling function, −1 (or masked) where it abstains.
 
     Rows where every function abstains may be anything: they are full by default. `functions` names the columns
     (their positions by default); those in `against` vote for what a row is not.
@@ -35,13 +35,16 @@ def from_snorkel(
     >>> from_snorkel([[0, -1], [-1, 0]], classes=["ham", "spam", "other"], against={1}).candidates.to_lists()
     [['ham'], ['spam', 'other']]
     """
-    given = np.asarray(matrix)
+    given = np.asarray(np.ma.filled(matrix, -1))  # masked entries are abstentions
     if given.ndim != 2 or given.dtype.kind not in "iu":
         raise DataError(
             f"matrix: expected integers, one column per function, got {given.dtype} of shape {given.shape}."
         )
-    seen = replace(Vocabulary.positions(int(given.max(initial=0)) + 1), declared=False)
-    vocabulary = seen if classes is None else Vocabulary.of(classes, ())
+    if classes is None:
+        with reading_from("matrix"):
+            vocabulary = replace(Vocabulary.up_to_largest(given), declared=False)
+    else:
+        vocabulary = Vocabulary.of(classes, ())
     outside = np.argwhere((given < -1) | (given >= len(vocabulary)))
     if len(outside):
         row, column = outside[0]

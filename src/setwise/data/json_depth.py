@@ -1,0 +1,60 @@
+"""How deep JSON lines are nested: looked at before Arrow's reader, which follows brackets until its stack ends.
+
+Where every line is one object (it ends in a closing brace and the next one starts with an opening one, which JSON
+allows between objects alone), a line is at most as deep as it is long, or as it has opening brackets. Other lines
+are counted exactly, with what stands in quotes left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from setwise._arrays import Array, Bools, Ints
+from setwise.errors import DataError
+
+DEEPEST = 256
+"""Lists and objects in each other that a table may hold."""
+_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_BLOCK = 2**17
+_NEWLINE, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
+
+
+def check_depth(content: bytes, where: str) -> None:
+    """Refuses JSON lines that are nested deeper than any table."""
+    lines = content.strip()
+    read = np.frombuffer(lines, dtype=np.uint8)
+    ends = _found(read, lambda part: part == _NEWLINE)
+    if _are_objects(read, ends) and _most_openings(read, ends) <= DEEPEST:
+        return
+    if _depth(_QUOTED.sub(b"", lines)) > DEEPEST:
+        raise DataError(f"{where}: is nested more than {DEEPEST} lists and objects deep, which no table is.")
+
+
+def _are_objects(read: Array, ends: Ints) -> bool:
+    """Whether each line ends as an object does, and the next one starts as one."""
+    last = ends - 1 - (read[ends - 1] == _RETURN)
+    return bool((read[last] == _CLOSE).all() and (read[ends + 1] == _OPEN).all())
+
+
+def _most_openings(read: Array, ends: Ints) -> int:
+    """How many opening brackets a line has at most; of short lines, how many bytes."""
+    longest = int(np.diff(ends, prepend=-1, append=len(read)).max())
+    if longest <= DEEPEST:
+        return longest
+    opening = _found(read, lambda part: (part | 0x20) == _OPEN)  # "[" and "{" differ in one bit
+    return int(np.bincount(np.searchsorted(ends, opening)).max(initial=0))
+
+
+def _found(read: Array, test: Callable[[Array], Bools]) -> Ints:
+    """Where bytes pass a test, looked for in blocks that stay near the cores."""
+    starts = range(0, len(read) + 1, _BLOCK)
+    return np.concatenate([start + np.flatnonzero(test(read[start : start + _BLOCK])) for start in starts])
+
+
+def _depth(bare: bytes) -> int:
+    """How deep brackets are nested."""
+    read = np.frombuffer(bare, dtype=np.uint8) | 0x20
+    return int(np.cumsum((read == _OPEN).astype(np.int64) - (read == _CLOSE)).max(initial=0))
