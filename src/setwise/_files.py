@@ -22,7 +22,10 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     """
     place = Path(target)
     beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}.tmp")
-    beside.touch()
+    try:
+        beside.touch()
+    except OSError as error:
+        raise type(error)(f"{place}: cannot be written: {error.strerror}.") from None
     try:
         yield beside
         with beside.open("rb") as file:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -32,7 +35,12 @@ from setwise.cli import (
 )
 from setwise.errors import Advice, Omission, Remedy
 
-_INTERRUPTED = 130  # the exit status of shells for it
+_INTERRUPTED, _UNREAD = 130, 141  # the exit status of shells for it
+
+_OTHER_NAMES = {  # of options elsewhere
+    "--alpha": "The error rate alpha is given as --confidence, 1 - alpha.",
+    "--sep": "Columns are told apart by --delimiter, labels by --separator.",
+}
 
 app = typer.Typer(
     name="setwise",
@@ -100,8 +108,11 @@ def run(arguments: list[str]) -> int:
 def _guarded(command: Any, arguments: list[str], *, show_traceback: bool) -> int:
     try:
         status = command.main(arguments, prog_name="setwise", standalone_mode=False)
+        sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         status = _INTERRUPTED
+    except BrokenPipeError:  # whoever reads has enough, as head does
+        return _unread()
     except Exception as error:  # noqa: BLE001 - this is where every error ends
         if show_traceback:
             traceback.print_exc()
@@ -109,6 +120,13 @@ def _guarded(command: Any, arguments: list[str], *, show_traceback: bool) -> int
     if status == _INTERRUPTED:  # typer returns it, or lets the interruption pass
         _line("interrupted: what was not finished is not written.")
     return status if isinstance(status, int) else 0
+
+
+def _unread() -> int:
+    """Leaves nothing that Python would try to write at its end; the exit status of shells."""
+    with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return _UNREAD
 
 
 def _asked(command: Any, arguments: list[str]) -> Any:
@@ -122,7 +140,8 @@ def _report(error: Exception, command: Any) -> int:
     """One line on stderr, and the exit status."""
     if hasattr(error, "format_message"):  # the parser's own errors
         if message := error.format_message():  # there is none where help was shown instead
-            _line(f"error: {message}")
+            meant = _OTHER_NAMES.get(getattr(error, "option_name", ""))
+            _line(f"error: {message}" + (f". {meant}" if meant else ""))
         return 2
     if isinstance(error, (ValueError, TypeError, OSError, ModuleNotFoundError)):
         text = _worded(error, command) or type(error).__name__

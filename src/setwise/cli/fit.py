@@ -83,7 +83,8 @@ def fit(
     as_json: opt.Json = False,
 ) -> None:
     """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
-    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.saved_models import labels_were_read  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import (  # noqa: PLC0415
         answered,
         categories_of,
         one_of,
@@ -97,7 +98,7 @@ def fit(
     screen = Screen(quiet, as_json)
     one_of(candidates, votes, key, "--candidates (a column)")
     for target in filter(None, (out, report_to)):
-        opt.refuse_existing(target, force=force)
+        opt.refuse_existing(target, force=force, folder=target is out)
     check_target(out)
     network_options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
     _check(confidence_level, learner, network_options)
@@ -134,7 +135,7 @@ def fit(
     model = _conformal(estimator, cv, calibration_size, made)
     categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
     clock = Clock()
-    with screen.working("learning", shows_itself=learner != "em"):  # networks show how far they are
+    with labels_were_read(), screen.working("learning", shows_itself=learner != "em"):  # networks have bars
         y = sets if answers is None else answers
         model.fit(table.X, y, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
     rate = model.score(table.X, sets)
