@@ -83,10 +83,10 @@ def fit(
     as_json: opt.Json = False,
 ) -> None:
     """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
-    from setwise.cli.saved_models import labels_were_read  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.cli.table_columns import (  # noqa: PLC0415
+    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
         answered,
         categories_of,
+        labels_were_read,
         one_of,
         sets_in,
         stands_for_prediction,
@@ -125,8 +125,8 @@ def fit(
     if len(table) < _MANY:
         use_one_thread()
     sets, labelled = sets_in(table), sets_in(table).classes.tolist()
-    told = {"checks": checks and tables(checks), "separator": separator, "from_name": from_name}
-    truth = with_checks(table, key, verified, labelled, **told)
+    reading = {"checks": checks and tables(checks), "separator": separator, "from_name": from_name}
+    truth = with_checks(table, key, verified, labelled, **reading)
     made = {"strategy": chosen, "conformity_score": conformity_score, "assume": assume_of(assume, labelled)}
     if learner == "auto":
         learner = _default(truth, votes=answers is not None, **made)
@@ -136,8 +136,8 @@ def fit(
     categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
     clock = Clock()
     with labels_were_read(), screen.working("learning", shows_itself=learner != "em"):  # networks have bars
-        y = sets if answers is None else answers
-        model.fit(table.X, y, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
+        told = {"groups": table.carried[groups] if groups else None, "verified": truth, "by": categorized}
+        model.fit(table.X, sets if answers is None else answers, **told)
     rate = model.score(table.X, sets)
     screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}{_unused(model, truth)}")
     notes = {

@@ -171,14 +171,6 @@ def _batches(file: Any, names: list[str], layout: Layout) -> Iterator[Batch]:
 
 
 @contextmanager
-def labels_were_read() -> Iterator[None]:
-    """What looks odd about labels was said of their file already."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="y: .*(how they are written|looks like a missing label)")
-        yield
-
-
-@contextmanager
 def no_name_warnings() -> Iterator[None]:
     """Columns were matched by name already, so that arrays without names are right here."""
     with warnings.catch_warnings():

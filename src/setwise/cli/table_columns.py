@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -285,6 +286,14 @@ def whole_table(files: TableFiles, out: Path, text: list[str]) -> Any:
     """The table; from text to text every column stays as it is written."""
     forms = {"csv" if out == STANDARD else written_form(out), *map(files.form, files.paths)}
     return arrow_table(files, text=column_names(files) if forms <= {"csv", "tsv"} else text)
+
+
+@contextmanager
+def labels_were_read() -> Iterator[None]:
+    """What looks odd about labels was said of their file already."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="y: .*(how they are written|looks like a missing label)")
+        yield
 
 
 @contextmanager

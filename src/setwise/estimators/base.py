@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -72,7 +72,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """The models that learned, one per part of `calibration_`."""
 
     def __new__(cls, *_: Any, **named: Any) -> Self:  # noqa: D102 - documented by __init__
-        refuse_names({name: value for name, value in named.items() if name in _OTHER_NAMES}, **_OTHER_NAMES)
+        _refuse_other_names(named)
         return object.__new__(cls)
 
     # ---------------------------------------------------------------- predict
@@ -125,6 +125,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         warned about, and `comparison` says what `compare` found.
         """
         check_is_fitted(self, "calibration_")
+        _refuse_other_names(options)
         check_row_names(X=X, y=y, candidates=options.get("candidates"), by=by)
         self.used_rows_.warn_if_used(X)
         first = self.calibration_.parts[0]
@@ -368,6 +369,10 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         level = self.confidence_level if confidence_level is None else confidence_level
         doubt_level(level)
         return level
+
+
+def _refuse_other_names(named: Mapping[str, Any]) -> None:
+    refuse_names({name: value for name, value in named.items() if name in _OTHER_NAMES}, **_OTHER_NAMES)
 
 
 def _refuse_masked(X: Any) -> None:

@@ -12,7 +12,24 @@ from setwise.errors import MisuseWarning, Remedy
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?")
 _AROUND = " \t'\"`‘’“”[](){}"  # quotes and brackets of a list that was written as text
-_NOTHING = {"na", "n/a", "#n/a", "nan", "none", "null", "nil", "?", "-", "--", "", "<na>", "nat"}
+_NOTHING = {
+    "na",
+    "n/a",
+    "#n/a",
+    "nan",
+    "none",
+    "null",
+    "nil",
+    "?",
+    "-",
+    "--",
+    "<na>",
+    "nat",
+    "[]",
+    "{}",
+    "()",
+    "set()",
+}
 
 
 def doubt_spellings(labels: Iterable[Any], where: str) -> None:
@@ -26,7 +43,8 @@ def doubt_spellings(labels: Iterable[Any], where: str) -> None:
     y: 'NA' is a class and looks like a missing label; leave it empty, or use classes=… to declare it a class.
     """
     alike: dict[str, dict[str, None]] = {}
-    for label in dict.fromkeys(labels):
+    distinct = list(dict.fromkeys(labels))
+    for label in distinct:
         if isinstance(label, (str, bytes, int)):
             alike.setdefault(_plain(label), {}).setdefault(repr(label))
     several = [" and ".join(sorted(found)) for found in alike.values() if len(found) > 1]
@@ -34,10 +52,10 @@ def doubt_spellings(labels: Iterable[Any], where: str) -> None:
         shown = ", ".join(several[:3]) + (", …" if len(several) > 3 else "")
         problem = f"{where}: labels that differ only in how they are written are classes of their own: {shown}"
         warnings.warn(MisuseWarning(problem, "write them alike"), stacklevel=3)
-    missing = [label for plain, found in alike.items() if plain in _NOTHING for label in found if label != "''"]
+    missing = [label for label in distinct if isinstance(label, str) and label.strip().casefold() in _NOTHING]
     if missing:
         declared = Remedy("classes", None, "to declare it a class")
-        problem = f"{where}: {missing[0]} is a class and looks like a missing label"
+        problem = f"{where}: {missing[0]!r} is a class and looks like a missing label"
         warnings.warn(MisuseWarning(problem, "leave it empty", declared), stacklevel=3)
 
 
@@ -46,5 +64,5 @@ def _plain(label: str | bytes | int) -> str:
     text = label.decode(errors="replace") if isinstance(label, bytes) else str(label)
     seen = "".join(mark for mark in text if unicodedata.category(mark) != "Cf")
     plain = unicodedata.normalize("NFKC", " ".join(seen.split())).casefold()
-    plain = "" if plain in {"set()", "frozenset()", "character(0)"} else plain.strip(_AROUND)
-    return f"{float(plain):.15g}" if _NUMBER.fullmatch(plain) else plain
+    inside = plain.strip(_AROUND) or plain
+    return f"{float(inside):.15g}" if _NUMBER.fullmatch(inside) else inside
