@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -35,7 +32,7 @@ from setwise.cli import (
 )
 from setwise.errors import Advice, Omission, Remedy
 
-_INTERRUPTED, _UNREAD = 130, 141  # the exit status of shells for it
+_INTERRUPTED = 130  # the exit status of shells for it
 
 _OTHER_NAMES = {  # of options elsewhere
     "--alpha": "The error rate alpha is given as --confidence, 1 - alpha.",
@@ -108,11 +105,8 @@ def run(arguments: list[str]) -> int:
 def _guarded(command: Any, arguments: list[str], *, show_traceback: bool) -> int:
     try:
         status = command.main(arguments, prog_name="setwise", standalone_mode=False)
-        sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         status = _INTERRUPTED
-    except BrokenPipeError:  # whoever reads has enough, as head does
-        return _unread()
     except Exception as error:  # noqa: BLE001 - this is where every error ends
         if show_traceback:
             traceback.print_exc()
@@ -120,13 +114,6 @@ def _guarded(command: Any, arguments: list[str], *, show_traceback: bool) -> int
     if status == _INTERRUPTED:  # typer returns it, or lets the interruption pass
         _line("interrupted: what was not finished is not written.")
     return status if isinstance(status, int) else 0
-
-
-def _unread() -> int:
-    """Leaves nothing that Python would try to write at its end; the exit status of shells."""
-    with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
-    return _UNREAD
 
 
 def _asked(command: Any, arguments: list[str]) -> Any:
