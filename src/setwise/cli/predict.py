@@ -89,7 +89,7 @@ def predict(
             p = asked.predict_p(matrix, **options) if p_values else None
             writer.append(sets, carried, p)
             beside.add(matrix, X=None if probabilities is not None else values, **options)
-            digests.append(row_digests(values))
+            digests.append(row_digests(values) if probabilities is None else None)
             totals.add(sets)
             advance(len(sets))
     found = totals.shares()
@@ -122,11 +122,12 @@ def _claimed(screen: Screen, compared: Comparison, made: Guarantee, level: float
 def _category(carried: dict[str, Any], by: str | None, file: Any, first_row: int) -> dict[str, Any]:
     """The categories of some rows, as an option for whoever is asked for their sets."""
     from setwise.cli.table_columns import categories_of  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.data.arrow_tables import absent_column  # noqa: PLC0415
 
     if by is None:
         return {}
     if by not in carried:
-        raise ValueError(f'{file} has no column "{by}" with the categories of its rows; name it with --by.')
+        raise absent_column(by, [*carried], str(file), " with the categories of its rows (--by)")
     return {"by": categories_of(carried[by], by, file, first_row)}
 
 

@@ -193,7 +193,9 @@ def validated(table: Any) -> Any:
 def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
     form = files.form(path)
     if form in {"csv", "tsv"}:
-        return _text_table(_read_csv(files, path, text), path, files)
+        table = _text_table(_read_csv(files, path, text), path, files)
+        _refuse_open_quote(table, path, files)
+        return table
     if form == "jsonl":
         return json_table(_utf8(files, path).read(), files.where(path))
     if form == "json":
@@ -273,15 +275,19 @@ def _csv_options(files: TableFiles, path: Path, text: Collection[str]) -> dict[s
     }
 
 
-def _text_table(table: Any, path: Path, files: TableFiles, first_row: int = 0) -> Any:
-    """The table, unless a column did not decode, which Arrow then gives as bytes, or a quote is never closed."""
+def _text_table(table: Any, path: Path, files: TableFiles) -> Any:
+    """The table, unless a column did not decode, which Arrow then gives as bytes."""
     if any(pa.types.is_binary(kind) for kind in table.schema.types):
         raise undecodable(files, path)
+    return table
+
+
+def _refuse_open_quote(table: Any, path: Path, files: TableFiles, first_row: int = 0) -> None:
+    """Refuses a text file whose last rows are one field, because a quote is never closed."""
     last = table.column(table.num_columns - 1) if table.num_columns and len(table) else pa.array([])
-    if is_text(last.type) and "\n" in (last[-1].as_py() or "") and _ends_in_quotes(files, path):
+    if is_text(last.type) and re.search(r"[\r\n]", last[-1].as_py() or "") and _ends_in_quotes(files, path):
         row = first_row + len(table) - 1
         raise DataError(f"{files.where(path)}: row {row} opens a quote that is never closed; close or remove it.")
-    return table
 
 
 def _ends_in_quotes(files: TableFiles, path: Path) -> bool:
@@ -445,12 +451,13 @@ def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: str 
         options["convert_options"].column_types = {**wide, **dict.fromkeys(text, pa.string())}
         if only in schema.names:
             options["convert_options"].include_columns = [only]
-        first = 0
+        first, table = 0, pa.table({})
         with pa.csv.open_csv(path, **options) as stream:
             for block in stream:
-                table = _text_table(pa.Table.from_batches([block]), path, files, first)
+                first += len(table)
+                table = _text_table(pa.Table.from_batches([block]), path, files)
                 yield checked(table, files.where(path))
-                first += len(block)
+        _refuse_open_quote(table, path, files, first)
 
 
 def _json_batches(files: TableFiles, path: Path, rows: int) -> Iterator[Any]:

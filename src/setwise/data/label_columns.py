@@ -261,11 +261,14 @@ def _evaluated(text: str) -> Any:
 
 
 class _Arguments(ast.NodeTransformer):
+    """Puts the arguments of calls that print lists and labels in their place; others are an error."""
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if not node.args or getattr(node.func, "id", "") == "c":
-            return ast.List(node.args, ast.Load())
-        return node.args[0]
+        name = ast.unparse(node.func)
+        if name not in {"set", "frozenset", "array", "c"} and not name.startswith("np."):
+            raise ValueError(name)
+        return node.args[0] if node.args and name != "c" else ast.List(node.args, ast.Load())
 
 
 def _weighted_labels(objects: Any, where: str) -> Any:

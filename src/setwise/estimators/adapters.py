@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -44,9 +44,9 @@ def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> 
     if hasattr(estimator, "state_dict") and hasattr(estimator, "eval"):
         return as_trained(estimator, sets.classes)
     if isinstance(estimator, FrozenEstimator):
-        if hasattr(estimator.estimator, "fit"):
-            check_is_fitted(estimator.estimator)
         if not hasattr(estimator, "classes_") and not sets.vocabulary.declared and not sets.vocabulary.is_range:
+            if hasattr(estimator.estimator, "fit"):
+                check_is_fitted(estimator.estimator)
             raise InputError(
                 f"estimator: {type(estimator.estimator).__name__} has no classes_, which say what its columns mean",
                 Remedy("classes", None, "when you make the sets, for the labels in its order"),
@@ -54,7 +54,7 @@ def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> 
         return estimator
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
         raise TypeError(f"estimator: expected an object such as LogisticRegression(), got {estimator!r}.")
-    if is_regressor(estimator):
+    if isinstance(estimator, RegressorMixin):
         raise TypeError(f"estimator: {type(estimator).__name__} is a regressor; pass a classifier.")
     model = unfitted(estimator)
     seeds = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]

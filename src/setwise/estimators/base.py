@@ -320,7 +320,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             _check_feature_names(self, X, reset=False)
 
     def _read(self, X: Any, y: Any) -> LabelSets:
-        as_level(self.confidence_level)
+        as_level(self.confidence_level)  # refused before anything is learned
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None; pass candidate sets or labels.")
         if isinstance(X, (str, os.PathLike)):
