@@ -91,10 +91,13 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
 def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[Path, int | None]:
     while True:
         path = parent / f".{name[:100]}.{secrets.token_hex(8)}.setwise.tmp"
-        if folder:
-            path.mkdir(0o700 if private else 0o777)
-        else:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
+        try:
+            if folder:
+                path.mkdir(0o700 if private else 0o777)
+            else:
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
+        except OSError as error:
+            raise type(error)(f"{parent / name}: cannot be written: {error.strerror}.") from None
         if fcntl is None:
             return path, None
         with suppress(FileNotFoundError):  # swept by another process before it was locked

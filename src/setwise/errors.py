@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +73,21 @@ class MisuseWarning(Advice, UserWarning):
 
 class DataError(InputError):
     """Something is wrong with a file or a table; the message names it, the place, and the remedy."""
+
+
+def refuse_names(others: Mapping[str, Any], **meant: str) -> None:
+    """Refuses arguments that a function does not have; `meant` says what takes the place of other libraries' ones.
+
+    >>> refuse_names({"alpha": 0.1}, alpha="confidence_level")
+    Traceback (most recent call last):
+        ...
+    TypeError: alpha: not an argument here; use confidence_level=0.9.
+    """
+    for name, value in others.items():
+        use = meant.get(name)
+        if name == "alpha" and use == "confidence_level":
+            use = f"{use}={1 - value:.12g}" if isinstance(value, (int, float)) else f"{use}=1 - alpha"
+        raise TypeError(f"{name}: not an argument here" + (f"; use {use}." if use else "."))
 
 
 @contextmanager

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from scipy.special import betaln, gammaln
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.errors import InputError, MisuseWarning, Remedy
+from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
 from setwise.evidence.row_facts import categories
 from setwise.evidence.row_index import check_row_names
 from setwise.labels.coerce import as_candidates, read_sets
@@ -29,6 +29,7 @@ def evaluate(
     candidates: Any = None,
     by: Any = None,
     delta: float = 0.05,
+    **others: Never,
 ) -> dict[str, Any]:
     """Coverage and size of prediction sets, in all and by size, class and category, as a plain dictionary.
 
@@ -54,8 +55,12 @@ def evaluate(
     >>> result["coverage"], result["mean_size"], result["singleton_rate"]
     (0.5, 1.5, 0.5)
     """
+    refuse_names(others, alpha="confidence_level", y_true="y", y_pred="sets", y_pred_set="sets")
     check_row_names(sets=sets, y=y, candidates=candidates, by=by)
-    sets = sets if isinstance(sets, LabelSets) else LabelSets.from_mask(sets)
+    if not isinstance(sets, LabelSets):
+        if np.ndim(sets) != 2:
+            raise TypeError("sets: expected LabelSets or a mask, one row per example; see LabelSets.from_labels.")
+        sets = LabelSets.from_mask(sets)
     if len(sets) == 0:
         raise ValueError("sets: no rows to evaluate.")
     if not 0 < delta < 1:

@@ -7,6 +7,7 @@ decimal the user wrote, so that 0.9 and n = 9 give rank 9; a rank above n means 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -17,6 +18,7 @@ import numpy as np
 from scipy.special import betaincinv, rel_entr
 
 from setwise._arrays import Floats
+from setwise.errors import MisuseWarning, Remedy
 
 Level: TypeAlias = float | Fraction
 Levels: TypeAlias = Sequence[Level] | Floats
@@ -43,9 +45,19 @@ def as_level(confidence_level: Any, name: str = "confidence_level") -> Fraction:
     """A confidence level strictly between 0 and 1, as the decimal that was written."""
     level = as_fraction(confidence_level, name)
     if not 0 < level < 1:
-        hint = f"; did you mean {float(level) / 100:g}?" if 1 < level < 100 else "."
+        hint = f"; did you mean {float(level) / 100:g}?" if 2 <= level < 100 else "."
         raise ValueError(f"{name}: {confidence_level} is not between 0 and 1 (exclusive){hint}")
     return level
+
+
+def doubt_level(confidence_level: Any) -> None:
+    """Warns of a single level that looks like an error rate."""
+    if isinstance(confidence_level, (int, float)) and 0 < confidence_level < 0.5:
+        meant = Remedy(
+            "confidence_level", round(1 - confidence_level, 12), "if this was meant as the error rate alpha"
+        )
+        problem = f"confidence_level: {confidence_level} asks for sets that miss the truth in most rows"
+        warnings.warn(MisuseWarning(problem, meant), stacklevel=4)
 
 
 def each_level(confidence_level: Any, answer: Callable[[Fraction], _T]) -> Any:

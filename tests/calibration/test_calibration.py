@@ -363,7 +363,7 @@ def test_rows_without_candidates_follow_the_rule_asked_for(rows):
     full[[3, 7]] = True
     assert conformalize(p, gaps, missing="full").threshold() == conformalize(p, full).threshold()
     kept = np.delete(np.arange(300), [3, 7])
-    by, w, v = np.arange(300) % 2, np.linspace(1, 2, 300), [None] * 300
+    by, w, v = np.arange(300) % 2, np.linspace(1, 2, 300), [int(mask[0].argmax()), *[None] * 299]
     dropped = conformalize(
         p, gaps, "mean", "aps", missing="drop", by=by, sample_weight=w, verified=v, random_state=0
     )

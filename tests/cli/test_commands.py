@@ -91,7 +91,8 @@ def test_a_feature_that_is_gone_is_named_with_the_counts(here, capsys):
     write(here / "less.csv", {"w": [0.1], "x": [0.2], "z": [0.3]})
     said = failure(capsys, "predict", "model", "less.csv", "--out", "sets.csv")
     assert said == (
-        'error: less.csv has no column "y", which the model was trained on (4 features expected, 3 found).\n'
+        "error: less.csv: there is no column 'y', which the model was trained on (4 features expected, 3 found); "
+        "it has w, x, z.\n"
     )
     assert not (here / "sets.csv").exists()
 

@@ -119,5 +119,6 @@ def test_as_a_process_it_does_the_same_and_a_refusal_is_its_exit_status(outside,
     write(tmp_path / "few.csv", dict(zip(["wren", "owl", "ant"], np.full((3, 3), 1 / 3), strict=True)))
     done = setwise_process("predict", "model.cal", "--probabilities", "few.csv", "--out", "no.csv", folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == 'error: few.csv has no column "cat", which is one of the 4 classes.\n'
+    absent = "there is no column 'cat', which is one of the 4 classes; it has wren, owl, ant"
+    assert done.stderr == f"error: few.csv: {absent}.\n"
     assert not (tmp_path / "no.csv").exists()

@@ -49,7 +49,7 @@ def typed(sets):
     return [{(type(label), label) for label in row} for row in sets.to_lists()]
 
 
-@pytest.mark.filterwarnings("ignore:.*differ only by case or spaces")
+@pytest.mark.filterwarnings("ignore:.*(how they are written|missing label)")
 @pytest.mark.parametrize("form", FORMATS)
 @SLOW
 @given(sets=label_sets())
@@ -67,7 +67,7 @@ def test_any_labels_come_back_exactly(tmp_path, form, sets):
     assert declared.classes.tolist() == sets.classes.tolist()
 
 
-@pytest.mark.filterwarnings("ignore:.*differ only by case or spaces")
+@pytest.mark.filterwarnings("ignore:.*(how they are written|missing label)")
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "arrow"])
 @SLOW
 @given(sets=label_sets(), batch_rows=st.integers(1, 4))

@@ -113,7 +113,7 @@ def test_examples_show_features_or_images(folder, capsys):
         (["model", "new.csv", "--image", "2x2"], "is not the shape of 3 features"),
         (["model", "new.csv", "--image", "square"], "not a shape"),
         (["model", "new.csv", "--truth", "verity"], "verity"),
-        (["model.cal", "--probabilities", "new.csv"], "has no column"),
+        (["model.cal", "--probabilities", "new.csv"], "there is no column 'wren'"),
     ],
 )
 def test_mistakes_are_one_line(folder, arguments, said, capsys):

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, Never, overload
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from setwise.contamination.annotator_model import AnnotatorParameters
 from setwise.decisions.comparison import Comparison, compared
 from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Brought, Mode, Triage, new_rows, own_rows
-from setwise.errors import InputError, Remedy
+from setwise.errors import InputError, Remedy, refuse_names
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.proposals import among_candidates, most_probable
 from setwise.evidence.row_facts import categories, weights
@@ -184,6 +184,7 @@ class Calibration:
         sample_weight: Any = None,
         row_ids: Any = None,
         allow_empty: bool = True,
+        **others: Never,
     ) -> Any:
         """The prediction sets of new rows, as `LabelSets`.
 
@@ -193,6 +194,7 @@ class Calibration:
         ``guarantee(…, votes=True)``.
         ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
         """
+        refuse_names(others, alpha="confidence_level")
         check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids)
         own = own_candidates(candidates, self.vocabulary)
         rate = float(self.setting.miss_rate)
@@ -253,11 +255,12 @@ class Calibration:
     def guarantee(self, confidence_level: Level = 0.9, *, votes: bool = False) -> Guarantee: ...
     @overload
     def guarantee(self, confidence_level: Levels, *, votes: bool = False) -> list[Guarantee]: ...
-    def guarantee(self, confidence_level: Any = 0.9, *, votes: bool = False) -> Any:
+    def guarantee(self, confidence_level: Any = 0.9, *, votes: bool = False, **others: Never) -> Any:
         """What may be claimed at this level, and why; prints as a short paragraph.
 
         With ``votes=True`` of new rows whose votes are passed to `predict_set` as candidates.
         """
+        refuse_names(others, alpha="confidence_level")
         rules = self._answered if votes else self.rules
 
         def answer(level: Fraction) -> Guarantee:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Never
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from setwise.contamination.annotator_model import (
 )
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
-from setwise.errors import InputError, MisuseWarning, Remedy
+from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.proposals import most_probable
 from setwise.evidence.row_facts import RowFacts, present_rows
@@ -55,6 +55,7 @@ def conformalize(
     random_state: Any = None,
     missing: Literal["error", "full", "drop"] = "error",
     verified_probability: Any = None,
+    **others: Never,
 ) -> Calibration:
     """Calibrates prediction sets on rows whose labels are known only as candidate sets.
 
@@ -113,6 +114,8 @@ def conformalize(
     >>> cal.predict_set([[0.97, 0.02, 0.01]], confidence_level=0.8).to_lists()
     [[0]]
     """
+    instead = "predict_set(…, confidence_level=1 - alpha)"
+    refuse_names(others, alpha=instead, y="candidates", y_true="candidates", method="conformity_score")
     check_row_names(
         probabilities=probabilities,
         candidates=candidates,

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NoReturn, overload
+from typing import Any, Never, NoReturn, overload
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from setwise.calibration.calibration import Calibration, SmallCalibrationWarning
 from setwise.decisions.comparison import Comparison, compared
 from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Mode, Triage, own_rows
-from setwise.errors import InputError, Omission, Remedy
+from setwise.errors import InputError, Omission, Remedy, refuse_names
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.verified_rows import checks_differ, warned_of
@@ -111,8 +111,10 @@ class PooledCalibration:
         candidates: Any = None,
         row_ids: Any = None,
         allow_empty: bool = True,
+        **others: Never,
     ) -> Any:
         """The prediction sets of new rows; options as in `Calibration.predict_set`."""
+        refuse_names(others, alpha="confidence_level")
         if isinstance(candidates, Votes):
             raise InputError("candidates: no cross-conformal method uses votes", "leave them out")
         own = own_candidates(candidates, self.vocabulary)

@@ -35,6 +35,11 @@ from setwise.errors import Advice, Omission, Remedy
 
 _INTERRUPTED = 130  # the exit status of shells for it
 
+_OTHER_NAMES = {  # of options elsewhere
+    "--alpha": "The error rate alpha is given as --confidence, 1 - alpha.",
+    "--sep": "Columns are told apart by --delimiter, labels by --separator.",
+}
+
 app = typer.Typer(
     name="setwise",
     help="Set-valued labels in, prediction sets out, with a statement of what may be claimed about them.",
@@ -124,7 +129,8 @@ def _report(error: Exception, command: Any) -> int:
     """One line on stderr, and the exit status."""
     if hasattr(error, "format_message"):  # the parser's own errors
         if message := error.format_message():  # there is none where help was shown instead
-            _line(f"error: {message}")
+            meant = _OTHER_NAMES.get(getattr(error, "option_name", ""))
+            _line(f"error: {message}" + (f". {meant}" if meant else ""))
         return 2
     if isinstance(error, (ValueError, TypeError, OSError, ModuleNotFoundError)):
         text = _worded(error, command) or type(error).__name__

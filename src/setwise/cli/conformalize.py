@@ -119,7 +119,7 @@ def _read(
     from setwise.cli.table_columns import categories_of, sets_in  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import column_names  # noqa: PLC0415
     from setwise.data.doubts import doubt_features  # noqa: PLC0415
-    from setwise.data.key_join import matching_rows  # noqa: PLC0415
+    from setwise.data.key_join import matching_rows, refuse_other_order  # noqa: PLC0415
     from setwise.data.set_files import probability_labels  # noqa: PLC0415
 
     names, keys = column_names(probabilities), [key] if key else []
@@ -135,7 +135,9 @@ def _read(
         problem = f"{labels}: {len(answers)} rows for {len(table)} rows of {probabilities}"
         raise DataError(problem, Remedy("key", None, "to match them"))
     rows: Any = slice(None)
-    if key:
+    if not key:
+        refuse_other_order(probabilities, labels)
+    else:
         files: dict[str, Any] = {"source": str(probabilities), "other": str(labels)}
         rows = matching_rows(key, table.carried[key], answers.carried[key], all_used=True, **files)
     category = None
@@ -172,11 +174,16 @@ def _with_votes(
 
 def _class_columns(names: list[str], others: set[str], file: TableFiles) -> list[str]:
     """The columns that hold probabilities: those called p:class where there are any, else all others."""
+    from setwise.data.arrow_tables import absent_column  # noqa: PLC0415 - Arrow is loaded for files
+
     absent = [name for name in others if name not in names]
     if absent:
-        raise ValueError(f"{file}: there is no column {absent[0]!r}; it has {', '.join(names[:8])}.")
+        raise absent_column(absent[0], names, str(file))
     named = [name for name in names if name.startswith("p:")]
     columns = named or [name for name in names if name not in others]
+    if "" in columns:
+        problem = f"{file}: a column has no name, as the index that pandas writes"
+        raise DataError(problem, Remedy("carry", "", "to leave it out"))
     if len(columns) < 2:
         raise ValueError(f"{file}: {len(columns)} column of probabilities; at least two classes are needed.")
     return columns

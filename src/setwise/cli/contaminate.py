@@ -11,6 +11,7 @@ from setwise import data
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.errors import DataError, Remedy
+from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Vocabulary, missing_labels
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def contaminate(
     With --probabilities those labels enter that the model confuses, else each with probability --p.
     """
     from setwise.cli.table_columns import whole_table, write_candidates  # noqa: PLC0415 - Arrow, for files
-    from setwise.data.arrow_tables import DELIMITED  # noqa: PLC0415
+    from setwise.data.arrow_tables import DELIMITED, absent_column  # noqa: PLC0415
     from setwise.data.label_columns import truth_from_column  # noqa: PLC0415
 
     screen = Screen(quiet, as_json, out)
@@ -54,9 +55,7 @@ def contaminate(
         table = whole_table(source, out, text=[truth, *([key] if key else [])])
         for name in filter(None, (truth, key)):
             if name not in table.column_names:
-                raise ValueError(
-                    f"{source}: there is no column {name!r}; it has {', '.join(table.column_names[:8])}."
-                )
+                raise absent_column(name, table.column_names, str(source))
         verbatim = DELIMITED not in (table.schema.metadata or {})
         where = f"{source}, column {truth!r}"
         y = truth_from_column(table[truth], where=where, separator=separator, verbatim=verbatim)
@@ -64,6 +63,7 @@ def contaminate(
         if len(unknown):
             raise ValueError(f"{source}: row {unknown[0]} has no true label; contamination needs all of them.")
         vocabulary = Vocabulary.infer(y)
+        doubt_spellings(vocabulary.classes.tolist(), str(source))
         how: Any = data.Random(p)
         if probabilities is not None:
             others = opt.tables(probabilities, delimiter, encoding, decimal)
@@ -77,7 +77,7 @@ def contaminate(
 def _matched(probabilities: TableFiles, labels: list[Any], source: TableFiles, table: Any, key: str | None) -> Any:
     """The probabilities of the rows of a table, matched by a key or row by row."""
     from setwise.cli.saved_models import probability_batches  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data.key_join import matching_rows  # noqa: PLC0415
+    from setwise.data.key_join import matching_rows, refuse_other_order  # noqa: PLC0415
 
     batches = list(probability_batches(probabilities, labels))
     matrix = np.concatenate([values for values, _ in batches])
@@ -92,4 +92,5 @@ def _matched(probabilities: TableFiles, labels: list[Any], source: TableFiles, t
     if len(matrix) != len(table):
         problem = f"{probabilities}: {len(matrix)} rows for {len(table)} rows of {source}"
         raise DataError(problem, Remedy("key", None, "to match them"))
+    refuse_other_order(source, probabilities)
     return matrix

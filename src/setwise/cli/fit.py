@@ -86,6 +86,7 @@ def fit(
     from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
         answered,
         categories_of,
+        labels_were_read,
         one_of,
         sets_in,
         stands_for_prediction,
@@ -97,7 +98,7 @@ def fit(
     screen = Screen(quiet, as_json)
     one_of(candidates, votes, key, "--candidates (a column)")
     for target in filter(None, (out, report_to)):
-        opt.refuse_existing(target, force=force)
+        opt.refuse_existing(target, force=force, folder=target is out)
     check_target(out)
     network_options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
     _check(confidence_level, learner, network_options)
@@ -124,8 +125,8 @@ def fit(
     if len(table) < _MANY:
         use_one_thread()
     sets, labelled = sets_in(table), sets_in(table).classes.tolist()
-    told = {"checks": checks and tables(checks), "separator": separator, "from_name": from_name}
-    truth = with_checks(table, key, verified, labelled, **told)
+    reading = {"checks": checks and tables(checks), "separator": separator, "from_name": from_name}
+    truth = with_checks(table, key, verified, labelled, **reading)
     made = {"strategy": chosen, "conformity_score": conformity_score, "assume": assume_of(assume, labelled)}
     if learner == "auto":
         learner = _default(truth, votes=answers is not None, **made)
@@ -134,9 +135,9 @@ def fit(
     model = _conformal(estimator, cv, calibration_size, made)
     categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
     clock = Clock()
-    with screen.working("learning", shows_itself=learner != "em"):  # networks show how far they are
-        y = sets if answers is None else answers
-        model.fit(table.X, y, groups=table.carried[groups] if groups else None, verified=truth, by=categorized)
+    with labels_were_read(), screen.working("learning", shows_itself=learner != "em"):  # networks have bars
+        told = {"groups": table.carried[groups] if groups else None, "verified": truth, "by": categorized}
+        model.fit(table.X, sets if answers is None else answers, **told)
     rate = model.score(table.X, sets)
     screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}{_unused(model, truth)}")
     notes = {

@@ -268,9 +268,10 @@ def strategy_of(text: str, confidence_level: float, look: int | None = None) -> 
     if mu == "verified":
         return Mixture(mu="verified", tune_for=confidence_level)
     try:
-        return Mixture(mu=float(mu))
+        weight = float(mu)
     except ValueError:
         raise ValueError(f"--strategy: the weight of {text!r} is neither a number nor verified.") from None
+    return Mixture(mu=weight)
 
 
 def assume_of(text: str, labels: list[Any]) -> Any:
@@ -335,10 +336,12 @@ def is_table_file(path: Path) -> bool:
         return False
 
 
-def refuse_existing(path: Path, *, force: bool) -> None:
-    """Refuses a file to write that exists, unless --force is given, or whose folder does not."""
+def refuse_existing(path: Path, *, force: bool, folder: bool = False) -> None:
+    """Refuses a file (or folder) to write that exists, unless --force is given, or whose folder does not."""
     if path == STANDARD:
         return
+    if path.is_dir() and not folder:
+        raise ValueError(f"{path}: is a folder; name a file, such as {path / 'sets.csv'}.")
     if path.exists() and not force:
         raise ValueError(f"{path} exists already; use --force to replace it.")
     if not path.is_dir():  # a model may take the place of a model

@@ -13,9 +13,11 @@ import typer
 
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
+from setwise.ranks import doubt_level
 
 if TYPE_CHECKING:
     from setwise.decisions.comparison import Comparison
+    from setwise.guarantees import Guarantee
     from setwise.labels.label_sets import LabelSets
 
 EXAMPLES = (
@@ -52,6 +54,8 @@ def predict(
     from setwise.cli.table_columns import note_comparison, writing  # noqa: PLC0415
     from setwise.data.arrow_tables import row_count  # noqa: PLC0415
     from setwise.decisions.comparison import NewRows  # noqa: PLC0415 - as above
+    from setwise.estimators.fingerprint import UsedRows  # noqa: PLC0415
+    from setwise.evidence.row_digests import row_digests  # noqa: PLC0415
 
     screen, clock = Screen(quiet, as_json, out), Clock()
     if bool(probabilities) == bool(file):
@@ -59,6 +63,7 @@ def predict(
     opt.refuse_existing(out, force=force)
     source = opt.tables(probabilities or file or [], delimiter, encoding, decimal)
     totals = _Totals()
+    known, digests = UsedRows(), []
     give: Callable[[Any], Any] = _same
     if probabilities is not None:
         asked: Any = saved.load_calibration(model)
@@ -69,8 +74,10 @@ def predict(
         loaded = saved.load_model(model, device, trusted)
         asked, give, beside = loaded.calibration_, loaded.predict_conformed, loaded.new_rows()
         level = loaded.confidence_level if confidence_level is None else confidence_level
+        known = loaded.used_rows_
         batches = saved.feature_batches(source, loaded, columns)
         by = by or saved.reading_of(loaded).get("by")
+    doubt_level(level)
     saved.check_askable(asked, model)
     saved.check_categories(asked, by, model)
     bar = screen.counting(f"predicting {source.name}", row_count(source))
@@ -82,6 +89,7 @@ def predict(
             p = asked.predict_p(matrix, **options) if p_values else None
             writer.append(sets, carried, p)
             beside.add(matrix, X=None if probabilities is not None else values, **options)
+            digests.append(row_digests(values) if probabilities is None else None)
             totals.add(sets)
             advance(len(sets))
     found = totals.shares()
@@ -90,14 +98,18 @@ def predict(
         f"{found['singleton_rate']:.1%} with one label, {found['empty_rate']:.1%} with none, {clock}"
     )
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
-    compared = beside.compare()
+    compared, used = beside.compare(), known.among(digests)
     note_comparison(out, compared)
-    screen.emit(found | _claimed(screen, compared, level, source) | {"out": str(out), "seconds": clock.seconds})
+    if used:
+        warnings.warn(f"{source}: {used}, and nothing is promised for these rows.", stacklevel=2)
+    made = asked.differing(used).guarantee(level) if used else compared.guarantee(level)
+    screen.emit(
+        found | _claimed(screen, compared, made, level, source) | {"out": str(out), "seconds": clock.seconds}
+    )
 
 
-def _claimed(screen: Screen, compared: Comparison, level: float, source: Any) -> dict[str, Any]:
+def _claimed(screen: Screen, compared: Comparison, made: Guarantee, level: float, source: Any) -> dict[str, Any]:
     """What is promised for these rows; says so where they differ from the calibration rows."""
-    made = compared.guarantee(level)
     if compared.refuted:
         warnings.warn(f"{source}: {compared}", stacklevel=3)
         screen.say(str(made))
@@ -110,11 +122,12 @@ def _claimed(screen: Screen, compared: Comparison, level: float, source: Any) ->
 def _category(carried: dict[str, Any], by: str | None, file: Any, first_row: int) -> dict[str, Any]:
     """The categories of some rows, as an option for whoever is asked for their sets."""
     from setwise.cli.table_columns import categories_of  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.data.arrow_tables import absent_column  # noqa: PLC0415
 
     if by is None:
         return {}
     if by not in carried:
-        raise ValueError(f'{file} has no column "{by}" with the categories of its rows; name it with --by.')
+        raise absent_column(by, [*carried], str(file), " with the categories of its rows (--by)")
     return {"by": categories_of(carried[by], by, file, first_row)}
 
 

@@ -26,6 +26,7 @@ EXAMPLES = (
     "setwise report model/ new.csv --ids id --out report.html",
     "setwise report model.cal --probabilities scores.csv --truth checked --out report.html",
     "setwise report sets.csv --truth checked --confidence 0.9 --out report.html",
+    "setwise report sets.csv --labels checks.csv --truth checked --key id --out report.html",
 )
 _RUN = "run.json"  # in a run's folder: the names of its model and data, the columns, and the shape of images
 
@@ -46,6 +47,7 @@ def report(
     probabilities: opt.OptionalProbabilities = None,
     truth: opt.OptionalTruth = None,
     candidates: opt.OptionalCandidates = None,
+    labels: opt.Labels = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
     item: opt.OptionalItem = None,
@@ -85,11 +87,16 @@ def report(
         run, file = run / noted["model"], file or run / noted["data"]
         truth, candidates = truth or noted.get("truth"), candidates or noted.get("candidates")
         by, image, title = by or noted.get("by"), image or noted.get("image"), title or noted.get("title")
-    named = {"truth": truth, "candidates": candidates, "by": by, "ids": ids, "separator": separator}
+    if key is not None and labels is None and votes is None:
+        raise ValueError(
+            "--key: matches the rows of --labels or --votes FILE, which is not given; leave out --key."
+        )
+    tables = partial(opt.tables, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    beside = {"labels": labels and tables(labels), "key": key}
+    named = {"truth": truth, "candidates": candidates, "by": by, "ids": ids, "separator": separator, **beside}
     given = {"title": title, "confidence_level": confidence_level}
     options = {name: value for name, value in given.items() if value is not None}
     if votes is not None:
-        tables = partial(opt.tables, delimiter=delimiter, encoding=encoding, decimal=decimal)
         about = tables(file or probabilities or run) if key else None
         options |= _votes(tables(votes), (item, annotator, label, weight), key, about)
     with screen.working(f"reporting on {file or probabilities or run}"):
@@ -192,8 +199,8 @@ def _of_sets(out: Path, path: TableFiles, column: str, named: dict[str, Any], op
     )
 
     options["comparison"] = noted_comparison(path)
-    reading = {name: named[name] for name in ("candidates", "separator")}
-    sets, p_values = read_predicted(path, column, **reading)
+    beside = named["candidates"] if named["labels"] is None else None
+    sets, p_values = read_predicted(path, column, candidates=beside, separator=named["separator"])
     options = read_answers(path, sets.classes.tolist(), **named) | options
     return report_sets(out, sets, p_values=p_values, settings={"sets": path.name}, **options)
 

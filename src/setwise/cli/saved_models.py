@@ -14,7 +14,7 @@ import pyarrow as pa
 from setwise.calibration.calibration import Calibration
 from setwise.cli.threads import use_one_thread
 from setwise.data import read_table
-from setwise.data.arrow_tables import arrow_batches, column_names, is_table
+from setwise.data.arrow_tables import absent_column, arrow_batches, column_names, is_table
 from setwise.data.set_files import probability_columns
 from setwise.data.tabular import Layout, interpret
 from setwise.estimators.cross import CrossConformalClassifier
@@ -132,10 +132,8 @@ def feature_batches(file: Any, model: Any, features: list[str] | None) -> Iterat
     names = column_names(file)
     absent = [name for name in known if name not in names]
     if absent:
-        raise ValueError(
-            f'{file} has no column "{absent[0]}", which the model was trained on ({len(known)} features expected, '
-            f"{len(known) - len(absent)} found)."
-        )
+        found = f"{len(known)} features expected, {len(known) - len(absent)} found"
+        raise absent_column(absent[0], names, str(file), f", which the model was trained on ({found})")
     yield from _batches(
         file,
         names,
@@ -153,7 +151,7 @@ def probability_batches(file: Any, labels: list[Any]) -> Iterator[Batch]:
     columns = probability_columns(names, labels)
     if columns is None:
         absent = next(label for label in labels if str(label) not in names and f"p:{label}" not in names)
-        raise ValueError(f'{file} has no column "{absent}", which is one of the {len(labels)} classes.')
+        raise absent_column(str(absent), names, str(file), f", which is one of the {len(labels)} classes")
     yield from _batches(file, names, Layout(features=columns))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from setwise.data.arrow_tables import arrow_table, column_names, is_table
 from setwise.data.check_files import merge_checks, read_checks
 from setwise.data.importers.imported import Imported
 from setwise.data.importers.label_studio import is_export
-from setwise.data.key_join import matching_rows
+from setwise.data.key_join import matching_rows, refuse_other_order
 from setwise.data.set_files import SetWriter, probability_columns, probability_labels, set_writer, written_form
 from setwise.data.table_files import TableFiles
 from setwise.data.task_files import write_tasks
@@ -48,26 +49,32 @@ def read_answers(
 ) -> dict[str, Any]:
     """Truth, candidates, categories and names of the rows, as far as columns are named; files of arrays need none.
 
-    They stand in the file, or in the table `labels`, whose rows are matched by `key` or follow those of the file.
+    They stand in the file, or in the table `labels`, whose rows are matched by `key` or follow those of the file;
+    names stand in the file, categories in either.
     """
     source = file if labels is None else labels
     if not is_table(source):
         table = read_table(source, classes=classes)
         return {"y": table.truth, "candidates": table.candidates, "by": None}
     beside = [key] if key and labels is not None else []
+    own = [ids] if ids else []
+    if by and (labels is None or by not in column_names(labels)):
+        own.append(by)
+    there = own if labels is None else [by] if by and by not in own else []
     table = read_table(
         source,
         candidates=candidates,
         truth=truth,
         features=[],
-        carry=list(dict.fromkeys([*filter(None, (by, ids)), *beside])),
+        carry=list(dict.fromkeys([*there, *beside])),
         classes=classes,
         separator=separator,
         missing=missing,
     )
     rows: Any = slice(None)
+    ours = table
     if labels is not None:
-        ours = read_table(file, features=[], carry=beside)
+        ours = read_table(file, features=[], carry=list(dict.fromkeys([*own, *beside])))
         if key:
             files: dict[str, Any] = {"source": str(file), "other": str(labels)}
             rows = matching_rows(key, ours.carried[key], table.carried[key], all_used=True, **files)
@@ -75,12 +82,22 @@ def read_answers(
             raise DataError(
                 f"{labels}: {len(table)} rows for {len(ours)} rows of {file}", Remedy("key", None, "to match them")
             )
+        else:
+            refuse_other_order(file, labels)
     return {
         "y": None if table.truth is None else table.truth[rows],
         "candidates": None if table.candidates is None else table.candidates[rows],
-        "by": categories_of(table.carried[by][rows], by, source) if by else None,
-        **({"ids": table.carried[ids][rows]} if ids else {}),
+        "by": _categories(by, ours, table, rows),
+        **({"ids": ours.carried[ids]} if ids else {}),
     }
+
+
+def _categories(by: str | None, ours: Table, theirs: Table, rows: Any) -> list[str] | None:
+    """The categories of rows, from their own table or from the other one's `rows`."""
+    if by is None:
+        return None
+    column = ours.carried[by] if by in ours.carried else theirs.carried[by][rows]
+    return categories_of(column, by, ours.source if by in ours.carried else theirs.source)
 
 
 def read_predicted(file: Any, column: str, *, candidates: str | None, separator: str) -> tuple[LabelSets, Any]:
@@ -269,6 +286,14 @@ def whole_table(files: TableFiles, out: Path, text: list[str]) -> Any:
     """The table; from text to text every column stays as it is written."""
     forms = {"csv" if out == STANDARD else written_form(out), *map(files.form, files.paths)}
     return arrow_table(files, text=column_names(files) if forms <= {"csv", "tsv"} else text)
+
+
+@contextmanager
+def labels_were_read() -> Iterator[None]:
+    """What looks odd about labels was said of their file already."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="y: .*(how they are written|looks like a missing label)")
+        yield
 
 
 @contextmanager

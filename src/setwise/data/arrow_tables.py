@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import csv
 import io
 import itertools
 import json
 import re
 import warnings
+import zipfile
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, is_zipfile
@@ -26,6 +28,7 @@ from setwise.data.label_columns import is_text
 from setwise.data.table_files import (
     ARRAYS,
     TableFiles,
+    first_bytes,
     names_files,
     table_files,
     text_encoding,
@@ -33,7 +36,7 @@ from setwise.data.table_files import (
     undecodable,
     unpacking,
 )
-from setwise.errors import DataError, MisuseWarning
+from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.limits import check_unpacked, too_large, unpack_limit
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
@@ -113,6 +116,15 @@ def is_table(source: Any) -> bool:
         return files.form(files.paths[0]) not in ARRAYS
 
 
+def absent_column(name: str, names: Sequence[str], where: str, why: str = "") -> DataError:
+    """The error about a column that a table does not have; `why` says what it is needed for."""
+    names = [one if one and one == one.strip() else repr(one) for one in names if any(names)]
+    shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+    one = len(names) == 1 and where != "the table"
+    remedies = [Remedy("delimiter", None, "to say what stands between columns")] if one else []
+    return DataError(f"{where}: there is no column {name!r}{why}; it has {shown or 'none'}", *remedies)
+
+
 def column_names(source: Any) -> list[str]:
     """The columns of a table with rows."""
     for batch in arrow_batches(source, 1):
@@ -127,7 +139,11 @@ def row_count(source: Any) -> int | None:
         return None
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
 
-    return sum(int(pq.read_metadata(path).num_rows) for path in files.paths)
+    rows = 0
+    for path in files.paths:
+        with reading(path, files):
+            rows += int(pq.read_metadata(path).num_rows)
+    return rows
 
 
 @contextlib.contextmanager
@@ -148,6 +164,14 @@ def reading(path: Path, files: TableFiles | None = None) -> Iterator[None]:
         reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
         if isinstance(error, UnicodeError) or "UTF8" in reason:
             raise undecodable(files, path) from None
+        if isinstance(error, pa.ArrowInvalid) and files.form(path) in {"csv", "tsv"}:
+            start = first_bytes(path)[:1]
+            if start in {b"{", b"["}:
+                raise DataError(f"{where}: starts as JSON does; rename it to .json or .jsonl.") from None
+            if start == b"<":
+                raise DataError(f"{where}: starts as a web page does; save the table as .csv.") from None
+            if "Empty CSV" in reason:
+                raise DataError(f"{where}: holds no rows.") from None
         if found := _UNEVEN.match(reason):
             row = "a row" if found[1] is None else f"row {int(found[1]) - 2}"  # Arrow counts the header, and from 1
             problem = f"{where}: {row} has {found[3]} field{'s' * (found[3] != '1')}, the first line {found[2]}"
@@ -178,7 +202,9 @@ def validated(table: Any) -> Any:
 def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
     form = files.form(path)
     if form in {"csv", "tsv"}:
-        return _text_table(_read_csv(files, path, text), path, files)
+        table = _text_table(_read_csv(files, path, text), path, files)
+        _refuse_open_quote(table, path, files)
+        return table
     if form == "jsonl":
         return json_table(_text(files, path), files.where(path))
     if form == "json":
@@ -269,6 +295,26 @@ def _text_table(table: Any, path: Path, files: TableFiles) -> Any:
     return table.replace_schema_metadata({DELIMITED: b"yes"})
 
 
+def _refuse_open_quote(table: Any, path: Path, files: TableFiles, first_row: int = 0) -> None:
+    """Refuses a text file whose last rows are one field, because a quote is never closed."""
+    last = table.column(table.num_columns - 1) if table.num_columns and len(table) else pa.array([])
+    if is_text(last.type) and re.search(r"[\r\n]", last[-1].as_py() or "") and _ends_in_quotes(files, path):
+        row = first_row + len(table) - 1
+        raise DataError(f"{files.where(path)}: row {row} opens a quote that is never closed; close or remove it.")
+
+
+def _ends_in_quotes(files: TableFiles, path: Path) -> bool:
+    """Whether the end of a text file is inside quotes; Arrow takes all lines from there on for one field."""
+    style = text_style(files, path)
+    with io.TextIOWrapper(_utf8(files, path, unpacking(path)), encoding="utf-8", newline="") as text:
+        try:
+            for _ in csv.reader(text, delimiter=style.delimiter, strict=True):
+                pass
+        except csv.Error as error:
+            return "end of data" in str(error)
+    return False
+
+
 def _text(files: TableFiles, path: Path) -> bytes:
     """A text file as UTF-8, unpacked as far as it may be."""
     with _utf8(files, path, unpacking(path)) as stream:
@@ -301,7 +347,11 @@ def _read_excel(path: Path, where: str) -> Any:
     except DataError:
         raise
     except Exception as error:  # noqa: BLE001 - zip, XML and its own errors
-        raise DataError(f"{where}: is no Excel workbook that can be read ({error}).") from None
+        if zipfile.is_zipfile(path) and not any(
+            name.startswith("xl/") for name in zipfile.ZipFile(path).namelist()
+        ):
+            raise DataError(f"{where}: is a zip archive, and no Excel workbook; unpack it.") from None
+        raise DataError(f"{where}: is no Excel workbook that can be read ({error}); save it as .csv.") from None
     sheets = book.sheetnames
     rows = [row for row in book[sheets[0]].values if any(value is not None for value in row)]
     if len(sheets) > 1:
@@ -323,7 +373,13 @@ def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
         table = pa.json.read_json(io.BytesIO(content), read_options=pa.json.ReadOptions(block_size=_BLOCK))
     except pa.ArrowException:
         return _json_by_line(content, where, first_line)
-    times = any(pa.types.is_temporal(getattr(kind, "value_type", kind)) for kind in table.schema.types)
+    kinds = table.schema.types
+    if len(table) == 1 < len(kinds) and all(
+        pa.types.is_struct(kind) and kind.names == kinds[0].names for kind in kinds
+    ):
+        problem = f"{where}: is one object with a column in each field, as pandas writes it"
+        raise DataError(problem, "write one object per row, with to_json(…, orient='records')")
+    times = any(pa.types.is_temporal(getattr(kind, "value_type", kind)) for kind in kinds)
     return _json_by_line(content, where, first_line) if times else table  # text that looks like a date is text
 
 
@@ -420,9 +476,13 @@ def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: str 
         options["convert_options"].column_types = {**wide, **dict.fromkeys(text, pa.string())}
         if only in schema.names:
             options["convert_options"].include_columns = [only]
+        first, table = 0, pa.table({})
         with pa.csv.open_csv(path, **options) as stream:
             for block in stream:
-                yield checked(_text_table(pa.Table.from_batches([block]), path, files), files.where(path))
+                first += len(table)
+                table = _text_table(pa.Table.from_batches([block]), path, files)
+                yield checked(table, files.where(path))
+        _refuse_open_quote(table, path, files, first)
 
 
 def _json_batches(files: TableFiles, path: Path, rows: int) -> Iterator[Any]:
@@ -506,9 +566,9 @@ def _regrouped(blocks: Iterator[Any], rows: int) -> Iterator[Any]:
 def _from_frame(source: Any) -> Any:
     if isinstance(source, pa.Table):
         return source
-    if isinstance(source, dict):
-        return pa.table(source)
     try:
+        if isinstance(source, dict):
+            return pa.table(source)
         import narwhals as nw  # noqa: PLC0415 - optional, needed for frames alone
 
         return nw.from_native(source, eager_only=True).to_arrow()

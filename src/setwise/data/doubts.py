@@ -6,9 +6,8 @@ Each is a `MisuseWarning` that names the columns or labels.
 from __future__ import annotations
 
 import re
-import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from setwise._arrays import Array, Floats
 from setwise.errors import MisuseWarning, Remedy
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.spellings import doubt_spellings
 
 if TYPE_CHECKING:
     from setwise.data.tabular import Table
@@ -26,7 +26,7 @@ _LOOKED_AT = 10_000  # rows that show whether a feature gives the label away
 
 
 def doubt_labels(table: Table) -> None:
-    """Warns of labels that differ only by case or spaces, unless the vocabulary is declared."""
+    """Warns of labels in two spellings and of missing ones, as `doubt_spellings` does, unless they are declared."""
     if table.candidates is not None and table.candidates.vocabulary.declared:
         return
     labels = [] if table.candidates is None else table.candidates.classes.tolist()
@@ -34,28 +34,20 @@ def doubt_labels(table: Table) -> None:
     doubt_spellings([*labels, *true], table.source)
 
 
-def doubt_spellings(labels: Iterable[Any], where: str) -> None:
-    """Warns of labels that differ only by case or spaces."""
-    alike: dict[str, set[str]] = {}
-    for label in dict.fromkeys(labels):
-        if isinstance(label, str):
-            alike.setdefault(_plain(label), set()).add(label)
-    several = [" and ".join(map(repr, sorted(found))) for found in alike.values() if len(found) > 1]
-    if several:
-        shown = ", ".join(several[:3]) + (", …" if len(several) > 3 else "")
-        problem = f"{where}: labels that differ only by case or spaces are classes of their own: {shown}"
-        _warn(problem, "write them alike")
-
-
 def doubt_separator(sets: LabelSets, separator: str) -> None:
     """Warns where no row has two candidates, but labels look as if something else stood between several."""
     if len(sets) == 0 or sets.sizes.max() > 1:
         return
-    for mark in "|,;/+&":
-        several = [label for label in sets.classes.tolist() if isinstance(label, str) and mark in label.strip(mark)]
+    texts = [label for label in sets.classes.tolist() if isinstance(label, str)]
+    for mark in ("|", ",", ";", "/", "+", "&", " and ", "\n", " "):
+        several = [text for text in texts if mark in text.strip(mark)]
+        if mark.isspace() or len(mark) > 1:  # words may stand in one label: then they are labels elsewhere
+            several = [text for text in several if {part.strip() for part in text.split(mark)} <= {*texts}]
         if several and mark != separator:
             problem = f"every row has one candidate, such as {several[0]!r}"
-            _warn(problem, Remedy("separator", mark, f"if {mark!r} stands between labels"))
+            plain = mark in "|,;/+& " and not any(bracket in several[0] for bracket in "[](){}\"'‘“")
+            joined = Remedy("separator", mark, f"if {mark!r} stands between labels")
+            _warn(problem, joined if plain else "write the labels of a row as ant|cat")
             return
 
 
@@ -117,10 +109,6 @@ def _determines(values: Array, sets: LabelSets) -> bool:
     held = np.bincount(rows * k + sets.rows[1], minlength=len(distinct) * k).reshape(-1, k)
     shared = held == counts[:, None]
     return bool(shared.any(axis=1).all() and not shared.all(axis=0).any() and (shared.sum(axis=1) == 1).all())
-
-
-def _plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", " ".join(text.split())).casefold()
 
 
 def _warn(problem: str, *remedies: Any) -> None:

@@ -149,13 +149,20 @@ def _from_lists(column: Any, place: str, first_row: int) -> Floats:
 def _refuse_text(column: Any, place: str, first_row: int) -> None:
     """Raises the error for a text column among the features, naming the first value that is no number."""
     texts = pc.cast(column, pa.large_string())
-    plain = pc.match_substring_regex(texts, r"^\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\s*$")
+    plain = pc.match_substring_regex(texts, r"^\s*([-+]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][-+]?[0-9]+)?)?\s*$")
     wrong = np.flatnonzero(~np.asarray(pc.fill_null(plain, True)))
+    if not len(wrong):  # the decimal mark that fewer have
+        marked = (np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring(texts, m), False))) for m in ",.")
+        wrong = min((rows for rows in marked if len(rows)), key=len, default=wrong)
     row = int(wrong[0]) if len(wrong) else 0
     shown = column[row].as_py() if len(column) else ""
     problem = f"{place}: row {first_row + row} is {shown!r}, not a number"
-    if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", shown):
-        raise DataError(problem, Remedy("decimal", ",", "if the comma is the decimal mark"))
+    if re.fullmatch(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*", shown):
+        groups = re.fullmatch(r"\s*[-+]?\d{1,3},\d{3}\s*", shown)
+        thousands = ["write it without if it separates thousands"] if groups else []
+        raise DataError(problem, Remedy("decimal", ",", "if the comma is the decimal mark"), *thousands)
+    if re.fullmatch(r"\s*[-+]?\d{1,3}([., ']\d{3})+([.,]\d+)?\s*", shown):
+        raise DataError(problem, "write numbers without marks between thousands")
     raise DataError(
         problem,
         Remedy("categories", "onehot", "to turn text into indicators"),

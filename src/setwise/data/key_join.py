@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from setwise._arrays import Ints
+from setwise.data.arrow_tables import arrow_table, column_names, is_table
 from setwise.data.label_columns import is_text
-from setwise.errors import DataError, MisuseWarning
+from setwise.data.table_files import names_files
+from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.vocabulary import is_missing
 
 
@@ -28,7 +30,7 @@ def matching_rows(
     >>> matching_rows("id", ["b", "a"], ["a", "b", "c"], source="x.csv", other="s.csv")
     array([1, 0])
     """
-    wanted, known = (key_column(values) for values in (ours, theirs))
+    wanted, known = (_without_blanks(key_column(values)) for values in (ours, theirs))
     for values, file in ((wanted, source), (known, other)):
         if values.null_count:
             raise DataError(f"{file}: row {pc.index(pc.is_null(values), True).as_py()} has no {key}; give it one.")
@@ -39,16 +41,39 @@ def matching_rows(
         raise DataError(
             f"{other}: {key} = {several[0]['values'].as_py()!r} occurs twice; one row per value is needed."
         )
+    if len(known) == 0:
+        raise DataError(f"{other}: holds no rows.")
     rows = pc.index_in(wanted, value_set=known)
-    if all_used and (left := len(known) - len(pc.unique(rows.drop_null()))):
+    left = len(known) - len(pc.unique(rows.drop_null()))
+    if rows.null_count and not (absent and rows.null_count < len(rows)):
+        row = pc.index(pc.is_null(rows), True).as_py()
+        problem = f"{other}: no row with {key} = {wanted[row].as_py()!r}, which is row {row} of {source}"
+        ways = [f"write them alike: it has {known[0].as_py()!r}"] if rows.null_count == len(rows) else []
+        raise DataError(problem, *ways)
+    rows = rows.fill_null(-1)
+    if all_used and left:
         problem = f"{other}: {left:,} of {len(known):,} values of {key} are not in {source}, and not used"
         warnings.warn(MisuseWarning(problem), stacklevel=3)
-    if absent and rows.null_count < len(rows):
-        rows = rows.fill_null(-1)
-    if rows.null_count:
-        row = pc.index(pc.is_null(rows), True).as_py()
-        raise DataError(f"{other}: no row with {key} = {wanted[row].as_py()!r}, which is row {row} of {source}.")
     return np.asarray(rows, dtype=np.int64)
+
+
+def refuse_other_order(source: Any, other: Any) -> None:
+    """Refuses to go row by row where a column of both tables names the same rows in another order."""
+    if any(names_files(table) and not is_table(table) for table in (source, other)):
+        return
+    shared = [name for name in column_names(source) if name in column_names(other)]
+    if not shared:
+        return
+    ours, theirs = (arrow_table(table, text=shared) for table in (source, other))
+    for name in shared:
+        wanted, known = (key_column(table[name].combine_chunks()) for table in (ours, theirs))
+        if wanted.type != known.type or wanted.equals(known) or len(pc.unique(wanted)) < len(wanted):
+            continue
+        if pc.all(pc.is_in(wanted, known)).as_py() and len(wanted) == len(known):
+            raise DataError(
+                f"{other}: the column {name!r} names the rows of {source} in another order",
+                Remedy("key", name, "to match them"),
+            )
 
 
 def key_column(values: Any) -> Any:
@@ -61,6 +86,11 @@ def key_column(values: Any) -> Any:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return pa.array([None if is_missing(value) else str(value) for value in values])
+
+
+def _without_blanks(values: Any) -> Any:
+    """Empty text is a missing value."""
+    return pc.if_else(pc.equal(values, ""), None, values) if is_text(values.type) else values
 
 
 def _comparable(key: str, wanted: Any, known: Any, source: str, other: str) -> tuple[Any, Any]:

@@ -100,6 +100,9 @@ def sets_from_column(
             raise DataError(
                 f"{where}: its lists hold {column.type.value_type}, not labels; expected text or numbers."
             )
+        elif len(sizes) and sizes.min() == sizes.max() > 2 and {*labels} <= {0, 1}:
+            problem = f"{where}: rows of {sizes[0]} zeros and ones are a mask, and labels are expected"
+            raise DataError(problem, "write the labels of a row as ant|cat", "make a column of each label")
     else:
         labels, codes, sizes, absent = _singles(one_chunk(column), where)
     with reading_from(where):
@@ -213,12 +216,14 @@ def sets_from_flags(
         )
 
 
+_CALLED = r"(?:set|frozenset|(?:np\.)?array|c|)"  # what may stand before brackets
+_WRITTEN = rf"(?s)^\s*(\[.*\]|{_CALLED}\(.*\)|\{{.*\}})?\s*$"
 _LABEL_NAMES = ("label", "class", "name", "answer", "value")
 
 
 def _parsed(texts: Any, where: str, first_row: int) -> Any:
     """Lists out of text that is written as lists throughout; other text unchanged."""
-    if not pc.all(pc.match_substring_regex(texts, r"(?s)^\s*(\[.*\]|\(.*\)|\{.*\})?\s*$")).as_py():
+    if not pc.all(pc.match_substring_regex(texts, _WRITTEN)).as_py():
         return texts
     found, codes = distinct(texts)
     cells = [(text or "").strip() or None for text in found]
@@ -243,11 +248,11 @@ def _parsed(texts: Any, where: str, first_row: int) -> Any:
 
 
 def _literal(text: str) -> Any:
-    """The list, tuple, set or object that a text is in JSON or Python, with numpy's blanks as commas; else None."""
+    """The list, tuple, set or object that a text is in JSON, Python, numpy or R; else None."""
     if "," not in text:
         quoted = any(mark in text for mark in "'\"")
         text = re.sub(r"(?<=['\"])\s+(?=['\"])" if quoted else r"(?<=\d)\s+(?=[-\d])", ", ", text)
-    for read in (json.loads, ast.literal_eval):
+    for read in (json.loads, _evaluated):
         try:
             value = read(text)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -255,6 +260,22 @@ def _literal(text: str) -> Any:
         if isinstance(value, (list, tuple, set, dict)):
             return value
     return None
+
+
+def _evaluated(text: str) -> Any:
+    """A Python literal in which the arguments of calls stand for them: np.str_('a'), frozenset({…}), R's c(…)."""
+    return ast.literal_eval(_Arguments().visit(ast.parse(text.strip(), mode="eval")))
+
+
+class _Arguments(ast.NodeTransformer):
+    """Puts the arguments of calls that print lists and labels in their place; others are an error."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = ast.unparse(node.func)
+        if name not in {"set", "frozenset", "array", "c"} and not name.startswith("np."):
+            raise ValueError(name)
+        return node.args[0] if node.args and name != "c" else ast.List(node.args, ast.Load())
 
 
 def _weighted_labels(objects: Any, where: str) -> Any:

@@ -48,6 +48,7 @@ _SUFFIXES = {
 ARRAYS = ("npz", "mat")
 """The formats that hold arrays; the others have named columns."""
 _CONTENT = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "xlsx", b"{": "jsonl", b"[": "json"}
+_PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
 _TEXT = {"csv", "tsv", "jsonl", "json"}
 _MARKS = {  # the longer ones first: that of UTF-32 starts with that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
@@ -55,7 +56,7 @@ _MARKS = {  # the longer ones first: that of UTF-32 starts with that of UTF-16
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_PACKED = {".gz", ".bz2", ".zst", ".lz4"}  # what Arrow unpacks by the name of a file
+_UNPACKED = {".gz", ".bz2", ".zst", ".lz4"}  # what Arrow unpacks by the name of a file
 _DELIMITERS = ",;\t|"
 _SAMPLE = 2**16  # bytes in which a file shows how it is written
 
@@ -81,7 +82,7 @@ class TableFiles:
                 raise ValueError(f"{name}: {mark!r} is not one mark, such as ',', ';' or tab.")
         if self.encoding is not None:
             try:
-                codecs.lookup(self.encoding)
+                io.TextIOWrapper(io.BytesIO(), self.encoding)  # there are codecs of other things than text
             except LookupError:
                 known = "utf-8, utf-16, cp1252 (Windows) or latin-1"
                 raise ValueError(f"encoding: {self.encoding!r} is not known; use {known}.") from None
@@ -193,13 +194,19 @@ def text_encoding(files: TableFiles, path: Path) -> str:
     sample, where = first_bytes(path), files.where(path)
     binary = next((form for mark, form in _CONTENT.items() if sample.startswith(mark)), "csv")
     if binary not in _TEXT:
-        raise DataError(f"{where}: is {binary}, not text; rename it to .{binary}.")
+        unpack = ", or unpack it if it is another archive" if binary == "xlsx" else ""
+        raise DataError(f"{where}: is {binary}, not text; rename it to .{binary}{unpack}.")
+    if packed := next((suffix for mark, suffix in _PACKED.items() if sample.startswith(mark)), None):
+        rename = [f"rename it to .csv{packed}"] if packed in {".gz", ".bz2"} else []
+        raise DataError(f"{where}: is a {packed} file, not text", *rename, "unpack it")
     encoding = files.encoding or _marked(sample)
     if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
         return encoding
     if (nul := sample.find(b"\0")) >= 0:
         order = "utf-16-le" if nul % 2 else "utf-16-be"
-        raise DataError(f"{where}: byte {nul} is 0, which text does not hold", Remedy("encoding", order))
+        wide = 4 * sample.count(b"\0") > len(sample) and _decodes(sample[: len(sample) // 2 * 2], order)
+        repair = Remedy("encoding", order) if wide else "save the table as .csv text, or remove that byte"
+        raise DataError(f"{where}: byte {nul} is 0, which text does not hold", repair)
     if files.encoding is not None:
         _doubt_encoding(sample, encoding, where)
     return encoding
@@ -231,7 +238,7 @@ def first_bytes(path: Path) -> bytes:
 def unpacking(path: Path) -> Any:
     """A file as a stream of bytes, decompressed, which ends with an error where that gives more than it may."""
     stream = pa.input_stream(str(path))
-    return stream if path.suffix not in _PACKED else pa.PythonFile(_Bounded(stream, path), mode="r")
+    return stream if path.suffix not in _UNPACKED else pa.PythonFile(_Bounded(stream, path), mode="r")
 
 
 class _Bounded:
@@ -268,6 +275,8 @@ def undecodable(files: TableFiles, path: Path) -> DataError:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         problem = f"{where}: not {encoding} text: byte {error.start} (line {line}) is 0x{content[error.start]:02X}"
+        if encoding.startswith(("utf-16", "utf-32")):
+            return DataError(problem, "fetch the file again if it was cut off")
         likely = "cp1252" if _decodes(content, "cp1252") else "latin-1"
         return DataError(problem, Remedy("encoding", likely, "if a program on Windows wrote the file"))
     return DataError(f"{where}: not {encoding} text; convert it to UTF-8.")
@@ -314,6 +323,8 @@ def _suffix(path: Path) -> str:
 def _named(source: str | os.PathLike[str]) -> list[Path]:
     """The files that a path or a pattern names."""
     path = Path(source)
+    if (path / "setwise.json").is_file():
+        raise DataError(f"{path}: is a model, and a table is expected; name the model first, then files with rows.")
     if path.is_dir():
         inside = (file.suffix for file in sorted(path.iterdir()) if _suffix(file) in _SUFFIXES)
         raise DataError(f"{path}: is a folder; name its files, such as '{path / ('*' + next(inside, '.csv'))}'.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -13,6 +13,7 @@ from setwise.data.arrow_tables import (
     CLASSES,
     DELIMITED,
     ENCODED,
+    absent_column,
     arrow_batches,
     arrow_table,
     column_names,
@@ -21,7 +22,7 @@ from setwise.data.arrow_tables import (
 from setwise.data.delimited import check_separator, decode_labels
 from setwise.data.doubts import doubt_features, doubt_labels
 from setwise.data.features import Categories, Impute, feature_matrix
-from setwise.data.key_join import matching_rows
+from setwise.data.key_join import matching_rows, refuse_other_order
 from setwise.data.label_columns import (
     as_lists,
     is_list,
@@ -36,7 +37,7 @@ from setwise.data.mat import read_mat
 from setwise.data.npz import read_npz
 from setwise.data.stored_vocabulary import over_classes, parse_vocabulary
 from setwise.data.table_files import TableFiles, names_files, table_files
-from setwise.errors import DataError, Remedy
+from setwise.errors import DataError, Remedy, refuse_names
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 
@@ -160,6 +161,8 @@ def read_table(
             source, truth=beside, features=features, carry=[*carry, *([key] if key else [])], **options
         )
         asked = {"candidates": candidates or "candidates", "truth": truth if beside is None else None}
+        if key is None:
+            refuse_other_order(declared, _opened(candidates_file, options)[0])
         return _joined(main, candidates_file, key, asked | options)
     source, options = _opened(source, options)
     layout = Layout(candidates=candidates, truth=truth, features=features, carry=carry, **options)
@@ -324,14 +327,15 @@ def _flag_labels(flags: list[str], layout: Layout) -> list[Any]:
 def _require(table: Any, names: Sequence[str], where: str) -> None:
     absent = [name for name in names if name not in table.column_names]
     if absent:
-        found = ", ".join(table.column_names[:8]) + (", …" if len(table.column_names) > 8 else "")
-        raise DataError(f"{where}: there is no column {absent[0]!r}; it has {found or 'none'}.")
+        raise absent_column(absent[0], table.column_names, where)
 
 
 def _opened(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The source, as files with what the options declare about their text where it is a path; other options."""
     declared = {name: options[name] for name in ("format", "delimiter", "encoding", "decimal") if name in options}
     others = {name: value for name, value in options.items() if name not in declared}
+    known = {part.name for part in fields(Layout)}
+    refuse_names({name: value for name, value in others.items() if name not in known}, sep="delimiter")
     return table_files(source, **declared) if names_files(source) else source, others
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import Array, Bools, Floats
-from setwise.errors import InputError
+from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
@@ -43,7 +44,18 @@ def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> 
     if hasattr(estimator, "state_dict") and hasattr(estimator, "eval"):
         return as_trained(estimator, sets.classes)
     if isinstance(estimator, FrozenEstimator):
+        if not hasattr(estimator, "classes_") and not sets.vocabulary.declared and not sets.vocabulary.is_range:
+            if hasattr(estimator.estimator, "fit"):
+                check_is_fitted(estimator.estimator)
+            raise InputError(
+                f"estimator: {type(estimator.estimator).__name__} has no classes_, which say what its columns mean",
+                Remedy("classes", None, "when you make the sets, for the labels in its order"),
+            )
         return estimator
+    if not hasattr(estimator, "get_params") or isinstance(estimator, type):
+        raise TypeError(f"estimator: expected an object such as LogisticRegression(), got {estimator!r}.")
+    if isinstance(estimator, RegressorMixin):
+        raise TypeError(f"estimator: {type(estimator).__name__} is a regressor; pass a classifier.")
     model = unfitted(estimator)
     seeds = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
     model.set_params(**{name: rng.randint(2**31 - 1) for name in sorted(seeds)})

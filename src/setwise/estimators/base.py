@@ -28,7 +28,7 @@ from setwise.decisions.feature_summary import FeatureSummary
 from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Mode, Triage
 from setwise.decisions.verification import Suggestion, suggest_verification
-from setwise.errors import InputError, MisuseWarning, Remedy
+from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
 from setwise.estimators.adapters import answers, covers_whole_sets, gives_inclusion
 from setwise.estimators.fingerprint import UsedRows, digest
 from setwise.estimators.model_directory import load_model, save_model
@@ -36,9 +36,21 @@ from setwise.evidence.row_index import check_row_names
 from setwise.guarantees import Guarantee
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.spellings import doubt_spellings
+from setwise.labels.votes import Votes
 from setwise.learn.feature_errors import naming_features
 from setwise.metrics import evaluate
+from setwise.ranks import as_level, doubt_level
 from setwise.scores import LAC, Score, as_score
+
+_OTHER_NAMES = {  # of arguments elsewhere, and what takes their place
+    "alpha": "confidence_level",
+    "confidence": "confidence_level",
+    "method": "conformity_score",
+    "test_size": "calibration_size",
+    "model": "estimator",
+    "y_true": "y",
+}
 
 
 class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,7 +72,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """The models that learned, one per part of `calibration_`."""
 
     def __new__(cls, *_: Any, **named: Any) -> Self:  # noqa: D102 - documented by __init__
-        _refuse_alpha(named)
+        _refuse_other_names(named)
         return object.__new__(cls)
 
     # ---------------------------------------------------------------- predict
@@ -84,7 +96,6 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def predict_set(self, X: Any, confidence_level: Any = None, **options: Any) -> Any:
         """Prediction sets as `LabelSets` (a list of them for a list of levels); options as in `Calibration`."""
         check_is_fitted(self, "calibration_")
-        _refuse_alpha(options)
         return self.calibration_.predict_set(self.predict_conformed(X), self._level(confidence_level), **options)
 
     def predict_p(self, X: Any, **options: Any) -> Floats:
@@ -114,7 +125,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         warned about, and `comparison` says what `compare` found.
         """
         check_is_fitted(self, "calibration_")
-        _refuse_alpha(options)
+        _refuse_other_names(options)
         check_row_names(X=X, y=y, candidates=options.get("candidates"), by=by)
         self.used_rows_.warn_if_used(X)
         given = {name: options.pop(name) for name in ("row_ids", "sample_weight") if name in options}
@@ -302,16 +313,23 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return int((~sets.issubset(known)).sum())
 
     def _check_names(self, X: Any) -> None:
-        """Columns with names are those of the training rows, in their order."""
+        """Columns with names are those of the training rows, in their order; no value is masked."""
+        _refuse_masked(X)
         if _get_feature_names(X) is not None:
             _check_feature_names(self, X, reset=False)
 
     def _read(self, X: Any, y: Any) -> LabelSets:
+        as_level(self.confidence_level)  # refused before anything is learned
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None; pass candidate sets or labels.")
-        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        if isinstance(X, (str, os.PathLike)):
+            raise TypeError(f"X: {X!r} is a path; pass its features, read with setwise.data.read_table.")
+        _refuse_masked(X)
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1 and not isinstance(y, (LabelSets, Votes)):
             y = column_or_1d(y, warn=True)
         sets = read_sets(y, name="y")
+        if not sets.vocabulary.declared:
+            doubt_spellings(sets.classes.tolist(), "y")
         if len(sets) != _num_samples(X):
             raise ValueError(f"y: {len(sets)} rows for {_num_samples(X)} rows of X.")
         if (sets.sizes == 0).any():
@@ -324,7 +342,12 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 "leave those rows out",
             )
         if sets.n_classes < 2:
-            raise ValueError(f"y: {sets.n_classes} class; prediction sets need at least two.")
+            only = f", {sets.classes.tolist()[0]!r}" if sets.n_classes else ""
+            raise ValueError(f"y: {sets.n_classes} class{only}; prediction sets need at least two.")
+        if sets.vocabulary.holds_numbers and not sets.vocabulary.holds_integers:
+            raise ValueError(
+                f"y: Unknown label type: continuous, such as {sets.classes[0]}; pass classes, not measurements."
+            )
         return sets
 
     def _fitted_on(self, X: Any, sets: LabelSets) -> None:
@@ -343,15 +366,16 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _level(self, confidence_level: Any) -> Any:
         level = self.confidence_level if confidence_level is None else confidence_level
-        if isinstance(level, (int, float)) and 0 < level < 0.5:
-            meant = Remedy("confidence_level", round(1 - level, 12), "if this was meant as the error rate alpha")
-            problem = f"confidence_level: {level} asks for sets that miss the truth in most rows"
-            warnings.warn(MisuseWarning(problem, meant), stacklevel=3)
+        doubt_level(level)
         return level
 
 
-def _refuse_alpha(named: Mapping[str, Any]) -> None:
-    if "alpha" in named:
-        alpha = named["alpha"]
-        level = f"{1 - alpha:.12g}" if isinstance(alpha, (int, float)) else "1 - alpha"
-        raise TypeError(f"alpha: not an argument here; use confidence_level={level}.")
+def _refuse_other_names(named: Mapping[str, Any]) -> None:
+    refuse_names({name: value for name, value in named.items() if name in _OTHER_NAMES}, **_OTHER_NAMES)
+
+
+def _refuse_masked(X: Any) -> None:
+    """Refuses masked values: estimators take what lies under the mask."""
+    if np.ma.is_masked(X):
+        row = int(np.flatnonzero(np.ma.getmaskarray(X).reshape(len(X), -1).any(axis=1))[0])
+        raise ValueError(f"X: row {row} holds a masked value; fill it, or remove such rows.")

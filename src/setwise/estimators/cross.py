@@ -101,7 +101,10 @@ class CrossConformalClassifier(BaseConformalClassifier):
         check_row_names(X=X, y=y)
         sets = self._read(X, y)
         rng = check_random_state(self.random_state)
-        parts = list(KFold(self.cv, shuffle=True, random_state=rng).split(np.arange(len(sets))))
+        try:
+            parts = list(KFold(self.cv, shuffle=True, random_state=rng).split(np.arange(len(sets))))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"cv: {self.cv!r} folds of {len(sets)} rows: {error}") from None
         model = learner_for(default_learner(*asked) if self.estimator is None else self.estimator, sets, rng)
         kept = [rows for rows, _ in parts]
         with naming_features(X):

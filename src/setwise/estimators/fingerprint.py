@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -104,14 +105,21 @@ class UsedRows:
 
     def warn_if_used(self, X: Any) -> str:
         """Warns if new rows were learned from or calibrated on, and says so; empty where they were not."""
-        digests = row_digests(X)
-        found = None if digests is None else coincidence(digests, np.concatenate([self.learned, self.calibrated]))
-        if found is None:
+        used = self.among([row_digests(X)])
+        if not used:
             return ""
-        used = f"{found} were learned from or calibrated on"
         problem = f"X: {used}, so that new rows will be covered less often"
         warnings.warn(MisuseWarning(problem, "use rows that fit and conformalize were not given"), stacklevel=3)
         return used
+
+    def among(self, digests: Sequence[Words | None]) -> str:
+        """Whether rows, batch by batch by their digests, were learned from or calibrated on, in words."""
+        known, batches = (
+            np.concatenate([self.learned, self.calibrated]),
+            [each for each in digests if each is not None],
+        )
+        found = coincidence(np.concatenate(batches), known) if batches and len(batches) == len(digests) else None
+        return "" if found is None else f"{found} were learned from or calibrated on"
 
     def write(self, path: Path) -> None:
         """Writes the digests."""

@@ -21,7 +21,7 @@ from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.fingerprint import UsedRows, take_probe
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_index import check_row_names
-from setwise.evidence.verified_rows import sizes_differ, warned_of
+from setwise.evidence.verified_rows import sizes_differ, warn_outside, warned_of
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
@@ -155,6 +155,8 @@ class ConformalClassifier(BaseConformalClassifier):
             kept, held = self._split(n, facts.group, rng, first)
             if first is not None and named == "given":  # the others may all be among the rows to learn from
                 choice = warned_of(sizes_differ(sets.sizes, first, facts.category_codes))
+            if first is None and votes is None and not self.miss_rate:  # what rests on the candidates
+                warn_outside(sets, facts, np.intersect1d(kept, facts.checked))
             told = as_y(sets[kept], model, None if votes is None else votes[kept])
             with naming_features(X):
                 self.estimator_ = model.fit(_safe_indexing(X, kept), told)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints, frozen
-from setwise.errors import InputError, Remedy
+from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector, missing_labels
 from setwise.labels.votes import Votes
@@ -125,7 +126,10 @@ def _verified_positions(verified: Any, vocabulary: Vocabulary, n: int) -> Ints |
     if (codes == UNKNOWN).any():
         row = int(np.flatnonzero(codes == UNKNOWN)[0])
         raise ValueError(f"verified: row {row} holds {given.tolist()[row]!r}, which is not among the classes.")
-    return None if (codes == MISSING).all() else codes
+    if (codes == MISSING).all():
+        warnings.warn(MisuseWarning("verified: no row has a label", "leave it out if nobody checked"), stacklevel=4)
+        return None
+    return codes
 
 
 def categories(by: Any, n: int, name: str = "by") -> Array:

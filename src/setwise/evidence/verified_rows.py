@@ -126,17 +126,23 @@ def warn_about_checks(
     `kept` are the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
     """
     differs = warned_of(checks_differ(evidence, category, facts.votes))
-    if misses or evidence.held is None or facts.verified is None:
-        return differs
-    outside = np.flatnonzero(evidence.verified & ~evidence.held)
+    if not misses:
+        warn_outside(sets, facts, facts.checked, kept)
+    return differs
+
+
+def warn_outside(sets: LabelSets, facts: RowFacts, rows: Ints, kept: Ints | None = None) -> None:
+    """Warns if the verified label of one of some verified `rows` is not among its candidates."""
+    if facts.verified is None or not len(rows):
+        return
+    outside = rows[~sets[rows].contains(sets.classes[facts.verified[rows]])]
     if len(outside):
         first = int(outside[0])
         label, own = sets.classes.tolist()[facts.verified[first]], sets[first : first + 1].to_lists()[0]
         shown = ", ".join(map(repr, own[:5])) + (", …" if len(own) > 5 else "")
         problem = (
             f"verified: the label of row {first if kept is None else kept[first]} is {label!r}, which is not among "
-            f"its candidates {{{shown}}} ({len(outside):,} of {len(facts.checked):,} verified rows are such)"
+            f"its candidates {{{shown}}} ({len(outside):,} of {len(rows):,} verified rows are such)"
         )
         rate = Remedy("miss_rate", None, "to allow for such rows")
-        warnings.warn(MisuseWarning(problem, "correct the candidates", rate), stacklevel=4)
-    return differs
+        warnings.warn(MisuseWarning(problem, "correct the candidates", rate), stacklevel=5)

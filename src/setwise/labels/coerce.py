@@ -45,6 +45,8 @@ def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "
         return value
     if isinstance(value, Votes):
         return value.candidates(missing="empty")
+    if isinstance(value, dict):
+        raise TypeError(f"{name}: expected one set of labels per row, got a dict; pass its values as a list.")
     if isinstance(value, str) or not (hasattr(value, "__iter__") or hasattr(value, "__array__")):
         raise TypeError(f"{name}: expected one set of labels per row, got {value!r}.")
     with _naming(name):
@@ -58,8 +60,9 @@ def _naming(name: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{name}: {error.problem}", *error.remedies) from error
-    except ValueError as error:
-        raise ValueError(str(error) if str(error).startswith(name) else f"{name}: {error}") from error
+    except (ValueError, TypeError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(str(error) if str(error).startswith(name) else f"{name}: {error}") from error
 
 
 def _on_columns(sets: LabelSets, n_classes: int, declared: Vocabulary | None) -> LabelSets:
@@ -103,7 +106,7 @@ def _read(value: Any, vocabulary: Vocabulary | None, name: str) -> LabelSets:
     if array.ndim == 2 and array.shape[1] != 1:
         raise ValueError(
             f"a 2-D array of {array.dtype} could be a mask or a table of labels; "
-            "use LabelSets.from_mask for 0/1 entries, LabelSets.from_lists for labels."
+            "use LabelSets.from_mask for 0/1, LabelSets.from_lists for labels, Votes.from_counts for counts."
         )
     _refuse_joined(array if vocabulary is None else array[:0])
     return LabelSets.from_labels(array, vocabulary, missing="empty")

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from setwise._arrays import Bools, Floats, Ints, frozen
-from setwise.data.arrow_tables import arrow_table, as_written
-from setwise.data.doubts import doubt_spellings
+from setwise.data.arrow_tables import absent_column, arrow_table, as_written
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.label_columns import distinct, one_chunk
 from setwise.data.table_files import names_files, table_files
 from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
+from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, is_missing
 from setwise.labels.votes import Votes
 
@@ -61,7 +61,11 @@ def from_annotators_long(
     worker = worker or next((name for name in _WORKER if name in lines.column_names), "worker")
     for name in (task, worker, label, *([weight] if weight else [])):
         if name not in lines.column_names:
-            raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(lines.column_names)}.")
+            raise absent_column(name, lines.column_names, where)
+    roles = [task, worker, label, *([weight] if weight else [])]
+    twice = next((name for name in roles if roles.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{where}: the column {twice!r} is named twice, and holds one thing; name another one.")
     tasks, rows = distinct(one_chunk(lines[task]))
     workers, who = distinct(one_chunk(lines[worker]))
     labels, codes = distinct(one_chunk(lines[label]))
@@ -115,7 +119,7 @@ def from_annotators_wide(
     lines = as_written(table, ids=[ids] if ids else [], labels=[name for name in named if name in names])
     for name in [*named, *([ids] if ids else [])]:
         if name not in names:
-            raise DataError(f"{where}: there is no column {name!r}; it has {', '.join(names)}.")
+            raise absent_column(name, names, where)
     n = len(lines)
     labels: list[Any] = []
     position: dict[Any, int] = {}

@@ -13,11 +13,11 @@ import numpy as np
 
 from setwise._arrays import frozen
 from setwise.data.arrow_tables import reading
-from setwise.data.doubts import doubt_spellings
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.table_files import is_path
 from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
+from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, is_missing
 from setwise.labels.votes import Votes
 

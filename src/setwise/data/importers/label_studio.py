@@ -129,6 +129,8 @@ def _tasks(export: Any, where: str) -> list[Any]:
         raise DataError(
             f"{where}: expected a list of tasks, got {type(export).__name__}; export as JSON or JSON-MIN."
         )
+    if not export:
+        raise DataError(f"{where}: holds no tasks.")
     return export
 
 

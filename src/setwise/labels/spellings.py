@@ -1,0 +1,68 @@
+"""Labels that look like one class written in two ways, or like no label at all: a warning names them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from setwise.errors import MisuseWarning, Remedy
+
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?")
+_AROUND = " \t'\"`‘’“”[](){}"  # quotes and brackets of a list that was written as text
+_NOTHING = {
+    "na",
+    "n/a",
+    "#n/a",
+    "nan",
+    "none",
+    "null",
+    "nil",
+    "?",
+    "-",
+    "--",
+    "<na>",
+    "nat",
+    "[]",
+    "{}",
+    "()",
+    "set()",
+}
+
+
+def doubt_spellings(labels: Iterable[Any], where: str) -> None:
+    """Warns of labels that differ only in how they are written, and of those that stand for "not known".
+
+    >>> with warnings.catch_warnings(record=True) as found:
+    ...     doubt_spellings(["Cat", "cat ", "dog", "NA"], "y")
+    >>> for warning in found:
+    ...     print(warning.message)
+    y: labels that differ only in how they are written are classes of their own: 'Cat' and 'cat '; write them alike.
+    y: 'NA' is a class and looks like a missing label; leave it empty, or use classes=… to declare it a class.
+    """
+    alike: dict[str, dict[str, None]] = {}
+    distinct = list(dict.fromkeys(labels))
+    for label in distinct:
+        if isinstance(label, (str, bytes, int)):
+            alike.setdefault(_plain(label), {}).setdefault(repr(label))
+    several = [" and ".join(sorted(found)) for found in alike.values() if len(found) > 1]
+    if several:
+        shown = ", ".join(several[:3]) + (", …" if len(several) > 3 else "")
+        problem = f"{where}: labels that differ only in how they are written are classes of their own: {shown}"
+        warnings.warn(MisuseWarning(problem, "write them alike"), stacklevel=3)
+    missing = [label for label in distinct if isinstance(label, str) and label.strip().casefold() in _NOTHING]
+    if missing:
+        declared = Remedy("classes", None, "to declare it a class")
+        problem = f"{where}: {missing[0]!r} is a class and looks like a missing label"
+        warnings.warn(MisuseWarning(problem, "leave it empty", declared), stacklevel=3)
+
+
+def _plain(label: str | bytes | int) -> str:
+    """What is left of a label without case, spaces, invisible characters, quotes, and zeros of a number."""
+    text = label.decode(errors="replace") if isinstance(label, bytes) else str(label)
+    seen = "".join(mark for mark in text if unicodedata.category(mark) != "Cf")
+    plain = unicodedata.normalize("NFKC", " ".join(seen.split())).casefold()
+    inside = plain.strip(_AROUND) or plain
+    return f"{float(inside):.15g}" if _NUMBER.fullmatch(inside) else inside
