@@ -50,8 +50,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose names load on first use.
 
-    `homes` has the names of each module. Where one needs a library that is not installed, the error says that
-    `extra` brings it.
+    `homes` has the names of each module, and under "" those that are modules themselves. Where one needs a library
+    that is not installed, the error says that `extra` brings it.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 
@@ -59,7 +59,9 @@ def lazy_names(
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
-            return getattr(import_module(f"{package}.{home_of[name]}"), name)
+            if not (home := home_of[name]):
+                return import_module(f"{package}.{name}")
+            return getattr(import_module(f"{package}.{home}"), name)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
             if not extra or missing == "setwise":

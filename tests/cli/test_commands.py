@@ -242,6 +242,30 @@ def test_help_loads_nothing_heavy():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_predicting_with_a_model_of_scikit_learn_loads_what_it_needs(here):
+    quick_model(here)
+    heavy = ["torch", "pandas", "matplotlib", "jinja2", "rich.text", "pooch", "openpyxl", "safetensors"]
+    heavy += ["setwise.report", "setwise.paper", "setwise.plots", "setwise.learn.classifier"]
+    heavy += [f"setwise.cli.{name}" for name in COMMANDS if name != "predict"]
+    features = [word for name in "wxyz" for word in ("--features", name)]
+    arguments = ["predict", "model", "votes.csv", "--out", "sets.csv", "--quiet", *features]
+    program = (
+        f"import sys; from setwise.cli.app import run; assert run({arguments}) == 0\n"
+        f"sys.exit(', '.join(m for m in {heavy} if m in sys.modules) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_command_loads_no_other_and_help_shows_them_all(capsys):
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for name, command in get_command(app).commands.items():
+        assert f" {name} " in shown
+        assert " ".join(command.help.split()[:3]) in shown
+    assert "Did you mean 'predict'" in failure(capsys, "predic")
+
+
 def test_an_interrupted_command_leaves_one_sentence(here, capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt

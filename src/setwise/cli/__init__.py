@@ -2,17 +2,22 @@
 
 import sys
 
+from setwise.cli import interruption
+
 
 def main() -> None:
     """The entry point."""
+    interruption.watch()
     try:
-        from setwise.cli.app import run  # noqa: PLC0415 - typer and rich are optional
+        from setwise.cli.app import run  # noqa: PLC0415 - typer and rich are optional, and slow to import
     except ModuleNotFoundError as error:
         if error.name not in {"typer", "rich"}:
             raise
         sys.stderr.write(f"error: the command line needs {error.name}: pip install 'setwise[cli]'.\n")
         sys.exit(2)
-    sys.exit(run(sys.argv[1:]))
+    with interruption.raised():
+        status = run(sys.argv[1:])
+    sys.exit(status)
 
 
 __all__ = ["main"]

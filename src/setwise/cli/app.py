@@ -6,34 +6,81 @@ import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from setwise._version import __version__
-from setwise.cli import (
-    annotators,
-    conformalize,
-    contaminate,
-    convert,
-    data,
-    demo,
-    evaluate,
-    fit,
-    inspect,
-    predict,
-    report,
-    reproduce,
-    suggest,
-    triage,
-)
+from setwise.cli import interruption
 from setwise.cli.screen import visible, write_any_text
 from setwise.errors import Advice, Omission, Remedy
 
-_INTERRUPTED = 130  # the exit status of shells for it
+_COMMANDS = (
+    "demo",
+    "inspect",
+    "annotators",
+    "fit",
+    "predict",
+    "conformalize",
+    "suggest",
+    "triage",
+    "evaluate",
+    "contaminate",
+    "convert",
+    "report",
+    "reproduce",
+    "data",
+)
+"""Each is a module beside, with a function of the same name and `EXAMPLES`; those of a group are in `_GROUPS`."""
+
+_GROUPS = {"data": ("Benchmark sets: list them, fetch them.", {"list": "list_sets", "fetch": "fetch_set"})}
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name. The module of a command is imported when the command is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _COMMANDS:
+            raise KeyError(name)
+        return _command(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _COMMANDS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands: Any = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the others would import every command
+        return list(self.commands)
+
+
+@cache
+def _command(name: str) -> Any:
+    """A command, or a group of some, whose `--help` ends with examples, one per line."""
+    module = import_module(f"setwise.cli.{name}")
+    about, functions = _GROUPS.get(name, (None, {name: name}))
+    made = typer.Typer(name=name, help=about, no_args_is_help=True, add_completion=False)
+    for own, function in functions.items():
+        examples = module.EXAMPLES if about is None else module.EXAMPLES[own]
+        heading = "Example:" if len(examples) == 1 else "Examples:"
+        epilog = "\n\n".join([heading, *(f"  {line}" for line in examples)])
+        made.command(own, epilog=epilog)(getattr(module, function))
+    return get_command(made)
+
 
 _OTHER_NAMES = {  # of options elsewhere
     "--alpha": "The error rate alpha is given as --confidence, 1 - alpha.",
@@ -42,36 +89,12 @@ _OTHER_NAMES = {  # of options elsewhere
 
 app = typer.Typer(
     name="setwise",
+    cls=_Group,
     help="Set-valued labels in, prediction sets out, with a statement of what may be claimed about them.",
     epilog="Start with:  setwise demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-_data = typer.Typer(help="Benchmark sets: list them, fetch them.", no_args_is_help=True)
-
-
-def _add(group: typer.Typer, name: str, command: Callable[..., None], examples: tuple[str, ...]) -> None:
-    """A command whose `--help` ends with examples, one per line."""
-    heading = "Example:" if len(examples) == 1 else "Examples:"
-    group.command(name, epilog="\n\n".join([heading, *(f"  {line}" for line in examples)]))(command)
-
-
-_add(app, "demo", demo.demo, demo.EXAMPLES)
-_add(app, "inspect", inspect.inspect, inspect.EXAMPLES)
-_add(app, "annotators", annotators.annotators, annotators.EXAMPLES)
-_add(app, "fit", fit.fit, fit.EXAMPLES)
-_add(app, "predict", predict.predict, predict.EXAMPLES)
-_add(app, "conformalize", conformalize.conformalize, conformalize.EXAMPLES)
-_add(app, "suggest", suggest.suggest, suggest.EXAMPLES)
-_add(app, "triage", triage.triage, triage.EXAMPLES)
-_add(app, "evaluate", evaluate.evaluate, evaluate.EXAMPLES)
-_add(app, "contaminate", contaminate.contaminate, contaminate.EXAMPLES)
-_add(app, "convert", convert.convert, convert.EXAMPLES)
-_add(app, "report", report.report, report.EXAMPLES)
-_add(app, "reproduce", reproduce.reproduce, reproduce.EXAMPLES)
-_add(_data, "list", data.list_sets, data.EXAMPLES["list"])
-_add(_data, "fetch", data.fetch_set, data.EXAMPLES["fetch"])
-app.add_typer(_data, name="data")
 
 
 def _version(asked: bool) -> None:
@@ -97,29 +120,31 @@ def run(arguments: list[str]) -> int:
     write_any_text()
     show_traceback = "--traceback" in arguments
     arguments = [argument for argument in arguments if argument != "--traceback"]
-    command = get_command(app)
-    with warnings.catch_warnings():
-        warnings.simplefilter("once")
-        warnings.showwarning = partial(_show_warning, _asked(command, arguments))
-        return _guarded(command, arguments, show_traceback=show_traceback)
-
-
-def _guarded(command: Any, arguments: list[str], *, show_traceback: bool) -> int:
     try:
-        status = command.main(arguments, prog_name="setwise", standalone_mode=False)
+        status = _run(arguments)
     except (KeyboardInterrupt, typer.Abort):
-        status = _INTERRUPTED
+        status = interruption.STATUS
     except Exception as error:  # noqa: BLE001 - this is where every error ends
-        if show_traceback:
-            traceback.print_exc()
-        return _report(error, _asked(command, arguments))
-    if status == _INTERRUPTED:  # typer returns it, or lets the interruption pass
-        _line("interrupted: what was not finished is not written.")
+        if not interruption.asked():
+            if show_traceback:
+                traceback.print_exc()
+            return _report(error, _asked(arguments))
+        status = interruption.STATUS  # of which a library made an error
+    if status == interruption.STATUS:  # typer returns it, or lets the interruption pass
+        sys.stderr.write(interruption.SENTENCE)
     return status if isinstance(status, int) else 0
 
 
-def _asked(command: Any, arguments: list[str]) -> Any:
+def _run(arguments: list[str]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("once")
+        warnings.showwarning = partial(_show_warning, arguments)
+        return get_command(app).main(arguments, prog_name="setwise", standalone_mode=False)
+
+
+def _asked(arguments: list[str]) -> Any:
     """The command that the arguments name, or the group where they name none."""
+    command: Any = get_command(app)
     for word in arguments:
         command = getattr(command, "commands", {}).get(word, command)
     return command
@@ -159,8 +184,8 @@ def _worded(message: Exception | str, command: Any) -> str:
     return message.worded(partial(_as_option, command)) if isinstance(message, Advice) else str(message)
 
 
-def _show_warning(command: Any, message: Warning | str, *_: Any, **__: Any) -> None:
-    _line(f"warning: {_worded(message, command)}")
+def _show_warning(arguments: list[str], message: Warning | str, *_: Any, **__: Any) -> None:
+    _line(f"warning: {_worded(message, _asked(arguments))}")
 
 
 def _line(text: str) -> None:

@@ -12,15 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from setwise.calibration.calibration import Calibration
+from setwise.cli.light_imports import load_sklearn, settle_arrow
 from setwise.cli.threads import use_one_thread
 from setwise.data import read_table
 from setwise.data.arrow_tables import absent_column, arrow_batches, column_names, is_table
 from setwise.data.set_files import probability_columns
 from setwise.data.tabular import Layout, interpret
-from setwise.estimators.cross import CrossConformalClassifier
-from setwise.estimators.fingerprint import digest
-from setwise.estimators.model_directory import ModelNotKeptError, load_calibrations, read_head
-from setwise.estimators.split import ConformalClassifier
 from setwise.evidence.proposals import most_probable
 
 ROWS = 8192  # at a time: fewer are slower, more take memory and are no faster
@@ -33,6 +30,11 @@ def load_model(model: Path, device: str, trusted: list[str] | None) -> Any:
     """The model of a directory, split or cross."""
     if model.is_file():
         raise ValueError(f"{model}: is a file; a calibration file needs --probabilities FILE.")
+    load_sklearn()
+    from setwise.estimators.cross import CrossConformalClassifier  # noqa: PLC0415 - with scikit-learn as it is loaded
+    from setwise.estimators.model_directory import ModelNotKeptError, read_head  # noqa: PLC0415
+    from setwise.estimators.split import ConformalClassifier  # noqa: PLC0415
+
     kinds: list[Any] = [ConformalClassifier, CrossConformalClassifier]
     head = read_head(model)
     kind = next((kind for kind in kinds if kind.__name__ == head["kind"]), ConformalClassifier)
@@ -55,6 +57,8 @@ def load_calibration(path: Path) -> Calibration:
     """A calibration file, or the calibration in a model directory."""
     if not path.is_dir():
         return Calibration.load(path)
+    from setwise.estimators.model_directory import load_calibrations  # noqa: PLC0415 - scikit-learn is loaded
+
     calibrations = load_calibrations(path)
     if len(calibrations) > 1:
         raise ValueError(
@@ -66,6 +70,8 @@ def load_calibration(path: Path) -> Calibration:
 
 def fitted_on(model: Any, X: Any) -> bool:
     """Whether these are the very rows that a model was fitted on, in their order."""
+    from setwise.estimators.fingerprint import digest  # noqa: PLC0415 - scikit-learn is loaded
+
     placed = all(part.evidence.position is not None for part in model.calibration_.parts)
     return placed and digest(X) == model.summary_.get("data", {}).get("X", "")
 
@@ -156,6 +162,7 @@ def probability_batches(file: Any, labels: list[Any]) -> Iterator[Batch]:
 
 
 def _batches(file: Any, names: list[str], layout: Layout) -> Iterator[Batch]:
+    settle_arrow()
     wanted = list(layout.features or ())
     carry = [name for name in names if name not in set(wanted)]
     first = 0

@@ -1,7 +1,8 @@
-"""skops without its survey of scikit-learn, which imports every module of it, and torch with one of them.
+"""skops without its surveys of scikit-learn, numpy and scipy, which are slow: the first imports torch.
 
-skops trusts scikit-learn's estimators, and lists them all when it is imported. Here it is imported with an empty
-list, as a copy that nobody else sees, and `is_estimator` answers for the few names that a file holds.
+skops trusts scikit-learn's estimators and the universal functions of numpy and scipy, and lists them all when it is
+imported. Here it is imported with empty lists, as a copy that nobody else sees, and `is_estimator` and `is_ufunc`
+answer for the few names that a file holds.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import sys
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec, module_from_spec
 from typing import Any
 
+import numpy as np
+import scipy.special  # noqa: F401 - its functions are known by name
 import sklearn.utils
 from sklearn.base import BaseEstimator
 
@@ -32,11 +36,22 @@ def skops_io() -> Any:
     survey = sklearn.utils.all_estimators
     sklearn.utils.all_estimators = lambda *_, **__: []
     try:
-        return import_module("skops.io")
+        return _imported()
     finally:
         sklearn.utils.all_estimators = survey
         for name in [name for name in sys.modules if name.partition(".")[0] == "skops"]:
             del sys.modules[name]  # others import skops with its own list
+
+
+def _imported() -> Any:
+    spec = find_spec("skops.io")
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError("No module named 'skops.io'", name="skops")
+    io = sys.modules["skops.io"] = module_from_spec(spec)
+    utilities: Any = import_module("skops.io._utils")
+    utilities.get_public_type_names = lambda **_: []  # before the module that calls it
+    spec.loader.exec_module(io)
+    return io
 
 
 def is_estimator(name: str) -> bool:
@@ -54,3 +69,14 @@ def is_estimator(name: str) -> bool:
     except ImportError:
         return False
     return inspect.isclass(found) and issubclass(found, BaseEstimator) and not inspect.isabstract(found)
+
+
+def is_ufunc(name: str) -> bool:
+    """Whether a full name is that of a universal function in a module of numpy or scipy that is loaded.
+
+    >>> is_ufunc("numpy.log1p"), is_ufunc("numpy.ma.log1p"), is_ufunc("numpy.load"), is_ufunc("os.system")
+    (True, False, False, False)
+    """
+    module, _, own = name.rpartition(".")
+    known = module.partition(".")[0] in {"numpy", "scipy"}
+    return known and isinstance(getattr(sys.modules.get(module), own, None), np.ufunc)

@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 
 from setwise.errors import InputError, Remedy
 from setwise.labels.vocabulary import Vocabulary
-from setwise.learn.light_skops import is_estimator, skops_io
+from setwise.learn.light_skops import is_estimator, is_ufunc, skops_io
 from setwise.limits import check_unpacked
 from setwise.parts import Part, Parts
 
@@ -301,8 +301,8 @@ def _skops(what: str) -> Any:
 
 
 def _foreign(names: Sequence[str]) -> list[str]:
-    """Types that are neither scikit-learn's estimators nor ours."""
-    return [name for name in names if name not in OWN and not is_estimator(name)]
+    """Types that are neither ours nor what skops trusts: scikit-learn's estimators, universal functions."""
+    return [name for name in names if name not in OWN and not is_estimator(name) and not is_ufunc(name)]
 
 
 def _external(model: Any) -> Description:

@@ -1,0 +1,91 @@
+"""Ctrl-C at any moment, imports included: one sentence, the exit status of shells, and no traceback."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from setwise import ConformalClassifier
+from setwise.cli.interruption import SENTENCE, STATUS, raised, watch
+from setwise.estimators.model_directory import save_model
+from setwise.labels.label_sets import LabelSets
+
+from .conftest import rows, table
+
+PREDICT = ["predict", "model", "new.csv", "--out", "sets.csv", "--force"]
+PRESSED = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal
+
+class Presses:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            {press}
+
+sys.meta_path.insert(0, Presses())
+sys.argv[1:] = {arguments!r}
+from setwise.cli import main
+main()
+"""
+PRESS = "os.kill(os.getpid(), signal.SIGINT)"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("interrupted")
+    X, lists, _ = rows(200, 0)
+    sets = LabelSets.from_lists(lists)
+    model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, sets)
+    save_model(model, folder / "model", feature_names=list("wxyz"))
+    table(folder / "new.csv", 50, 1)
+    (folder / "sets.csv").write_text("old")
+    return folder
+
+
+def pressed(folder, module, press=PRESS):
+    """What is left of `setwise predict` where somebody pressed Ctrl-C as this module was to be imported."""
+    program = PRESSED.format(module=module, press=press, arguments=PREDICT)
+    return subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+
+
+MOMENTS = ["typer", "setwise.cli.predict", "numpy.linalg", "pyarrow.compute", "sklearn.base"]
+
+
+@pytest.mark.parametrize("module", MOMENTS)
+def test_an_interrupted_import_leaves_one_sentence(folder, module):
+    done = pressed(folder, module)
+    assert (done.returncode, done.stdout, done.stderr) == (STATUS, "", SENTENCE)
+    assert (folder / "sets.csv").read_text() == "old"
+
+
+def test_a_library_that_reports_the_interruption_as_its_own_error_does_not_hide_it(folder):
+    press = f"""
+            class Left:
+                __del__ = lambda self: {PRESS}  # where nobody can catch it
+            Left()
+            sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)  # as C code prints errors
+            raise ImportError("failed to import")"""
+    done = pressed(folder, "setwise.cli.predict", press)
+    assert (done.returncode, done.stderr) == (STATUS, SENTENCE)
+
+
+def test_a_second_time_ends_the_process_at_once(folder):
+    press = f"""
+            try:
+                {PRESS}
+            finally:
+                {PRESS}"""
+    done = pressed(folder, "setwise.cli.predict", press)
+    assert (done.returncode, done.stderr) == (STATUS, SENTENCE)
+
+
+def test_who_started_the_process_may_have_ctrl_c_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        watch()
+        with raised():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
