@@ -5,8 +5,7 @@ to be false from the rows that the object was given: then it must not promise), 
 bracket. Three kinds of statements are tested, each exactly, without a large-sample argument:
 
 average   E[coverage] ≥ p over the samples in which it is printed. The coverage of each sample lies in [0, 1], and
-          the mean over λ of Π(1 + λ(p − coverage)) is an e-value: 1/e is a p-value (Waudby-Smith and Ramdas, JRSS B
-          2024).
+          a betting e-value tests their mean.
 share     coverage < p in at most a share δ of samples: the binomial tail.
 interval  outside the interval printed in at most a share δ of samples: the binomial tail.
 
@@ -28,13 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 from scipy.stats import binom
 
 import setwise
 from tests.observatory.answers import Answer, RefusedError, answer
 from tests.observatory.cells import Cell
 from tests.observatory.worlds import COARSER, holds, population
+from tests.statistical.sampling import average_p
 
 FAMILY = 0.01
 TESTS = 50_000
@@ -73,7 +72,7 @@ class Test:
     def p_value(self, samples: int) -> float:
         """How surprising the measurements are if the statement is true."""
         if self.kind == "average":
-            return _average_p(np.array(self.promises), np.array(self.measured))
+            return average_p(np.array(self.promises), np.array(self.measured))
         return float(binom.sf(self.false - 1, samples, DELTA))
 
 
@@ -277,11 +276,3 @@ def _bracket(cell: Cell, found: Answer, true: frozenset[str], tests: dict[str, T
             test.promises.append(inside)
             test.measured.append(coverage)
             test.false += abs(coverage - inside) > ROUNDING
-
-
-def _average_p(promised: np.ndarray, measured: np.ndarray) -> float:
-    """1/e for the mean of Π(1 + λ(p − c)) over a grid of λ; 1 + λ(p − c) is never negative."""
-    most = 0.98 / (1 - promised[0] + 1e-9) if np.ptp(promised) == 0 else 0.98
-    rates = np.geomspace(0.05, max(most, 0.06), 16)
-    wealth = np.log1p(np.outer(rates, promised - measured)).sum(axis=1)
-    return float(min(1.0, math.exp(-min(max(logsumexp(wealth) - math.log(len(rates)), -700), 700))))

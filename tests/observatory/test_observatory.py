@@ -10,7 +10,8 @@ import pytest
 from setwise.guarantees import PREMISES
 from tests.observatory import worlds
 from tests.observatory.cells import BLOCKS, Cell, grid, triage
-from tests.observatory.judge import _average_p, judge
+from tests.observatory.judge import judge
+from tests.statistical.sampling import average_p
 
 EVERY = 30
 """One of so many cells is in the slice."""
@@ -65,6 +66,6 @@ def test_the_page_names_a_cell_that_exists():
 def test_the_e_value_of_a_true_average_is_rarely_large_and_that_of_a_false_one_is():
     rng = np.random.default_rng(3)
     coverage = rng.beta(19, 2, size=(2000, 100))  # mean 19/21
-    true = [_average_p(np.full(100, 19 / 21), row) for row in coverage]
+    true = [average_p(np.full(100, 19 / 21), row) for row in coverage]
     assert np.mean(np.array(true) < 0.05) <= 0.05
-    assert _average_p(np.full(100, 0.97), coverage[0]) < 1e-6
+    assert average_p(np.full(100, 0.97), coverage[0]) < 1e-6

@@ -122,9 +122,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         given = {name: options.pop(name) for name in ("row_ids", "sample_weight") if name in options}
         matrix, of_category = self.predict_conformed(X), {"by": by} if asks else {}
         sets = self.calibration_.predict_set(matrix, self._level(confidence_level), **given, **of_category)
-        rows = self.new_rows()
-        rows.add(matrix, X=X, **of_category)
-        found = rows.compare()
+        found = self.new_rows().add(matrix, X=X, **of_category).compare()
         if found.refuted:
             problem = (
                 f"X: these rows differ from the calibration rows, so that nothing is promised: {found.differs}"
@@ -178,9 +176,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 if used:
                     calibration = calibration.differing(used)
                 elif calibration.categories is None:
-                    rows = self.new_rows()
-                    rows.add(asked, X=X)
-                    options = {"comparison": rows.compare()} | options
+                    options = {"comparison": self.new_rows().add(asked, X=X).compare()} | options
         return calibration.triage(asked, candidates, max_error, mode, **options)
 
     def score(self, X: Any, y: Any) -> float:
@@ -201,9 +197,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             As in `Calibration.compare`.
         """
         check_row_names(X=X, by=by, candidates=candidates, groups=groups)
-        rows = self.new_rows()
-        rows.add(self.predict_conformed(X), by=by, candidates=candidates, groups=groups, X=X)
-        return rows.compare()
+        asked = self.predict_conformed(X)
+        return self.new_rows().add(asked, by=by, candidates=candidates, groups=groups, X=X).compare()
 
     def monitor(
         self, delta: float = 0.05, *, random_state: Any = None, resume: str | os.PathLike[str] | None = None
