@@ -106,13 +106,16 @@ class Verdict:
         return f"{self.status}: {false}: {numbers} in {self.samples} samples, seed {self.seed}\n    {again}"
 
 
-def judge(cell: Cell, share: float = 1.0) -> Verdict:
-    """Draws samples of a cell (or a share of as many) and tests every statement."""
+def judge(cell: Cell, share: float = 1.0, silent: int | None = None) -> Verdict:
+    """Draws samples of a cell (or a share of as many) and tests every statement.
+
+    It ends after `silent` samples in which there was none to test.
+    """
     samples = max(round(share * cell.samples), 4)
     seed = zlib.crc32(cell.key.encode())
     start = time.perf_counter()
     try:
-        tests, outcomes = _observed(cell, samples, np.random.default_rng(seed))
+        tests, outcomes = _observed(cell, samples, silent, np.random.default_rng(seed))
     except Exception as error:  # noqa: BLE001 - neither an answer nor a refusal
         crash = f"{type(error).__name__}: {error}"
         return Verdict(cell.key, "violated", crash, samples=samples, seed=seed, violated=(crash,))
@@ -135,14 +138,18 @@ def _margin(test: Test) -> float:
     return float(np.mean(test.measured) - np.mean(test.promises))
 
 
-def _observed(cell: Cell, samples: int, rng: np.random.Generator) -> tuple[dict[str, Test], dict[str, int]]:
+def _observed(
+    cell: Cell, samples: int, silent: int | None, rng: np.random.Generator
+) -> tuple[dict[str, Test], dict[str, int]]:
     true, tests, outcomes = holds(cell), {}, defaultdict(int)
     finite = cell.shape not in {"classifier", "cross", "fit by command line"}
     worlds = population(cell, rng) if finite else (None,)
     waiting: dict[str, list[tuple[float, float]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in range(samples):
+        for number in range(samples):
+            if number == silent and not tests:
+                break
             try:
                 found = answer(cell, worlds[rng.integers(len(worlds))], rng, Path(folder))
             except REFUSALS as error:

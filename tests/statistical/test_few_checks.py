@@ -114,7 +114,7 @@ def test_the_finite_margin_holds_in_95_of_100_samples_and_not_at_a_smaller_rank(
 
 
 def test_whoever_looks_again_and_again_and_stops_at_the_smallest_sets_is_covered(rng):
-    looks, repetitions, level = 15, 400, as_level(LEVEL)
+    looks, repetitions, level = 15, 200, as_level(LEVEL)
 
     def fails(*, told):
         """How often the coverage is below the level at the look with the smallest threshold."""
