@@ -351,8 +351,8 @@ class _Given:
         rows = max(people, int(asked.max(initial=0)) + 1)
         of_person = sparse.csr_array((ones, (asked, each)), shape=(rows, len(keys)))
         prior, named = _start(votes.n_classes, count), votes.annotator is not None
-        cut = (_in_blocks(matrix, votes.n_classes) for matrix in (pairs, pairs.T.tocsr()))
-        return cls(*cut, of_answer, of_person, asked, said, who, prior, named)
+        by_pair, by_row = (_in_blocks(matrix, votes.n_classes) for matrix in (pairs, pairs.T.tocsr()))
+        return cls(by_pair, by_row, of_answer, of_person, asked, said, who, prior, named)
 
     def weigh(self, own: Floats, log_q: Floats, posterior: Floats) -> float:
         """Writes the posterior that confusions and prior probabilities give; returns the log likelihood."""
