@@ -24,10 +24,10 @@ demo: $(READY)          ## learns from votes, and shows what votes and a few che
 	$(BIN)/setwise demo
 
 test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-long: $(READY)     ## the repeated-sampling tests with more repetitions
-	$(BIN)/python -m pytest -n 2 -m long
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
 
 test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost, Hugging Face and MLflow, in an environment of their own
 	$(THIRD)/python -m pytest tests/third_party

@@ -13,6 +13,14 @@ settings.register_profile(
 settings.load_profile("steady")
 
 
+LONG = ("tests/observatory", "tests/statistical")
+
+
+def pytest_collection_modifyitems(items):
+    """Begins with what takes longest, so that workers end together."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Never
 
 import numpy as np
-from scipy.special import betaln, gammaln
 
 from setwise._arrays import Array, Bools, Ints
 from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
@@ -17,7 +15,7 @@ from setwise.evidence.row_index import check_row_names
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
-from setwise.ranks import as_fraction, as_level, clopper_pearson, rank
+from setwise.ranks import as_fraction, as_level, chance_of_so_few, clopper_pearson
 
 _SIZE_BINS = ((0, 0), (1, 1), (2, 3), (4, 10), (11, 100), (101, 1000), (1001, None))
 
@@ -142,7 +140,7 @@ class SetSizeScorer:
         promises = promised is not None and promised >= float(level)
         covered = _covered(sets, y, promises=promises)
         n = sum(part.evidence.instances for part in estimator.calibration_.parts)
-        if _chance_of_so_few(int(covered.sum()), len(covered), n, level) < self.delta:
+        if chance_of_so_few(int(covered.sum()), len(covered), n, level) < self.delta:
             if not promises and (read_sets(y, name="y").sizes > 1).any():
                 problem = (
                     "y: candidate sets do not show whether the truth is covered, and this model's promise rests on "
@@ -164,14 +162,6 @@ def _covered(sets: LabelSets, y: Any, *, promises: bool) -> Bools:
     own, sets = as_candidates(given, len(known), known, name="y"), sets.with_classes(known)
     inside: Bools = (own & sets).sizes > 0 if promises else own.issubset(sets)
     return inside
-
-
-def _chance_of_so_few(covered: int, m: int, n: int, level: Fraction) -> float:
-    """The chance that at most so many of m new rows are covered after calibration on n exchangeable ones."""
-    a = min(rank(n, level), n)
-    b, j = n + 1 - a, np.arange(covered + 1)
-    ways = gammaln(m + 1) - gammaln(j + 1) - gammaln(m - j + 1)
-    return float(np.exp(ways + betaln(j + a, m - j + b) - betaln(a, b)).sum())
 
 
 def _against_truth(sets: LabelSets, y: Any, group: Array | None, delta: float) -> dict[str, Any]:

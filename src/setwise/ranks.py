@@ -120,6 +120,17 @@ def beta_interval(n: int, position: int, delta: float) -> tuple[float, float]:
     return float(betaincinv(a, b, delta / 2)), float(betaincinv(a, b, 1 - delta / 2))
 
 
+def chance_of_so_few(covered: int, m: int, n: int, level: Fraction) -> float:
+    """The chance that at most so many of m new rows are covered after calibration on n exchangeable ones.
+
+    Their number is Beta-binomial, since calibration rows are random too.
+    """
+    from scipy.stats import betabinom  # noqa: PLC0415 - slow to import, needed here alone
+
+    position = min(rank(n, level), n)
+    return float(betabinom.cdf(covered, m, position, n + 1 - position))
+
+
 def dkw_band(n: int, delta: float) -> float:
     """√(log(2/δ)/2n): two one-sided Dvoretzky–Kiefer–Wolfowitz–Massart bands, together at level δ."""
     return math.sqrt(math.log(2 / delta) / (2 * n))

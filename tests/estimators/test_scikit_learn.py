@@ -16,8 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, MisuseWarning, SetSizeScorer
-from setwise.metrics import _chance_of_so_few
-from setwise.ranks import as_level
+from setwise.ranks import as_level, chance_of_so_few
 
 NAMES = np.array(["u", "v", "w"])
 
@@ -109,7 +108,7 @@ def test_a_setting_that_fails_in_one_split_of_many_loses_to_any_that_holds():
 def test_the_tolerance_counts_the_chance_in_both_calibration_and_new_rows(n, m):
     law = betabinom(m, np.ceil((n + 1) * 0.9), n + 1 - np.ceil((n + 1) * 0.9))
     for covered in (0, m // 2, int(0.8 * m), int(0.95 * m), m):
-        assert np.isclose(_chance_of_so_few(covered, m, n, as_level(0.9)), law.cdf(covered), rtol=1e-6, atol=1e-12)
+        assert np.isclose(chance_of_so_few(covered, m, n, as_level(0.9)), law.cdf(covered), rtol=1e-6, atol=1e-12)
 
 
 def test_a_valid_setting_is_refused_as_rarely_as_promised(rng):
@@ -119,7 +118,7 @@ def test_a_valid_setting_is_refused_as_rarely_as_promised(rng):
         scores = np.sort(rng.random(50))
         threshold = scores[int(np.ceil(51 * 0.9)) - 1]
         covered = int((rng.random(2000) <= threshold).sum())
-        refused += _chance_of_so_few(covered, 2000, 50, as_level(0.9)) < 0.01
+        refused += chance_of_so_few(covered, 2000, 50, as_level(0.9)) < 0.01
         alone += covered < 1800 - 2.33 * np.sqrt(2000 * 0.9 * 0.1)
     assert refused <= 11  # of Binomial(300, 0.01) with probability below 1e-4
     assert alone > 50

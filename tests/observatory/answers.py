@@ -108,11 +108,13 @@ def _triaged(cell: Cell, population: Population, rng: np.random.Generator) -> An
     mode: Any = cell.strategy.removeprefix("triage ")
     error = round(1 - cell.confidence, 6)
 
+    own = cell.shape.startswith("own rows")
+    comparison = None if own else made.compare(population.asked[new])
+
     def decided(which: np.ndarray) -> Any:
         given = None if cell.shape == "new rows" else brought[which]
-        return made.triage(population.asked[which], given, error, mode)
+        return made.triage(population.asked[which], given, error, mode, comparison=comparison)
 
-    own = cell.shape.startswith("own rows")
     found = made.triage(max_error=error, mode=mode) if own else decided(new)
     right = found.labels == population.truth[rows[found.rows] if own else new]
     above = found.accepted

@@ -5,8 +5,7 @@ to be false from the rows that the object was given: then it must not promise), 
 bracket. Three kinds of statements are tested, each exactly, without a large-sample argument:
 
 average   E[coverage] ≥ p over the samples in which it is printed. The coverage of each sample lies in [0, 1], and
-          the mean over λ of Π(1 + λ(p − coverage)) is an e-value: 1/e is a p-value (Waudby-Smith and Ramdas, JRSS B
-          2024).
+          a betting e-value tests their mean.
 share     coverage < p in at most a share δ of samples: the binomial tail.
 interval  outside the interval printed in at most a share δ of samples: the binomial tail.
 
@@ -28,13 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 from scipy.stats import binom
 
 import setwise
 from tests.observatory.answers import Answer, RefusedError, answer
 from tests.observatory.cells import Cell
 from tests.observatory.worlds import COARSER, holds, population
+from tests.statistical.sampling import average_p
 
 FAMILY = 0.01
 TESTS = 50_000
@@ -73,7 +72,7 @@ class Test:
     def p_value(self, samples: int) -> float:
         """How surprising the measurements are if the statement is true."""
         if self.kind == "average":
-            return _average_p(np.array(self.promises), np.array(self.measured))
+            return average_p(np.array(self.promises), np.array(self.measured))
         return float(binom.sf(self.false - 1, samples, DELTA))
 
 
@@ -107,13 +106,16 @@ class Verdict:
         return f"{self.status}: {false}: {numbers} in {self.samples} samples, seed {self.seed}\n    {again}"
 
 
-def judge(cell: Cell, share: float = 1.0) -> Verdict:
-    """Draws samples of a cell (or a share of as many) and tests every statement."""
+def judge(cell: Cell, share: float = 1.0, silent: int | None = None) -> Verdict:
+    """Draws samples of a cell (or a share of as many) and tests every statement.
+
+    It ends after `silent` samples in which there was none to test.
+    """
     samples = max(round(share * cell.samples), 4)
     seed = zlib.crc32(cell.key.encode())
     start = time.perf_counter()
     try:
-        tests, outcomes = _observed(cell, samples, np.random.default_rng(seed))
+        tests, outcomes = _observed(cell, samples, silent, np.random.default_rng(seed))
     except Exception as error:  # noqa: BLE001 - neither an answer nor a refusal
         crash = f"{type(error).__name__}: {error}"
         return Verdict(cell.key, "violated", crash, samples=samples, seed=seed, violated=(crash,))
@@ -136,14 +138,18 @@ def _margin(test: Test) -> float:
     return float(np.mean(test.measured) - np.mean(test.promises))
 
 
-def _observed(cell: Cell, samples: int, rng: np.random.Generator) -> tuple[dict[str, Test], dict[str, int]]:
+def _observed(
+    cell: Cell, samples: int, silent: int | None, rng: np.random.Generator
+) -> tuple[dict[str, Test], dict[str, int]]:
     true, tests, outcomes = holds(cell), {}, defaultdict(int)
     finite = cell.shape not in {"classifier", "cross", "fit by command line"}
     worlds = population(cell, rng) if finite else (None,)
     waiting: dict[str, list[tuple[float, float]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in range(samples):
+        for number in range(samples):
+            if number == silent and not tests:
+                break
             try:
                 found = answer(cell, worlds[rng.integers(len(worlds))], rng, Path(folder))
             except REFUSALS as error:
@@ -277,11 +283,3 @@ def _bracket(cell: Cell, found: Answer, true: frozenset[str], tests: dict[str, T
             test.promises.append(inside)
             test.measured.append(coverage)
             test.false += abs(coverage - inside) > ROUNDING
-
-
-def _average_p(promised: np.ndarray, measured: np.ndarray) -> float:
-    """1/e for the mean of Π(1 + λ(p − c)) over a grid of λ; 1 + λ(p − c) is never negative."""
-    most = 0.98 / (1 - promised[0] + 1e-9) if np.ptp(promised) == 0 else 0.98
-    rates = np.geomspace(0.05, max(most, 0.06), 16)
-    wealth = np.log1p(np.outer(rates, promised - measured)).sum(axis=1)
-    return float(min(1.0, math.exp(-min(max(logsumexp(wealth) - math.log(len(rates)), -700), 700))))

@@ -128,12 +128,17 @@ FAULTS = {
 }
 
 
+SLOW = {2, 3, 8, 11}
+"""Faults that take all samples of their cell to show; a fifth of them shows the others with p below 1e-10."""
+
+
 @pytest.mark.parametrize("number", FAULTS)
 def test_a_mending_undone_is_found(number, monkeypatch):
     undo, cell, statement = FAULTS[number]
-    kept = judge(cell)
+    share = 1.0 if number in SLOW else 0.2
+    kept = judge(cell, share)
     assert kept.status != "violated", kept
     undo(monkeypatch)
-    found = judge(cell)
+    found = judge(cell, share)
     assert found.status == "violated", found
     assert any(statement in name for name in found.violated), found

@@ -12,14 +12,17 @@ from setwise.strategies import Mixture
 from tests.statistical.sampling import (
     LEVEL,
     MUTATIONS,
+    NEW,
     N,
     assert_valid_and_sharp,
     at_least,
-    at_most,
-    count,
     draw,
+    inside,
+    mean_at_least,
+    mean_at_most,
     one_hot,
     predicted,
+    shares,
 )
 
 SCORES = ["lac", "aps", "raps", "saps", "margin"]
@@ -35,8 +38,8 @@ def test_either_part_of_the_rank_counts_where_it_is_sampled():
 @pytest.mark.parametrize("score", SCORES)
 def test_split_conformal_prediction_covers_with_precise_labels(monkeypatch, score):
     def trial(rng):
-        p, y = draw(rng, N, 4)
-        return predicted(p, one_hot(y, 4), "max", score, random_state=rng)[y[-1]]
+        p, y = draw(rng, N, 4, new=NEW)
+        return inside(predicted(p, one_hot(y, 4), "max", score, random_state=rng), y)
 
     assert_valid_and_sharp(monkeypatch, trial)
 
@@ -44,16 +47,16 @@ def test_split_conformal_prediction_covers_with_precise_labels(monkeypatch, scor
 def test_coverage_given_the_calibration_set_follows_the_beta_law():
     """Two classes, truth always first: scores are uniform, so the coverage given the rows is q itself."""
     n, rng = 49, np.random.default_rng(1)
-    f = rng.random((2000, n))
+    f = rng.random((500, n))
     q = [conformalize(np.stack([row, 1 - row], 1), np.zeros(n, int), "max").threshold(LEVEL) for row in f]
     assert kstest(q, beta(45, 5).cdf).pvalue > 1e-3
     assert kstest(q, beta(44, 6).cdf).pvalue < 1e-6  # one rank lower is told apart
 
 
 def test_coverage_of_a_batch_follows_the_beta_binomial_law():
-    n, m, rng = 49, 40, np.random.default_rng(2)
+    n, m, samples, rng = 49, 40, 600, np.random.default_rng(2)
     hits = []
-    for _ in range(2000):
+    for _ in range(samples):
         f = rng.random((n + m, 1))
         p = np.hstack([f, 1 - f])
         sets = conformalize(p[:n], np.zeros(n, int), "max").predict_set(p[n:], LEVEL)
@@ -63,8 +66,8 @@ def test_coverage_of_a_batch_follows_the_beta_binomial_law():
     observed = np.array([(np.array(hits) <= edge).sum() for edge in edges])
     for edge, seen in zip(edges, observed, strict=True):
         expected = law.cdf(edge)
-        assert binom.cdf(seen, 2000, expected) > 1e-5
-        assert binom.sf(seen - 1, 2000, expected) > 1e-5
+        assert binom.cdf(seen, samples, expected) > 1e-5
+        assert binom.sf(seen - 1, samples, expected) > 1e-5
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -74,7 +77,7 @@ def test_an_adversary_who_sees_all_rows_changes_no_set_of_max(score):
     those of the precise labels, which cover.
     """
     rng = np.random.default_rng(0)
-    for seed in range(200):
+    for seed in range(60):
         p, y = draw(rng, N, 4)
         own = p[np.arange(N + 1), y]
         hard = own <= np.median(own[:N])
@@ -85,10 +88,10 @@ def test_an_adversary_who_sees_all_rows_changes_no_set_of_max(score):
 
 def test_max_covers_all_candidates_under_an_adversary_who_sees_one_row(monkeypatch):
     def trial(rng):
-        p, y = draw(rng, N, 4)
+        p, y = draw(rng, N, 4, new=NEW)
         worst = one_hot(p.argmin(axis=1), 4) & (p.max(axis=1) > 0.6)[:, None]
         candidates = one_hot(y, 4) | worst
-        return predicted(p, candidates, "max")[candidates[-1]].all()
+        return (candidates[N:] <= predicted(p, candidates, "max")).all(axis=1)
 
     assert_valid_and_sharp(monkeypatch, trial)
 
@@ -97,17 +100,17 @@ def test_the_two_claims_of_max_are_different():
     """Precise calibration rows and full new candidates: the truth is covered, the candidates are not."""
 
     def trial(rng):
-        p, y = draw(rng, N, 4)
-        return predicted(p, one_hot(y, 4), "max").all()
+        p, y = draw(rng, N, 4, new=NEW)
+        return predicted(p, one_hot(y, 4), "max").all(axis=1)
 
-    assert not at_least(count(trial), LEVEL)
+    assert not mean_at_least(shares(trial), LEVEL)
 
 
 def test_min_overlaps_the_candidates(monkeypatch):
     def trial(rng):
-        p, y = draw(rng, N, 4)
-        candidates = one_hot(y, 4) | (rng.random((N + 1, 4)) < 0.3)
-        return predicted(p, candidates, "min")[candidates[-1]].any()
+        p, y = draw(rng, N, 4, new=NEW)
+        candidates = one_hot(y, 4) | (rng.random(p.shape) < 0.3)
+        return (candidates[N:] & predicted(p, candidates, "min")).any(axis=1)
 
     assert_valid_and_sharp(monkeypatch, trial)
 
@@ -118,15 +121,13 @@ def test_theorem_2_holds_where_its_premises_do(monkeypatch):
     """
 
     def rows(rng, k=5):
-        own = rng.uniform(0.5, 1, N + 1)
-        p = rng.dirichlet(np.ones(k - 1), N + 1) * (1 - own)[:, None]
-        p = np.column_stack([own, p])
-        y = np.zeros(N + 1, int)
-        return p, y
+        own = rng.uniform(0.5, 1, N + NEW)
+        p = rng.dirichlet(np.ones(k - 1), N + NEW) * (1 - own)[:, None]
+        return np.column_stack([own, p]), np.zeros(N + NEW, int)
 
     def precise(rng):
         p, y = rows(rng)
-        return predicted(p, one_hot(y, 5), "all")[0]
+        return predicted(p, one_hot(y, 5), "all")[:, 0]
 
     def pairs(rng):
         p, y = rows(rng)
@@ -137,20 +138,20 @@ def test_theorem_2_holds_where_its_premises_do(monkeypatch):
         status = {premise.name: premise.status for premise in premises}
         assert (status["truth_is_candidate"], status["certificate"]) == ("declared by you", "shown by the data")
         assert (candidates.sum(axis=1) == 2).all()
-        return calibration.predict_set(p[N:], LEVEL).to_mask()[0, 0]
+        return calibration.predict_set(p[N:], LEVEL).to_mask()[:, 0]
 
     assert_valid_and_sharp(monkeypatch, precise)
-    assert at_least(count(pairs), LEVEL)
+    assert mean_at_least(shares(pairs), LEVEL)
 
 
 def test_theorem_3_holds_where_its_premise_does(monkeypatch):
     """The other candidate is exactly as probable as the truth: the mean is the true score, the tight case."""
 
     def trial(rng):
-        own = rng.uniform(0, 0.5, (N + 1, 1))
+        own = rng.uniform(0, 0.5, (N + NEW, 1))
         p = np.hstack([own, own, 0.5 - own, 0.5 - own])
-        candidates = np.tile([True, True, False, False], (N + 1, 1))
-        return predicted(p, candidates, "mean")[0]
+        candidates = np.tile([True, True, False, False], (len(p), 1))
+        return predicted(p, candidates, "mean")[:, 0]
 
     assert_valid_and_sharp(monkeypatch, trial)
 
@@ -163,16 +164,16 @@ def test_the_rho_line_is_never_violated_and_is_sharp(monkeypatch, strategy):
     rho = 0.1
 
     def trial(rng):
-        own = rng.uniform(0, 0.5, (N + 1, 1))
+        own = rng.uniform(0, 0.5, (N + NEW, 1))
         p = np.hstack([own, own, 1 - 2 * own - 1e-6, np.full_like(own, 1e-6)])
-        bad = rng.random(N + 1) < rho
+        bad = rng.random(len(p)) < rho
         p[bad] = [0.5, 0.499999, 1e-6, 0.0]
         p /= p.sum(axis=1, keepdims=True)
         y = np.where(bad, 3, 0)
-        candidates = np.tile([True, True, False, False], (N + 1, 1))
-        return predicted(p, candidates, strategy)[y[-1]]
+        candidates = np.tile([True, True, False, False], (len(p), 1))
+        return inside(predicted(p, candidates, strategy), y)
 
-    assert_valid_and_sharp(monkeypatch, trial, LEVEL - rho, repetitions=2000)
+    assert_valid_and_sharp(monkeypatch, trial, LEVEL - rho)
 
 
 @pytest.mark.parametrize("strategy", ["max", "all", "mean", "min"])
@@ -180,11 +181,11 @@ def test_max_alone_covers_when_rho_is_large(strategy):
     """The truth is always the strangest of its candidates."""
 
     def trial(rng):
-        p = np.sort(rng.dirichlet(np.ones(4), 60), axis=1)
-        candidates = np.tile([False, True, True, True], (60, 1))
-        return predicted(p, candidates, strategy)[1]
+        p = np.sort(rng.dirichlet(np.ones(4), 59 + NEW), axis=1)
+        candidates = np.tile([False, True, True, True], (len(p), 1))
+        return predicted(p, candidates, strategy, n=59)[:, 1]
 
-    assert at_least(count(trial), LEVEL) == (strategy == "max")
+    assert mean_at_least(shares(trial), LEVEL) == (strategy == "max")
 
 
 # -------------------------------------------------------------------------------- corrections beyond the rank
@@ -192,8 +193,8 @@ def test_max_alone_covers_when_rho_is_large(strategy):
 
 def missing_truth(rng, n, rate):
     """With probability `rate` the truth is missing and the least strange label stands in for it."""
-    p, y = draw(rng, n, 4)
-    gone = rng.random(n + 1) < rate
+    p, y = draw(rng, n, 4, new=NEW)
+    gone = rng.random(len(p)) < rate
     y = np.where(gone, p.argmin(axis=1), y)
     return p, y, np.where(gone[:, None], one_hot(p.argmax(axis=1), 4), one_hot(y, 4))
 
@@ -203,10 +204,10 @@ def test_a_declared_miss_rate_restores_the_level():
 
     def trial(rng, declared=rate):
         p, y, candidates = missing_truth(rng, 99, rate)
-        return predicted(p, candidates, "max", miss_rate=declared)[y[-1]]
+        return inside(predicted(p, candidates, "max", n=99, miss_rate=declared), y)
 
-    assert at_least(count(trial), LEVEL)
-    assert not at_least(count(lambda rng: trial(rng, 0.0)), LEVEL)
+    assert mean_at_least(shares(trial), LEVEL)
+    assert not mean_at_least(shares(lambda rng: trial(rng, 0.0)), LEVEL)
 
 
 def test_weights_restore_coverage_under_covariate_shift():
@@ -214,30 +215,30 @@ def test_weights_restore_coverage_under_covariate_shift():
 
     def trial(rng, weighted=True):
         n = 60
-        hard = np.append(rng.random(n) < 0.5, rng.random() < 0.95)
-        own = np.where(hard, rng.random(n + 1) * 0.5, 0.5 + rng.random(n + 1) / 2)
+        hard = rng.random(n + NEW) < np.repeat([0.5, 0.95], [n, NEW])
+        own = np.where(hard, rng.random(n + NEW) * 0.5, 0.5 + rng.random(n + NEW) / 2)
         p = np.column_stack([own, 1 - own])
-        w = np.where(hard, 0.95, 0.05) / 0.5 if weighted else np.ones(n + 1)
+        w = np.where(hard, 0.95, 0.05) / 0.5 if weighted else np.ones(n + NEW)
         calibration = conformalize(p[:n], np.zeros(n, int), "max", sample_weight=w[:n])
-        return calibration.predict_set(p[n:], LEVEL, sample_weight=w[n:]).to_mask()[0, 0]
+        return calibration.predict_set(p[n:], LEVEL, sample_weight=w[n:]).to_mask()[:, 0]
 
-    assert at_least(count(trial), LEVEL)
-    assert not at_least(count(lambda rng: trial(rng, weighted=False)), LEVEL)
+    assert mean_at_least(shares(trial), LEVEL)
+    assert not mean_at_least(shares(lambda rng: trial(rng, weighted=False)), LEVEL)
 
 
 def test_each_category_is_covered_for_itself():
     def trial(rng, split=True):
         n = 60
-        by = np.append(np.arange(n) % 2, 1)
-        own = rng.random(n + 1) * np.where(by == 1, 0.1, 1.0)
+        by = np.append(np.arange(n) % 2, np.ones(NEW, int))
+        own = rng.random(n + NEW) * np.where(by == 1, 0.1, 1.0)
         p = np.column_stack([own, 1 - own])
         options = {"by": by[:n]} if split else {}
         calibration = conformalize(p[:n], np.zeros(n, int), "max", **options)
         new = {"by": by[n:]} if split else {}
-        return calibration.predict_set(p[n:], LEVEL, **new).to_mask()[0, 0]
+        return calibration.predict_set(p[n:], LEVEL, **new).to_mask()[:, 0]
 
-    assert at_least(count(trial), LEVEL)
-    assert not at_least(count(lambda rng: trial(rng, split=False)), LEVEL)
+    assert mean_at_least(shares(trial), LEVEL)
+    assert not mean_at_least(shares(lambda rng: trial(rng, split=False)), LEVEL)
 
 
 def test_groups_as_instances_cover_rows_of_new_groups():
@@ -245,22 +246,21 @@ def test_groups_as_instances_cover_rows_of_new_groups():
 
     def trial(rng, grouped=True):
         groups, size = 11, 15  # rank 11 of 11 groups, and 150 of 165 rows: the last of the tenth group
-        centre = rng.random(groups + 1)
-        own = np.clip(np.repeat(centre, size) + rng.uniform(-0.005, 0.005, (groups + 1) * size), 0, 1)
+        centre = np.repeat(rng.random(groups + NEW), np.repeat([size, 1], [groups, NEW]))  # of each new group a row
+        own = np.clip(centre + rng.uniform(-0.005, 0.005, len(centre)), 0, 1)
         p = np.column_stack([own, 1 - own])
         n = groups * size
         options = {"groups": np.repeat(np.arange(groups), size)} if grouped else {}
         calibration = conformalize(p[:n], np.zeros(n, int), "max", **options)
-        return calibration.predict_set(p[n : n + 1], LEVEL).to_mask()[0, 0]
+        return calibration.predict_set(p[n:], LEVEL).to_mask()[:, 0]
 
-    repetitions = 1800
-    assert at_least(count(trial, repetitions), LEVEL, repetitions)
-    assert not at_least(count(lambda rng: trial(rng, grouped=False), repetitions), LEVEL, repetitions)
+    assert mean_at_least(shares(trial), LEVEL)
+    assert not mean_at_least(shares(lambda rng: trial(rng, grouped=False)), LEVEL)
 
 
 def test_the_bracket_holds_the_coverage_and_needs_its_band(monkeypatch):
     """Truth the strangest (then the least strange) candidate: coverage sits on the lower (upper) end."""
-    delta, draws = 0.1, 600
+    delta, draws = 0.1, 400
 
     def trial(rng, worst):
         low = rng.uniform(0.5, 0.99, (40, 1))
@@ -273,10 +273,14 @@ def test_the_bracket_holds_the_coverage_and_needs_its_band(monkeypatch):
         low, high = calibration.bracket(0.7, delta)
         return low - 1e-12 <= coverage <= high + 1e-12
 
+    def held(worst):
+        rng = np.random.default_rng(0)
+        return sum(trial(rng, worst) for _ in range(draws))
+
     for worst in (True, False):
-        assert at_least(count(lambda rng, w=worst: trial(rng, w), draws), 1 - delta, draws)
+        assert at_least(held(worst), 1 - delta, draws)
     monkeypatch.setattr("setwise.calibration.calibration.dkw_band", lambda n, delta: 0.0)
-    assert not at_least(count(lambda rng: trial(rng, worst=False), draws), 1 - delta, draws)
+    assert not at_least(held(worst=False), 1 - delta, draws)
 
 
 def test_a_mixture_from_verified_rows_needs_its_bound_on_rho(monkeypatch):
@@ -286,43 +290,42 @@ def test_a_mixture_from_verified_rows_needs_its_bound_on_rho(monkeypatch):
     n, m, level = 600, 400, 0.7
 
     def trial(rng):
-        high = rng.uniform(0.75, 0.95, (n + 1, 1))
-        low = rng.uniform(0.0, 0.1, (n + 1, 1)) * (1 - high)
+        high = rng.uniform(0.75, 0.95, (n + NEW, 1))
+        low = rng.uniform(0.0, 0.1, (n + NEW, 1)) * (1 - high)
         p = np.hstack([high, low, 1 - high - low])
-        y = (rng.random(n + 1) < 0.16).astype(int)
-        candidates = np.tile([True, True, False], (n + 1, 1))
+        y = (rng.random(len(p)) < 0.16).astype(int)
+        candidates = np.tile([True, True, False], (len(p), 1))
         verified = np.where(np.arange(n) < m, y[:n], np.nan)
         strategy = Mixture(mu="verified", tune_for=level)
-        return predicted(p, candidates, strategy, level=level, verified=verified)[y[-1]]
+        return inside(predicted(p, candidates, strategy, level=level, n=n, verified=verified), y)
 
-    assert at_least(count(trial), level)
+    assert mean_at_least(shares(trial), level)
     monkeypatch.setattr("setwise.strategies.rank_based.upper_bound", lambda *_: 0.0)
-    assert not at_least(count(trial), level)
+    assert not mean_at_least(shares(trial), level)
 
 
 def test_randomised_scores_are_exact_and_deterministic_ones_conservative():
     """With continuous scores coverage is r/(n+1), here 10/11, from both sides."""
 
     def trial(rng):
-        p, y = draw(rng, N, 3, sharpness=0.5)
-        return predicted(p, one_hot(y, 3), "max", "aps", random_state=rng)[y[-1]]
+        p, y = draw(rng, N, 3, sharpness=0.5, new=NEW)
+        return inside(predicted(p, one_hot(y, 3), "max", "aps", random_state=rng), y)
 
-    hits = count(trial)
-    assert at_least(hits, 10 / 11)
-    assert at_most(hits, 10 / 11)
+    found = shares(trial)
+    assert mean_at_least(found, 10 / 11)
+    assert mean_at_most(found, 10 / 11)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("n", [9, 19, 99, 250])
 def test_coverage_is_exact_at_many_sizes(score, n):
-    repetitions = 30_000
     exact = -(-(n + 1) * 9 // 10) / (n + 1)
 
     def trial(rng):
-        p, y = draw(rng, n, 5)
-        return predicted(p, one_hot(y, 5), "max", score, random_state=rng)[y[-1]]
+        p, y = draw(rng, n, 5, new=NEW)
+        return inside(predicted(p, one_hot(y, 5), "max", score, n=n, random_state=rng), y)
 
-    hits = count(trial, repetitions, seed=n)
-    assert at_least(hits, exact, repetitions)
-    assert at_most(hits, exact, repetitions)
+    found = shares(trial, 5_000, seed=n)
+    assert mean_at_least(found, exact)
+    assert mean_at_most(found, exact)

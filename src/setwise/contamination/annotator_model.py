@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
 
-from setwise._arrays import Array, Floats, Ints, for_blocks, frozen, take_rows
+from setwise._arrays import Array, Floats, Ints, blocks, for_blocks, frozen, take_rows
 from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
 
@@ -325,12 +325,13 @@ class _Given:
     """The answers as sparse matrices, and what a step of EM does with them, in blocks shared among threads.
 
     `pairs` has a line for each pair of annotator (`people`) and answer (`said`) that occurs and a column for each
-    row; `of_row` is its transpose; `of_answer` and `of_person` sum over pairs. `who` answered, `prior` stands for
-    classes with few answers, and `named` says whether annotators are known.
+    row; `of_row` is its transpose; both are cut into blocks, by where each starts. `of_answer` and `of_person` sum
+    over pairs. `who` answered, `prior` stands for classes with few answers, and `named` says whether annotators are
+    known.
     """
 
-    pairs: Any
-    of_row: Any
+    pairs: dict[int, Any]
+    of_row: dict[int, Any]
     of_answer: Any
     of_person: Any
     people: Ints
@@ -350,14 +351,15 @@ class _Given:
         rows = max(people, int(asked.max(initial=0)) + 1)
         of_person = sparse.csr_array((ones, (asked, each)), shape=(rows, len(keys)))
         prior, named = _start(votes.n_classes, count), votes.annotator is not None
-        return cls(pairs, pairs.T.tocsr(), of_answer, of_person, asked, said, who, prior, named)
+        by_pair, by_row = (_in_blocks(matrix, votes.n_classes) for matrix in (pairs, pairs.T.tocsr()))
+        return cls(by_pair, by_row, of_answer, of_person, asked, said, who, prior, named)
 
     def weigh(self, own: Floats, log_q: Floats, posterior: Floats) -> float:
         """Writes the posterior that confusions and prior probabilities give; returns the log likelihood."""
         log_own = np.log(own)
 
         def part(block: slice) -> float:
-            log_r = self.of_row[block] @ log_own + (log_q if len(log_q) == 1 else log_q[block])
+            log_r = self.of_row[block.start] @ log_own + (log_q if len(log_q) == 1 else log_q[block])
             most = log_r.max(axis=1, keepdims=True)
             r = np.exp(log_r - most)
             total = r.sum(axis=1, keepdims=True)
@@ -370,7 +372,7 @@ class _Given:
         """Writes posterior-weighted counts of the pairs and the confusions of each; returns those of all."""
 
         def count(block: slice) -> None:
-            counted[block] = self.pairs[block] @ posterior
+            counted[block] = self.pairs[block.start] @ posterior
 
         for_blocks(counted, count)
         shared: Floats = (self.of_answer @ counted).T + self.prior
@@ -383,6 +385,11 @@ class _Given:
 
         for_blocks(own, shrink)
         return shared
+
+
+def _in_blocks(matrix: Any, k: int) -> dict[int, Any]:
+    """The blocks of a sparse matrix that fit those of its product with k columns."""
+    return {block.start: matrix[block] for block in blocks(np.broadcast_to(0.0, (matrix.shape[0], k)))}
 
 
 def _drawn(law: Floats, rng: np.random.Generator) -> Ints:

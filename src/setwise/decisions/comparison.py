@@ -22,6 +22,7 @@ from setwise.decisions.feature_summary import FeatureSummary
 from setwise.decisions.two_samples import Points, fisher, kolmogorov_smirnov
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.proposals import most_probable
 from setwise.evidence.row_facts import categories
 from setwise.evidence.verified_rows import Finding
 from setwise.guarantees import Guarantee
@@ -196,10 +197,10 @@ class NewRows:
 
     def add(
         self, probabilities: Any, *, by: Any = None, candidates: Any = None, groups: Any = None, X: Any = None
-    ) -> None:
+    ) -> NewRows:
         """Counts some new rows; the rows of a group come together. Arguments as in `Calibration.compare`."""
         if self._weighted:
-            return
+            return self
         if groups is not None and not self._grouped:
             raise InputError("groups: calibrated without groups", "pass groups to conformalize too")
         if self._grouped and groups is None:
@@ -215,6 +216,7 @@ class NewRows:
         elif X is not None and not self._summarised:
             kept = "of which a model keeps a summary only for tables of up to 1,000 columns"
             self._remarks.setdefault(f"features, {kept}")
+        return self
 
     def compare(self) -> Comparison:
         """What the rows so far show."""
@@ -249,9 +251,7 @@ def bonferroni(p_values: Floats, tests: int) -> Floats:
 
 def compared(asked: Asked, probabilities: Any, **given: Any) -> Comparison:
     """New rows compared with calibration rows at once."""
-    rows = NewRows(asked)
-    rows.add(probabilities, **given)
-    return rows.compare()
+    return NewRows(asked).add(probabilities, **given).compare()
 
 
 # -------------------------------------------------------------------- what the model says
@@ -279,10 +279,9 @@ class _Tally:
 
     def add(self, probabilities: Any, by: Any, candidates: Any, groups: Any) -> None:
         matrix, off, codes = self.part.observed(probabilities, by=by, candidates=candidates)
-        n = len(matrix)
+        n, proposed = len(matrix), most_probable(matrix)
         codes = np.zeros(n, dtype=np.intp) if codes is None else codes
-        predicted = matrix.argmax(axis=1)
-        rows = _Rows(matrix[np.arange(n), predicted].astype(np.float64), predicted, codes)
+        rows = _Rows(proposed.confidence, proposed.label, codes)
         if groups is not None:
             named = categories(groups, n, "groups")
             rows = rows.of_groups(Vocabulary.infer(named).encode(named))

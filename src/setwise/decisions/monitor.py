@@ -35,6 +35,7 @@ from setwise.container import believing_nothing, read_container, write_container
 from setwise.decisions.comparison import Asked, Part
 from setwise.decisions.feature_summary import FeatureSummary
 from setwise.errors import InputError
+from setwise.evidence.proposals import most_probable
 from setwise.ranks import as_level
 from setwise.row_noise import draw_seed, uniforms
 from setwise.stored_arrays import checked
@@ -309,10 +310,9 @@ def _read(part: Part, probabilities: Any, by: Any, candidates: Any) -> tuple[lis
             "probabilities: of another floating type than those of the calibration, so that ranks would differ",
             "pass them in the same type",
         )
-    predicted = matrix.argmax(axis=1)
-    largest = matrix[np.arange(len(matrix)), predicted].astype(np.float64)
+    proposed = most_probable(matrix)
     codes = np.zeros(len(matrix), dtype=np.intp) if codes is None else codes
-    return [largest, predicted.astype(np.float64)], codes
+    return [proposed.confidence, proposed.label.astype(np.float64)], codes
 
 
 def _digest(gamblers: Sequence[_Gambler]) -> str:

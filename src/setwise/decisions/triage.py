@@ -362,10 +362,6 @@ class _Decision:
         return self.rows.confidence >= threshold, threshold, (claim,), fewest
 
     @property
-    def _both(self) -> tuple[Proposals, Proposals]:
-        return self.checks, self.rows
-
-    @property
     def wrong(self) -> Bools:
         """Which checked rows have a wrong proposal."""
         found: Bools = self.checks.label != self.truth
@@ -374,8 +370,9 @@ class _Decision:
     def _selected(self) -> tuple[Bools, float | None]:
         """Benjamini–Hochberg on conformal p-values; and the bound on the error among the accepted rows."""
         m, n = len(self.checks), len(self.rows)
-        confidence = np.concatenate([self.checks.confidence, self.rows.confidence])
-        noise = np.concatenate([np.zeros(len(held)) if held.noise is None else held.noise for held in self._both])
+        both = (self.checks, self.rows)
+        confidence = np.concatenate([held.confidence for held in both])
+        noise = np.concatenate([np.zeros(len(held)) if held.noise is None else held.noise for held in both])
         # Of rows alike in both, checked ones come first: a tie counts against acceptance.
         order = np.lexsort((np.arange(m + n) >= m, -noise, -confidence))
         wrong_above = np.cumsum(np.append(self.wrong, np.zeros(n, bool))[order])

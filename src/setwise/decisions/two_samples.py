@@ -82,14 +82,16 @@ def outside_band(gap: int, n: int, m: int) -> float:
     if gap <= 0:
         return 1.0
     n, m = min(n, m), max(n, m)
-    i = np.arange(n + 1)
-    left = np.zeros(n + 1)  # v on the diagonal i + j = s, by i
+    points = np.arange(n + 1.0)
+    left = np.ones(n + 2)  # v on the diagonal i + j = s, at i + 1
+    left[1] = 0.0
     for s in range(1, n + m + 1):
-        j = s - i
-        left[1:] = (i[1:] * left[:-1] + j[1:] * left[1:]) / s
-        left[np.abs(i * m - j * n) >= gap] = 1.0
-        left[s + 1 :] = 0.0  # no such points
-    return float(min(left[n], 1.0))
+        # Inside the band |i(n + m) − s·n| < gap. From one diagonal to the next its ends move by one at most.
+        low, high = max((s * n - gap) // (n + m) + 1, 0), min(-(-(s * n + gap) // (n + m)), n + 1)
+        i = points[low:high]
+        left[low + 1 : high + 1] = (i * left[low:high] + (s - i) * left[low + 1 : high + 1]) / s
+        left[low] = 1.0
+    return float(min(left[n + 1], 1.0))
 
 
 def fisher(inside: Ints, n: int, new_inside: Ints, m: int) -> Floats:

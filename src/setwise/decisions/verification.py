@@ -237,12 +237,12 @@ class _Gain:
 def _tempered(P: Floats, sets: LabelSets) -> Floats:
     """The probabilities at the temperature that makes the candidates most likely."""
     from scipy.optimize import minimize_scalar  # noqa: PLC0415 - it is heavy
+    from scipy.special import softmax  # noqa: PLC0415
 
     logits, mask = np.log(np.maximum(P, 1e-12)), sets.to_mask()
 
     def at(power: float) -> Floats:
-        values = np.exp(power * (logits - logits.max(axis=1, keepdims=True)))
-        return np.asarray(values / values.sum(axis=1, keepdims=True))
+        return np.asarray(softmax(power * logits, axis=1))
 
     found = minimize_scalar(
         lambda power: -float(np.log((at(power) * mask).sum(axis=1)).mean()), bounds=(0.05, 1), method="bounded"

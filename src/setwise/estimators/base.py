@@ -132,9 +132,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         of_category = {"by": by} if "by" in self.calibration_.parts[0].asks else {}
         matrix = self.predict_conformed(X)
         sets = self.calibration_.predict_set(matrix, self._level(confidence_level), **given, **of_category)
-        rows = self.new_rows()
-        rows.add(matrix, X=X, **of_category)
-        found = rows.compare()
+        found = self.new_rows().add(matrix, X=X, **of_category).compare()
         if found.refuted:
             problem = (
                 f"X: these rows differ from the calibration rows, so that nothing is promised: {found.differs}"
@@ -188,9 +186,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 if used:
                     calibration = calibration.differing(used)
                 elif calibration.categories is None:
-                    rows = self.new_rows()
-                    rows.add(asked, X=X)
-                    options = {"comparison": rows.compare()} | options
+                    options = {"comparison": self.new_rows().add(asked, X=X).compare()} | options
         return calibration.triage(asked, candidates, max_error, mode, **options)
 
     def score(self, X: Any, y: Any) -> float:
@@ -211,9 +207,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             As in `Calibration.compare`.
         """
         check_row_names(X=X, by=by, candidates=candidates, groups=groups)
-        rows = self.new_rows()
-        rows.add(self.predict_conformed(X), by=by, candidates=candidates, groups=groups, X=X)
-        return rows.compare()
+        asked = self.predict_conformed(X)
+        return self.new_rows().add(asked, by=by, candidates=candidates, groups=groups, X=X).compare()
 
     def monitor(
         self, delta: float = 0.05, *, random_state: Any = None, resume: str | os.PathLike[str] | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -226,10 +225,7 @@ class LabelSets(LabelledRows):
                 row, column = np.argwhere(strange)[0]
                 raise ValueError(f"mask: row {row} holds {mask[row, column]}; a mask is True/False or 0/1.")
             mask = mask.astype(bool)
-        vocabulary = Vocabulary.positions(mask.shape[1]) if classes is None else Vocabulary.of(classes, ())
-        if len(vocabulary) != mask.shape[1]:
-            raise ValueError(f"classes: {len(vocabulary)} labels for a mask of {mask.shape[1]} columns.")
-        return cls(vocabulary, len(mask), _mask=frozen(mask))
+        return cls(_of_columns(classes, mask.shape[1]), len(mask), _mask=frozen(mask))
 
     @classmethod
     def from_codes(
@@ -482,13 +478,8 @@ class LabelSets(LabelledRows):
         return f"LabelSets({self._n:,} rows, {self.n_classes:,} classes): {shown}{more}"
 
     def _repr_html_(self) -> str:
-        body = "".join(
-            f"<tr><td>{i}</td><td>{escape(', '.join(map(str, row))) or '∅'}</td></tr>"
-            for i, row in enumerate(self[:_SHOWN].to_lists())
-        )
-        more = f"<tr><td colspan=2>… {self._n - _SHOWN:,} more</td></tr>" if self._n > _SHOWN else ""
-        head = f"{self._n:,} sets over {self.n_classes:,} classes"
-        return f"<table><caption>{head}</caption><tr><th>row</th><th>labels</th></tr>{body}{more}</table>"
+        told = [", ".join(map(str, row)) for row in self[:_SHOWN].to_lists()]
+        return self._as_html(f"{self._n:,} sets over {self.n_classes:,} classes", "labels", told)
 
     # ---------------------------------------------------------------- helpers
 
@@ -513,11 +504,7 @@ class LabelSets(LabelledRows):
         matrix.eliminate_zeros()
         if not (matrix.data == 1).all():
             raise ValueError(f"mask: holds {matrix.data[matrix.data != 1][0]}; a mask is True/False or 0/1.")
-        vocabulary = Vocabulary.positions(matrix.shape[1]) if classes is None else Vocabulary.of(classes, ())
-        if len(vocabulary) != matrix.shape[1]:
-            raise ValueError(f"classes: {len(vocabulary)} labels for a mask of {matrix.shape[1]} columns.")
-        sizes = np.diff(matrix.indptr)
-        return cls.from_codes(vocabulary, matrix.indices, sizes)
+        return cls.from_codes(_of_columns(classes, matrix.shape[1]), matrix.indices, np.diff(matrix.indptr))
 
     @lazy
     def _keys(self) -> Ints:
@@ -535,3 +522,13 @@ class LabelSets(LabelledRows):
                 "bring both to one vocabulary with with_classes()."
             )
         return other.recoded(self.vocabulary)
+
+
+def _of_columns(classes: Classes, n_classes: int) -> Vocabulary:
+    """The vocabulary of the columns of a mask."""
+    if classes is None:
+        return Vocabulary.positions(n_classes)
+    vocabulary = Vocabulary.of(classes, ())
+    if len(vocabulary) != n_classes:
+        raise ValueError(f"classes: {len(vocabulary)} labels for a mask of {n_classes} columns.")
+    return vocabulary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -239,3 +240,9 @@ class LabelledRows:
 
     def __len__(self) -> int:
         return self._n
+
+    def _as_html(self, caption: str, holds: str, told: Sequence[str]) -> str:
+        """A table of what the first rows hold, in words."""
+        body = "".join(f"<tr><td>{row}</td><td>{escape(text) or '∅'}</td></tr>" for row, text in enumerate(told))
+        more = f"<tr><td colspan=2>… {self._n - len(told):,} more</td></tr>" if self._n > len(told) else ""
+        return f"<table><caption>{caption}</caption><tr><th>row</th><th>{holds}</th></tr>{body}{more}</table>"

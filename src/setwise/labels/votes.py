@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -514,12 +513,8 @@ class Votes(LabelledRows):
         )
 
     def _repr_html_(self) -> str:
-        lines = "".join(
-            f"<tr><td>{i}</td><td>{escape(self._told(i)) or '∅'}</td></tr>" for i in range(min(_SHOWN, self._n))
-        )
-        more = f"<tr><td colspan=2>… {self._n - _SHOWN:,} more</td></tr>" if self._n > _SHOWN else ""
         head = f"{len(self.row):,} answers on {self._n:,} rows over {self.n_classes:,} classes"
-        return f"<table><caption>{head}</caption><tr><th>row</th><th>answers</th></tr>{lines}{more}</table>"
+        return self._as_html(head, "answers", [self._told(row) for row in range(min(_SHOWN, self._n))])
 
     def _told(self, row: int) -> str:
         first = int(np.searchsorted(self.row, row))

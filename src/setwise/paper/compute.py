@@ -7,13 +7,12 @@ machine. Networks are trained as fast as the device can (TF32 on a GPU); all of 
 from __future__ import annotations
 
 import copy
-import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from setwise.learn.batches import Resident
 from setwise.learn.classifier import PartialLabelClassifier
 from setwise.learn.scaling import fit_scaling, stack_scalings
 from setwise.learn.stacks import train_stack
-from setwise.learn.trainer import Trainer
+from setwise.learn.trainer import Trainer, threads_for
 from setwise.paper.cell_stacks import Stack, names_of
 from setwise.paper.cells import Cell
 from setwise.paper.material import Material, Prepared, Stages
@@ -50,7 +49,8 @@ def compute(stack: Stack, material: Material, watch: Watch) -> Iterator[Result]:
         return
     around["precision"] = _precision(stack.cells[0], material.device)
     around["models_in_stack"] = len(stack.cells)
-    with _few_threads(stack.cells[0]):
+    small = around["precision"] == "float64"  # the products of softmax regressions, which many threads only slow
+    with threads_for(0, material.device) if small else nullcontext():
         shares, logits = _learned(stack, prepared, material, watch)
     for one, share, own in zip(prepared, shares, logits, strict=True):
         with material.stages.timed("measure"):
@@ -114,17 +114,11 @@ def _sets(one: Prepared, material: Material) -> dict[str, Any]:
 def environment(device: torch.device) -> dict[str, Any]:
     """Versions and hardware."""
     gpu = device.type == "cuda"
-    versions = {}
-    for name in ("numpy", "scipy", "scikit-learn"):
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = "unknown"
     return {
         "setwise": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
-        **versions,
+        **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
         "device": torch.cuda.get_device_name(device) if gpu else f"CPU {platform.machine()}",
         "threads": torch.get_num_threads(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -187,15 +181,3 @@ def _precision(cell: Cell, device: torch.device) -> str:
     if cell.learner()["network"] == "linear":
         return "float64"
     return "tf32" if device.type == "cuda" else "float32"
-
-
-@contextmanager
-def _few_threads(cell: Cell) -> Iterator[None]:
-    """One thread for softmax regressions, whose products are small, unless the user said how many."""
-    before = torch.get_num_threads()
-    if cell.learner()["network"] == "linear" and "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from setwise._arrays import Floats, Ints
 from setwise.calibration.calibration import Calibration
@@ -48,13 +49,10 @@ class Rows:
     candidates: LabelSets
     y: Ints
 
-    def probabilities(self) -> Floats:
-        """In double precision."""
-        return _softmax(self.logits.astype(np.float64))
-
-    def single(self) -> Floats:
-        """In single precision throughout, as the paper's public code has them."""
-        return _softmax(self.logits.astype(np.float32))
+    def probabilities(self, precision: type[np.floating[Any]] = np.float64) -> Floats:
+        """In this precision throughout."""
+        found: Floats = softmax(self.logits.astype(precision), axis=1)
+        return found
 
 
 def measure(calibration: Rows, test: Rows, epsilon: float) -> dict[str, Any]:
@@ -153,12 +151,12 @@ def single_precision(calibration: Rows, test: Rows, strategy: str, level: Any) -
     Where f is below 6e-8 the difference is exactly 1; if the quantile is such a one, every label is admitted.
     """
     one = np.float32(1)
-    strange = one - calibration.single()
+    strange = one - calibration.probabilities(np.float32)
     mask = calibration.candidates.to_mask()
     scores = np.where(mask, strange, -one).max(axis=1) if strategy == "max" else strange[mask]
     position = min(rank(len(scores), level), len(scores))
     q = np.partition(scores, position - 1)[position - 1]
-    sets = test.single() >= one - q
+    sets = test.probabilities(np.float32) >= one - q
     return {
         "efficiency": float(sets.sum(axis=1).mean()),
         "coverage": float(sets[np.arange(len(sets)), test.y].mean()),
@@ -185,10 +183,3 @@ def _rule(cal: Calibration) -> Any:
 
 def _share(ordered: Floats, q: float) -> float:
     return 1.0 if math.isinf(q) else float(np.searchsorted(ordered, q, "right") / len(ordered))
-
-
-def _softmax(logits: Floats) -> Floats:
-    """Row by row, in the precision of the logits."""
-    exponentials: Floats = np.exp(logits - logits.max(axis=1, keepdims=True))
-    probabilities: Floats = exponentials / exponentials.sum(axis=1, keepdims=True)
-    return probabilities

@@ -251,20 +251,13 @@ def report_model(
     asked, matrix = model.calibration_, model.predict_conformed(X)
     if isinstance(asked, Calibration):
         if "comparison" not in shown and asked.categories is None:
-            shown["comparison"] = _compared(model, matrix, X)
+            shown["comparison"] = model.new_rows().add(matrix, X=X).compare()
         return build_report(path, asked, matrix, **shown)
-    shown.setdefault("comparison", _compared(model, matrix, X))
+    if "comparison" not in shown:
+        shown["comparison"] = model.new_rows().add(matrix, X=X).compare()
     sets = asked.predict_set(matrix, shown["confidence_level"])
     made = asked.guarantee if shown["comparison"] is None else shown["comparison"].guarantee
     return report_sets(path, sets, p_values=asked.predict_p(matrix), guarantee=made, **shown)
-
-
-def _compared(model: Any, matrix: Any, X: Any) -> Comparison:
-    """The rows beside the calibration rows, features too."""
-    rows = model.new_rows()
-    rows.add(matrix, X=X)
-    found: Comparison = rows.compare()
-    return found
 
 
 def _people(candidates: Any, votes: Any, rows: Rows, probabilities: Floats | None) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from setwise.calibration.calibration import Calibration
 from setwise.guarantees import Guarantee
-from setwise.ranks import as_fraction, clopper_pearson, rank
+from setwise.ranks import as_fraction, chance_of_so_few, clopper_pearson, rank
 from setwise.strategies.base import RankRule
 
 DELTA = 0.05
@@ -191,12 +191,10 @@ def _best(guarantee: Guarantee) -> tuple[Any, Promise]:
 
 def _chance(hits: int, n: int, calibrated_on: int, level: float) -> float | None:
     """P(at most `hits` of n | sets that cover exactly as promised), over calibration sets and new rows."""
-    from scipy.stats import betabinom  # noqa: PLC0415 - slow to import, needed here alone
-
-    position = rank(calibrated_on, as_fraction(level, "level"))
-    if position > calibrated_on:
+    exact = as_fraction(level, "level")
+    if rank(calibrated_on, exact) > calibrated_on:
         return None  # every label is in every set, and a miss is a label outside the vocabulary
-    return float(betabinom.cdf(hits, n, position, calibrated_on + 1 - position))
+    return chance_of_so_few(hits, n, calibrated_on, exact)
 
 
 def _and(texts: Any) -> str:
