@@ -15,9 +15,10 @@ from numbers import Real
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv, rel_entr
 
-from setwise._arrays import Floats
+from setwise._arrays import Floats, Ints
 from setwise.errors import MisuseWarning, Remedy
 
 Level: TypeAlias = float | Fraction
@@ -26,6 +27,9 @@ Levels: TypeAlias = Sequence[Level] | Floats
 _T = TypeVar("_T")
 _WRITTEN = 10**6  # denominators that a person writes
 _ROUNDING = Fraction(1, 10**12)
+_CELLS = 8  # of a table for each value that it leads to
+_WIDEST = 21  # bits of such a table
+_STEPS = 4  # from the start of a cell, before the rest is searched
 
 
 def as_fraction(value: Any, name: str) -> Fraction:
@@ -134,3 +138,51 @@ def chance_of_so_few(covered: int, m: int, n: int, level: Fraction) -> float:
 def dkw_band(n: int, delta: float) -> float:
     """√(log(2/δ)/2n): two one-sided Dvoretzky–Kiefer–Wolfowitz–Massart bands, together at level δ."""
     return math.sqrt(math.log(2 / delta) / (2 * n))
+
+
+def ordered_bits(scores: Floats) -> NDArray[np.int32]:
+    """Whole numbers that order scores as float32 does: equal for equal ones, never smaller for larger ones."""
+    with np.errstate(over="ignore"):
+        bits = (scores.astype(np.float32, copy=False) + np.float32(0)).view(np.int32)  # −0.0 is 0.0
+    folded: NDArray[np.int32] = bits >> 31
+    folded &= 0x7FFFFFFF
+    folded ^= bits
+    return folded
+
+
+class Ascending:
+    """Numbers in order, and how many of them lie strictly below others: as `np.searchsorted`, and faster for many.
+
+    A table over the ordered bits says where to look, and most looks end there: what remains takes a few steps.
+
+    >>> Ascending(np.array([0.1, 0.2, 0.2, 0.7])).count_below(np.array([[0.2, 0.3], [0.05, 0.9]]))
+    array([[1, 3],
+           [0, 4]])
+    """
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+        bits = ordered_bits(values[[0, -1]]).astype(np.int64) if len(values) else np.zeros(2, np.int64)
+        self._low, span = int(bits[0]), int(bits[1] - bits[0])
+        self._shift = max(span.bit_length() - min((_CELLS * len(values)).bit_length(), _WIDEST), 0)
+        self._last = (span >> self._shift) + 1
+        self._starts = np.cumsum(np.bincount(self._cells(values) + 1, minlength=self._last + 1))
+        self._bounded = np.append(values, np.inf)
+
+    def count_below(self, scores: Floats) -> Ints:
+        """For each score how many values lie strictly below it."""
+        flat = scores.ravel()
+        count = self._starts.take(self._cells(flat))  # those of earlier cells
+        behind = np.flatnonzero(self._bounded.take(count) < flat)
+        for _ in range(_STEPS):
+            count[behind] += 1
+            behind = behind[self._bounded[count[behind]] < flat[behind]]
+        count[behind] = np.searchsorted(self.values, flat[behind], side="left")
+        return count.reshape(scores.shape)
+
+    def _cells(self, scores: Floats) -> Ints:
+        """A cell for each score, the last one beyond all values."""
+        cell = ordered_bits(scores).astype(np.intp)
+        cell -= self._low
+        cell >>= self._shift
+        return np.clip(cell, 0, self._last, out=cell)

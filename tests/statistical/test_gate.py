@@ -74,8 +74,8 @@ def rank_p_values(repetitions):
 def test_the_error_of_the_estimated_inclusion_is_part_of_the_test(monkeypatch):
     assert super_uniform(rank_p_values(700))
 
-    def as_if_known(rows, labels, members):
-        return rows.values[members[:, None], labels].sum(axis=1) - labels.shape[1] * rows.floor.mean()
+    def as_if_known(ranked, low, high, rows=slice(None)):
+        return ranked._seen(low, high, rows) - (high - low) * ranked.floor.mean()
 
     monkeypatch.setattr(RankedRows, "_excess", as_if_known)
     assert not super_uniform(rank_p_values(700))

@@ -10,8 +10,8 @@ from setwise.contamination.assumption import as_assumption
 from setwise.evidence.evidence import gather
 from setwise.scores import LAC
 from setwise.strategies import Corrected, Rectified, Setting
-from setwise.strategies.corrected import corrected_steps, label_weights
-from setwise.strategies.curves import Curve, Steps
+from setwise.strategies.corrected import label_weights
+from setwise.strategies.curves import Curve, Steps, steps
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.test_scores import ALL_SCORES
 
@@ -231,7 +231,8 @@ def test_the_certified_level_is_the_root_it_is_said_to_be(rng):
     """mean(N − L·d) equals the margin at the level of the curve, for both margins."""
     p, _, mask = rows(rng, 400)
     setting = Setting("lac", K, assume=as_assumption("uniform", K))
-    made = corrected_steps(evidence_of(p, mask), setting)
+    evidence = evidence_of(p, mask)
+    made = steps(np.asarray(evidence.table), *label_weights(evidence, setting))
     for margin in ("normal", "finite"):
         curve = Curve(Steps(made.scores, made.values, made.d, 0.0), margin, 0.05)
         level = Fraction(7, 10)

@@ -12,7 +12,7 @@ from typing import Any, Never, overload
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Floats, Ints, frozen
+from setwise._arrays import Array, Bools, Floats, Ints, blocks, frozen
 from setwise._lazy import lazy
 from setwise.calibration.calibration_file import FORMAT, read_parts, write_parts
 from setwise.container import believing_nothing
@@ -242,13 +242,16 @@ class Calibration:
         check_row_names(probabilities=probabilities, row_ids=row_ids)
         self._need_all("predict_p")
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight)
-        scores = self._scores(matrix, off, row_ids)
-        if codes is None:
-            return self.rules[0].p_values(scores, weight)
-        values = np.ones(matrix.shape)
+        u, values = self._noise(matrix, row_ids, off), np.empty(matrix.shape)
+        if codes is not None:
+            values[codes == UNKNOWN] = 1.0
         for code, rule in enumerate(self.rules):
-            rows = np.flatnonzero(codes == code)
-            values[rows] = rule.p_values(scores[rows], None if weight is None else weight[rows])
+            own = None if codes is None else np.flatnonzero(codes == code)
+            for block in blocks(values if own is None else values[: len(own)], 4):
+                rows: Any = block if own is None else own[block]
+                scores = self.conformity_score.score(matrix[rows], u=None if u is None else u[rows])
+                scores -= off
+                values[rows] = rule.p_values(scores, None if weight is None else weight[rows])
         return values
 
     @overload

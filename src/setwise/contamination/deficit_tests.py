@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, stdtr
 
-from setwise._arrays import Bools, Floats, Ints, blocks, frozen
+from setwise._arrays import Array, Bools, Floats, Ints, blocks, count_true, frozen
 from setwise._lazy import lazy
 from setwise.contamination.assumption import Assumption
+from setwise.evidence.score_table import Table, row_order
 
 _POOLED = 12  # more ranks than this are tested in blocks
 _BINS = 4  # of confidence, the first the most confident
@@ -43,60 +44,87 @@ class Deficit:
 class RankedRows:
     """Rows with their labels in the order of the scores, and the tests on them.
 
-    `values` are the u of above, or under uniform inclusion simply the mask: p then cancels in the excess over
-    `floor`. Where M was estimated, `support` is how many rows its classes have.
+    One pass over blocks of rows sums the u of above (under uniform inclusion simply the mask: p then cancels in the
+    excess over `floor`) over ranges of ranks in each row; the tests look at these sums. Where M was estimated,
+    `support` is how many rows its classes have.
     """
 
     def __init__(
         self,
-        scores: Floats,
+        scores: Table,
         mask: Bools,
         declared: Assumption,
         miss_rate: float,
         classes: list[Any],
     ) -> None:
         self.n, self.K = mask.shape
-        self.mask, self.classes, self.M = mask, classes, declared.matrix
+        self.scores, self.mask, self.classes, self.M = scores, mask, classes, declared.matrix
+        self.sizes = count_true(mask)
         self.W = None if self.M is None else np.linalg.inv(self.M)
-        self.values = mask if self.W is None else mask @ self.W
-        self.total = self.values.sum(axis=1)
+        self.total = self.sizes if self.W is None else mask @ self.W.sum(axis=1)
         # What one label takes of a row's surplus: mean zero given x for any number; this one makes a uniform M
         # agree with "uniform" up to the factor 1/(1 − p).
         wrong = 0.0 if self.M is None else (self.M.sum() - np.trace(self.M)) / (self.K * (self.K - 1))
         self.share = 1 / ((self.K - 1) * (1 - wrong))
         self.floor = (self.total - 1 + (miss_rate if self.M is None else 0)) * self.share
-        self.support = self.values.sum(axis=0).clip(min=1) if declared.estimated else None
-        self.others = (mask.sum(axis=1) - 1).clip(min=0)  # wrong candidates, if the truth is one
-        self.order = np.empty(mask.shape, dtype=np.int32)
-        self.best = np.empty(self.n)
-        for block in blocks(scores):
-            self.order[block] = np.argsort(scores[block], axis=1, kind="stable")
-            self.best[block] = scores[block].min(axis=1)
+        self.support = None
+        if declared.estimated and self.W is not None:
+            self.support = (mask.sum(axis=0) @ self.W).clip(min=1)
+        self.others = (self.sizes - 1).clip(min=0)  # wrong candidates, if the truth is one
         ranks = np.arange(self.K) if self.K <= _POOLED else np.geomspace(1, self.K, _POOLED).astype(int) - 1
         self.starts: list[int] = np.unique(ranks).tolist()
+        self.lows = sorted({min(2, self.K - 1), self.K // 2})
+        self._look()
+
+    def _look(self) -> None:
+        """The pass over the rows: what their labels of each rank hold, and the most plausible label of each."""
+        edges = sorted({*self.starts, *self.lows})
+        self._column = {edge: j for j, edge in enumerate([*edges, self.K])}
+        self._from = np.zeros((self.n, len(edges) + 1), dtype=np.int32 if self.W is None else np.float64)
+        self.best, self.predicted = np.empty(self.n), np.empty(self.n, dtype=np.intp)
+        self.hits, self.least = np.zeros(self.K, dtype=np.int64), np.zeros(self.K)
+        self._top = np.zeros(len(edges) + 1)  # Σ W_yl over the labels from each edge on, y being the top label
+        rarest = None if self.M is None else (self.M + 2 * np.eye(self.K)).min(axis=0)
+        for rows in blocks(self.scores, 2):
+            scores, mask = self.scores[rows], self.mask[rows]
+            order = row_order(scores)
+            self.predicted[rows] = top = order[:, 0]
+            self.best[rows] = scores[np.arange(len(top)), top]
+            ranked = np.take_along_axis(mask, order, axis=1)
+            self.hits += np.count_nonzero(ranked, axis=0)
+            if self.W is not None and rarest is not None:
+                self.least += rarest[order].sum(axis=0)
+                self._top[:-1] += _suffix_sums(np.take_along_axis(self.W[top], order, axis=1), edges).sum(axis=0)
+                ranked = np.take_along_axis(mask @ self.W, order, axis=1)
+            self._from[rows, :-1] = _suffix_sums(ranked, edges)
+
+    @lazy
+    def order(self) -> Ints:
+        """The labels of each row in the order of the scores; of a uniform contamination nothing needs all of it."""
+        return np.concatenate([row_order(self.scores[rows]).astype(np.int32) for rows in blocks(self.scores)])
 
     # ---------------------------------------------------------------- the families of tests
 
     def by_rank(self) -> list[Deficit]:
         """Each rank (or block of ranks), and all ranks from some rank on."""
         single = list(zip(self.starts, [*self.starts[1:], self.K], strict=True))
-        return [
-            self._deficit("rank", _ranks(low, high), self.order[:, low:high]) for low, high in single + self._tails
-        ]
+        rows = np.arange(self.n)
+        return [self._of_ranks("rank", _ranks(low, high), low, high, rows) for low, high in single + self._tails]
 
     def by_category(self) -> list[Deficit]:
         """Pooled low ranks within predicted classes and within bins of confidence."""
         return [
-            self._deficit("category", f"{_ranks(low, self.K)}, {name}", self.order[:, low:], rows)
-            for low in sorted({min(2, self.K - 1), self.K // 2})
+            self._of_ranks("category", f"{_ranks(low, self.K)}, {name}", low, self.K, rows)
+            for low in self.lows
             for name, rows in self._categories
         ]
 
     def by_label(self) -> list[Deficit]:
         """Each label over all rows."""
+        found = self._uniform_labels() if self.W is None else self._matrix_labels()
         return [
-            self._deficit("label", f"the label {name!r}", np.full((self.n, 1), label, dtype=np.int32))
-            for label, name in enumerate(self.classes)
+            Deficit("label", f"the label {name!r}", self.n, *one)
+            for name, one in zip(self.classes, found, strict=True)
         ]
 
     def by_size(self) -> list[Deficit]:
@@ -123,15 +151,9 @@ class RankedRows:
 
     def inclusion_by_rank(self) -> tuple[Ints, Floats]:
         """How often the label at each rank is a candidate, and the least that it must be (at least p, or min M)."""
-        hits, least = np.zeros(self.K, dtype=np.int64), np.zeros(self.K)
-        for block in blocks(self.order):
-            hits += np.take_along_axis(self.mask[block], self.order[block], axis=1).sum(axis=0)
         if self.M is None:
-            return hits, np.full(self.K, self.floor.mean())
-        rarest = (self.M + 2 * np.eye(self.K)).min(axis=0)
-        for block in blocks(self.order):
-            least += rarest[self.order[block]].sum(axis=0)
-        return hits, least / self.n
+            return self.hits, np.full(self.K, self.floor.mean())
+        return self.hits, self.least / self.n
 
     def detectable(self, level: float, power: float) -> float:
         """The smallest excess inclusion of the top label that one of the rank tests would show so often.
@@ -142,37 +164,64 @@ class RankedRows:
         quantiles = ndtri(1 - level) + ndtri(power)
         found = []
         for low, high in self._tails or [(self.K - 1, self.K)]:
-            labels = self.order[:, low:high]
-            drop = labels.shape[1] * self.share
+            drop = (high - low) * self.share
             if self.W is not None:
-                top = self.W[self.order[:, 0]]
-                drop = float((drop * top.sum(axis=1) - np.take_along_axis(top, labels, axis=1).sum(axis=1)).mean())
-            T = self._excess(labels, np.arange(self.n))
+                top = self._top[self._column[low]] - self._top[self._column[high]]
+                drop = float((drop * self.W.sum(axis=1)[self.predicted]).mean() - top / self.n)
+            T = self._excess(low, high)
             if drop > 0:
                 found.append((max(T.mean(), 0) + quantiles * T.std() / np.sqrt(self.n)) / drop)
         return float(min(found, default=np.inf))
 
     # ---------------------------------------------------------------- one test
 
-    def _deficit(self, family: str, where: str, labels: Ints, rows: Ints | None = None) -> Deficit:
-        """Whether these labels (some of each row) are candidates more rarely than they may be."""
-        rows = np.arange(self.n) if rows is None else rows
-        labels, size = labels[rows], labels.shape[1]
-        T = self._excess(labels, rows)
+    def _of_ranks(self, family: str, where: str, low: int, high: int, rows: Ints) -> Deficit:
+        """Whether the labels of these ranks are candidates more rarely than they may be."""
+        T, size = self._excess(low, high, rows), high - low
         if self.M is not None:
-            p_value = below_zero(T, self._error_of(labels, rows))
-            return Deficit(family, where, len(rows), float(T.mean()), 0.0, p_value)
+            error = 0.0 if self.support is None else self._error_of(self.order[rows, low:high], rows)
+            return Deficit(family, where, len(rows), float(T.mean()), 0.0, below_zero(T, error))
         expected = float(self.floor[rows].mean())
-        count = int(self.mask[rows[:, None], labels].sum())
         p_value = below_zero(T)
         if p_value < _SILENT:
-            p_value = max(p_value, few_included(count, np.bincount(self.others[rows]), size, self.K - 1))
+            count, wrong = int(self._seen(low, high, rows).sum()), np.bincount(self.others[rows])
+            p_value = max(p_value, few_included(count, wrong, size, self.K - 1))
         return Deficit(family, where, len(rows), float(T.mean() / size + expected), expected, p_value)
 
-    def _excess(self, labels: Ints, rows: Ints) -> Floats:
-        """By how much these labels of each row exceed what they must reach: mean zero or more given x."""
-        seen = self.values[rows[:, None], labels].sum(axis=1)
-        excess: Floats = seen - labels.shape[1] * self.floor[rows]
+    def _uniform_labels(self) -> Iterator[tuple[float, float, float]]:
+        """Of each label what was seen, what is expected, and the p-value: by the rows of each size that hold it."""
+        sizes, which, rows = np.unique(self.sizes, return_inverse=True, return_counts=True)
+        floor = self.floor[np.unique(which, return_index=True)[1]]
+        held = np.stack([np.count_nonzero(self.mask[which == j], axis=0) for j in range(len(sizes))], axis=1)
+        wrong, expected = np.bincount(self.others), float(self.floor.mean())
+        values = np.concatenate([1 - floor, -floor, [1.0]])  # the imaginary row of `below_zero`
+        for own in held:
+            p_value = _studentised(values, np.concatenate([own, rows - own, [1]]))
+            count = int(own.sum())
+            if p_value < _SILENT:
+                p_value = max(p_value, few_included(count, wrong, 1, self.K - 1))
+            yield count / self.n, expected, p_value
+
+    def _matrix_labels(self) -> Iterator[tuple[float, float, float]]:
+        """The same by the columns of u, and with the error of an estimated M."""
+        errors = np.zeros(self.K)
+        if self.M is not None and self.W is not None and self.support is not None:
+            variance = self.M * (1 - self.M) / self.support[:, None]
+            held = (self.mask.mean(axis=0) @ self.W) ** 2
+            labels = (self.W - self.share * self.W.sum(axis=1, keepdims=True)) ** 2
+            errors = held @ variance @ labels
+        for label in range(self.K):
+            T = self.mask @ self.W[:, label] - self.floor  # type: ignore[index]
+            yield float(T.mean()), 0.0, below_zero(T, float(errors[label]))
+
+    def _seen(self, low: int, high: int, rows: Ints | slice = slice(None)) -> Array:
+        """The sum of u over the labels of these ranks, in each row."""
+        seen: Array = self._from[rows, self._column[low]] - self._from[rows, self._column[high]]
+        return seen
+
+    def _excess(self, low: int, high: int, rows: Ints | slice = slice(None)) -> Floats:
+        """By how much the labels of these ranks exceed what they must reach, in each row: mean zero or more given x."""
+        excess: Floats = self._seen(low, high, rows) - (high - low) * self.floor[rows]
         return excess
 
     def _error_of(self, labels: Ints, rows: Ints) -> float:
@@ -213,7 +262,7 @@ class RankedRows:
         bins = np.searchsorted(edges, self.best, side="left")
         names = [f"quarter {b + 1} of rows by confidence" for b in range(_BINS)]
         predicted = [f"predicted class {name!r}" for name in self.classes]
-        found = [*_members(bins, names), *_members(self.order[:, 0], predicted)]
+        found = [*_members(bins, names), *_members(self.predicted, predicted)]
         return [(name, rows) for name, rows in found if len(rows) >= _FEWEST]
 
 
@@ -223,11 +272,17 @@ def below_zero(T: Floats, error: float = 0.0) -> float:
     One imaginary row at one (an inclusion more) keeps rare inclusions from looking certain. `error` is added to
     the variance of the mean.
     """
-    x = np.append(T, 1.0)
-    n, mean = len(x), float(x.mean())
+    return _studentised(np.append(T, 1.0), None, error)
+
+
+def _studentised(x: Floats, times: Ints | None, error: float = 0.0) -> float:
+    """The same of rows that are given with the imaginary one, each of them so many times."""
+    n = len(x) if times is None else int(times.sum())
+    mean = float(np.average(x, weights=times))
     centred = x - mean
-    variance = float((centred**2).mean())
-    skewness = float((centred**3).mean()) / variance**1.5 if variance > 0 else 0.0
+    squares = centred * centred
+    variance = float(np.average(squares, weights=times))
+    skewness = float(np.average(squares * centred, weights=times)) / variance**1.5 if variance > 0 else 0.0
     scale = np.sqrt(variance * n / (n - 1) + n * error)
     u = mean / scale if scale > 0 else 0.0
     bent = u + skewness * u**2 / 3 + skewness**2 * u**3 / 27 + skewness / (6 * n)
@@ -298,3 +353,10 @@ def _members(codes: Ints, names: list[str]) -> Iterator[tuple[str, Ints]]:
 
 def _ranks(low: int, high: int) -> str:
     return f"rank {low + 1}" if high - low == 1 else f"ranks {low + 1} to {high}"
+
+
+def _suffix_sums(values: Array, edges: list[int]) -> Array:
+    """The sums of each row from each edge on."""
+    kind = np.int32 if values.dtype == bool else values.dtype
+    sums: Array = np.add.reduceat(values, edges, axis=1, dtype=kind)
+    return np.cumsum(sums[:, ::-1], axis=1, dtype=kind)[:, ::-1]

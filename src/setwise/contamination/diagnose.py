@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Bools, Floats
+from setwise._arrays import Bools
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.deficit_tests import Deficit, RankedRows
 from setwise.contamination.inclusion import check_separable, maximise, on_the_same_columns
 from setwise.errors import InputError, Remedy
+from setwise.evidence.score_table import ScoreTable, Table
 from setwise.labels.vocabulary import Classes
 from setwise.ranks import as_level, clopper_pearson
+from setwise.scores import LAC
 
 _SHARES = {"rank": 1 / 2, "category": 1 / 6, "label": 1 / 6, "size": 1 / 6}
 """How the level is divided among the families of tests; inside a family it is divided equally."""
@@ -230,11 +232,11 @@ def diagnose(
     if declared.kind == "class" and declared.matrix is None:
         _check_miss_rate(miss_rate)
         declared = replace(declared, matrix=maximise(P, mask, miss_rate), estimated=True)
-    return examine(-P, mask, declared, miss_rate, level, classes=sets.classes.tolist())
+    return examine(ScoreTable(LAC(), P), mask, declared, miss_rate, level, classes=sets.classes.tolist())
 
 
 def examine(
-    scores: Floats,
+    scores: Table,
     mask: Bools,
     assume: Any = "uniform",
     miss_rate: float = 0.0,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from setwise._arrays import Array, Bools, Floats, Ints, blocks, take_rows
 from setwise._lazy import lazy
 from setwise.evidence.proposals import among_candidates, most_probable
 from setwise.evidence.row_facts import RowFacts
+from setwise.evidence.score_table import ScoreTable, Table
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 from setwise.scores import Score
@@ -42,7 +44,7 @@ class Evidence:
         The share of pairs of answers that agree, and by how much it exceeds what independent annotators would show;
         NaN in rows with fewer than two answers.
     table, named
-        The (n, K) scores of all labels, and which of them are candidates; on request.
+        The (n, K) scores of all labels, by blocks of rows, and which of them are candidates; on request.
     total
         The sum of the row's probabilities; on request.
     truth
@@ -83,7 +85,7 @@ class Evidence:
     posterior: Floats | None = None
     agreed: Floats | None = None
     excess: Floats | None = None
-    table: Floats | None = None
+    table: Table | None = None
     named: Bools | None = None
     total: Floats | None = None
     truth: Floats | None = None
@@ -149,8 +151,8 @@ class Evidence:
 
     def rows(self, chosen: Ints) -> Evidence:
         """The evidence of some rows, by their positions."""
-        held, ragged = self.to_arrays(), ("every", "share", "backing")
-        taken = {name: value[chosen] for name, value in held.items() if name not in ragged}
+        held, ragged = self._columns, ("every", "share", "backing")
+        taken = {name: _rows_of(value, chosen) for name, value in held.items() if name not in ragged}
         if any(name in held for name in ragged):
             entries = take_rows(self.sizes, chosen)
             taken |= {name: held[name][entries] for name in ragged if name in held}
@@ -165,8 +167,16 @@ class Evidence:
 
     def to_arrays(self) -> dict[str, Array]:
         """The columns that are there, by name."""
+        return {name: np.asarray(value) for name, value in self._columns.items()}
+
+    @property
+    def _columns(self) -> dict[str, Any]:
         held = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in held.items() if value is not None}
+
+
+def _rows_of(column: Any, chosen: Ints) -> Any:
+    return column.take(chosen) if isinstance(column, ScoreTable) else column[chosen]
 
 
 def gather(
@@ -181,12 +191,7 @@ def gather(
     u, verified = facts.u, facts.verified
     indptr, indices = candidates.rows
     starts = indptr[:-1]
-    table = named = None
-    if "table" in needs:
-        table, named = score.score(probabilities, u=u), candidates.to_mask()
-        scores = table[named]
-        low, high = np.minimum.reduceat(scores, starts), np.maximum.reduceat(scores, starts)
-    elif "every" in needs or score.elementwise or not score.monotone:
+    if "every" in needs or score.elementwise or not score.monotone:
         scores = _score_candidates(score, probabilities, candidates, u)
         low, high = np.minimum.reduceat(scores, starts), np.maximum.reduceat(scores, starts)
     else:
@@ -217,8 +222,8 @@ def gather(
         posterior=facts.posterior if "posterior" in needs else None,
         agreed=facts.agreed,
         excess=facts.excess,
-        table=table,
-        named=named,
+        table=ScoreTable(score, probabilities, u) if "table" in needs else None,
+        named=candidates.to_mask() if "table" in needs else None,
         total=probabilities.sum(axis=1, dtype=np.float64) if "total" in needs else None,
         truth=truth,
         held=held,

@@ -117,7 +117,7 @@ def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
     if independent.status != "refuted by the data":
         return _explained(crowd, "the data do not refute that annotators err independently")
     level = Fraction(9, 10)
-    table: Any = evidence.table
+    table = np.asarray(evidence.table)
     sizes = [float((table <= rule.threshold(level)).sum(axis=1).mean()) for rule in (plain, crowd)]
     instead = (
         f"at 0.9 crowd would have {sizes[1]:.2f} labels on average in place of {sizes[0]:.2f}, without a promise"

@@ -18,7 +18,7 @@ from setwise._arrays import Floats, Ints
 from setwise._lazy import lazy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee, Premise
-from setwise.ranks import beta_interval, instances_needed, order_statistic, rank, upper_bound
+from setwise.ranks import Ascending, beta_interval, instances_needed, order_statistic, rank, upper_bound
 from setwise.strategies.premises import DELTA, Judgement, Setting, judgement
 
 
@@ -145,26 +145,31 @@ class RankRule:
         Whole numbers are divided once, so that the p-value is the nearest double to the exact fraction (for
         weighted rows, up to the rounding of sums of weights).
         """
-        ordered, below = self._ascending
         first = self.count_below(scores)
-        total, part = len(ordered) + 1, self.slack.denominator
-        if self.counts_alike and total * part < 2**53:
-            counts = (total - first) * part
-            values = (counts + self.slack.numerator * total) / (total * part)
-        elif self.counts_alike:
-            values = (total - first) / total + float(self.slack)
+        if self.counts_alike:
+            return self._by_count.take(first)
+        below, own = self._ascending[1], self._new_shares(new_weight)[:, None]
+        with np.errstate(invalid="ignore", over="ignore"):
+            values = (below[-1] - below.take(first) + own) / (below[-1] + own) + float(self.slack)
+        values[np.isnan(values)] = 1.0  # a new row that outweighs all others beyond what numbers hold
+        return np.minimum(values, 1.0)
+
+    @lazy
+    def _by_count(self) -> Floats:
+        """The p-value by how many of the scores lie strictly below, where all count alike."""
+        total, part = len(self.scores) + 1, self.slack.denominator
+        at_least = total - np.arange(total)
+        if total * part < 2**53:
+            values = (at_least * part + self.slack.numerator * total) / (total * part)
         else:
-            own = self._new_shares(new_weight)[:, None]
-            with np.errstate(invalid="ignore", over="ignore"):
-                values = (below[-1] - below[first] + own) / (below[-1] + own) + float(self.slack)
-            values[np.isnan(values)] = 1.0  # a new row that outweighs all others beyond what numbers hold
-        if self.counts_alike and len(ordered) != self.n:  # `all`: too few instances leave every label in the set
+            values = at_least / total + float(self.slack)
+        if len(self.scores) != self.n:  # `all`: too few instances leave every label in the set
             np.maximum(values, 1 / (self.n + 1), out=values)
         return np.minimum(values, 1.0)
 
     def count_below(self, scores: Floats) -> Ints:
         """For each score how many calibration scores lie strictly below it."""
-        return np.searchsorted(self._ascending[0], scores, side="left")
+        return self._ascending[0].count_below(scores)
 
     def claim(self, level: Fraction) -> Guarantee:
         """What may be said about the sets at this level, and what it rests on."""
@@ -225,12 +230,12 @@ class RankRule:
         return self.evidence.shares if self.shares is None else self.shares
 
     @lazy
-    def _ascending(self) -> tuple[Floats, Floats]:
+    def _ascending(self) -> tuple[Ascending, Floats]:
         """The scores in order, and the weight strictly before each of them and after the last."""
         if self._weights is None:
-            return np.sort(self.scores), np.empty(0)
+            return Ascending(np.sort(self.scores)), np.empty(0)
         order = np.argsort(self.scores)
-        return self.scores[order], np.append(0.0, np.cumsum(self._weights[0][order]))
+        return Ascending(self.scores[order]), np.append(0.0, np.cumsum(self._weights[0][order]))
 
     def _new_shares(self, new_weight: Floats | None) -> Floats:
         """What new rows weigh beside the scores; a new group where no weights are given."""
@@ -246,7 +251,7 @@ class RankRule:
         # Multiplied out, so that whole-numbered weights are compared exactly.
         needed = float(run.numerator) * (before[-1] + new_shares)
         first = np.searchsorted(before[1:] * float(run.denominator), needed, side="left")
-        limits: Floats = np.append(ordered, math.inf)[first]
+        limits: Floats = np.append(ordered.values, math.inf)[first]
         return limits
 
     def _law(self, level: Fraction) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from setwise._arrays import Bools, Floats, Ints
+from setwise._lazy import lazy
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Guarantee, Premise
@@ -66,8 +67,8 @@ class Classwise(WithMargin):
     def _curves(self, evidence: Evidence, setting: Setting) -> tuple[Curve, ...]:
         """One for each class."""
         weights, _, spread, new = label_weights(evidence, setting)
-        assert evidence.table is not None  # noqa: S101 - checked by calibrate
-        columns = ((evidence.table[:, [k]], weights[:, [k]], weights[:, k]) for k in range(weights.shape[1]))
+        table = np.asarray(evidence.table)
+        columns = ((table[:, [k]], weights[:, [k]], weights[:, k]) for k in range(weights.shape[1]))
         return tuple(Curve(Steps(*column, spread, new), self.margin, self.delta) for column in columns)
 
 
@@ -118,19 +119,16 @@ class _Singletons(_ByClass):
     def _limits(self, level: Fraction) -> Floats:
         """For each class the score above which at most as many rows name it as the bound allows."""
         allowed = self._allowed(float(1 - level))
-        named, table = self._columns
-        limits = np.full(named.shape[1], math.inf)
+        limits = np.full(self.setting.n_classes, math.inf)
         for k in np.flatnonzero(allowed >= 0).tolist():
-            own = np.sort(table[named[:, k], k])[::-1]
+            own = self._ascending[k][::-1]
             limits[k] = own[allowed[k]] if allowed[k] < len(own) else -math.inf
         return limits
 
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
-        named, table = self._columns
         values = np.ones(scores.shape)
-        for k, floor in enumerate(self._floor.tolist()):
+        for k, (floor, own) in enumerate(zip(self._floor.tolist(), self._ascending, strict=True)):
             if floor > 0:
-                own = np.sort(table[named[:, k], k])
                 above = len(own) - np.searchsorted(own, scores[:, k], side="left")
                 values[:, k] = np.minimum((_upper(above, self.n, self._share) + self._rate) / floor, 1.0)
         return values
@@ -139,11 +137,16 @@ class _Singletons(_ByClass):
         needs = ("truth_is_candidate", "independent_rows")
         return self._guarantee(level, "singletons", *needs, delta=self.strategy.delta)
 
-    @property
+    @lazy
     def _columns(self) -> tuple[Bools, Floats]:
         assert self.evidence.named is not None  # noqa: S101 - checked when calibrated
-        assert self.evidence.table is not None  # noqa: S101
-        return self.evidence.named, self.evidence.table
+        return self.evidence.named, np.asarray(self.evidence.table)
+
+    @lazy
+    def _ascending(self) -> list[Floats]:
+        """The scores of each class in the rows that name it, in order."""
+        named, table = self._columns
+        return [np.sort(table[named[:, k], k]) for k in range(named.shape[1])]
 
     @property
     def _share(self) -> float:

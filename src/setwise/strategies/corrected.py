@@ -18,17 +18,22 @@ Only first-order inclusion probabilities matter: how candidates depend on each o
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from setwise._arrays import Array, Floats
+from setwise._arrays import Array, Floats, blocks
+from setwise.contamination.assumption import Assumption
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.strategies.curves import Curve, CurveRule, Steps, WithMargin, not_filled, steps, unweighted
+from setwise.evidence.score_table import Table, row_order
+from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, unweighted
 from setwise.strategies.premises import Setting, judgement
 
 
@@ -118,49 +123,93 @@ def contamination_needs(setting: Setting) -> tuple[str, ...]:
     return tuple(needs)
 
 
-def _labels(evidence: Evidence) -> tuple[Floats, Array]:
+@dataclass(frozen=True, eq=False)
+class TableSteps:
+    """Σ_{l: s_il ≤ t} weight_il per row, whose mean over that of d is the coverage at t: made a block at a time."""
+
+    table: Table
+    evidence: Evidence
+    setting: Setting
+    d: Floats
+    spread: float
+    new: float
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return len(self.d)
+
+    @property
+    def size(self) -> int:
+        """How many steps there are."""
+        return math.prod(self.table.shape)
+
+    def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Blocks of rows with the scores of their labels, and these labels' weights."""
+        assert self.evidence.named is not None  # noqa: S101 - as of the table
+        for rows in blocks(self.table, 2):
+            named, sizes = self.evidence.named[rows], self.evidence.sizes[rows]
+            part = Evidence(self.evidence.low[rows], self.evidence.high[rows], sizes, named=named)
+            scores, weights = self.table[rows], label_weights(part, self.setting)[0]
+            if ordered:
+                order = row_order(scores)
+                scores, weights = (np.take_along_axis(one, order, axis=1) for one in (scores, weights))
+            yield rows, scores, weights
+
+
+def corrected_steps(evidence: Evidence, setting: Setting) -> TableSteps:
+    """The step functions of these rows."""
     if evidence.table is None or evidence.named is None:
         raise ValueError("strategy 'corrected' needs evidence gathered with needs={'table'}.")
-    return evidence.table, evidence.named
-
-
-def corrected_steps(evidence: Evidence, setting: Setting) -> Steps:
-    """Σ_{l: s_il ≤ t} weight_il per row, whose mean over that of d is the coverage at t."""
-    table, _ = _labels(evidence)
-    weights, d, spread, new = label_weights(evidence, setting)
-    return steps(table, weights, d, spread, new)
+    return TableSteps(evidence.table, evidence, setting, *_of_rows(evidence, setting))
 
 
 def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats, float, float]:
     """Weights (n, K) with mean c·1{l = y} and d (n,) with mean c; the spread of their sums; d where truths step."""
-    _, named = _labels(evidence)
+    named: Array = evidence.named  # type: ignore[assignment]
     if setting.assume.matrix is None:
-        rate = float(setting.miss_rate)
-        r = (evidence.sizes - 1 + rate) / (named.shape[1] - 1)
-        d = 1 - rate - r
-        new = float(d @ d / d.sum()) if d.sum() > 0 else 1 - rate  # a truth steps by about d
-        return named - r[:, None], d, _uniform_spread(named.shape[1], rate), new
-    inverse, z = _inverse(setting.assume.matrix)
-    centred = inverse - np.outer(inverse.sum(axis=1), z)
-    return named @ centred + z, np.ones(evidence.n), _spread(centred, z), 1.0
+        return named - _share(evidence, setting)[:, None], *_of_rows(evidence, setting)
+    centred, z, _ = _centred(setting.assume)
+    return named @ centred + z, *_of_rows(evidence, setting)
 
 
-def _inverse(matrix: Floats) -> tuple[Floats, Floats]:
-    """W = M⁻¹ and the weights z of the control variate, which sum to one."""
+def _of_rows(evidence: Evidence, setting: Setting) -> tuple[Floats, float, float]:
+    """d (n,), the spread, and d where truths step."""
+    if setting.assume.matrix is not None:
+        return np.ones(evidence.n), _centred(setting.assume)[2], 1.0
+    rate = float(setting.miss_rate)
+    d = 1 - rate - _share(evidence, setting)
+    new = float(d @ d / d.sum()) if d.sum() > 0 else 1 - rate  # a truth steps by about d
+    return d, _uniform_spread(setting.n_classes, rate), new
+
+
+def _share(evidence: Evidence, setting: Setting) -> Floats:
+    """r_i of each row."""
+    share: Floats = (evidence.sizes - 1 + float(setting.miss_rate)) / (setting.n_classes - 1)
+    return share
+
+
+@lru_cache(maxsize=8)
+def _centred(assume: Assumption) -> tuple[Floats, Floats, float]:
+    """V = W − ω·zᵀ with W = M⁻¹, the weights z of the control variate, which sum to one, and the spread."""
+    matrix: Floats = assume.matrix  # type: ignore[assignment]
     inverse = np.linalg.inv(matrix)
     omega = inverse.sum(axis=1)
     noise = (matrix * (1 - matrix)).mean(axis=0) * omega
     total = float(noise @ omega)
-    k = len(matrix)
-    return inverse, (noise @ inverse) / total if total > 0 else np.full(k, 1 / k)
+    z = (noise @ inverse) / total if total > 0 else np.full(len(matrix), 1 / len(matrix))
+    centred = inverse - np.outer(omega, z)
+    return centred, z, _spread(centred, z)
 
 
+@lru_cache(maxsize=8)
 def _uniform_spread(k: int, rate: float) -> float:
-    """The length of the interval of A − r·B − L·(1 − η − r) over all set sizes and label counts, L in [0, 1]."""
-    size = np.arange(1, k + 1)[:, None]
-    below = np.hstack(
-        [0 * size, size, k - size, 0 * size + k]
-    )  # where these functions of it, lines, have their ends
+    """The length of the interval of A − r·B − L·(1 − η − r) over all set sizes and label counts, L in [0, 1].
+
+    It is linear in the count but where that is the size of the set or of what is outside.
+    """
+    size = np.arange(1, k + 1)
+    below = np.stack([np.zeros_like(size), size, k - size, np.full_like(size, k)])
     r = (size - 1 + rate) / (k - 1)
     most, least = np.minimum(size, below) - r * below, np.maximum(0, size + below - k) - r * below
     d = 1 - rate - r

@@ -11,8 +11,8 @@ certified at t is the largest L for which mean(N(t) − L·d) stays above its ma
     finite   sd·√(2 ln(2/δ)/n) + 7·R·ln(2/δ)/(3(n−1)), the empirical Bernstein bound of Maurer and Pontil
              (COLT 2009) for independent rows with values in an interval of length R
 
-L is the root of a quadratic equation (as in Fieller's theorem for a ratio of means), so one pass over the sorted
-scores answers every level. The certified level is not monotone in t. Without a margin the first threshold that
+L is the root of a quadratic equation (as in Fieller's theorem for a ratio of means), so ΣN, ΣN² and ΣN·d at every
+score answer every level (`step_sums` counts them where they matter). The certified level is not monotone in t. Without a margin the first threshold that
 reaches L comes too early on average and the last one too late, and the mean of the two monotone curves counts.
 With a margin, a threshold counts only if every larger one is certified too: as G is monotone, the pointwise bound
 at the largest t with G(t) < L then suffices, and G(threshold) ≥ L with probability at least 1 − δ. Where no
@@ -22,25 +22,29 @@ threshold counts, every label is in the set.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
-from setwise._arrays import Floats
+from setwise._arrays import Bools, Floats, blocks
+from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Guarantee, Premise
-from setwise.ranks import instances_needed
+from setwise.ranks import Ascending, instances_needed
 from setwise.strategies.base import with_novel_labels
 from setwise.strategies.premises import DELTA, Setting, judgement
+from setwise.strategies.step_sums import Bounds, StepBlocks, step_sums, sums_at
 
 Margin = Literal["none", "normal", "finite"]
 
 _CELLS = 400  # of the unit interval, for integrals over the coverage
+_MIDDLES = (np.arange(_CELLS) + 0.5) / _CELLS
+_SLACK = 1e-11  # by which rounding may hide that a level falls
 _MISSES = 10  # expected at a level, below which the central limit theorem is not relied on
 
 
@@ -78,6 +82,32 @@ class Steps:
         """How many rows there are."""
         return len(self.d)
 
+    @property
+    def size(self) -> int:
+        """How many steps there are."""
+        return self.scores.size
+
+    def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:  # noqa: ARG002 - always in order
+        """Blocks of rows with their scores and jumps."""
+        for rows in blocks(self.scores):
+            yield rows, self.scores[rows], np.diff(self.values[rows], axis=1, prepend=0.0)
+
+
+class RowSteps(StepBlocks, Protocol):
+    """Step functions of rows, held as `Steps` or made a block at a time."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def spread(self) -> float:
+        """As of `Steps`."""
+
+    @property
+    def new(self) -> float:
+        """As of `Steps`."""
+
 
 def steps(scores: Floats, weights: Floats, d: Floats, spread: float, new: float = 1.0) -> Steps:
     """Step functions that jump by `weights` (n, K) at `scores` (n, K)."""
@@ -90,7 +120,7 @@ def steps(scores: Floats, weights: Floats, d: Floats, spread: float, new: float 
 class Curve:
     """The level certified at each threshold, non-decreasing; 0 before the first."""
 
-    steps: Steps
+    steps: RowSteps
     margin: Margin
     delta: float
     thresholds: Floats = field(init=False, repr=False)
@@ -107,7 +137,7 @@ class Curve:
         # Rounded, so that a level that is reached exactly, as 9 of 10 rows are 0.9, is not missed by a last bit.
         levels = np.clip(levels, 0.0, 1.0).round(12)
         first = np.append(True, levels[1:] > levels[:-1])  # of equal levels the smallest threshold says it all
-        object.__setattr__(self, "thresholds", thresholds[first])
+        object.__setattr__(self, "thresholds", thresholds[first].astype(np.float64))
         object.__setattr__(self, "levels", levels[first])
 
     def threshold(self, level: Fraction) -> float:
@@ -117,14 +147,19 @@ class Curve:
 
     def p_values(self, scores: Floats) -> Floats:
         """One minus the level certified just below each score."""
-        before = np.searchsorted(self.thresholds, scores, side="left")
-        return (1 - np.append(0.0, self.levels)[before]).round(12)
+        ascending, values = self._ascending
+        return values.take(ascending.count_below(scores))
+
+    @lazy
+    def _ascending(self) -> tuple[Ascending, Floats]:
+        """The thresholds, and one minus the level by how many of them lie strictly below."""
+        return Ascending(self.thresholds), (1 - np.append(0.0, self.levels)).round(12)
 
     def standard_error(self, level: Fraction) -> float:
         """The standard error of the coverage estimated at the threshold of a level."""
-        steps = self.steps
-        below = (steps.scores <= self.threshold(level)).sum(axis=1)
-        reached = np.append(np.zeros((steps.n, 1)), steps.values, axis=1)[np.arange(steps.n), below]
+        steps, limit = self.steps, self.threshold(level)
+        parts = steps.parts(ordered=False)
+        reached = np.concatenate([(jumps * (scores <= limit)).sum(axis=1) for _, scores, jumps in parts])
         mean_d = float(steps.d.mean())
         if mean_d <= 0:
             return math.inf
@@ -132,20 +167,7 @@ class Curve:
         return math.sqrt(float(np.square(error).sum()) / max(steps.n - 1, 1) / steps.n) / mean_d
 
 
-def _summed(steps: Steps) -> tuple[Floats, Callable[[Floats], Floats]]:
-    """Thresholds in order, and a function that sums the rows' step functions at each."""
-    order = np.argsort(steps.scores, axis=None, kind="stable")
-    thresholds = steps.scores.ravel()[order]
-    last = np.flatnonzero(np.append(thresholds[1:] != thresholds[:-1], True))
-
-    def sums(values: Floats) -> Floats:
-        jumps = np.diff(values, axis=1, prepend=0.0).ravel()[order]
-        return np.cumsum(jumps, out=jumps)[last]
-
-    return thresholds[last], sums
-
-
-def _on_average(steps: Steps) -> tuple[Floats, Floats]:
+def _on_average(steps: RowSteps) -> tuple[Floats, Floats]:
     """Thresholds in order, and the coverage that each has on average over samples, non-decreasing.
 
     Let T be the threshold of L. Were the error of the estimate a smooth normal process, with variance V(g) where
@@ -153,50 +175,89 @@ def _on_average(steps: Steps) -> tuple[Floats, Floats]:
     where V is not constant, and V falls to zero at g = 1. For precise labels V(g) = g(1 − g)·new/Σd, and counting
     the new row as missed is exact; elsewhere the difference between the two integrals is added to the level.
     """
-    thresholds, sums = _summed(steps)
-    total, all_d = sums(steps.values), float(steps.d.sum())
+    all_d = float(steps.d.sum())
     if all_d <= 0:  # candidates say next to nothing: no level is certified
-        return thresholds, np.zeros(len(thresholds))
+        return np.zeros(1), np.zeros(1)
+    thresholds, (total,) = step_sums(steps, _new_extremes)
     raw = total / (all_d + steps.new)
     level = np.clip((np.maximum.accumulate(raw) + np.minimum.accumulate(raw[::-1])[::-1]) / 2, 0.0, 1.0)
-    g, end = np.clip(total / all_d, 0.0, 1.0), steps.values[:, -1]
-    squares = sums(steps.values**2) - 2 * g * sums(steps.values * end[:, None]) + g**2 * float(end @ end)
-    exact = g * (1 - g) * steps.new / all_d
-    noise = np.where(np.isclose(squares / all_d**2, exact, rtol=1e-9, atol=1e-15), exact, squares / all_d**2)
+    rises = np.append(level[1:] > level[:-1], True)
+    kept = rises | np.append(True, rises[:-1])  # nothing is lost between
+    thresholds, level, total = thresholds[kept], level[kept], total[kept]
     at = np.linspace(0.0, 1.0, _CELLS // 2 + 1)
-    gained = _mean_coverage(at, level, noise) - _mean_coverage(at, level, exact)
+    gained = _mean_coverage(at, *_noise(steps, thresholds, level, total, all_d))
     return thresholds, np.maximum.accumulate(level + np.interp(level, at, gained))
 
 
-def _mean_coverage(at: Floats, level: Floats, variance: Floats) -> Floats:
-    """The integral of Φ((L − g)/√V(g)) over g at each L in `at`, with the variances at the levels of a curve."""
-    g = (np.arange(_CELLS) + 0.5) / _CELLS
-    known = np.interp(g, np.append(0.0, level), np.append(0.0, variance), right=0.0)
-    deviation = np.sqrt(np.maximum(known, 1e-18))
-    mean: Floats = ndtr((at[:, None] - g) / deviation).mean(axis=1)
-    return mean
+def _noise(
+    steps: RowSteps, thresholds: Floats, level: Floats, total: Floats, all_d: float
+) -> tuple[Floats, Floats, Floats]:
+    """The levels between which the cells of the unit interval lie, the variance at each, and that of precise labels.
+
+    ΣN² is looked up where these levels are reached, and just before: there the end of a level is.
+    """
+    reached = np.searchsorted(level, _MIDDLES, side="right")  # the first level above each cell
+    used = np.unique(np.append(reached, reached - 1))
+    used = used[(used >= 0) & (used < len(level))]
+    before = np.nextafter(np.append(thresholds, math.inf)[used + 1], -math.inf)
+    squares, ends = sums_at(steps, np.where(np.isin(used, reached), thresholds[used], before))
+    g = np.clip(total[used] / all_d, 0.0, 1.0)
+    exact = g * (1 - g) * steps.new / all_d
+    noise = (squares[:-1] - 2 * g * ends[:-1] + g**2 * ends[-1]) / all_d**2
+    return level[used], np.where(np.isclose(noise, exact, rtol=1e-9, atol=1e-15), exact, noise), exact
 
 
-def _certified(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
-    """Thresholds in order, and the level certified at each with a margin."""
-    n = steps.n
-    thresholds, sums = _summed(steps)
-    total, d, free = sums(steps.values), float(steps.d.mean()), max(n - 1, 1)
-    if d <= 0:
-        return thresholds, np.zeros(len(thresholds))
+def _mean_coverage(at: Floats, level: Floats, noise: Floats, exact: Floats) -> Floats:
+    """The integral of Φ((L − g)/√V(g)) over g at each L in `at`, less the same for precise labels."""
+
+    def mean(variance: Floats) -> Floats:
+        known = np.interp(_MIDDLES, np.append(0.0, level), np.append(0.0, variance), right=0.0)
+        deviation = np.sqrt(np.maximum(known, 1e-18))
+        found: Floats = ndtr((at[:, None] - _MIDDLES) / deviation).mean(axis=1)
+        return found
+
+    return mean(noise) - mean(exact)
+
+
+def _new_extremes(bounds: Bounds) -> Bools:
+    """Cells in which ΣN may exceed all before it, or leave what stays below all after it."""
+    total = bounds.reached[0]
+    before = np.append(-math.inf, np.maximum.accumulate(total[:-1]))
+    above: Bools = bounds.highest[0] > before
+    after = np.minimum.accumulate(total[::-1])[::-1]
+    return above | (bounds.lowest[0] < after)
+
+
+def _certified(steps: RowSteps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
+    """Thresholds in order, and the level certified at each with a margin.
+
+    The level grows with ΣN and ΣN·d and falls with ΣN², so that bounds on these bound it.
+    """
+    n, d, free = steps.n, float(steps.d.mean()), max(steps.n - 1, 1)
     c, less = _factors(steps, margin, delta)
-    v_nn = (sums(steps.values**2) - total**2 / n) / free
-    v_nd = (sums(steps.values * steps.d[:, None]) - total * d) / free
     v_dd = float(np.square(steps.d - d).sum()) / free
-    a, lead = total / n - less, d**2 - c**2 * v_dd
-    if lead <= 0:
-        return thresholds, np.zeros(len(thresholds))
-    half = a * d - c**2 * v_nd
-    levels: Floats = (half - np.sqrt(np.maximum(half**2 - lead * (a**2 - c**2 * v_nn), 0.0))) / lead
-    return thresholds, levels if margin == "finite" else np.minimum(levels, _binomial_bound(steps, total, delta))
+    lead = d**2 - c**2 * v_dd
+    if d <= 0 or lead <= 0:
+        return np.zeros(1), np.zeros(1)
+
+    def certified(total: Floats, squares: Floats, products: Floats) -> Floats:
+        v_nn, v_nd = (squares - total**2 / n) / free, (products - total * d) / free
+        a = total / n - less
+        half = a * d - c**2 * v_nd
+        levels: Floats = (half - np.sqrt(np.maximum(half**2 - lead * (a**2 - c**2 * v_nn), 0.0))) / lead
+        return levels if margin == "finite" else np.minimum(levels, _binomial_bound(steps, total, delta))
+
+    def may_fall(bounds: Bounds) -> Bools:
+        lowest = certified(bounds.lowest[0], bounds.highest[1], bounds.lowest[2])
+        after = np.minimum.accumulate(certified(*bounds.reached)[::-1])[::-1]
+        fall: Bools = lowest < after + _SLACK
+        return fall
+
+    thresholds, sums = step_sums(steps, may_fall, "d")
+    return thresholds, certified(*sums)
 
 
-def _binomial_bound(steps: Steps, total: Floats, delta: float) -> Floats:
+def _binomial_bound(steps: RowSteps, total: Floats, delta: float) -> Floats:
     """Clopper and Pearson's bound for as many precise labels as the rows are worth, at their estimated coverage.
 
     Where few rows miss, their standard deviation is far too small or zero; this bound does not rest on it.
@@ -209,7 +270,7 @@ def _binomial_bound(steps: Steps, total: Floats, delta: float) -> Floats:
     return found
 
 
-def _factors(steps: Steps, margin: Margin, delta: float) -> tuple[float, float]:
+def _factors(steps: RowSteps, margin: Margin, delta: float) -> tuple[float, float]:
     """What multiplies the standard deviation, and what is taken off besides."""
     if margin == "normal":
         return float(ndtri(1 - delta)) / math.sqrt(steps.n), 0.0

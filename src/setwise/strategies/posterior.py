@@ -87,7 +87,7 @@ def padded(evidence: Evidence) -> tuple[Floats, Floats]:
     Where there are votes, all labels' scores and their posterior given the votes.
     """
     if evidence.table is not None and evidence.posterior is not None:
-        return evidence.table, evidence.posterior
+        return np.asarray(evidence.table), evidence.posterior
     if evidence.every is None or evidence.share is None:
         raise ValueError("this strategy needs evidence gathered with needs={'every', 'share'}.")
     inside = np.arange(int(evidence.sizes.max())) < evidence.sizes[:, None]

@@ -1,0 +1,229 @@
+"""Sums over rows of their step functions, at every threshold that can matter: counted, not sorted.
+
+Row i contributes N_i(t) = Σ_{s_ij ≤ t} w_ij. Wanted are ΣN_i, ΣN_i² and ΣN_i·b_i at the scores t. All three jump at
+single scores, and so are sums over all (n, K) entries up to t:
+
+1. a pass over blocks of rows counts the jumps in cells of the scores, the leading bits of their float32, and how much
+   of them rises: that bounds the sums inside a cell;
+2. whoever asks says by these bounds which cells matter; a second pass counts in finer cells inside of them;
+3. a third pass collects the entries of the finer cells that matter, and these alone are sorted.
+
+Of any other cell its end is given alone. With cells chosen by what is looked for, the answer is exact. Counts of
+blocks are added, in any order: rows may as well come from a stream that can be read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from setwise._arrays import Bools, Floats, Ints
+from setwise.ranks import Ascending, ordered_bits
+
+FEW = 2**16
+"""Entries that are sorted at once, without cells."""
+_COARSE, _FINE = 12, 7  # bits of a float32 that a cell leaves out
+
+Columns: TypeAlias = tuple[Floats, ...]
+Beside: TypeAlias = Literal["end", "d"]
+
+
+class StepBlocks(Protocol):
+    """Step functions of rows, whose blocks can be read more than once."""
+
+    @property
+    def d(self) -> Floats:
+        """A number for each row."""
+
+    @property
+    def size(self) -> int:
+        """How many steps there are."""
+
+    def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Blocks of rows with their scores and jumps (rows, steps), by score within each row where that is asked."""
+
+
+class Bounds:
+    """The sums at the end of each cell, and how low and high they may be inside it; one row for each kind of sum."""
+
+    def __init__(self, jumps: Floats, rises: Floats) -> None:
+        self._jumps, self._rises, self.reached = jumps, rises, np.cumsum(jumps, axis=1)
+
+    @property
+    def lowest(self) -> Floats:
+        """As if all that rises in a cell came last."""
+        return self.reached - self._rises
+
+    @property
+    def highest(self) -> Floats:
+        """As if all that rises in a cell came first."""
+        highest: Floats = self.reached - self._jumps
+        highest += self._rises
+        return highest
+
+
+@dataclass
+class CellCounts:
+    """What was counted in each cell: `sums[:, j]` in the cell `start` + j. Counts of blocks can be added.
+
+    There are two rows for each column: the sums of all its entries, and of those that are positive.
+    """
+
+    start: int
+    sums: Floats
+
+    def add(self, cells: Ints, columns: Columns) -> None:
+        """Counts a block of entries."""
+        if not cells.size:
+            return
+        self._reach(int(cells.min()), int(cells.max()) + 1)
+        place = cells.ravel().astype(np.intp)
+        place -= self.start
+        for j, column in enumerate(column.ravel() for column in columns):
+            np.add.at(self.sums[2 * j], place, column)
+            rises = np.flatnonzero(column > 0)
+            np.add.at(self.sums[2 * j + 1], place.take(rises), column.take(rises))
+
+    def merge(self, other: CellCounts) -> None:
+        """Adds what was counted elsewhere."""
+        self._reach(other.start, other.start + other.sums.shape[1])
+        self.sums[:, other.start - self.start :][:, : other.sums.shape[1]] += other.sums
+
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds on the sums of all columns."""
+        return Bounds(self.sums[::2], self.sums[1::2])
+
+    def _reach(self, low: int, high: int) -> None:
+        """Makes room for the cells from `low` to below `high`."""
+        width = self.sums.shape[1]
+        if not width:
+            self.start = low
+        left, right = max(self.start - low, 0), max(high - self.start - width, 0)
+        if left or right:
+            self.sums, self.start = np.pad(self.sums, ((0, 0), (left, right))), self.start - left
+
+
+def count(blocks: Iterable[tuple[Ints, Columns]], counted: CellCounts) -> CellCounts:
+    """Counts blocks of entries by their cells."""
+    for cells, columns in blocks:
+        counted.add(cells, columns)
+    return counted
+
+
+def step_sums(
+    steps: StepBlocks, matters: Callable[[Bounds], Bools], beside: Beside | None = None
+) -> tuple[Floats, Floats]:
+    """Thresholds in order, and (ΣN, ΣN², ΣN·b) at each as a (3, m) array; ΣN alone where nothing stands beside it.
+
+    b is the end of the row's steps, or its `d`. `matters` chooses cells by the bounds on these sums. Of a run of cells
+    that were not chosen the end is given, under the threshold before it.
+    """
+    if steps.size <= FEW:
+        scores, jumps = _in_order(_entries(steps, beside))
+        return scores, np.cumsum(jumps, axis=1, out=jumps)
+    empty = CellCounts(0, np.zeros((2 if beside is None else 6, 0)))
+    coarse = count(((ordered_bits(s) >> _COARSE, c) for s, c in _entries(steps, beside)), empty)
+    cells = _FineCells(coarse, matters(coarse.bounds))
+    fine = count((cells.inside(s, c)[1:] for s, c in _entries(steps, beside)), CellCounts(0, cells.outside))
+    chosen = matters(fine.bounds) & cells.split
+    chosen[0] = True  # before it there is no threshold
+
+    def collected() -> Iterator[tuple[Floats, Columns]]:
+        for scores, columns in _entries(steps, beside):
+            found, cell, parts = cells.inside(scores, columns)
+            wanted = np.flatnonzero(chosen.take(cell))
+            yield found.take(wanted), tuple(part.take(wanted) for part in parts)
+
+    scores, jumps = _in_order(collected())
+    others = np.flatnonzero(~chosen)
+    place = np.searchsorted(cells.inside(scores, ())[1], others)
+    runs = np.flatnonzero(np.diff(place, prepend=-1))
+    place, ends = place[runs], np.add.reduceat(fine.sums[::2, others], runs, axis=1)
+    scores = np.insert(scores, place, scores[place - 1])
+    jumps = np.insert(jumps, place, ends, axis=1)
+    return scores, np.cumsum(jumps, axis=1, out=jumps)
+
+
+def sums_at(steps: StepBlocks, thresholds: Floats) -> tuple[Floats, Floats]:
+    """ΣN² and ΣN·end at some thresholds, given in order, and in the last place at the end of all steps."""
+    ascending, bins = Ascending(thresholds), len(thresholds) + 1
+    squares, ends = np.zeros(bins), np.zeros(bins)
+    for _, scores, jumps in steps.parts(ordered=False):
+        # Between two thresholds the order within a row does not count.
+        labels = scores.shape[1]
+        shift = (labels - 1).bit_length()
+        place = ascending.count_below(scores)
+        place <<= shift
+        place |= np.arange(labels)
+        place.sort(axis=1)
+        jumps = np.take_along_axis(jumps, place & ((1 << shift) - 1), axis=1)
+        place >>= shift
+        for total, column in zip((squares, ends), _beside(jumps, None), strict=True):
+            total += np.bincount(place.ravel(), column.ravel(), minlength=bins)
+    return np.cumsum(squares), np.cumsum(ends)
+
+
+class _FineCells:
+    """Finer cells inside some of those that were counted in; the others between two of these make one cell."""
+
+    def __init__(self, coarse: CellCounts, split: Bools) -> None:
+        split[0] = True
+        parts = 1 << (_COARSE - _FINE)
+        ends = np.cumsum(np.where(split, parts, np.append(False, split[:-1])))
+        self.start, self.coarse = coarse.start, split
+        self.base = ends - np.where(split, parts, 1)
+        self.split = np.ones(ends[-1], dtype=bool)
+        self.split[self.base[~split]] = False
+        self.outside = np.zeros((len(coarse.sums), ends[-1]))
+        for into, sums in zip(self.outside, coarse.sums, strict=True):
+            np.add.at(into, self.base[~split], sums[~split])
+
+    def inside(self, scores: Floats, columns: Columns) -> tuple[Floats, Ints, Columns]:
+        """The scores in cells that were split, their cells numbered from zero, and their columns."""
+        bits = ordered_bits(scores).ravel()
+        coarse = (bits >> _COARSE).astype(np.intp)
+        coarse -= self.start
+        found = np.flatnonzero(self.coarse.take(coarse))
+        cells = self.base.take(coarse.take(found))
+        cells += (bits.take(found) >> _FINE) & ((1 << (_COARSE - _FINE)) - 1)
+        return scores.ravel().take(found), cells, tuple(column.ravel().take(found) for column in columns)
+
+
+def _entries(steps: StepBlocks, beside: Beside | None) -> Iterator[tuple[Floats, Columns]]:
+    """The scores of blocks of rows, and by how much the sums jump there."""
+    for rows, scores, jumps in steps.parts(ordered=beside is not None):
+        if beside is None:
+            yield scores, (jumps,)
+        else:
+            yield scores, (jumps, *_beside(jumps, steps.d[rows] if beside == "d" else None))
+
+
+def _beside(jumps: Floats, b: Floats | None) -> tuple[Floats, Floats]:
+    """By how much N² and N·b jump, where N is that of the row and b, if it is not given, its end."""
+    values = np.cumsum(jumps, axis=1)
+    products = jumps * (values[:, -1] if b is None else b)[:, None]
+    values *= 2
+    values -= jumps
+    values *= jumps  # N² − (N − w)²
+    return values, products
+
+
+def _in_order(entries: Iterable[tuple[Floats, Columns]]) -> tuple[Floats, Floats]:
+    """Different scores from the smallest on, and the sums of the columns at each."""
+    parts, *columns = map(list, zip(*((s.ravel(), *(c.ravel() for c in of)) for s, of in entries), strict=True))
+    scores = np.concatenate(parts)
+    parts.clear()
+    order = np.argsort(scores)
+    scores = scores[order]
+    first = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+    scores = scores[first]
+    sums = np.empty((len(columns), len(first)))
+    for into, column in zip(sums, columns, strict=True):
+        joined = np.concatenate(column)
+        column.clear()
+        np.add.reduceat(joined[order], first, out=into)
+    return scores, sums
