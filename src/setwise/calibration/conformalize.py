@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from setwise._arrays import Floats, frozen
+from setwise._arrays import Floats, frozen, on_device
 from setwise.calibration.calibration import Calibration, automatic_categories
 from setwise.contamination.annotator_model import (
     AnnotatorParameters,
@@ -36,6 +37,9 @@ from setwise.scores import Score, as_score
 from setwise.strategies import Setting, Strategy, as_strategy
 from setwise.strategies.auto import uses_checks
 
+if TYPE_CHECKING:
+    from setwise.evidence.device_rows import DeviceRows
+
 
 def conformalize(
     probabilities: Any,
@@ -60,7 +64,8 @@ def conformalize(
     Parameters
     ----------
     probabilities
-        (n, K) class probabilities of a model that was not trained on these rows.
+        (n, K) class probabilities of a model that was not trained on these rows. A torch tensor on a GPU stays
+        there, for strategies that rank scores (``"max"``, ``"min"``, ``"mean"``, ``"mixture"``, ``"all"``).
     candidates
         One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels; or `Votes`, of which
         nothing is thrown away. Labels other than 0..K−1 need a declared vocabulary.
@@ -123,7 +128,13 @@ def conformalize(
         row_ids=row_ids,
     )
     score = as_score(conformity_score)
-    matrix = as_probabilities(probabilities, score.domain)
+    matrix: Any
+    if on_device(probabilities):
+        from setwise.evidence.device_rows import DeviceRows  # noqa: PLC0415 - torch, for tensors alone
+
+        matrix = DeviceRows.read(probabilities, score.domain)
+    else:
+        matrix = as_probabilities(probabilities, score.domain)
     n, k = matrix.shape
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
@@ -159,7 +170,7 @@ def conformalize(
 
 
 def calibrate(
-    matrix: Floats,
+    matrix: Floats | DeviceRows,
     sets: LabelSets,
     facts: RowFacts,
     strategy: str | Strategy,
@@ -190,7 +201,8 @@ def calibrate(
     declared = _declared(assume, sets, facts)
     seed = draw_seed(random_state)
     if score.randomized or row_ids is not None or len(facts.checked):
-        facts = replace(facts, u=uniforms(matrix, seed, row_ids, distinct=True))
+        noise = partial(uniforms, matrix) if isinstance(matrix, np.ndarray) else matrix.uniforms
+        facts = replace(facts, u=noise(seed, row_ids, distinct=True))
     sets, kept = present_rows(sets, missing)
     if kept is not None:
         checked = len(facts.checked)
@@ -222,14 +234,14 @@ def calibrate(
         precision=precision,
     )
     needs = {*chosen.needs(setting), *also}
-    if "table" in needs and declared.kind == "class":
-        setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
-    if facts.votes is not None and ("posterior" in needs or len(facts.checked)):
-        told = declared.kind == "independent" or chosen.name == "crowd"
-        shrink = {"shrink": held_out_shrinkage(facts.votes, matrix)} if told else {}
-        fitted = fit_annotators(facts.votes, matrix, compare=told, **shrink)
-        facts = replace(facts, posterior=fitted.posterior, agreed=fitted.agreed, excess=fitted.excess)
-    evidence, people = _with_answers(gather(score, matrix, sets, facts, needs), facts, score, matrix)
+    people = None
+    if isinstance(matrix, np.ndarray):
+        if "table" in needs and declared.kind == "class":
+            setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
+        facts = _with_annotators(facts, matrix, chosen, declared, needs)
+        evidence, people = _with_answers(gather(score, matrix, sets, facts, needs), facts, score, matrix)
+    else:
+        evidence = matrix.gather(score, sets, facts, needs)
     if facts.category is not None:
         setting = replace(setting, scope=" of each category")
     known = None if facts.category is None else Vocabulary.infer(facts.category)
@@ -238,6 +250,18 @@ def calibrate(
     differs = warn_about_checks(evidence, sets, facts, codes, kept, misses=misses)
     setting = replace(setting, chosen=choice or differs)
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, people)
+
+
+def _with_annotators(
+    facts: RowFacts, matrix: Floats, strategy: Strategy, declared: Assumption, needs: Collection[str]
+) -> RowFacts:
+    """The facts with what the annotator model says of the rows, where there are votes and somebody asks."""
+    if facts.votes is None or not ("posterior" in needs or len(facts.checked)):
+        return facts
+    told = declared.kind == "independent" or strategy.name == "crowd"
+    shrink = {"shrink": held_out_shrinkage(facts.votes, matrix)} if told else {}
+    fitted = fit_annotators(facts.votes, matrix, compare=told, **shrink)
+    return replace(facts, posterior=fitted.posterior, agreed=fitted.agreed, excess=fitted.excess)
 
 
 def _with_answers(
@@ -290,6 +314,10 @@ def _settled(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float)
 
 def _on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Iterable[Hashable] | None) -> LabelSets:
     """The candidates on the columns of the probabilities; a frame's column names declare the classes."""
+    if on_device(candidates):
+        from setwise.evidence.device_rows import read_candidates  # noqa: PLC0415 - torch, for tensors alone
+
+        candidates = read_candidates(candidates)
     names = column_names(probabilities)
     if classes is None and names is not None and len(set(names)) == k:
         read = read_sets(candidates)
