@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setwise.errors import InputError, Remedy
+from setwise.learn import gpu_kernels
 
 Generators = Sequence[torch.Generator]
 _PLAIN = Remedy("network", "mlp", "for rows of features")
@@ -34,7 +35,13 @@ class StackedLinear(nn.Module):
         """(M, batch, in) to (M, batch, out); one model's (batch, in) as a plain product."""
         if x.ndim == 2:
             return functional.linear(x, self.weight.squeeze(0), self.bias.flatten())
+        if gpu_kernels.usable(x, self.weight):
+            return gpu_kernels.product(x, self.weight) + self.bias
         return torch.baddbmm(self.bias, x, self.weight.transpose(1, 2))
+
+    def normalised_relu(self, x: Tensor, norm: StackedBatchNorm) -> Tensor:
+        """ReLU of the normalised map, on a GPU in training: in one pass over its values."""
+        return gpu_kernels.normalised_relu(gpu_kernels.product(x, self.weight), self.bias, norm)
 
 
 class StackedConvolution(nn.Module):
@@ -121,7 +128,10 @@ class MLP(nn.Module):
         """(M, batch, …) to (M, batch, K)."""
         x = _together(x.flatten(2))
         for linear, norm in zip(self.hidden, self.norms, strict=True):
-            x = torch.relu_(_by_model(norm, linear(x)))
+            if self.training and isinstance(norm, StackedBatchNorm) and gpu_kernels.can_normalise(x):
+                x = linear.normalised_relu(x, norm)  # type: ignore[operator]
+            else:
+                x = torch.relu_(_by_model(norm, linear(x)))
             if self.dropout and self.training:
                 x = _dropout(x, self.dropout)
         return _apart(self.output(x))

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
+from setwise.learn import gpu_kernels
+
 
 class Optimizer(ABC):
     """Parameters, and for each model a learning rate and a weight decay; a subclass says how to step."""
@@ -65,6 +67,9 @@ class SGD(Optimizer):
 
     def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
         """Momentum: b ← μb + g + λp;  p ← p − ηb, with (1 − μ)b kept: one pass over memory less."""
+        if gpu_kernels.usable(p, g, *state):
+            gpu_kernels.descend(p, g, state[0], self.rate, self.decay, self.momentum)
+            return
         fresh = 1 - self.momentum
         state[0].lerp_(g, fresh).addcmul_(decay, p, value=fresh)
         p.addcmul_(rate, state[0], value=-1 / fresh)
@@ -83,6 +88,9 @@ class Adam(Optimizer):
 
     def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
         """Moments: m, v ← those of g + λp;  p ← p − η m̂ / (√v̂ + ε)."""
+        if gpu_kernels.usable(p, g, *state):
+            gpu_kernels.adapt(p, g, state, self.rate, self.decay, self.corrections, self.betas, self.eps)
+            return
         self.descend(p, torch.addcmul(g, decay, p), state, rate)
 
     def descend(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor) -> None:
@@ -100,6 +108,10 @@ class AdamW(Adam):
 
     def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
         """Decay first, p ← (1 − ηλ) p, then Adam's step."""
+        if gpu_kernels.usable(p, g, *state):
+            coupled = (self.betas, self.eps)
+            gpu_kernels.adapt(p, g, state, self.rate, self.decay, self.corrections, *coupled, decoupled=True)
+            return
         p.mul_(1 - rate * decay)
         self.descend(p, g, state, rate)
 
