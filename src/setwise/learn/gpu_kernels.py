@@ -2,8 +2,8 @@
 
 Reading and scaling a batch, normalisation with ReLU, the loss of candidate sets with its gradient, and optimizers:
 the parts of a step that are limited by memory and not by products. They are written in Triton, which comes with
-torch on Linux, are compiled within seconds on first use, and are kept by Triton for the next process. Without Triton,
-on a CPU and in other arithmetic than float32 the plain operations serve, and give the same up to rounding.
+torch on Linux, are compiled within seconds on first use, and are kept by Triton for the next process. Without
+Triton, on a CPU and in other arithmetic than float32 the plain operations serve, and give the same up to rounding.
 """
 
 from __future__ import annotations
