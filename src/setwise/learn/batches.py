@@ -56,12 +56,9 @@ class Resident:
 
     def batch(self, index: Tensor) -> Tensor:
         """The rows at these positions, as stored."""
-        index = self.places(index)
+        if self.selected is not None:
+            index = self.selected.expand(len(index), -1).gather(1, index)
         return self.features.index_select(0, index.reshape(-1)).view(*index.shape, *self.shape)
-
-    def places(self, index: Tensor) -> Tensor:
-        """Where the rows at these positions stand among the features."""
-        return index if self.selected is None else self.selected.expand(len(index), -1).gather(1, index)
 
     def rows(self, positions: Tensor) -> Resident:
         """The same storage with other rows for every model."""

@@ -64,7 +64,8 @@ def scaled_batches(scaling: Scaling, source: Source) -> Callable[[Tensor], Tenso
     features, numbers = source.features, [part.float().contiguous() for part in (shift, spread)]
 
     def read(index: Tensor) -> Tensor:
-        return gpu_kernels.scaled_batch(features, source.places(index), *numbers).view(*index.shape, *source.shape)
+        x = gpu_kernels.scaled_batch(features, source.selected, index, *numbers)
+        return x.view(*index.shape, *source.shape)
 
     return read
 
