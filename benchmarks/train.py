@@ -89,7 +89,7 @@ def supermodel_probabilities(name, X, y, device):
         as_loss("naive", len(y), 1),
         Resident(torch.as_tensor(X).to(device)),
         labels,
-        plan=Plan(10, BATCH, "adam", 0.001, annealing_epochs=0, compiled=False),
+        plan=Plan(10, BATCH, "adam", 0.001, annealing_epochs=0),
         seeds=[0],
     ).fit()
     return trainer.logits()[0].double().softmax(-1).cpu().numpy()
@@ -286,7 +286,6 @@ def on_gpu(options):
             0.1,
             [decay[name] for name, *_ in cases],
             precision=options.precision,
-            compiled=device.type == "cuda" and not options.no_compile,
         ),
         seeds=[seed for *_, seed in cases],
     )
@@ -303,7 +302,6 @@ def on_gpu(options):
         "models": len(cases),
         "epochs": options.epochs,
         "precision": options.precision,
-        "compiled": not options.no_compile,
         "seconds_compile_and_capture": prepared,
         "seconds_training": took,
         "tflops": FLOPS * ROWS * len(cases) * options.epochs / took / 1e12,
@@ -339,7 +337,6 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--precision", choices=("float32", "tf32", "bfloat16"), default="tf32")
-    parser.add_argument("--no-compile", action="store_true")
     parser.add_argument("--rows", type=int, default=ROWS, help="rows of an epoch on the CPU")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)

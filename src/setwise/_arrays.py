@@ -23,6 +23,16 @@ _THREADS = min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity
 _A = TypeVar("_A", bound=Array)
 
 
+def is_tensor(values: Any) -> bool:
+    """Whether it is a torch tensor; torch need not be there to know."""
+    return type(values).__module__.partition(".")[0] == "torch" and hasattr(values, "device")
+
+
+def on_device(values: Any) -> bool:
+    """Whether it is a torch tensor that is not in the host's memory."""
+    return is_tensor(values) and values.device.type != "cpu"
+
+
 def frozen(array: _A) -> _A:
     """The array itself, no longer writeable."""
     array.flags.writeable = False

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Floats, blocks
+from setwise._arrays import Array, Bools, Floats, Ints, blocks
 
 Domain = Literal["simplex", "unit"]
 _UNITS = 4  # in the last place: what softmaxes of the same logits differ by in another type
@@ -28,10 +28,7 @@ def as_probabilities(
     columns are named for `classes` is brought into their order.
     """
     array = _as_matrix(_by_name(values, classes, name), name)
-    if array.shape[1] < 2:
-        raise ValueError(f"{name}: {array.shape[1]} class; prediction sets need at least two columns.")
-    if n_classes is not None and array.shape[1] != n_classes:
-        raise ValueError(f"{name}: {array.shape[1]} columns, but there are {n_classes} classes.")
+    check_shape(array.shape[1], n_classes, name)
     ones = np.ones(array.shape[1], dtype=array.dtype)
 
     def fine(block: slice) -> bool:
@@ -45,8 +42,16 @@ def as_probabilities(
 
     for block in blocks(array):  # one thread: memory is the limit, and the product has threads of its own
         if not fine(block):
-            _explain(np.asarray(array[block], dtype=np.float64), block.start, domain, name)
+            explain(np.asarray(array[block], dtype=np.float64), np.arange(block.start, block.stop), domain, name)
     return array
+
+
+def check_shape(columns: int, n_classes: int | None, name: str = "probabilities") -> None:
+    """Refuses a number of columns that is no number of classes, or not the one that is wanted."""
+    if columns < 2:
+        raise ValueError(f"{name}: {columns} class; prediction sets need at least two columns.")
+    if n_classes is not None and columns != n_classes:
+        raise ValueError(f"{name}: {columns} columns, but there are {n_classes} classes.")
 
 
 def precision_of(values: Any) -> str:
@@ -109,7 +114,7 @@ def _as_matrix(values: Any, name: str) -> Floats:
     return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
 
 
-def _explain(rows: Floats, start: int, domain: Domain, name: str) -> None:
+def explain(rows: Floats, numbers: Ints, domain: Domain, name: str = "probabilities") -> None:
     """Looks again in double precision, and raises the error for the first row that is out of its domain."""
     with np.errstate(invalid="ignore", over="ignore"):
         sums = rows.sum(axis=1)
@@ -120,7 +125,7 @@ def _explain(rows: Floats, start: int, domain: Domain, name: str) -> None:
     if not off.any():
         return
     i = int(np.flatnonzero(off)[0])
-    row, where = rows[i], f"{name}: row {start + i}"
+    row, where = rows[i], f"{name}: row {numbers[i]}"
     if not np.isfinite(row).all():
         column = int(np.flatnonzero(~np.isfinite(row))[0])
         raise ValueError(f"{where} holds {row[column]} in column {column}; remove or repair such rows.")

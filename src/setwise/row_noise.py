@@ -37,21 +37,29 @@ def draw_seed(random_state: Any) -> int:
 
 def uniforms(probabilities: Floats, seed: int, row_ids: Any = None, *, distinct: bool = False) -> Floats:
     """One number in [0, 1) for each row; `distinct` refuses ids that occur twice."""
+    if row_ids is not None:
+        return uniforms_of_ids(row_ids, len(probabilities), seed, distinct=distinct)
     hashes = np.empty(len(probabilities), dtype=np.uint64)
-    if row_ids is None:
-        factors = multipliers(probabilities.shape[1], seed)
+    factors = multipliers(probabilities.shape[1], seed)
 
-        def work(block: slice) -> None:
-            rows = np.ascontiguousarray(probabilities[block]) + probabilities.dtype.type(0)  # −0.0 is 0.0
-            hashes[block] = _hash(as_words(rows), factors)
+    def work(block: slice) -> None:
+        rows = np.ascontiguousarray(probabilities[block]) + probabilities.dtype.type(0)  # −0.0 is 0.0
+        hashes[block] = _hash(as_words(rows), factors)
 
-        for_blocks(probabilities, work)
-    else:
-        ids = _as_ids(row_ids, len(probabilities))
-        if distinct:
-            _check_distinct(ids)
-        words = as_words(ids)
-        hashes[:] = _hash(words, multipliers(words.shape[1], seed))
+    for_blocks(probabilities, work)
+    return _as_uniforms(hashes)
+
+
+def uniforms_of_ids(row_ids: Any, n: int, seed: int, *, distinct: bool = False) -> Floats:
+    """One number in [0, 1) for each of n ids."""
+    ids = _as_ids(row_ids, n)
+    if distinct:
+        _check_distinct(ids)
+    words = as_words(ids)
+    return _as_uniforms(_hash(words, multipliers(words.shape[1], seed)))
+
+
+def _as_uniforms(hashes: Words) -> Floats:
     return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 

@@ -83,10 +83,7 @@ class LAC:
 
     def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:  # noqa: ARG002
         """The mask f ≥ −threshold."""
-        least = -np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
-        cut = least.astype(probabilities.dtype)
-        np.nextafter(cut, np.inf, out=cut, where=cut < least, dtype=cut.dtype)  # the first float32 ≥ the cut
-        return probabilities >= cut
+        return probabilities >= least_included(threshold, probabilities.dtype)
 
 
 @dataclass(frozen=True)
@@ -284,6 +281,14 @@ def as_score(score: str | Score) -> Score:
     if isinstance(score, type) or not isinstance(score, Score):
         raise TypeError(f"conformity_score: {score!r} is neither a name nor an object with score() and below().")
     return score
+
+
+def least_included(threshold: Any, dtype: np.dtype[Any]) -> Floats:
+    """The least probability of this type with −f ≤ threshold, as a column: one for all rows, or one per row."""
+    least = -np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
+    cut = least.astype(dtype)
+    np.nextafter(cut, np.inf, out=cut, where=cut < least, dtype=cut.dtype)  # the first float32 ≥ the cut
+    return cut
 
 
 def _gather(values: Floats, labels: Ints | None) -> Array:

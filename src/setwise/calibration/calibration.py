@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Never, overload
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Floats, Ints, blocks, frozen
+from setwise._arrays import Array, Bools, Floats, Ints, blocks, frozen, is_tensor, on_device
 from setwise._lazy import lazy
 from setwise.calibration.calibration_file import FORMAT, read_parts, write_parts
 from setwise.container import believing_nothing
@@ -195,6 +196,45 @@ class Calibration:
         ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
         """
         refuse_names(others, alpha="confidence_level")
+        given = {"by": by, "candidates": candidates, "sample_weight": sample_weight, "row_ids": row_ids}
+        masks = self._masks(probabilities, **given, allow_empty=allow_empty, device=on_device(probabilities))
+        return each_level(confidence_level, lambda level: sets_of(masks(level), self.vocabulary))
+
+    def predict_mask(
+        self,
+        probabilities: Any,
+        confidence_level: Any = 0.9,
+        *,
+        by: Any = None,
+        candidates: Any = None,
+        sample_weight: Any = None,
+        row_ids: Any = None,
+        allow_empty: bool = True,
+    ) -> Any:
+        """The same sets as an (n, K) boolean mask: of a torch tensor as a tensor on its device, else as an array.
+
+        >>> import numpy as np, setwise
+        >>> P = np.random.default_rng(0).dirichlet([1, 1, 1], size=500)
+        >>> setwise.conformalize(P, P.argmax(axis=1)).predict_mask([[0.97, 0.02, 0.01]])
+        array([[ True, False, False]])
+        """
+        self._need_all("predict_mask")
+        given = {"by": by, "candidates": candidates, "sample_weight": sample_weight, "row_ids": row_ids}
+        masks = self._masks(probabilities, **given, allow_empty=allow_empty, device=is_tensor(probabilities))
+        return each_level(confidence_level, masks)
+
+    def _masks(
+        self,
+        probabilities: Any,
+        *,
+        by: Any,
+        candidates: Any,
+        sample_weight: Any,
+        row_ids: Any,
+        allow_empty: bool,
+        device: bool,
+    ) -> Callable[[Fraction], Any]:
+        """What gives the mask of new rows at a level; on their device if asked."""
         check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids)
         own = own_candidates(candidates, self.vocabulary)
         rate = float(self.setting.miss_rate)
@@ -212,23 +252,25 @@ class Calibration:
                 f"({self._judged.truth_is_candidate.detail}), and sets cut down to them cover less than promised",
                 without,
             )
-        matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own)
+        if voted and device:
+            raise InputError("candidates: votes are weighed on the host", "pass probabilities.cpu()")
+        matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own, device=device)
         u = self._noise(matrix, row_ids, off)
         score, rules = self.conformity_score, self.rules
         if voted:
             own, rules = None, self._answered
             matrix = self._posterior(candidates, matrix, precision_of(probabilities))
 
-        def answer(level: Fraction) -> LabelSets:
+        def answer(level: Fraction) -> Any:
             self._warn_if_short(level, codes, rules)
             limits = np.asarray(_limits(rules, level, weight, codes)) + off
+            if not isinstance(matrix, np.ndarray):
+                return matrix.mask(score, limits, u, own, allow_empty=allow_empty)
             by_label = limits.ndim == 2
             mask = score.score(matrix, u=u) <= limits if by_label else score.below(matrix, limits, u=u)
-            if isinstance(probabilities, TopK):
-                return finished_top(mask, probabilities, self.vocabulary, own, allow_empty=allow_empty)
-            return finished_sets(mask, matrix, self.vocabulary, own, allow_empty=allow_empty)
+            return finished_mask(mask, matrix, own, allow_empty=allow_empty)
 
-        return each_level(confidence_level, answer)
+        return answer
 
     def predict_p(
         self,
@@ -526,29 +568,39 @@ class Calibration:
         scores: Floats = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, off)) - off
         return scores
 
-    def _in_precision(self, probabilities: Any) -> tuple[Floats, float]:
+    def _in_precision(self, probabilities: Any, *, device: bool = False) -> tuple[Any, float]:
         """Probabilities in the precision of the calibration, and how far scores are off."""
-        k = self.setting.top
+        domain, k, top = self.conformity_score.domain, len(self.vocabulary), self.setting.top
         given = probabilities.k if isinstance(probabilities, TopK) else 0
-        if given != k or (given and probabilities.n_classes != len(self.vocabulary)):
+        if given != top or (given and probabilities.n_classes != k):
             raise InputError(
-                f"probabilities: calibrated with those of {f'the top {k}' if k else 'all'} labels out of "
-                f"{len(self.vocabulary):,}, got {f'the top {given}' if given else 'a column for each'}",
-                f"pass TopK.of(probabilities, k={k})" if k else "pass the probabilities of all labels",
+                f"probabilities: calibrated with those of {f'the top {top}' if top else 'all'} labels out of "
+                f"{k:,}, got {f'the top {given}' if given else 'a column for each'}",
+                f"pass TopK.of(probabilities, k={top})" if top else "pass the probabilities of all labels",
             )
+        matrix: Any
         if given:
-            return in_precision(probabilities.columns, precision_of(probabilities), self.setting.precision)
-        matrix = as_probabilities(
-            probabilities, self.conformity_score.domain, len(self.vocabulary), classes=self.vocabulary.classes
-        )
+            matrix = probabilities
+        elif device:
+            from setwise.evidence.device_rows import DeviceRows  # noqa: PLC0415 - torch, for tensors alone
+
+            matrix = DeviceRows.read(probabilities, domain, k)
+        else:
+            matrix = as_probabilities(probabilities, domain, k, classes=self.vocabulary.classes)
         return in_precision(matrix, precision_of(probabilities), self.setting.precision)
 
     def _new_rows(
-        self, probabilities: Any, by: Any, sample_weight: Any, own: LabelSets | None = None
-    ) -> tuple[Floats, float, Floats | None, Ints | None]:
+        self,
+        probabilities: Any,
+        by: Any,
+        sample_weight: Any,
+        own: LabelSets | None = None,
+        *,
+        device: bool = False,
+    ) -> tuple[Any, float, Floats | None, Ints | None]:
         """Probabilities in the precision of the calibration, how far scores are off, weights and categories."""
         check_row_names(probabilities=probabilities, by=by, sample_weight=sample_weight)
-        matrix, off = self._in_precision(probabilities)
+        matrix, off = self._in_precision(probabilities, device=device)
         _check_rows(own, matrix)
         if by is None:
             self.check_predicted(probabilities)
@@ -579,7 +631,7 @@ class Calibration:
                 else "sample_weight: calibrated without weights; pass sample_weight to conformalize first."
             )
 
-    def _noise(self, matrix: Floats, row_ids: Any, off: float) -> Floats | None:
+    def _noise(self, matrix: Any, row_ids: Any, off: float) -> Floats | None:
         """The uniform number of each row; its bits decide, and where these are lost the smallest one is valid."""
         randomized = self.conformity_score.randomized
         if randomized and (row_ids is not None) != self.setting.named:
@@ -591,7 +643,10 @@ class Calibration:
             )
         if not randomized and row_ids is None:
             return None
-        return np.zeros(len(matrix)) if off and row_ids is None else uniforms(matrix, self.seed, row_ids)
+        if off and row_ids is None:
+            return np.zeros(len(matrix))
+        drawn = partial(uniforms, matrix) if isinstance(matrix, np.ndarray) else matrix.uniforms
+        return np.asarray(drawn(self.seed, row_ids))
 
     @lazy
     def _answered(self) -> tuple[Rule, ...]:
@@ -657,6 +712,10 @@ def own_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:
     """The candidates that new rows bring along; every label where a row brings none."""
     if candidates is None:
         return None
+    if on_device(candidates):
+        from setwise.evidence.device_rows import read_candidates  # noqa: PLC0415 - torch, for tensors alone
+
+        candidates = read_candidates(candidates)
     return as_candidates(candidates, len(vocabulary), vocabulary.classes).filled()
 
 
@@ -665,9 +724,18 @@ def _check_rows(own: LabelSets | None, matrix: Floats) -> None:
         raise ValueError(f"candidates: {len(own)} rows for {len(matrix)} rows of probabilities.")
 
 
-def finished_sets(
-    mask: Bools, matrix: Floats, vocabulary: Vocabulary, own: LabelSets | None, *, allow_empty: bool
-) -> LabelSets:
+def sets_of(mask: Any, vocabulary: Vocabulary) -> LabelSets:
+    """The sets of a mask, an array or a tensor on a device; of many classes they are sets already, by position."""
+    if isinstance(mask, LabelSets):
+        return mask.named(vocabulary)
+    if isinstance(mask, np.ndarray):
+        return LabelSets(vocabulary, len(mask), _mask=frozen(mask))
+    from setwise.evidence.device_rows import label_sets  # noqa: PLC0415 - torch, for tensors alone
+
+    return label_sets(mask, vocabulary)
+
+
+def finished_mask(mask: Bools, matrix: Floats, own: LabelSets | None, *, allow_empty: bool) -> Bools:
     """Sets cut down to the rows' own candidates; empty ones filled with the most probable label where asked."""
     inside = None if own is None else own.to_mask()
     if inside is not None:
@@ -676,25 +744,10 @@ def finished_sets(
         empty = np.flatnonzero(~mask.any(axis=1))
         allowed = matrix[empty] if inside is None else np.where(inside[empty], matrix[empty], -1)
         mask[empty, allowed.argmax(axis=1)] = True
-    return LabelSets(vocabulary, len(mask), _mask=frozen(mask))
+    return mask
 
 
-def finished_top(
-    mask: Bools, top: TopK, vocabulary: Vocabulary, own: LabelSets | None, *, allow_empty: bool
-) -> LabelSets:
-    """The same for rows of which the most probable labels are stored."""
-    sets = top.sets(mask, vocabulary)
-    sets = sets if own is None else sets & own
-    if not allow_empty and (sets.sizes == 0).any():
-        if own is not None:
-            raise InputError("allow_empty: not together with candidates and TopK", "leave candidates out")
-        empty = np.flatnonzero(sets.sizes == 0)
-        mask[empty, top.columns[empty].argmax(axis=1)] = True
-        return top.sets(mask, vocabulary)
-    return sets
-
-
-def automatic_categories(by: str, matrix: Floats, classes: Array, sets: LabelSets | None) -> Array:
+def automatic_categories(by: str, matrix: Any, classes: Array, sets: LabelSets | None) -> Array:
     """The label predicted for each row, or the number of its candidates: alike for calibration and new rows."""
     if by == "predicted":
         return np.asarray(classes[matrix.argmax(axis=1)])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
-from typing import Any, Literal, Never
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 import numpy as np
 
-from setwise._arrays import Floats, frozen
+from setwise._arrays import Floats, frozen, on_device
 from setwise.calibration.calibration import Calibration, automatic_categories
 from setwise.contamination.annotator_model import (
     AnnotatorParameters,
@@ -24,7 +25,7 @@ from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.proposals import most_probable
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.evidence.row_index import check_row_names
-from setwise.evidence.top_probabilities import TopK, gather_top
+from setwise.evidence.top_probabilities import TopK
 from setwise.evidence.verified_rows import warn_about_checks
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
@@ -36,6 +37,9 @@ from setwise.row_noise import draw_seed, uniforms
 from setwise.scores import Score, as_score
 from setwise.strategies import Setting, Strategy, as_strategy
 from setwise.strategies.auto import uses_checks
+
+if TYPE_CHECKING:
+    from setwise.evidence.device_rows import DeviceRows
 
 
 def conformalize(
@@ -62,7 +66,9 @@ def conformalize(
     Parameters
     ----------
     probabilities
-        (n, K) class probabilities of a model that was not trained on these rows; of many classes, `TopK`.
+        (n, K) class probabilities of a model that was not trained on these rows; of many classes, `TopK`. A torch
+        tensor on a GPU stays there, for strategies that rank scores (``"max"``, ``"min"``, ``"mean"``,
+        ``"mixture"``, ``"all"``).
     candidates
         One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels; or `Votes`, of which
         nothing is thrown away. Labels other than 0..K−1 need a declared vocabulary.
@@ -127,16 +133,19 @@ def conformalize(
         row_ids=row_ids,
     )
     score = as_score(conformity_score)
-    top = probabilities if isinstance(probabilities, TopK) else None
-    matrix = as_probabilities(probabilities, score.domain) if top is None else top.columns
-    n, k = (matrix if top is None else top).shape
+    matrix: Any
+    if isinstance(probabilities, TopK):
+        matrix = probabilities
+    elif on_device(probabilities):
+        from setwise.evidence.device_rows import DeviceRows  # noqa: PLC0415 - torch, for tensors alone
+
+        matrix = DeviceRows.read(probabilities, score.domain)
+    else:
+        matrix = as_probabilities(probabilities, score.domain)
+    n, k = matrix.shape
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
     votes = candidates if isinstance(candidates, Votes) else None
-    if top is not None and votes is not None:
-        raise InputError("candidates: votes are not defined for TopK", "pass votes.candidates() in their place")
-    if top is not None and isinstance(by, str) and by == "predicted":
-        raise InputError("by: 'predicted' is not defined for TopK", "pass a category per row")
     sets = _on_columns_of(probabilities, candidates, k, classes)
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
@@ -164,12 +173,11 @@ def conformalize(
         random_state=random_state,
         missing=missing,
         precision=precision_of(probabilities),
-        top=top,
     )
 
 
 def calibrate(
-    matrix: Floats,
+    matrix: Floats | DeviceRows | TopK,
     sets: LabelSets,
     facts: RowFacts,
     strategy: str | Strategy,
@@ -186,29 +194,28 @@ def calibrate(
     seen: str = "",
     choice: str = "",
     also: Collection[str] = (),
-    top: TopK | None = None,
 ) -> Calibration:
     """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows.
 
     `choice` says how verified rows differ from others that are not among these, where they do; `also` names columns
-    of evidence beyond those that the strategy needs. Where probabilities are those of the `top` labels, the matrix
-    holds their columns.
+    of evidence beyond those that the strategy needs.
     """
     chosen = as_strategy(strategy)
     rate = as_fraction(miss_rate, "miss_rate")
     if not 0 <= rate < 1:
         raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
-    n, k = (matrix if top is None else top).shape
+    n, k = matrix.shape
     declared = _declared(assume, sets, facts)
     seed = draw_seed(random_state)
     if score.randomized or row_ids is not None or len(facts.checked):
-        facts = replace(facts, u=uniforms(matrix, seed, row_ids, distinct=True))
+        noise = partial(uniforms, matrix) if isinstance(matrix, np.ndarray) else matrix.uniforms
+        facts = replace(facts, u=noise(seed, row_ids, distinct=True))
     sets, kept = present_rows(sets, missing)
     if kept is not None:
         checked = len(facts.checked)
         if facts.position is None:
             facts = replace(facts, position=np.arange(n))
-        matrix, facts, top = matrix[kept], facts.take(kept), None if top is None else top[kept]
+        matrix, facts = matrix[kept], facts.take(kept)
         if lost := checked - len(facts.checked):
             problem = f"missing: {lost:,} of the {n - len(kept):,} rows without candidates are verified"
             what = "whose label is then known: give it as their only candidate"
@@ -232,19 +239,17 @@ def calibrate(
         named=row_ids is not None,
         by=by,
         precision=precision,
-        top=0 if top is None else top.k,
+        top=matrix.k if isinstance(matrix, TopK) else 0,
     )
     needs = {*chosen.needs(setting), *also}
-    if "table" in needs and declared.kind == "class":
-        setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
-    if facts.votes is not None and ("posterior" in needs or len(facts.checked)):
-        told = declared.kind == "independent" or chosen.name == "crowd"
-        shrink = {"shrink": held_out_shrinkage(facts.votes, matrix)} if told else {}
-        fitted = fit_annotators(facts.votes, matrix, compare=told, **shrink)
-        facts = replace(facts, posterior=fitted.posterior, agreed=fitted.agreed, excess=fitted.excess)
-    of_rows = (sets, facts, needs)
-    gathered = gather(score, matrix, *of_rows) if top is None else gather_top(score, top, *of_rows)
-    evidence, people = _with_answers(gathered, facts, score, matrix)
+    people = None
+    if isinstance(matrix, np.ndarray):
+        if "table" in needs and declared.kind == "class":
+            setting = replace(setting, assume=_settled(declared, matrix, sets, float(rate)))
+        facts = _with_annotators(facts, matrix, chosen, declared, needs)
+        evidence, people = _with_answers(gather(score, matrix, sets, facts, needs), facts, score, matrix)
+    else:
+        evidence = matrix.gather(score, sets, facts, needs)
     if facts.category is not None:
         setting = replace(setting, scope=" of each category")
     known = None if facts.category is None else Vocabulary.infer(facts.category)
@@ -253,6 +258,18 @@ def calibrate(
     differs = warn_about_checks(evidence, sets, facts, codes, kept, misses=misses)
     setting = replace(setting, chosen=choice or differs)
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, people)
+
+
+def _with_annotators(
+    facts: RowFacts, matrix: Floats, strategy: Strategy, declared: Assumption, needs: Collection[str]
+) -> RowFacts:
+    """The facts with what the annotator model says of the rows, where there are votes and somebody asks."""
+    if facts.votes is None or not ("posterior" in needs or len(facts.checked)):
+        return facts
+    told = declared.kind == "independent" or strategy.name == "crowd"
+    shrink = {"shrink": held_out_shrinkage(facts.votes, matrix)} if told else {}
+    fitted = fit_annotators(facts.votes, matrix, compare=told, **shrink)
+    return replace(facts, posterior=fitted.posterior, agreed=fitted.agreed, excess=fitted.excess)
 
 
 def _with_answers(
@@ -305,6 +322,10 @@ def _settled(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float)
 
 def _on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Iterable[Hashable] | None) -> LabelSets:
     """The candidates on the columns of the probabilities; a frame's column names declare the classes."""
+    if on_device(candidates):
+        from setwise.evidence.device_rows import read_candidates  # noqa: PLC0415 - torch, for tensors alone
+
+        candidates = read_candidates(candidates)
     names = column_names(probabilities)
     if classes is None and names is not None and len(set(names)) == k:
         read = read_sets(candidates)

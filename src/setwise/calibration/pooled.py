@@ -23,7 +23,13 @@ from typing import Any, Never, NoReturn, overload
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
-from setwise.calibration.calibration import Calibration, SmallCalibrationWarning, finished_sets, own_candidates
+from setwise.calibration.calibration import (
+    Calibration,
+    SmallCalibrationWarning,
+    finished_mask,
+    own_candidates,
+    sets_of,
+)
 from setwise.decisions.comparison import Comparison, compared
 from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Mode, Triage, own_rows
@@ -127,7 +133,7 @@ class PooledCalibration:
             if position > self.n:
                 text = f"every label is in the set: {self.n} rows are too few for confidence {float(level):g}."
                 warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
-            return finished_sets(below < position, mean, self.vocabulary, own, allow_empty=allow_empty)
+            return sets_of(finished_mask(below < position, mean, own, allow_empty=allow_empty), self.vocabulary)
 
         return each_level(confidence_level, answer)
 

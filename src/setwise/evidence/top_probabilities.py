@@ -23,6 +23,7 @@ from setwise.evidence.row_facts import RowFacts
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities import TOLERANCE
+from setwise.row_noise import uniforms
 from setwise.scores import Score
 
 _MOST = 2**31
@@ -144,7 +145,93 @@ class TopK:
         place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         return np.where(keys[place] == wanted, order[place], self.k)
 
-    def sets(self, mask: Bools, vocabulary: Vocabulary) -> LabelSets:
+    # ---------------------------------------------------------------- what calibrations ask of rows
+
+    def argmax(self, axis: int) -> Ints:
+        """The position of the most probable label of each row."""
+        found: Ints = self.indices[np.arange(len(self)), self.values.argmax(axis=axis)]
+        return found
+
+    def astype(self, dtype: Any) -> TopK:
+        """The same probabilities rounded to another type."""
+        return TopK(self.indices, self.values.astype(dtype), self.n_classes, self.rest)
+
+    def uniforms(self, seed: int, row_ids: Any = None, *, distinct: bool = False) -> Floats:
+        """One number in [0, 1) for each row, as `row_noise.uniforms` gives it."""
+        return uniforms(self.columns, seed, row_ids, distinct=distinct)
+
+    def gather(self, score: Score, candidates: LabelSets, facts: RowFacts, needs: Collection[str]) -> Evidence:
+        """As for whole rows: a candidate outside the stored labels has the score of a label outside."""
+        if facts.votes is not None:
+            raise InputError("candidates: votes are not defined for TopK", "pass votes.candidates() in their place")
+        if lacking := set(needs) - {"consensus", "every", "share", "total"}:
+            raise InputError(
+                f"probabilities: this strategy needs those of all labels ({', '.join(sorted(lacking))})",
+                "use 'max', 'min', 'mean', a mixture, 'rectified' or 'auto' with TopK",
+            )
+        n, (indptr, labels) = len(self), candidates.rows
+        starts = indptr[:-1]
+        rows = np.repeat(np.arange(n), candidates.sizes)
+        columns = self.columns_of(rows, labels)
+        scores = score.score(self.columns, u=facts.u)
+        every, values = scores[rows, columns], self.columns[rows, columns].astype(np.float64)
+        truth = held = None
+        if facts.verified is not None:
+            known = facts.checked
+            given = facts.verified[known]
+            truth, held = np.full(n, np.nan), np.zeros(n, dtype=bool)
+            truth[known] = scores[known, self.columns_of(known, given)]
+            held[known] = candidates[known].contains(candidates.classes[given])
+        best = most_probable(self.columns)
+        agreed = None
+        if facts.verified is not None or "consensus" in needs:
+            read = LabelSets.from_codes(Vocabulary.positions(self.k + 1), columns, candidates.sizes)
+            agreed = among_candidates(self.columns, read)
+            first = labels[starts].astype(np.intp)  # of the candidates outside, where one of them is proposed
+            last = np.flatnonzero(columns == self.k)[::-1]
+            first[rows[last]] = labels[last]
+            inside = self.indices[np.arange(n), np.minimum(agreed.label, self.k - 1)]
+            agreed = replace(agreed, label=np.where(agreed.label == self.k, first, inside))
+        total = np.add.reduceat(values, starts)[rows]
+        equal = 1 / candidates.sizes[rows]
+        return Evidence(
+            np.minimum.reduceat(every, starts),
+            np.maximum.reduceat(every, starts),
+            candidates.sizes,
+            every=every if "every" in needs else None,
+            share=np.divide(values, total, out=equal, where=total > 0) if "share" in needs else None,
+            total=self.values.sum(axis=1, dtype=np.float64) + self.rest if "total" in needs else None,
+            truth=truth,
+            held=held,
+            predicted=self.indices[np.arange(n), np.minimum(best.label, self.k - 1)],
+            confidence=best.confidence,
+            label=labels.astype(np.intp) if facts.verified is None and candidates.single else facts.verified,
+            consensus=None if agreed is None else agreed.label,
+            consensus_confidence=None if agreed is None else agreed.confidence,
+            noise=None if facts.verified is None else facts.u,
+            position=facts.position,
+            chance=facts.chance,
+            weight=facts.weight,
+            group=facts.group,
+        )
+
+    def mask(
+        self, score: Score, limits: Any, u: Floats | None, own: LabelSets | None, *, allow_empty: bool
+    ) -> LabelSets:
+        """The labels whose scores are at most the limits, as sets of positions, cut down to the rows' own."""
+        inside = score.below(self.columns, limits, u=u)
+        sets = self._sets(inside)
+        if own is not None:
+            sets = sets & own.named(sets.vocabulary)
+        if not allow_empty and (sets.sizes == 0).any():
+            if own is not None:
+                raise InputError("allow_empty: not together with candidates and TopK", "leave candidates out")
+            empty = np.flatnonzero(sets.sizes == 0)
+            inside[empty, self.columns[empty].argmax(axis=1)] = True
+            return self._sets(inside)
+        return sets
+
+    def _sets(self, mask: Bools) -> LabelSets:
         """The labels of the columns in an (n, k + 1) mask; where the last is in it, every label."""
         full = np.flatnonzero(mask[:, -1])
         some = mask[:, :-1] & ~mask[:, -1:]
@@ -159,61 +246,7 @@ class TopK:
         row, column = np.nonzero(some)
         keys = row * self.n_classes + self.indices[row, column]
         every = (full[:, None] * self.n_classes + np.arange(self.n_classes)).ravel()
-        return LabelSets.from_keys(vocabulary, len(self), np.concatenate([keys, every]))
-
-
-def gather_top(score: Score, top: TopK, candidates: LabelSets, facts: RowFacts, needs: Collection[str]) -> Evidence:
-    """As `gather`, from the stored labels: a candidate outside them has the score of a label outside."""
-    if lacking := set(needs) - {"consensus", "every", "share", "total"}:
-        raise InputError(
-            f"probabilities: this strategy needs those of all labels ({', '.join(sorted(lacking))})",
-            "use 'max', 'min', 'mean', a mixture, 'rectified' or 'auto' with TopK",
-        )
-    n, (indptr, labels) = len(top), candidates.rows
-    starts = indptr[:-1]
-    rows = np.repeat(np.arange(n), candidates.sizes)
-    columns = top.columns_of(rows, labels)
-    scores = score.score(top.columns, u=facts.u)
-    every, values = scores[rows, columns], top.columns[rows, columns].astype(np.float64)
-    truth = held = None
-    if facts.verified is not None:
-        known = facts.checked
-        given = facts.verified[known]
-        truth, held = np.full(n, np.nan), np.zeros(n, dtype=bool)
-        truth[known] = scores[known, top.columns_of(known, given)]
-        held[known] = candidates[known].contains(candidates.classes[given])
-    best = most_probable(top.columns)
-    agreed = None
-    if facts.verified is not None or "consensus" in needs:
-        read = LabelSets.from_codes(Vocabulary.positions(top.k + 1), columns, candidates.sizes)
-        agreed = among_candidates(top.columns, read)
-        first = labels[starts].astype(np.intp)  # of the candidates outside, where one of them is proposed
-        last = np.flatnonzero(columns == top.k)[::-1]
-        first[rows[last]] = labels[last]
-        inside = top.indices[np.arange(n), np.minimum(agreed.label, top.k - 1)]
-        agreed = replace(agreed, label=np.where(agreed.label == top.k, first, inside))
-    total = np.add.reduceat(values, starts)[rows]
-    equal = 1 / candidates.sizes[rows]
-    return Evidence(
-        np.minimum.reduceat(every, starts),
-        np.maximum.reduceat(every, starts),
-        candidates.sizes,
-        every=every if "every" in needs else None,
-        share=np.divide(values, total, out=equal, where=total > 0) if "share" in needs else None,
-        total=top.values.sum(axis=1, dtype=np.float64) + top.rest if "total" in needs else None,
-        truth=truth,
-        held=held,
-        predicted=top.indices[np.arange(n), np.minimum(best.label, top.k - 1)],
-        confidence=best.confidence,
-        label=labels.astype(np.intp) if facts.verified is None and candidates.single else facts.verified,
-        consensus=None if agreed is None else agreed.label,
-        consensus_confidence=None if agreed is None else agreed.confidence,
-        noise=None if facts.verified is None else facts.u,
-        position=facts.position,
-        chance=facts.chance,
-        weight=facts.weight,
-        group=facts.group,
-    )
+        return LabelSets.from_keys(Vocabulary.positions(self.n_classes), len(self), np.concatenate([keys, every]))
 
 
 def _real(values: Any) -> Floats:

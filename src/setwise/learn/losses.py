@@ -85,6 +85,11 @@ class CandidateLoss(nn.Module):
         return type(self).per_example in {CandidateLoss.per_example, GCELoss.per_example}
 
     @property
+    def plain(self) -> bool:
+        """Whether it is the cross-entropy to the weights and nothing else, known at the forward pass."""
+        return type(self).per_example is CandidateLoss.per_example and not self.relative and self.lag != "step"
+
+    @property
     def remembers(self) -> bool:
         """Whether something is kept per example, so that calls need `index`."""
         return self.lag != "fresh"

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from setwise.errors import InputError, Remedy
+from setwise.learn import gpu_kernels
 
 Generators = Sequence[torch.Generator]
 _MODELS = 10_000  # of one file
@@ -35,6 +36,8 @@ class StackedLinear(nn.Module):
         """(M, batch, in) to (M, batch, out); one model's (batch, in) as a plain product."""
         if x.ndim == 2:
             return functional.linear(x, self.weight.squeeze(0), self.bias.flatten())
+        if gpu_kernels.usable(x, self.weight):
+            return gpu_kernels.product(x, self.weight) + self.bias
         return torch.baddbmm(self.bias, x, self.weight.transpose(1, 2))
 
 
@@ -121,6 +124,8 @@ class MLP(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(M, batch, …) to (M, batch, K)."""
         x = _together(x.flatten(2))
+        if self.training and not self.dropout and gpu_kernels.can_pass(x, self.norms):
+            return gpu_kernels.normalised_network(x, self.hidden, self.norms, self.output)  # type: ignore[arg-type]
         for linear, norm in zip(self.hidden, self.norms, strict=True):
             x = torch.relu_(_by_model(norm, linear(x)))
             if self.dropout and self.training:

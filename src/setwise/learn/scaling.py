@@ -5,12 +5,15 @@ So that images can stay bytes on the device, and a saved model carries its own s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+from setwise.learn import gpu_kernels
+from setwise.learn.batches import Resident, Source
 
 BYTES = (127.5, 73.9)
 """Shift and spread of bytes that take every value alike: what images need, without amplifying dark pixels."""
@@ -48,6 +51,23 @@ class Scaling(nn.Module):
             lengths = exact.flatten(2).norm(dim=-1).clamp_min(1e-12)
             exact = exact / lengths.view(*lengths.shape, *[1] * (exact.ndim - 2))
         return exact.to(self.dtype)
+
+
+def scaled_batches(scaling: Scaling, source: Source) -> Callable[[Tensor], Tensor]:
+    """What reads the rows at positions (M, batch) and scales them; on a GPU in one pass where it can."""
+    shift, spread = scaling.shift, scaling.spread
+    if shift is None or spread is None or scaling.rows or scaling.dtype != torch.float32:
+        return lambda index: scaling(source.batch(index))
+    same, device = shift.ndim == 0 or shift[0].numel() == 1, shift.device
+    if not (same and isinstance(source, Resident) and gpu_kernels.usable(torch.empty(0, device=device))):
+        return lambda index: scaling(source.batch(index))
+    features, numbers = source.features, [part.float().contiguous() for part in (shift, spread)]
+
+    def read(index: Tensor) -> Tensor:
+        x = gpu_kernels.scaled_batch(features, source.selected, index, *numbers)
+        return x.view(*index.shape, *source.shape)
+
+    return read
 
 
 def stack_scalings(scalings: Sequence[Scaling]) -> Scaling:

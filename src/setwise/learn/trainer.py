@@ -16,16 +16,16 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from setwise.learn import gpu_kernels
 from setwise.learn.batches import CHUNK, Source
 from setwise.learn.graphs import CapturedSteps
 from setwise.learn.losses import CandidateLoss
 from setwise.learn.networks import Single
 from setwise.learn.optimizers import as_optimizer
-from setwise.learn.scaling import Scaling
+from setwise.learn.scaling import Scaling, scaled_batches
 from setwise.learn.seeds import permutations
 
 _LARGE_STEP = 100_000_000  # products of a parameter and an example
-_LONG = 600_000  # steps of models from which the half minute of compiling is won back
 
 Hook = Callable[["Trainer"], None]
 
@@ -48,8 +48,6 @@ class Plan:
     stop on the way down, and 0 keeps the rate constant."""
     shuffle: bool = True
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
-    compiled: bool | None = None
-    """None compiles the step of long trainings on a GPU; capturing it in a graph is done there anyway."""
 
     def __post_init__(self) -> None:
         if self.annealing_epochs and self.annealing_epochs < self.epochs:
@@ -130,13 +128,8 @@ class Trainer:
         self.losses = torch.zeros(self.n_models, device=self.device, dtype=torch.float64)
         self.order = torch.arange(self.n_rows, device=self.device).repeat(self.n_models, 1)
         self._offsets = self.n_rows * torch.arange(self.n_models, device=self.device)[:, None]
+        self._read = scaled_batches(scaling, source)
         self._check_width()
-        self.objective: Callable[[Tensor], tuple[Tensor, Tensor]] = self._objective
-        self.apply: Callable[[Sequence[Tensor | None]], None] = self.optimizer.step
-        if self._worth_compiling():
-            torch.compiler.reset()  # each trainer is a new function to the compiler, which keeps only a few
-            self.objective = torch.compile(self._objective, dynamic=False)
-            self.apply = torch.compile(self.optimizer.step, dynamic=False)
         captures = self.device.type == "cuda" and source.resident and not isinstance(network, Single)
         self.captured = CapturedSteps(self.step, self.order, self._changing) if captures else None
 
@@ -185,13 +178,24 @@ class Trainer:
 
     def step(self, index: Tensor) -> None:
         """One update of every model from the examples at positions `index` (M, batch)."""
-        values, logits = self.objective(index)
-        gradients = torch.autograd.grad(values.sum(), self.parameters, allow_unused=True)
-        self.apply(gradients)
+        with gpu_kernels.factored(self.optimizer.takes_factors) as factors:
+            logits = self._forward(index)
+        if self.loss.plain and gpu_kernels.can_weigh(logits, self.candidates):
+            memory = self.loss.opened(logits) if self.loss.remembers else None
+            losses, slope = gpu_kernels.candidate_loss(
+                logits.detach(), index, self.candidates, memory, self.loss.beta
+            )
+            self.optimizer.step(torch.autograd.grad(logits, self.parameters, slope, allow_unused=True), factors)
+            self.losses.add_(losses.sum(dim=1))
+            return
+        flat = (index + self._offsets).reshape(-1)
+        candidates = self.candidates.view(-1, self.n_classes).index_select(0, flat).view(logits.shape)
+        values = self.loss.value(logits, candidates, self.loss.recall(logits, index))
+        self.optimizer.step(torch.autograd.grad(values.sum(), self.parameters, allow_unused=True), factors)
         if self.loss.lag == "step":
             with torch.no_grad():
-                logits = self._forward(self.source.batch(index))
-        self.loss.update(logits, index)
+                logits = self._forward(index)
+        self.loss.update(logits.detach(), index)
         self.losses.add_(values.detach(), alpha=index.shape[1])
 
     def bounds(self) -> list[tuple[int, int]]:
@@ -210,7 +214,7 @@ class Trainer:
         parts, size = [], max(CHUNK // self.n_models, 256)
         for start in range(0, source.n_rows, size):
             index = torch.arange(start, min(start + size, source.n_rows), device=self.device)
-            parts.append(self._forward(source.batch(index.expand(self.n_models, -1))).float())
+            parts.append(self._logits(self.scaling(source.batch(index.expand(self.n_models, -1)))).float())
         return torch.cat(parts, dim=1)
 
     # ---------------------------------------------------------------- state
@@ -250,30 +254,20 @@ class Trainer:
 
     # ---------------------------------------------------------------- parts of a step
 
-    def _worth_compiling(self) -> bool:
-        """Compiling takes half a minute: long trainings on a GPU win it back."""
-        if self.plan.compiled is not None:
-            return self.plan.compiled
-        steps = self.plan.epochs * len(self.bounds()) * self.n_models
-        return self.device.type == "cuda" and steps >= _LONG
+    def _forward(self, index: Tensor) -> Tensor:
+        return self._logits(self._read(index))
 
-    def _objective(self, index: Tensor) -> tuple[Tensor, Tensor]:
-        logits = self._forward(self.source.batch(index))
-        flat = (index + self._offsets).reshape(-1)
-        candidates = self.candidates.view(-1, self.n_classes).index_select(0, flat).view(logits.shape)
-        return self.loss.value(logits, candidates, self.loss.recall(logits, index)), logits.detach()
-
-    def _forward(self, x: Tensor) -> Tensor:
+    def _logits(self, x: Tensor) -> Tensor:
         half = self.plan.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=half):
-            logits: Tensor = self.network(self.scaling(x))
+            logits: Tensor = self.network(x)
         return logits
 
     @torch.no_grad()
     def _check_width(self) -> None:
         """One example in evaluation mode: the network's output must have K columns."""
         self.network.eval()
-        logits = self._forward(self.source.batch(self.order[:, :1]))
+        logits = self._forward(self.order[:, :1])
         if tuple(logits.shape) != (self.n_models, 1, self.n_classes):
             raise ValueError(
                 f"network: its output for one example has shape {tuple(logits.shape[1:])}, expected "

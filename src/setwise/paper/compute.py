@@ -145,7 +145,6 @@ def train_cells(
         settings.plan(candidates.shape[1], device),
         learning_rate=[learner["learning_rate"] for learner in learners],
         weight_decay=[learner["weight_decay"] for learner in learners],
-        compiled=False if settings.network == "linear" else None,  # a graph alone serves one product
     )
     scalings = [
         fit_scaling(learner["scale"], source.only(model).chunks(), dtype) for model, learner in enumerate(learners)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from zlib import crc32
@@ -178,7 +178,6 @@ class Material:
             nn.functional.one_hot(labels, k).bool().to(self.device),
             [cell.seed for cell in cells],
             scaling=stack_scalings([fit_scaling(scale, ()) for scale in scales]),
-            plan=replace(settings.plan(rows.shape[1], self.device), compiled=False),
         )
         whole = np.stack([np.arange(len(own.y)) + start[cell.data] for cell, own in zip(cells, data, strict=True)])
         logits = trainer.logits(Resident(features, torch.as_tensor(whole, device=self.device)))
