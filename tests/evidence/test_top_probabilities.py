@@ -156,8 +156,6 @@ def test_what_needs_all_labels_says_so(rng):
             conformalize(top, y, strategy, **({"assume": "uniform"} if strategy == "corrected" else {}))
     with pytest.raises(ValueError, match="votes are not defined"):
         conformalize(top, Votes.from_lists([[label] for label in y.tolist()], classes=range(8)))
-    with pytest.raises(ValueError, match="by: 'predicted'"):
-        conformalize(top, y, by="predicted")
     cal = conformalize(top, y)
     for asked in (cal.predict_p, cal.compare, cal.triage):
         with pytest.raises(ValueError, match="only the top 3"):
@@ -167,6 +165,17 @@ def test_what_needs_all_labels_says_so(rng):
             cal.predict_set(other)
     with pytest.raises(ValueError, match="all labels out of 8"):
         conformalize(p, y).predict_set(top)
+
+
+def test_rows_are_calibrated_by_the_label_predicted(rng):
+    p = simplex(rng, 400, 8)
+    top, y = TopK.of(p, 3), labels_from(rng, p)
+    cal = conformalize(top[:300], y[:300], by="predicted")
+    assert cal.category.tolist() == p[:300].argmax(axis=1).tolist()
+    sets = cal.predict_set(top[300:], 0.5)
+    for label in np.unique(p[300:].argmax(axis=1)):
+        rows = 300 + np.flatnonzero(p[300:].argmax(axis=1) == label)
+        assert cal.predict_set(top[rows], 0.5) == sets[rows - 300]
 
 
 def test_it_is_saved_with_the_calibration(rng, tmp_path):
