@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import betaincinv, softmax
 
 from setwise._arrays import Floats, Ints, frozen
 from setwise.contamination.annotator_model import fit_annotators
@@ -222,8 +223,6 @@ class _Gain:
 
     def expected(self, m: int) -> float:
         """The mean size over samples of m verified rows."""
-        from scipy.special import betaincinv  # noqa: PLC0415 - it is heavy
-
         r = rank(m, self.level)
         least = self._truth(float(self.level))
         alone = [self._truth(u) for u in betaincinv(r, m + 1 - r, _QUANTILES)]
@@ -237,7 +236,6 @@ class _Gain:
 def _tempered(P: Floats, sets: LabelSets) -> Floats:
     """The probabilities at the temperature that makes the candidates most likely."""
     from scipy.optimize import minimize_scalar  # noqa: PLC0415 - it is heavy
-    from scipy.special import softmax  # noqa: PLC0415
 
     logits, mask = np.log(np.maximum(P, 1e-12)), sets.to_mask()
 
