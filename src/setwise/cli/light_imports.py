@@ -1,8 +1,8 @@
 """scikit-learn and Arrow without what they import along the way and no prediction needs.
 
-That is pandas and rich, where these are installed, and the distributions of scipy: together they take longer to import
-than all else that `setwise predict` does. Only commands leave them out, whose process is their own. Whoever imports
-one of them later gets it.
+That is pandas and rich, where these are installed, and the distributions of scipy: together they take as long to
+import as all else that `setwise predict` needs. Only commands leave them out, whose process is their own. Whoever
+imports one of them later gets it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 _STATS = "scipy.stats"
-_CALLED = {"chi2", "gmean", "rankdata", "spearmanr"}  # of it by scikit-learn, long after they were imported
+_USED_LATER = {"chi2", "gmean", "rankdata", "spearmanr"}  # scikit-learn's modules import these of it by name
 _IMPORTERS = ("sklearn.model_selection", "sklearn._loss", "sklearn.covariance", "sklearn.isotonic")
 
 
@@ -70,16 +70,27 @@ def _stats_later() -> Iterator[None]:
 
 
 class _Stats(ModuleType):
-    """Imports `scipy.stats` when something of it is called, or asked for that is not in `_CALLED`."""
+    """Imports `scipy.stats` when something of it is used, or asked for that is not in `_USED_LATER`."""
 
     __path__: list[str] = []  # noqa: RUF012 - that it is a package is asked by `from scipy.stats import`
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name not in _CALLED:
-            return getattr(_stats(), name)
-        return lambda *given, **named: getattr(_stats(), name)(*given, **named)
+        return _Late(name) if name in _USED_LATER else getattr(_stats(), name)
+
+
+class _Late:
+    """A function or distribution of `scipy.stats` that is imported when it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return getattr(_stats(), self._name)(*given, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(_stats(), self._name), name)
 
 
 def _stats() -> ModuleType:

@@ -4,9 +4,9 @@ Kolmogorov–Smirnov on counts: with F and G the empirical distributions of n an
 over any points, also over points chosen from the data; over fewer points D is smaller, and so is D where values are
 tied, so that p-values are conservative. The exact law counts lattice paths: a random path from (0, 0) to (n, m)
 leaves the band |i/n − j/m| < D with probability v(n, m), v(i, j) = (i·v(i − 1, j) + j·v(i, j − 1))/(i + j) inside
-it and 1 outside. Where that takes too long, a sample of nm/(n + m) values stands against its law, and twice the
-one-sided probability bounds the two-sided: P(D ≥ d) ≤ 2 P(D⁺ ≥ d) ≤ 2 exp(−2 d² nm/(n + m)) (Smirnov, Massart). Shares
-are compared by Fisher's exact test.
+it and 1 outside. Where that takes too long, D is treated as that of N = nm/(n + m) values against a known
+law, and P(D ≥ d) ≤ 2 P(D⁺ ≥ d) ≤ 2 exp(−2Nd²): Smirnov's one-sided law, and Massart's bound. Shares are compared by
+Fisher's exact test.
 """
 
 from __future__ import annotations
