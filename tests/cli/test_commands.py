@@ -244,7 +244,7 @@ def test_help_loads_nothing_heavy():
 
 def test_predicting_with_a_model_of_scikit_learn_loads_what_it_needs(here):
     quick_model(here)
-    heavy = ["torch", "pandas", "matplotlib", "jinja2", "rich.text", "pooch", "openpyxl", "safetensors"]
+    heavy = ["torch", "pandas", "scipy.stats", "matplotlib", "jinja2", "rich.text", "pooch", "openpyxl"]
     heavy += ["setwise.report", "setwise.paper", "setwise.plots", "setwise.learn.classifier"]
     heavy += [f"setwise.cli.{name}" for name in COMMANDS if name != "predict"]
     features = [word for name in "wxyz" for word in ("--features", name)]

@@ -22,7 +22,7 @@ def test_the_gap_and_its_law_are_those_of_scipy(rng, n, m):
     assert kolmogorov_smirnov([gap(old, new)], [n], [m]) == pytest.approx([known.pvalue], rel=1e-9)
 
 
-def test_large_samples_have_their_asymptotic_law(rng):
+def test_large_samples_have_nearly_their_asymptotic_law_and_never_less(rng):
     old, new = rng.normal(size=6000), rng.normal(size=9000) + 0.04
     p_value = kolmogorov_smirnov([gap(old, new)], [6000], [9000])[0]
     assert 1 <= p_value / ks_2samp(old, new, method="asymp").pvalue < 1.2
@@ -50,6 +50,15 @@ def test_shares_are_compared_exactly():
     for level in np.unique(p_values):
         assert law[p_values <= level].sum() <= level + 1e-12
     assert fisher(np.array([50]), 100, np.array([1]), 100)[0] < 1e-12
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (30, 5), (5, 3000), (20_000, 7000)])
+def test_shares_have_the_tails_of_the_hypergeometric_law(rng, n, m):
+    old, new = rng.integers(0, n + 1, 40), rng.integers(0, m + 1, 40)
+    law = (n + m, old + new, m)
+    tails = np.minimum(hypergeom.cdf(new, *law), hypergeom.sf(new - 1, *law))
+    seen = tails > 1e-290  # numbers end near 1e-308
+    assert fisher(old, n, new, m)[seen] == pytest.approx(np.minimum(2 * tails, 1.0)[seen], rel=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """The command line `setwise`: parse, call, print. Commands live in the modules beside, the work elsewhere."""
 
+import gc
 import sys
 
+from setwise._garbage import no_collection
 from setwise.cli import interruption
 
 
@@ -9,7 +11,8 @@ def main() -> None:
     """The entry point."""
     interruption.watch()
     try:
-        from setwise.cli.app import run  # noqa: PLC0415 - typer and rich are optional, and slow to import
+        with no_collection():
+            from setwise.cli.app import run  # noqa: PLC0415 - typer and rich are optional, and slow to import
     except ModuleNotFoundError as error:
         if error.name not in {"typer", "rich"}:
             raise
@@ -17,6 +20,7 @@ def main() -> None:
         sys.exit(2)
     with interruption.raised():
         status = run(sys.argv[1:])
+    gc.freeze()  # what was imported is not looked through once more at the end
     sys.exit(status)
 
 

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from setwise._garbage import no_collection
 from setwise._version import __version__
 from setwise.cli import interruption
 from setwise.cli.screen import visible, write_any_text
@@ -71,7 +72,8 @@ class _Group(TyperGroup):
 @cache
 def _command(name: str) -> Any:
     """A command, or a group of some, whose `--help` ends with examples, one per line."""
-    module = import_module(f"setwise.cli.{name}")
+    with no_collection():
+        module = import_module(f"setwise.cli.{name}")
     about, functions = _GROUPS.get(name, (None, {name: name}))
     made = typer.Typer(name=name, help=about, no_args_is_help=True, add_completion=False)
     for own, function in functions.items():

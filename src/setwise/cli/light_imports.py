@@ -1,24 +1,33 @@
-"""scikit-learn and Arrow without pandas and rich, which they import where they find them and no prediction needs.
+"""scikit-learn and Arrow without what they import along the way and no prediction needs.
 
-Only commands leave them out, whose process is their own. Whoever imports one of them later gets it.
+That is pandas and rich, where these are installed, and the distributions of scipy: together they take as long to
+import as all else that `setwise predict` needs. Only commands leave them out, whose process is their own. Whoever
+imports one of them later gets it.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.abc import MetaPathFinder
+from types import ModuleType
 from typing import Any
+
+_STATS = "scipy.stats"
+_USED_LATER = {"chi2", "gmean", "rankdata", "spearmanr"}  # scikit-learn's modules import these of it by name
+_IMPORTERS = ("sklearn.model_selection", "sklearn._loss", "sklearn.covariance", "sklearn.isotonic")
 
 
 @cache
 def load_sklearn() -> None:
-    """Imports what scikit-learn's classifiers have in common."""
-    with _absent("pandas", "rich.progress"):  # bars of scikit-learn: no command shows them
-        import_module("sklearn.model_selection")
+    """Imports what scikit-learn's classifiers, and skops, have in common."""
+    with _absent("pandas", "rich.progress"), _stats_later():
+        for name in _IMPORTERS:
+            with suppress(ModuleNotFoundError):  # another version of scikit-learn may do without one
+                import_module(name)
 
 
 @cache
@@ -48,3 +57,47 @@ class _Refusal(MetaPathFinder):
     def find_spec(self, fullname: str, *_: Any) -> None:
         if fullname in self.names:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+@contextmanager
+def _stats_later() -> Iterator[None]:
+    """Inside, whoever imports `scipy.stats` gets a stand-in, unless it was imported before."""
+    sys.modules.setdefault(_STATS, _Stats(_STATS))
+    try:
+        yield
+    finally:
+        _drop_stand_in()
+
+
+class _Stats(ModuleType):
+    """Imports `scipy.stats` when something of it is used, or asked for that is not in `_USED_LATER`."""
+
+    __path__: list[str] = []  # noqa: RUF012 - that it is a package is asked by `from scipy.stats import`
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Late(name) if name in _USED_LATER else getattr(_stats(), name)
+
+
+class _Late:
+    """A function or distribution of `scipy.stats` that is imported when it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return getattr(_stats(), self._name)(*given, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(_stats(), self._name), name)
+
+
+def _stats() -> ModuleType:
+    _drop_stand_in()
+    return import_module(_STATS)
+
+
+def _drop_stand_in() -> None:
+    if isinstance(sys.modules.get(_STATS), _Stats):
+        del sys.modules[_STATS]

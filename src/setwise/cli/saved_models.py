@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from setwise._garbage import no_collection
 from setwise.calibration.calibration import Calibration
 from setwise.cli.light_imports import load_sklearn, settle_arrow
 from setwise.cli.threads import use_one_thread
@@ -26,6 +27,7 @@ Batch = tuple[Any, dict[str, Any]]
 """Features or probabilities of some rows, and the columns carried along."""
 
 
+@no_collection()
 def load_model(model: Path, device: str, trusted: list[str] | None) -> Any:
     """The model of a directory, split or cross."""
     if model.is_file():

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from setwise._garbage import no_collection
+
 _WARM_UPS = 3
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without garbage collection, which might free an earlier trainer's graph in the middle of a capture."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class CapturedSteps:
@@ -83,7 +71,7 @@ class CapturedSteps:
         torch.cuda.current_stream().wait_stream(aside)
         self.start.zero_()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph), _no_collection():
+        with torch.cuda.graph(graph), no_collection():  # it might free an earlier trainer's graph in the middle
             self._step(size)
         return graph
 
