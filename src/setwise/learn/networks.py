@@ -40,6 +40,10 @@ class StackedLinear(nn.Module):
             return gpu_kernels.product(x, self.weight) + self.bias
         return torch.baddbmm(self.bias, x, self.weight.transpose(1, 2))
 
+    def normalised_relu(self, x: Tensor, norm: StackedBatchNorm) -> Tensor:
+        """ReLU of the normalised map, on a GPU in training: in one pass over its values."""
+        return gpu_kernels.normalised_relu(gpu_kernels.product(x, self.weight), self.bias, norm)
+
 
 class StackedConvolution(nn.Module):
     """M convolutions as one grouped convolution on (batch, M·channels, height, width)."""
@@ -124,10 +128,11 @@ class MLP(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(M, batch, …) to (M, batch, K)."""
         x = _together(x.flatten(2))
-        if self.training and not self.dropout and gpu_kernels.can_pass(x, self.norms):
-            return gpu_kernels.normalised_network(x, self.hidden, self.norms, self.output)  # type: ignore[arg-type]
         for linear, norm in zip(self.hidden, self.norms, strict=True):
-            x = torch.relu_(_by_model(norm, linear(x)))
+            if self.training and isinstance(norm, StackedBatchNorm) and gpu_kernels.can_normalise(x):
+                x = linear.normalised_relu(x, norm)  # type: ignore[operator]
+            else:
+                x = torch.relu_(_by_model(norm, linear(x)))
             if self.dropout and self.training:
                 x = _dropout(x, self.dropout)
         return _apart(self.output(x))

@@ -19,7 +19,6 @@ class Optimizer(ABC):
     """Parameters, and for each model a learning rate and a weight decay; a subclass says how to step."""
 
     slots = 0  # tensors of state per parameter
-    takes_factors = False  # on a GPU
 
     def __init__(
         self, parameters: Iterable[Tensor], learning_rate: Sequence[float], weight_decay: Sequence[float]
@@ -40,16 +39,14 @@ class Optimizer(ABC):
         torch.mul(self.base, factor, out=self.rate)
 
     @torch.no_grad()
-    def step(self, gradients: Sequence[Tensor | None], factors: gpu_kernels.Factors | None = None) -> None:
-        """One update; parameters without a gradient, or factors of one, stay."""
+    def step(self, gradients: Sequence[Tensor | None]) -> None:
+        """One update; parameters without a gradient stay."""
         self.count.add_(1)
         self.prepare()
         parts = zip(self.parameters, gradients, self.state, self.wide, strict=True)
         for parameter, gradient, state, (rate, decay) in parts:
             if gradient is not None:
                 self.update(parameter, gradient, state, rate, decay)
-            elif factors and parameter.data_ptr() in factors:
-                self.update_along(parameter, factors[parameter.data_ptr()], state)
 
     def prepare(self) -> None:  # noqa: B027 - SGD has nothing to prepare
         """Computes what the updates of one step have in common."""
@@ -57,10 +54,6 @@ class Optimizer(ABC):
     @abstractmethod
     def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
         """One parameter's update, in place."""
-
-    def update_along(self, p: Tensor, factors: tuple[Tensor, Tensor], state: list[Tensor]) -> None:
-        """One parameter's update from factors of its gradient, where `takes_factors`."""
-        raise NotImplementedError
 
     def tensors(self) -> list[Tensor]:
         """Everything that changes while training, apart from the parameters."""
@@ -71,7 +64,6 @@ class SGD(Optimizer):
     """Stochastic gradient descent with momentum 0.9."""
 
     slots, momentum = 1, 0.9
-    takes_factors = True
 
     def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
         """Momentum: b ← μb + g + λp;  p ← p − ηb, with (1 − μ)b kept: one pass over memory less."""
@@ -81,10 +73,6 @@ class SGD(Optimizer):
         fresh = 1 - self.momentum
         state[0].lerp_(g, fresh).addcmul_(decay, p, value=fresh)
         p.addcmul_(rate, state[0], value=-1 / fresh)
-
-    def update_along(self, p: Tensor, factors: tuple[Tensor, Tensor], state: list[Tensor]) -> None:
-        """The same with the product of the factors for g, which is not kept."""
-        gpu_kernels.descend_along(p, factors, state[0], self.rate, self.decay, self.momentum)
 
 
 class Adam(Optimizer):

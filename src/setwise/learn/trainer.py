@@ -178,20 +178,19 @@ class Trainer:
 
     def step(self, index: Tensor) -> None:
         """One update of every model from the examples at positions `index` (M, batch)."""
-        with gpu_kernels.factored(self.optimizer.takes_factors) as factors:
-            logits = self._forward(index)
+        logits = self._forward(index)
         if self.loss.plain and gpu_kernels.can_weigh(logits, self.candidates):
             memory = self.loss.opened(logits) if self.loss.remembers else None
             losses, slope = gpu_kernels.candidate_loss(
                 logits.detach(), index, self.candidates, memory, self.loss.beta
             )
-            self.optimizer.step(torch.autograd.grad(logits, self.parameters, slope, allow_unused=True), factors)
+            self.optimizer.step(torch.autograd.grad(logits, self.parameters, slope, allow_unused=True))
             self.losses.add_(losses.sum(dim=1))
             return
         flat = (index + self._offsets).reshape(-1)
         candidates = self.candidates.view(-1, self.n_classes).index_select(0, flat).view(logits.shape)
         values = self.loss.value(logits, candidates, self.loss.recall(logits, index))
-        self.optimizer.step(torch.autograd.grad(values.sum(), self.parameters, allow_unused=True), factors)
+        self.optimizer.step(torch.autograd.grad(values.sum(), self.parameters, allow_unused=True))
         if self.loss.lag == "step":
             with torch.no_grad():
                 logits = self._forward(index)
