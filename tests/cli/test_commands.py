@@ -248,10 +248,11 @@ def test_models_of_scikit_learn_are_asked_and_learned_without_what_they_do_not_n
     heavy += [f"setwise.cli.{name}" for name in COMMANDS if name != "predict"]
     features = [word for name in "wxyz" for word in ("--features", name)]
     arguments = ["predict", "model", "votes.csv", "--out", "sets.csv", "--quiet", *features]
+    learned = [*FIT[:-1], "em", "--ignore", "id", "--ignore", "truth", "--learner", "em", "--quiet"]
     program = (
         f"import sys; from setwise.cli.app import run; assert run({arguments}) == 0\n"
         f"assert not (found := [m for m in {heavy} if m in sys.modules]), found\n"
-        f"assert run({[*FIT[:-1], 'em', '--ignore', 'id', '--ignore', 'truth', '--learner', 'em', '--quiet']}) == 0\n"
+        f"assert run({learned}) == 0\n"
         f"assert not (found := [m for m in {heavy[:2]} if m in sys.modules]), found\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
