@@ -12,6 +12,7 @@ import typer
 
 from setwise import learn
 from setwise.cli import options as opt
+from setwise.cli.light_imports import load_sklearn, settle_arrow
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen, claims, show_claims
 from setwise.cli.threads import use_one_thread
@@ -93,13 +94,13 @@ def fit(
         votes_of,
         with_checks,
     )
-    from setwise.estimators.model_directory import check_target, save_model  # noqa: PLC0415
+
+    load_sklearn()
+    from setwise.estimators.model_directory import save_model  # noqa: PLC0415 - with scikit-learn as it is loaded
 
     screen = Screen(quiet, as_json)
     one_of(candidates, votes, key, "--candidates (a column)")
-    for target in filter(None, (out, report_to)):
-        opt.refuse_existing(target, force=force, folder=target is out)
-    check_target(out)
+    _check_targets(out, report_to, force=force)
     network_options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
     _check(confidence_level, learner, network_options)
     chosen = strategy_of(strategy, confidence_level, look)
@@ -122,7 +123,7 @@ def fit(
             answers = votes_of(tables(votes), key, table, (item, annotator, label, weight), reading["classes"])
             table = replace(table, candidates=answered(answers, votes, source))
     numbers = _announce(screen, table, separator, doubt=features is None)
-    if len(table) < _MANY:
+    if len(table) < _MANY and learner != "em":
         use_one_thread()
     sets, labelled = sets_in(table), sets_in(table).classes.tolist()
     reading = {"checks": checks and tables(checks), "separator": separator, "from_name": from_name}
@@ -157,6 +158,15 @@ def fit(
     screen.emit(numbers | found | claims(model, confidence_level))
 
 
+def _check_targets(out: Path, report_to: Path | None, *, force: bool) -> None:
+    """Refuses to write where something is, and a model where none can be."""
+    from setwise.estimators.model_directory import check_target  # noqa: PLC0415 - scikit-learn is loaded
+
+    for target in filter(None, (out, report_to)):
+        opt.refuse_existing(target, force=force, folder=target is out)
+    check_target(out)
+
+
 def _check(confidence_level: float, learner: str, options: dict[str, Any]) -> None:
     """Refuses before anything is read or learned what cannot be, and options that would have no effect."""
     as_level(confidence_level)
@@ -186,6 +196,7 @@ def _read(
     from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
 
+    settle_arrow()
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None
     names = column_names(file)
