@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,6 +24,18 @@ def _no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def beside(device: torch.device) -> Iterator[AbstractContextManager[Any]]:
+    """On a GPU a second stream, as a context: what is done in it runs beside the rest, and is then waited for."""
+    if device.type != "cuda":
+        yield nullcontext()
+        return
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    yield torch.cuda.stream(stream)
+    torch.cuda.current_stream().wait_stream(stream)
 
 
 class CapturedSteps:
