@@ -68,6 +68,7 @@ def _learned(
     """Training accuracies, and the logits of calibration and test rows, of every model."""
     stages = material.stages
     with stages.timed("move to device"):
+        material.ready()
         features = material.features(names_of(stack.cells))
         masks = np.stack([one.candidates[one.split.train].to_mask() for one in prepared])
         candidates = torch.as_tensor(masks).to(material.device)
