@@ -8,21 +8,25 @@ Triton, on a CPU and in other arithmetic than float32 the plain operations serve
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
 from torch import Tensor
 
-try:
-    import triton
-    import triton.language as tl
-except ImportError:  # as on a CPU
+if torch.cuda.is_available() or "TRITON_INTERPRET" in os.environ:  # it takes a second to load
+    try:
+        import triton
+        import triton.language as tl
+    except ImportError:
+        triton = None
+else:
     triton = None
 
 _jit: Any = (lambda function: function) if triton is None else triton.jit
 _MOST_ROWS = 1024  # of a batch that one program normalises
 _MOST_CLASSES = 256
-_CELLS = 4096  # of a program
+_CELLS = 8192  # of a program
 
 
 def usable(*tensors: Tensor) -> bool:
@@ -30,6 +34,14 @@ def usable(*tensors: Tensor) -> bool:
     if triton is None or torch.is_autocast_enabled("cuda"):
         return False
     return all(t.is_cuda and t.dtype == torch.float32 and t.is_contiguous() for t in tensors)
+
+
+def load(device: torch.device) -> None:
+    """Starts CUDA and Triton by a small update, which takes seconds in which other things can be done."""
+    if device.type == "cuda" and triton is not None:
+        p, g, state = torch.zeros(3, 1, 1, device=device)
+        descend(p, g, state, p[0], g[0], 0.9)
+        torch.cuda.synchronize(device)
 
 
 # -------------------------------------------------------------------- normalisation and ReLU
@@ -69,10 +81,10 @@ class _NormalisedReLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor, weight: Tensor, shift: Tensor, norm: Any) -> Tensor:
         y, mean, inverse = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
-        grid, rows, columns = _tiles(x)
+        grid, tile = _tiles(x, cells_of_thread=32)
         _normalise[grid](
             x, bias, weight, shift, norm.running_mean, norm.running_var, y, mean, inverse,
-            x.shape[1], x.shape[2], norm.momentum, norm.eps, ROWS=rows, COLUMNS=columns,
+            x.shape[1], x.shape[2], norm.momentum, norm.eps, **tile,
         )  # fmt: skip
         ctx.save_for_backward(x, weight, shift, mean, inverse)
         return y
@@ -82,19 +94,20 @@ class _NormalisedReLU(torch.autograd.Function):
         x, weight, shift, mean, inverse = ctx.saved_tensors
         back, of_weight, of_shift = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
         of_bias = torch.empty_like(weight)
-        grid, rows, columns = _tiles(x)
+        grid, tile = _tiles(x, cells_of_thread=16)
         _normalise_back[grid](
             x, weight, shift, mean, inverse, slope.contiguous(), back, of_weight, of_shift, of_bias,
-            x.shape[1], x.shape[2], ROWS=rows, COLUMNS=columns, num_warps=8,
+            x.shape[1], x.shape[2], **tile,
         )  # fmt: skip
         return back, of_bias[:, None], of_weight, of_shift, None
 
 
-def _tiles(x: Tensor) -> tuple[tuple[int, int], int, int]:
+def _tiles(x: Tensor, cells_of_thread: int) -> tuple[tuple[int, int], dict[str, int]]:
     """One program for some features of one model: all rows of the batch, so that their sums need no second pass."""
     rows = triton.next_power_of_2(x.shape[1])
     columns = max(8, min(_CELLS // rows, 32))
-    return (len(x), triton.cdiv(x.shape[2], columns)), rows, columns
+    warps = min(max(rows * columns // (32 * cells_of_thread), 1), 16)
+    return (len(x), triton.cdiv(x.shape[2], columns)), {"ROWS": rows, "COLUMNS": columns, "num_warps": warps}
 
 
 @_jit

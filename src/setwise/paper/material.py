@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Thread
 from typing import Any
 from zlib import crc32
 
@@ -26,6 +27,7 @@ from setwise._arrays import Floats, Ints
 from setwise.data import InstanceDependent, Random, contaminate, load
 from setwise.data.benchmark_sets import Benchmark
 from setwise.labels.label_sets import LabelSets
+from setwise.learn import gpu_kernels
 from setwise.learn.batches import Resident
 from setwise.learn.classifier import PartialLabelClassifier
 from setwise.learn.presets import preset_settings
@@ -98,6 +100,8 @@ class Material:
         self.features = lru_cache(maxsize=None)(self._features)
         self._supermodels: dict[Any, Confusions] = {}
         self._drawn: dict[Any, LabelSets] = {}
+        self._loading = Thread(target=gpu_kernels.load, args=(device,))
+        self._loading.start()
 
     def prepare(self, cells: Sequence[Cell]) -> list[Prepared]:
         """Rows and candidates of every cell."""
@@ -105,8 +109,12 @@ class Material:
             list(pool.map(self.data, [name for name in names_of(cells) if name in IMAGES]))  # mostly decompression
         with self.stages.timed("supermodels"):
             self._train_supermodels([cell for cell in cells if cell.supermodel_epochs])
-        with self.stages.timed("contaminate"):
-            return [self._prepare(cell) for cell in cells]
+        with self.stages.timed("contaminate"), ThreadPoolExecutor() as pool:
+            return list(pool.map(self._prepare, cells))
+
+    def ready(self) -> None:
+        """Waits until the device is, which it becomes while data are read: nothing may happen beside a capture."""
+        self._loading.join()
 
     def supermodel(self, cell: Cell) -> Confusions | None:
         """The supermodel behind a cell's candidates, if there is one."""
@@ -163,6 +171,7 @@ class Material:
 
     def _trained(self, cells: Sequence[Cell]) -> list[Confusions]:
         """The supermodels of some cells, trained together; each reads pixels as its cells' learners do."""
+        self.ready()
         names = names_of(cells)
         data = [self.data(cell.data) for cell in cells]
         learned = [_supermodel_rows(cell, own) for cell, own in zip(cells, data, strict=True)]
