@@ -179,11 +179,12 @@ def _on_average(steps: RowSteps) -> tuple[Floats, Floats]:
     if all_d <= 0:  # candidates say next to nothing: no level is certified
         return np.zeros(1), np.zeros(1)
     thresholds, (total,) = step_sums(steps, _new_extremes)
-    raw = total / (all_d + steps.new)
-    level = np.clip((np.maximum.accumulate(raw) + np.minimum.accumulate(raw[::-1])[::-1]) / 2, 0.0, 1.0)
+    level = np.maximum.accumulate(total)
+    level += np.minimum.accumulate(total[::-1])[::-1]
     rises = np.append(level[1:] > level[:-1], True)
     kept = rises | np.append(True, rises[:-1])  # nothing is lost between
-    thresholds, level, total = thresholds[kept], level[kept], total[kept]
+    thresholds, total = thresholds[kept], total[kept]
+    level = np.clip(level[kept] / (2 * (all_d + steps.new)), 0.0, 1.0)
     at = np.linspace(0.0, 1.0, _CELLS // 2 + 1)
     gained = _mean_coverage(at, *_noise(steps, thresholds, level, total, all_d))
     return thresholds, np.maximum.accumulate(level + np.interp(level, at, gained))
@@ -222,10 +223,9 @@ def _mean_coverage(at: Floats, level: Floats, noise: Floats, exact: Floats) -> F
 def _new_extremes(bounds: Bounds) -> Bools:
     """Cells in which ΣN may exceed all before it, or leave what stays below all after it."""
     total = bounds.reached[0]
-    before = np.append(-math.inf, np.maximum.accumulate(total[:-1]))
-    above: Bools = bounds.highest[0] > before
-    after = np.minimum.accumulate(total[::-1])[::-1]
-    return above | (bounds.lowest[0] < after)
+    found = np.append(True, bounds.highest[0, 1:] > np.maximum.accumulate(total[:-1]))
+    found |= bounds.lowest[0] < np.minimum.accumulate(total[::-1])[::-1]
+    return found
 
 
 def _certified(steps: RowSteps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
