@@ -3,8 +3,8 @@
 Row i contributes N_i(t) = Σ_{s_ij ≤ t} w_ij. Wanted are ΣN_i, ΣN_i² and ΣN_i·b_i at the scores t. All three jump at
 single scores, and so are sums over all (n, K) entries up to t:
 
-1. a pass over blocks of rows counts the jumps in cells of the scores, the leading bits of their float32, and how much
-   of them rises: that bounds the sums inside a cell;
+1. a pass over blocks of rows counts the jumps in cells of the scores, the leading bits of their float32, and how
+   much of them rises: that bounds the sums inside a cell;
 2. whoever asks says by these bounds which cells matter; a second pass counts in finer cells inside of them;
 3. a third pass collects the entries of the finer cells that matter, and these alone are sorted.
 
@@ -43,11 +43,11 @@ class StepBlocks(Protocol):
         """How many steps there are."""
 
     def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Blocks of rows with their scores and jumps (rows, steps), by score within each row where that is asked."""
+        """Blocks of rows with their scores and jumps (rows, steps), by score within each row if that is asked."""
 
 
 class Bounds:
-    """The sums at the end of each cell, and how low and high they may be inside it; one row for each kind of sum."""
+    """The sums at the end of each cell, and how low and high they may be inside; one row for each kind of sum."""
 
     def __init__(self, jumps: Floats, rises: Floats) -> None:
         self._jumps, self._rises, self.reached = jumps, rises, np.cumsum(jumps, axis=1)
@@ -118,8 +118,8 @@ def step_sums(
 ) -> tuple[Floats, Floats]:
     """Thresholds in order, and (ΣN, ΣN², ΣN·b) at each as a (3, m) array; ΣN alone where nothing stands beside it.
 
-    b is the end of the row's steps, or its `d`. `matters` chooses cells by the bounds on these sums. Of a run of cells
-    that were not chosen the end is given, under the threshold before it.
+    b is the end of the row's steps, or its `d`. `matters` chooses cells by the bounds on these sums. Of a run of
+    cells that were not chosen the end is given, under the threshold before it.
     """
     if steps.size <= FEW:
         scores, jumps = _in_order(_entries(steps, beside))
