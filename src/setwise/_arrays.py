@@ -108,7 +108,7 @@ def for_blocks(array: Array, work: Callable[[slice], Any]) -> list[Any]:
 
 
 def blocks(array: Any, temporaries: int = 1) -> Iterator[slice]:
-    """Slices of rows whose block of this array stays in cache, with as many temporaries of its size as are named."""
+    """Slices of rows whose block of this array stays in cache, with so many temporaries of its size."""
     width = array.itemsize * math.prod(array.shape[1:]) * temporaries
     step = max(1, _BLOCK_BYTES // max(width, 1))
     return (slice(start, min(start + step, len(array))) for start in range(0, len(array), step))

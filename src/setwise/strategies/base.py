@@ -147,7 +147,8 @@ class RankRule:
         """
         first = self.count_below(scores)
         if self.counts_alike:
-            return self._by_count.take(first)
+            found: Floats = self._by_count.take(first)
+            return found
         below, own = self._ascending[1], self._new_shares(new_weight)[:, None]
         with np.errstate(invalid="ignore", over="ignore"):
             values = (below[-1] - below.take(first) + own) / (below[-1] + own) + float(self.slack)

@@ -19,6 +19,7 @@ from setwise.contamination.annotator_model import dependence
 from setwise.contamination.assumption import NOTHING, Assumption
 from setwise.contamination.diagnose import Diagnosis, examine
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.score_table import unchanged
 from setwise.guarantees import Claim, Event, Premise, Status
 from setwise.probabilities import Domain
 from setwise.ranks import clopper_pearson, mean_exceeds
@@ -199,7 +200,7 @@ class Judgement:
         if self.evidence.table is None or self.evidence.named is None:
             raise ValueError("the declared contamination is examined on evidence gathered with needs={'table'}.")
         declared, rate = self.setting.assume, float(self.setting.miss_rate)
-        return examine(self.evidence.table, self.evidence.named, declared, rate, classes=self.classes)
+        return examine(unchanged(self.evidence.table), self.evidence.named, declared, rate, classes=self.classes)
 
     @property
     def contamination(self) -> Premise:
