@@ -595,7 +595,7 @@ def test_the_file_holds_no_pickle_and_says_what_it_is(rows, tmp_path):
         assert {"header.npy", *(f"evidence.{name}.npy" for name in columns)} == set(file.namelist())
     with np.load(tmp_path / "cal", allow_pickle=False) as file:
         header = json.loads(file["header"].tobytes())
-    assert (header["format"], header["version"]) == ("setwise-calibration", 4)
+    assert (header["format"], header["version"]) == ("setwise-calibration", 5)
     assert header["conformity_score"]["name"] == "lac"
 
 

@@ -244,7 +244,7 @@ class Calibration:
         rules = self._answered if votes else self.rules
 
         def answer(level: Fraction) -> Guarantee:
-            claims = [rule.claim(level) for rule in rules]
+            claims = [self._with_sample(rule.claim(level)) for rule in rules]
             if self.categories is None:
                 return claims[0]
             return Guarantee.of_categories(dict(zip(self.category_names, claims, strict=True)))
@@ -469,6 +469,14 @@ class Calibration:
         """How premises are known, from all rows."""
         names = tuple(self.vocabulary.classes.tolist())
         return Judgement(self.evidence, self.setting, names, self.category)
+
+    def _with_sample(self, made: Guarantee) -> Guarantee:
+        """The guarantee, with a remark where these rows are a random sample of those that were given."""
+        if not self.setting.sampled:
+            return made
+        kept = self.evidence.n + self.setting.dropped
+        told = f"Calibrated on a random sample of {kept:,} of the {self.setting.sampled:,} rows given."
+        return replace(made, remarks=(*made.remarks, told))
 
     @property
     def _undivided(self) -> Calibration:

@@ -17,7 +17,7 @@ from setwise.labels.vocabulary import Vocabulary
 from setwise.scores import SCORES, Score
 from setwise.strategies import STRATEGIES, Setting, Strategy
 
-FORMAT, VERSION = "setwise-calibration", 4
+FORMAT, VERSION = "setwise-calibration", 5
 
 
 def write_parts(

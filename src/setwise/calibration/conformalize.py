@@ -27,7 +27,7 @@ from setwise.evidence.row_index import check_row_names
 from setwise.evidence.verified_rows import warn_about_checks
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING, Vocabulary
+from setwise.labels.vocabulary import MISSING, Classes, Vocabulary
 from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities, column_names, precision_of
 from setwise.ranks import as_fraction
@@ -128,7 +128,7 @@ def conformalize(
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
     votes = candidates if isinstance(candidates, Votes) else None
-    sets = _on_columns_of(probabilities, candidates, k, classes)
+    sets = on_columns_of(probabilities, candidates, k, classes)
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
     if column_names(probabilities) is not None:
@@ -288,7 +288,7 @@ def _settled(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float)
     return replace(declared, matrix=found)
 
 
-def _on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Iterable[Hashable] | None) -> LabelSets:
+def on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Classes) -> LabelSets:
     """The candidates on the columns of the probabilities; a frame's column names declare the classes."""
     names = column_names(probabilities)
     if classes is None and names is not None and len(set(names)) == k:

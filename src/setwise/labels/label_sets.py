@@ -289,6 +289,50 @@ class LabelSets(LabelledRows):
         rows = frozen(indptr), frozen((keys % k).astype(np.int32))
         return cls(vocabulary, n, _rows=rows, relative=relative)
 
+    @classmethod
+    def concatenate(cls, parts: Iterable[LabelSets], *, classes: Classes = None) -> LabelSets:
+        """The sets of several parts below each other, such as the batches of a stream.
+
+        Parameters
+        ----------
+        parts
+            The sets; an iterator will do.
+        classes
+            The labels; default are those declared for the parts, else those that occur.
+
+        Examples
+        --------
+        >>> batches = [LabelSets.from_lists([["cat", "dog"]]), LabelSets.from_lists([["owl"]])]
+        >>> LabelSets.concatenate(batches)
+        LabelSets(2 rows, 3 classes): {cat, dog}, {owl}
+        """
+        held = list(parts)
+        if not held:
+            raise ValueError("parts: there are no sets to put together.")
+        vocabulary = held[0].vocabulary
+        if classes is not None:
+            vocabulary = Vocabulary.of(classes, ())
+        elif vocabulary.declared:
+            other = next((i for i, part in enumerate(held) if not vocabulary.same_labels(part.vocabulary)), None)
+            if other is not None:
+                problem = f"parts: part {other} has other classes than part 0"
+                raise InputError(problem, Remedy("classes", None, "to say which there are"))
+        elif not all(part.vocabulary.same_order(vocabulary) for part in held):
+            vocabulary = Vocabulary.infer([label for part in held for label in part.classes.tolist()])
+        held = [part.recoded(vocabulary) for part in held]
+        filled = [part for part in held if len(part)] or held
+        made: dict[str, Any] = {
+            "single": all(part.single for part in filled),
+            "relative": any(part.relative for part in held),
+            "completed": any(part.completed for part in held),
+        }
+        n = sum(map(len, held))
+        if all(part._mask is not None for part in held):
+            return cls(vocabulary, n, _mask=frozen(np.concatenate([part._dense for part in held])), **made)
+        sizes = np.concatenate([part.sizes for part in held])
+        indices = np.concatenate([part.rows[1] for part in held])
+        return cls(vocabulary, n, _rows=(frozen(np.append(0, np.cumsum(sizes))), frozen(indices)), **made)
+
     # ---------------------------------------------------------------- what it holds
 
     @property

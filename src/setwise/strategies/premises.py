@@ -63,6 +63,8 @@ class Setting:
         For strategies that draw.
     precision
         The floating type of the probabilities, as numpy names it.
+    sampled
+        Of how many rows these are a random sample; 0 where they are all that were given.
     judged
         The judgement of all rows, where the evidence is a part of them.
     """
@@ -86,6 +88,7 @@ class Setting:
     scope: str = ""
     by: str = "given"
     precision: str = "float64"
+    sampled: int = 0
     judged: Judgement | None = None
 
 
