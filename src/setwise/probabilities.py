@@ -21,11 +21,12 @@ def as_probabilities(
     *,
     classes: Array | None = None,
     name: str = "probabilities",
+    first_row: int = 0,
 ) -> Floats:
     """An (n, K) float array whose entries lie in [0, 1] and, on the simplex, whose rows sum to one.
 
     float32 and float64 pass without a copy; anything else that is numeric becomes one of them. A frame whose
-    columns are named for `classes` is brought into their order.
+    columns are named for `classes` is brought into their order. Errors count rows from `first_row`.
     """
     array = _as_matrix(_by_name(values, classes, name), name)
     if array.shape[1] < 2:
@@ -45,7 +46,7 @@ def as_probabilities(
 
     for block in blocks(array):  # one thread: memory is the limit, and the product has threads of its own
         if not fine(block):
-            _explain(np.asarray(array[block], dtype=np.float64), block.start, domain, name)
+            _explain(np.asarray(array[block], dtype=np.float64), first_row + block.start, domain, name)
     return array
 
 

@@ -73,7 +73,7 @@ def contaminate(
 
 def _matched(probabilities: TableFiles, labels: list[Any], source: TableFiles, table: Any, key: str | None) -> Any:
     """The probabilities of the rows of a table, matched by a key or row by row."""
-    from setwise.cli.saved_models import probability_batches  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.scale.saved_models import probability_batches  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.key_join import matching_rows  # noqa: PLC0415
 
     batches = list(probability_batches(probabilities, labels))

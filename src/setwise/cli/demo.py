@@ -12,7 +12,7 @@ import typer
 from setwise import data, learn
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
-from setwise.cli.threads import use_one_thread
+from setwise.scale.threads import use_one_thread
 from setwise.labels.votes import Votes
 
 EXAMPLES = ("setwise demo --out demo/",)

@@ -14,7 +14,7 @@ from setwise import learn
 from setwise.cli import options as opt
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen, claims, show_claims
-from setwise.cli.threads import use_one_thread
+from setwise.scale.threads import use_one_thread
 from setwise.labels.vocabulary import missing_labels
 from setwise.ranks import as_level
 from setwise.report import report_model
@@ -273,7 +273,7 @@ def _unused(model: Any, truth: Any) -> str:
 
 def _described(model: Any) -> str:
     """What was learned, in brackets: loss and network, or the estimator's name."""
-    from setwise.cli.saved_models import network_of  # noqa: PLC0415 - as in `_read`
+    from setwise.scale.saved_models import network_of  # noqa: PLC0415 - as in `_read`
 
     models = model.fitted_models
     fitted, times = models[0], f"{len(models)} × " if len(models) > 1 else ""

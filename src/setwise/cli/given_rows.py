@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from setwise.cli import saved_models as saved
+from setwise.scale import saved_models as saved
 from setwise.cli.options import tables
 from setwise.cli.table_columns import imported_votes, read_answers, votes_of, with_checks
 from setwise.data import Table, read_table

@@ -171,7 +171,7 @@ def _of_votes(named: Named, file: list[Path] | None, asked: dict[str, Any]) -> _
 
 def _of_calibration(path: Path, probabilities: Path, named: Named, asked: dict[str, Any]) -> _Decided:
     """Of a calibration file and probabilities: of new rows, or of those that it was calibrated on."""
-    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.cli.given_rows import probabilities_in  # noqa: PLC0415
 
     calibration, source = saved.load_calibration(path), named.files(probabilities)
@@ -193,7 +193,7 @@ def _of_model(
     trusted: list[str] | None,
 ) -> _Decided:
     """Of a model and rows: new ones, or those that it was fitted on; without any, those it was calibrated on."""
-    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.cli.given_rows import features_of  # noqa: PLC0415
 
     if path.is_file() and not file:

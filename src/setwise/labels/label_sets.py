@@ -343,7 +343,7 @@ class LabelSets(LabelledRows):
     @lazy
     def sizes(self) -> Ints:
         """How many labels each set has."""
-        if self._rows is None and self._mask is not None:
+        if self._rows is None and self._mask is not None and "rows" not in self.__dict__:
             return frozen(count_true(self._mask))
         return frozen(np.diff(self.rows[0]).astype(np.intp))
 
@@ -352,7 +352,7 @@ class LabelSets(LabelledRows):
         """Compressed rows `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
         if self._rows is not None or self._mask is None:
             return self._rows or (np.zeros(1, np.int64), np.zeros(0, np.int32))
-        indptr, indices = compress(self._mask, self.sizes)
+        indptr, indices = compress(self._mask)
         return frozen(indptr), frozen(indices)
 
     def to_mask(self) -> Bools:
