@@ -14,10 +14,10 @@ from setwise import learn
 from setwise.cli import options as opt
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen, claims, show_claims
-from setwise.scale.threads import use_one_thread
 from setwise.labels.vocabulary import missing_labels
 from setwise.ranks import as_level
 from setwise.report import report_model
+from setwise.scale.threads import use_one_thread
 
 if TYPE_CHECKING:
     from setwise.data import Table
@@ -85,7 +85,6 @@ def fit(
     """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
     from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
         answered,
-        categories_of,
         one_of,
         sets_in,
         stands_for_prediction,
@@ -132,7 +131,7 @@ def fit(
     estimator = _estimator(learner, network_options, {"device": device, "verbose": int(screen.shows_progress)})
     made |= {"confidence_level": confidence_level, "miss_rate": miss_rate, "random_state": random_state}
     model = _conformal(estimator, cv, calibration_size, made)
-    categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
+    categorized = _categories(table, column_by, source) if column_by else by
     clock = Clock()
     with screen.working("learning", shows_itself=learner != "em"):  # networks show how far they are
         y = sets if answers is None else answers
@@ -299,3 +298,9 @@ def _report(path: Path, model: Any, table: Table, by: Any, votes: Any) -> None:
     known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
     told = table.candidates[rows] if votes is None else votes[rows]
     report_model(path, model, table.X[rows], None, told, comparison=None, **options, **known)
+
+
+def _categories(table: Table, by: str, source: TableFiles) -> list[str]:
+    from setwise.data.label_columns import categories_of  # noqa: PLC0415 - Arrow is loaded for files
+
+    return categories_of(table.carried[by], by, source)

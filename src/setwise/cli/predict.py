@@ -80,7 +80,12 @@ def predict(
     )
     with screen.counting(f"predicting {source.name}", row_count(source)) as advance:
         if in_parts:
-            asked = {"force": force, "resume": resume, "engine": engine_of(engine, address), "separator": separator}
+            asked: dict[str, Any] = {
+                "force": force,
+                "resume": resume,
+                "engine": engine_of(engine, address),
+                "separator": separator,
+            }
             found = _in_parts(predictor, source, out, advance, **asked)
         else:
             engine_of(engine, address)

@@ -1,7 +1,7 @@
 """`BatchPredictor`: from an Arrow table of rows to one with their prediction sets.
 
-One callable serves a plain loop, the command line, Ray's `map_batches` and Spark's `mapInArrow`. A set depends on its
-row and the calibration alone, so that the answer is the same whatever the batches, their order, or who made them.
+One callable serves a plain loop, the command line, Ray's `map_batches` and Spark's `mapInArrow`. A set depends on
+its row and the calibration alone: the answer is the same whatever the batches, their order, or who made them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from setwise._arrays import Floats
 from setwise._lazy import lazy
 from setwise.calibration.calibration import Calibration
+from setwise.data.label_columns import categories_of
 from setwise.data.set_files import set_table
 from setwise.data.tabular import Layout
 from setwise.decisions.comparison import NewRows
@@ -120,28 +120,35 @@ class BatchPredictor:
     ) -> Predicted:
         """The same of rows that are read: features or probabilities, and the other columns."""
         options = self._categories(carried, where, first_row)
-        matrix = values if self.probabilities else self._loaded.predict_conformed(values)
-        asked = self.asked
+        matrix, asked = self.conformed(values), self.asked
         try:
             sets = asked.predict_set(matrix, self.confidence_level, **options)
         except ValueError:
-            if isinstance(asked, Calibration):  # names the file and its row, where a row is the reason
-                as_probabilities(matrix, asked.conformity_score.domain, name=where, first_row=first_row)
+            self.check_rows(matrix, where, first_row)
             raise
         p = asked.predict_p(matrix, **options) if self.p_values else None
         return Predicted(sets, carried, p, matrix, None if self.probabilities else values, options)
+
+    def conformed(self, values: Any) -> Any:
+        """What the calibration is asked with: these probabilities, or those that the model gives these features."""
+        return values if self.probabilities else self.loaded.predict_conformed(values)
+
+    def check_rows(self, matrix: Any, where: str, first_row: int) -> None:
+        """Refuses a row that holds no probabilities, by its file and number."""
+        if isinstance(self.asked, Calibration):
+            as_probabilities(matrix, self.asked.conformity_score.domain, name=where, first_row=first_row)
 
     @property
     def confidence_level(self) -> float:
         """The level of the sets."""
         if self._level is not None:
             return self._level
-        return 0.9 if self.probabilities else float(self._loaded.confidence_level)
+        return 0.9 if self.probabilities else float(self.loaded.confidence_level)
 
     @lazy
     def asked(self) -> Any:
         """The calibration that answers, or those of several folds."""
-        asked = self._loaded if self.probabilities else self._loaded.calibration_
+        asked = self.loaded if self.probabilities else self.loaded.calibration_
         saved.check_askable(asked, self.model)
         saved.check_categories(asked, self._by, self.model)
         return asked
@@ -150,14 +157,14 @@ class BatchPredictor:
         """An empty count of new rows, to compare them with the calibration rows."""
         if self.probabilities:
             return NewRows(self.asked)
-        found: NewRows = self._loaded.new_rows()
+        found: NewRows = self.loaded.new_rows()
         return found
 
     def layout(self, names: list[str], where: Any) -> Layout:
         """Which columns of a table are asked about."""
         if self.probabilities:
             return saved.probability_layout(names, self.asked.classes.tolist(), where)
-        return saved.feature_layout(names, self._loaded, self.columns, where)
+        return saved.feature_layout(names, self.loaded, self.columns, where)
 
     def rows_at_a_time(self, names: list[str]) -> int:
         """How many rows of such a table make a batch: of few probabilities more than of features."""
@@ -183,10 +190,10 @@ class BatchPredictor:
 
     @property
     def _by(self) -> str | None:
-        return self.by if self.probabilities else self.by or saved.reading_of(self._loaded).get("by")
+        return self.by if self.probabilities else self.by or saved.reading_of(self.loaded).get("by")
 
     @lazy
-    def _loaded(self) -> Any:
+    def loaded(self) -> Any:
         """The calibration, or the model."""
         if not self._by_path:
             return self.model
@@ -195,19 +202,15 @@ class BatchPredictor:
         return saved.load_model(self.model, self.device, self.trusted)
 
     def _categories(self, carried: dict[str, Any], where: str, first_row: int) -> dict[str, Any]:
-        """The categories of some rows as text, so that 1 in Parquet is "1" in CSV; a row without one is named."""
+        """The categories of some rows."""
         self.asked  # noqa: B018 - checks first whether there should be categories
         if self._by is None:
             return {}
         if self._by not in carried:
             problem = f"{where} has no column {self._by!r} with the categories of its rows"
             raise DataError(problem, Remedy("by", None, "to name it"))
-        texts = pc.cast(carried[self._by], pa.string()).to_pylist()
-        gone = next((row for row, text in enumerate(texts) if not text), None)
-        if gone is not None:
-            raise DataError(f"{where}, column {self._by!r}: row {first_row + gone} has no category; give it one.")
-        return {"by": texts}
+        return {"by": categories_of(carried[self._by], self._by, where, first_row)}
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was loaded, where a path says what that is."""
-        return {name: held for name, held in self.__dict__.items() if name not in {"asked", "_loaded"}}
+        return {name: held for name, held in self.__dict__.items() if name not in {"asked", "loaded"}}

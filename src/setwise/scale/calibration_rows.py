@@ -1,11 +1,11 @@
 """`CalibrationRows`: calibration rows that arrive in batches, and merge; all of them, or a random sample.
 
 Rows are kept as they were given and calibrated on at the end, by `conformalize`: what fits into memory gives the
-same result bit for bit. Beyond the limit a uniform random sample of rows is kept: every row has a key, a hash of the
-seed and of what identifies it, and the rows with the smallest keys stay (bottom-k sampling). The k smallest of a union
-are among the k smallest of its parts, so merging is associative and commutative, and neither batches nor their order
-nor who read them makes a difference. Keys know nothing of a row's content: a sample of exchangeable rows is
-exchangeable, and calibrating on it is valid as it stands, with as many rows as were kept.
+same result bit for bit. Beyond the limit a uniform random sample of rows is kept: every row has a key, a hash of
+the seed and of what identifies it, and the rows with the smallest keys stay (bottom-k sampling). The k smallest of
+a union are among the k smallest of its parts, so merging is associative and commutative, and neither batches nor
+their order nor who read them makes a difference. Keys know nothing of a row's content: a sample of exchangeable
+rows is exchangeable, and calibrating on it is valid as it stands, with as many rows as were kept.
 """
 
 from __future__ import annotations
@@ -157,11 +157,9 @@ class CalibrationRows:
             "row_ids": None if row_ids is None else _one_per_row(row_ids, n, "row_ids"),
             "sampling_ids": None if sampling_ids is None else _one_per_row(sampling_ids, n, "sampling_ids"),
         }
-        keys: Words = (
-            self._random.integers(2**64, size=n, dtype=np.uint64)
-            if sampling_ids is None
-            else sampling_keys(told["sampling_ids"], self._seed)
-        )
+        keys: Any = self._random.integers(2**64, size=n, dtype=np.uint64)
+        if sampling_ids is not None:
+            keys = sampling_keys(told["sampling_ids"], self._seed)
         unchecked = np.full(n, MISSING, dtype=np.int32)
         rows = _Rows(
             keys,
@@ -299,7 +297,8 @@ class CalibrationRows:
         """How many rows like these may be kept that are not verified."""
         if self.max_rows is not None:
             return self.max_rows
-        return max(1, int(self.memory_limit) // (rows.matrix.shape[1] * rows.matrix.itemsize + _BESIDE))
+        k = int(rows.matrix.shape[1])
+        return max(1, self.memory_limit // (k * rows.matrix.itemsize + _BESIDE))
 
     @property
     def _sampled(self) -> bool:

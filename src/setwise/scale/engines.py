@@ -1,8 +1,8 @@
 """Who works through the parts of a table: this process (`local`), or others that fit the same seam.
 
-An engine is a function ``run(parts, make_worker)`` that makes workers, gives each part to one of them, and yields what
-they return, in the order of the parts. A worker is any function of a part that is safe to repeat: it writes the part's
-output whole or not at all. `make_worker` and parts can be pickled.
+An engine is a function ``run(parts, make_worker)`` that makes workers, gives each part to one of them, and yields
+what they return, in the order of the parts. A worker is a function of a part that is safe to repeat: it writes the
+part's output whole or not at all. `make_worker`, parts and what workers return can be pickled.
 """
 
 from __future__ import annotations

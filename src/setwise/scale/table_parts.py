@@ -40,7 +40,7 @@ class TablePart:
         """What was found, where the output is that of this input and of this question; else None."""
         try:
             held = json.loads(self.record.read_text(encoding="utf-8"))
-            same = held["input"] == self._input and held["asked"] == asked
+            same = held["input"] == self.input and held["asked"] == asked
             found = held["found"] if same and held["bytes"] == self.out.stat().st_size else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -48,12 +48,13 @@ class TablePart:
 
     def finish(self, asked: str, found: Mapping[str, Any]) -> None:
         """Notes that the output is whole, and what was found."""
-        held = {"input": self._input, "asked": asked, "bytes": self.out.stat().st_size, "found": found}
+        held = {"input": self.input, "asked": asked, "bytes": self.out.stat().st_size, "found": found}
         with replacing(self.record) as beside:
             beside.write_text(json.dumps(held, ensure_ascii=False) + "\n", encoding="utf-8")
 
     @property
-    def _input(self) -> dict[str, Any]:
+    def input(self) -> dict[str, Any]:
+        """By what a file is known again."""
         (path,) = self.source.paths
         state = path.stat()
         return {"file": path.name, "bytes": state.st_size, "modified": state.st_mtime_ns}
