@@ -77,9 +77,7 @@ def conformalize(
     files = {name: opt.tables(path, delimiter, encoding, decimal) for name, path in named.items() if path}
     own = labels is None and votes is None and _holds(column_names(files["probabilities"]), candidates)
     if not own:
-        one_of(
-            labels, votes, key, f"--labels (a file; default is that of the probabilities, without {candidates!r})"
-        )
+        one_of(labels, votes, key, f"--labels (a file, as that of the probabilities lacks {candidates!r})")
     rows = CalibrationRows(memory_limit=opt.bytes_of(memory_limit), random_state=random_state)
     with screen.working(f"reading {probabilities}"):
         predicted = all(

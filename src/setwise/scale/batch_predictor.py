@@ -107,7 +107,8 @@ class BatchPredictor:
         """The table without features or probabilities, and with the prediction sets of its rows."""
         if isinstance(table, pa.RecordBatch):
             table = pa.Table.from_batches([table])
-        made = self.predict(table)
+        with saved.no_name_warnings():
+            made = self.predict(table)
         return set_table(made.sets, p_values=made.p_values, carry=made.carried, column=self.column)
 
     def predict(self, table: Any, where: str = "the table", first_row: int = 0) -> Predicted:
