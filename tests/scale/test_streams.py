@@ -154,6 +154,16 @@ def test_files_of_one_name_keep_their_folders(parts, capsys):
     assert "holds tables of several formats" in failed(capsys, *PREDICT, "--force")
 
 
+def test_a_part_without_rows_has_no_output(parts, capsys):
+    P, y, candidates = parts()
+    pq.write_table(table(P[:0], y[:0], candidates[:0]), "in/0.parquet")
+    asked = ["triage", "m.cal", "--probabilities", "in", "--max-error", "0.3"]
+    for more in ([], ["--resume"]):
+        assert done(capsys, *PREDICT, *more)["rows"] == 200
+        assert done(capsys, *asked, "--out", "yes", "--review", "no", *more)["rows"] == 200
+    assert sorted(stamps()) == ["1.parquet", "2.parquet"]
+
+
 # -------------------------------------------------------------------- what is wrong in the middle
 
 
@@ -228,7 +238,17 @@ def test_an_unknown_label_is_named_by_its_file_and_number(parts, capsys):
 
 def test_candidates_in_the_same_files_are_calibrated_on_bit_for_bit(parts, capsys):
     P, y, candidates = parts()
-    own = ["conformalize", "--probabilities", "in", "--candidates", "answers", "--verified", "truth", "--ignore", "id"]
+    own = [
+        "conformalize",
+        "--probabilities",
+        "in",
+        "--candidates",
+        "answers",
+        "--verified",
+        "truth",
+        "--ignore",
+        "id",
+    ]
     found = done(capsys, *own, "--seed", 3, "--conformity-score", "aps", "--out", "n.cal")
     assert found["rows"] == 300
     whole = setwise.conformalize(P, candidates, "auto", "aps", classes=CLASSES, verified=y, random_state=3)
@@ -240,7 +260,17 @@ def test_candidates_in_the_same_files_are_calibrated_on_bit_for_bit(parts, capsy
 
 def test_beyond_the_limit_a_sample_that_batches_do_not_change(parts, capsys, monkeypatch):
     parts()
-    own = ["conformalize", "--probabilities", "in", "--candidates", "answers", "--ignore", "id", "--ignore", "truth"]
+    own = [
+        "conformalize",
+        "--probabilities",
+        "in",
+        "--candidates",
+        "answers",
+        "--ignore",
+        "id",
+        "--ignore",
+        "truth",
+    ]
     found = done(capsys, *own, "--memory-limit", "4KB", "--out", "few.cal")
     told = "Calibrated on a random sample of 51 of the 300 rows given."
     assert told in found["guarantee"]["text"]

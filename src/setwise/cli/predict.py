@@ -103,7 +103,8 @@ def predict(
     screen.emit(
         shares
         | _claimed(screen, found.compared, level, source)
-        | {"out": str(out), "files_kept": found.kept, "seconds": clock.seconds}
+        | ({"files_kept": found.kept} if in_parts else {})
+        | {"out": str(out), "seconds": clock.seconds}
     )
 
 
@@ -147,8 +148,7 @@ def _in_parts(
     from setwise.scale.table_parts import digest_of, open_folder, parts_of  # noqa: PLC0415
 
     parts = parts_of(source, out)
-    first = parts[0].source
-    names = column_names(first) if is_table(first) else []
+    names = column_names(source) if is_table(source) else []
     asked = digest_of(predictor.described() | {"separator": separator, "columns of the first file": names})
     open_folder(out, parts, force=force, resume=resume)
     done = {part.number: rows for part in parts if resume and (rows := finished_rows(part, asked))}

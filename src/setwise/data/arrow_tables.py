@@ -125,6 +125,11 @@ def column_names(source: Any) -> list[str]:
     raise DataError(f"{table_files(source)}: holds no rows.")
 
 
+def has_rows(source: Any) -> bool:
+    """Whether a table has at least one row."""
+    return next(arrow_batches(source, 1), None) is not None
+
+
 def row_count(source: Any) -> int | None:
     """How many rows files have, where that is stored in them."""
     files = table_files(source)

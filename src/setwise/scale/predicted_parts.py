@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from setwise.data.arrow_tables import column_names, is_table, located_batches
+from setwise.data.arrow_tables import column_names, has_rows, is_table, located_batches
 from setwise.data.set_files import SetWriter, set_writer
 from setwise.data.table_files import TableFiles
 from setwise.errors import DataError, reading_from
@@ -95,9 +95,12 @@ class PartWriter:
     separator: str = "|"
 
     def __call__(self, part: TablePart) -> tuple[TablePart, PredictedRows]:
-        """What was found; the output of the part is whole, or absent."""
-        self._check_columns(part)
+        """What was found; the output of the part is whole, or absent, as that of a part without rows is."""
         part.record.unlink(missing_ok=True)
+        if is_table(part.source) and not has_rows(part.source):
+            part.out.unlink(missing_ok=True)
+            return part, PredictedRows(compared=self.predictor.new_rows().counted())
+        self._check_columns(part)
         with set_writer(part.out, column=self.predictor.column, separator=self.separator) as writer:
             found = predict_table(self.predictor, part.source, writer)
         part.finish(self.asked, {"rows": found.rows, "sizes": {str(k): n for k, n in found.sizes.items()}})

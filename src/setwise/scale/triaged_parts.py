@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.calibration.calibration import Calibration
-from setwise.data.arrow_tables import column_names, located_batches
+from setwise.data.arrow_tables import column_names, has_rows, located_batches
 from setwise.data.set_files import set_writer
 from setwise.data.table_files import TableFiles
 from setwise.data.tabular import Layout, interpret
@@ -52,10 +52,11 @@ class Proposer:
 
     def __call__(self, part: TablePart) -> ProposedPart:
         """What is proposed for the rows of a part."""
-        calibration, beside, found = self.predictor.asked, self.predictor.new_rows(), []
+        calibration, beside = self.predictor.asked, self.predictor.new_rows()
+        found = [Proposals(np.empty(0, dtype=np.int32), np.empty(0))]
         brought: Brought = "nothing"
         used = ""
-        for where, first, values, own in self._batches(part.source):
+        for where, first, values, own in self._batches(part.source) if has_rows(part.source) else ():
             matrix = self.predictor.conformed(values)
             self.predictor.check_rows(matrix, where, first)
             made, brought = calibration.proposed(matrix, own)
@@ -144,7 +145,7 @@ def decide(
         calibration = calibration.differing(used)
     made = calibration.decided(
         Proposals.concatenate([one.proposed for one in found]),
-        found[0].brought,
+        next((one.brought for one in found if len(one.proposed)), "nothing"),
         max_error,
         mode,
         comparison=None if calibration.categories is not None else compared.compare(),
@@ -178,7 +179,7 @@ def triage_parts(
             one.part, place, predictor.asked.classes[one.proposed.label], one.proposed.confidence, accepted, rank
         )
         for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)
-        if not (resume and one.part.finished(writer.asked) is not None and place.is_file())
+        if len(one.proposed) and not (resume and one.part.finished(writer.asked) is not None and place.is_file())
     ]
     for _ in engine(todo, writer.itself):
         continue
