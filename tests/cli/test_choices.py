@@ -104,7 +104,7 @@ def test_rows_without_a_category_are_named(here, capsys):
     assert run([*FIT, "--ignore", "ward", "--out", "plain", "-q"]) == 0
     capsys.readouterr()
     wrong = failure(capsys, "predict", "plain", "new.csv", "--by", "ward", "--out", "no.csv")
-    assert "give --by when you fit or conformalize" in wrong
+    assert "give it when you fit or conformalize" in wrong
     assert "cannot be both" in failure(capsys, *FIT, "--by", "ward", "--features", "ward", "--out", "m")
 
 

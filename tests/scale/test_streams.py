@@ -1,4 +1,4 @@
-"""Commands over files, patterns and folders: the same answers as at once, finished parts that stay, rows by name."""
+"""Commands over files, patterns and folders: the answers as at once, parts that stay, bad rows by their names."""
 
 import json
 import os
@@ -114,7 +114,7 @@ CHANGES = {
     "another calibration": lambda: setwise.conformalize(*rows(300, 9)[:2], classes=CLASSES).save("m.cal"),
     "another input": lambda: os.utime("in/0.parquet", ns=(1, 1)),
     "a cut output": lambda: os.truncate("out/0.parquet", 100),
-    "no output": lambda: os.remove("out/0.parquet"),
+    "no output": lambda: Path("out/0.parquet").unlink(),
     "a broken note": lambda: os.truncate("out/.0.parquet.done.json", 2),
 }
 
@@ -132,7 +132,7 @@ def test_a_part_that_is_not_this_answer_to_this_input_is_made_again(parts, capsy
 def test_parts_of_files_that_are_gone_do_not_stay_unnoticed(parts, capsys):
     parts()
     done(capsys, *PREDICT)
-    os.remove("in/2.parquet")
+    Path("in/2.parquet").unlink()
     assert "out/2.parquet: was made of a file that is not given now" in failed(capsys, *PREDICT, "--resume")
     assert done(capsys, *PREDICT, "--force")["rows"] == 200
     assert len(read_sets("out")) == 200
@@ -142,8 +142,8 @@ def test_files_of_one_name_keep_their_folders(parts, capsys):
     parts()
     Path("in/a").mkdir()
     Path("in/b").mkdir()
-    os.rename("in/0.parquet", "in/a/0.parquet")
-    os.rename("in/1.parquet", "in/b/0.parquet")
+    Path("in/0.parquet").rename("in/a/0.parquet")
+    Path("in/1.parquet").rename("in/b/0.parquet")
     done(capsys, *PREDICT)
     assert sorted(map(str, Path("out").rglob("[0-9].parquet"))) == [
         "out/2.parquet",
@@ -254,7 +254,7 @@ def test_candidates_in_the_same_files_are_calibrated_on_bit_for_bit(parts, capsy
     whole = setwise.conformalize(P, candidates, "auto", "aps", classes=CLASSES, verified=y, random_state=3)
     whole.save("whole.cal")
     assert Path("n.cal").read_bytes() == Path("whole.cal").read_bytes()
-    os.rename("in", "all")
+    Path("in").rename("all")
     assert "lacks 'nothing'" in failed(capsys, *own[:2], "all", "--candidates", "nothing", "--out", "k.cal")
 
 
@@ -302,7 +302,7 @@ def test_rows_of_parts_merge_to_those_of_the_whole(parts):
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_sets_in_a_folder_are_evaluated_as_at_once(parts, capsys, suffix):
-    P, y, candidates = parts(suffix)
+    _, y, candidates = parts(suffix)
     done(capsys, *PREDICT)
     found = done(capsys, "evaluate", "out", "--truth", "truth", "--candidates", "answers", "--by", "truth")
     sets = read_sets("out", classes=found_classes(found))
@@ -343,7 +343,7 @@ def test_a_triage_in_two_passes_decides_as_at_once(parts, capsys, mode, error):
     columns = ["id", "proposed", "confidence", "rank"]
     assert pq.read_table("no").select(columns).sort_by("rank").equals(pq.read_table("no.parquet").select(columns))
     before = Path("yes/1.parquet").stat().st_mtime_ns
-    os.remove("no/0.parquet")
+    Path("no/0.parquet").unlink()
     done(capsys, *asked, "--out", "yes", "--review", "no", "--resume")
     assert len(pq.read_table("no")) == one["review"]
     assert Path("yes/1.parquet").stat().st_mtime_ns == before
@@ -472,8 +472,8 @@ def test_sets_are_put_below_each_other():
         LabelSets.concatenate([parts[0], LabelSets.from_lists([["c"]], ["a", "c"])])
     with pytest.raises(ValueError, match="there are no sets"):
         LabelSets.concatenate([])
+    some = LabelSets.from_lists([["a"], None], missing="full")
     with pytest.raises(InputError, match="every label"):
-        some = LabelSets.from_lists([["a"], None], missing="full")
         LabelSets.concatenate([some, LabelSets.from_lists([["b"]])])
 
 

@@ -64,7 +64,7 @@ def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:
     """One part for each file, whose output has its name and, where it can be written, its format."""
     if source.title is not None:
         raise InputError(
-            f"{source}: is one table, and a folder gets a file for each", Remedy("out", None, "for a file")
+            f"{source}: is not a file, and a folder gets one for each", Remedy("out", None, "for a file")
         )
     base = Path(os.path.commonpath([path.absolute().parent for path in source.paths]))
     parts = []
