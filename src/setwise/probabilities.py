@@ -33,7 +33,6 @@ def as_probabilities(
         raise ValueError(f"{name}: {array.shape[1]} class; prediction sets need at least two columns.")
     if n_classes is not None and array.shape[1] != n_classes:
         raise ValueError(f"{name}: {array.shape[1]} columns, but there are {n_classes} classes.")
-    ones = np.ones(array.shape[1], dtype=array.dtype)
 
     def fine(block: slice) -> bool:
         rows = array[block]
@@ -42,9 +41,9 @@ def as_probabilities(
                 return False
             if domain == "unit":
                 return bool(rows.max(initial=1) <= 1)
-            return bool((np.abs(rows @ ones - 1) <= TOLERANCE).all())
+            return bool((np.abs(np.einsum("ij->i", rows) - 1) <= TOLERANCE).all())
 
-    for block in blocks(array):  # one thread: memory is the limit, and the product has threads of its own
+    for block in blocks(array):  # one thread: memory is the limit (and those of a product would wait in a loop)
         if not fine(block):
             _explain(np.asarray(array[block], dtype=np.float64), first_row + block.start, domain, name)
     return array

@@ -207,6 +207,16 @@ def test_rows_are_saved_and_go_on(case, most, tmp_path):
     assert_same(again.conformalize(**declared), straight.conformalize(**declared))
 
 
+def test_declared_classes_are_saved_too(tmp_path):
+    names = np.array(["wren", "owl", "ant", "cat"])
+    rows = CalibrationRows(classes=names, random_state=7)
+    rows.add(P[:100], names[Y[:100]])
+    rows.save(tmp_path / "rows")
+    again = CalibrationRows.load(tmp_path / "rows")
+    again.add(P[100:], names[Y[100:]])
+    assert_same(again.conformalize(), setwise.conformalize(P, names[Y], classes=names, random_state=7))
+
+
 def test_no_rows_are_saved_too_and_other_files_are_refused(tmp_path):
     CalibrationRows(max_rows=3).save(tmp_path / "none")
     assert len(CalibrationRows.load(tmp_path / "none")) == 0

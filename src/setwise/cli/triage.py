@@ -198,7 +198,8 @@ def _in_parts(
     from setwise.scale.table_parts import digest_of, open_folder, parts_of  # noqa: PLC0415
     from setwise.scale.triaged_parts import TriageWriter, triage_parts  # noqa: PLC0415
 
-    refuse_taken(column_names(source), [column, "confidence", "proposed", "rank"])
+    names = column_names(source)
+    refuse_taken(names, [column, "confidence", "proposed", "rank"])
     parts, others = parts_of(source, out), parts_of(source, review)
     # The rows of all files decide together: one that changed changes the output of the others.
     everything = {"files": [part.input for part in parts], "answer": column, **predictor.described(), **asked}
@@ -206,7 +207,7 @@ def _in_parts(
         open_folder(folder, held, force=force, resume=resume)
     writer = TriageWriter(digest_of(everything), column, asked.pop("separator"))
     places = [part.out for part in others]
-    return triage_parts(predictor, parts, places, engine, **asked, writer=writer, resume=resume)[0]
+    return triage_parts(predictor, parts, places, names, engine, **asked, writer=writer, resume=resume)[0]
 
 
 @dataclass(frozen=True, eq=False)

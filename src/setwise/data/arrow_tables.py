@@ -120,14 +120,27 @@ def is_table(source: Any) -> bool:
 
 def column_names(source: Any) -> list[str]:
     """The columns of a table with rows."""
-    for batch in arrow_batches(source, 1):
-        return list(batch.column_names)
-    raise DataError(f"{table_files(source)}: holds no rows.")
+    first = _first_row(source)
+    if first is None:
+        raise DataError(f"{table_files(source)}: holds no rows.")
+    return list(first.column_names)
 
 
 def has_rows(source: Any) -> bool:
     """Whether a table has at least one row."""
-    return next(arrow_batches(source, 1), None) is not None
+    return _first_row(source) is not None
+
+
+def _first_row(source: Any) -> Any:
+    """The first row of a table, or None; of Parquet files its columns alone, which need not be decoded."""
+    if names_files(source) and (files := table_files(source)).form(files.paths[0]) == "parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
+
+        path = files.paths[0]
+        with reading(path, files), pq.ParquetFile(path) as file:
+            if file.metadata.num_rows:
+                return checked(file.schema_arrow.empty_table(), files.where(path))
+    return next(arrow_batches(source, 1), None)
 
 
 def row_count(source: Any) -> int | None:

@@ -29,6 +29,7 @@ from setwise.labels.vocabulary import Vocabulary
 
 LEVEL = 0.01
 """Rows from one source are called different with at most this probability."""
+_ALL, _STEP = 2**17, 8  # rows of a stream that are all counted, and the step at which others are
 _BARS = 20  # of the picture of the top probabilities
 _MOST, _SHOWN = 32, 3  # findings that are kept, and that are named in a sentence
 
@@ -195,9 +196,20 @@ class NewRows:
             self._remarks.setdefault("features, which are compared for rows without groups and categories")
 
     def add(
-        self, probabilities: Any, *, by: Any = None, candidates: Any = None, groups: Any = None, X: Any = None
+        self,
+        probabilities: Any,
+        *,
+        by: Any = None,
+        candidates: Any = None,
+        groups: Any = None,
+        X: Any = None,
+        first_row: int | None = None,
     ) -> None:
-        """Counts some new rows; the rows of a group come together. Arguments as in `Calibration.compare`."""
+        """Counts some new rows; the rows of a group come together. Arguments as in `Calibration.compare`.
+
+        `first_row` is the number of the first one in a stream, of which all rows up to 131,072 are counted, and
+        then every eighth: a difference that more would show is too small to matter.
+        """
         if self._weighted:
             return
         if groups is not None and not self._grouped:
@@ -206,6 +218,11 @@ class NewRows:
             self._remarks.setdefault("calibrated by groups, and the new rows came without theirs (groups)")
             self._tallies = []
         given = [probabilities] if len(self._asked.parts) == 1 else probabilities
+        if first_row is not None and groups is None and candidates is None:
+            numbers = first_row + np.arange(len(given[0]))
+            taken = np.flatnonzero((numbers < _ALL) | (numbers % _STEP == 0))
+            if len(taken) < len(numbers):
+                given, by = [part[taken] for part in given], None if by is None else np.asarray(by)[taken]
         if self._tallies and len(given) != len(self._tallies):
             raise ValueError(f"probabilities: {len(given)} matrices for {len(self._tallies)} folds.")
         for tally, part in zip(self._tallies, given, strict=False):

@@ -268,6 +268,7 @@ class CalibrationRows:
             "seed": self._seed,
             "seeds": sorted(self._seeds),
             "random": self._random.bit_generator.state,
+            "declared": None if self.classes is None else self.classes.classes.tolist(),
             "classes": None,
         }
         self._trim()
@@ -282,7 +283,10 @@ class CalibrationRows:
         """Reads what `save` wrote; refuses anything else by name."""
         header, arrays = read_container(path, FORMAT, VERSION)
         try:
-            made = cls(**{name: header[name] for name in ("memory_limit", "max_rows", "domain")})
+            made = cls(
+                classes=header["declared"],
+                **{name: header[name] for name in ("memory_limit", "max_rows", "domain")},
+            )
             made._seed, made._seeds = int(header["seed"]), frozenset(map(int, header["seeds"]))
             made._random.bit_generator.state = header["random"]
             parts = [] if header["classes"] is None else [_Rows.from_parts(header, arrays)]

@@ -12,7 +12,7 @@ import numpy as np
 from setwise.data.arrow_tables import column_names, has_rows, is_table, located_batches
 from setwise.data.set_files import SetWriter, set_writer
 from setwise.data.table_files import TableFiles
-from setwise.errors import DataError, reading_from
+from setwise.errors import reading_from
 from setwise.scale import saved_models as saved
 from setwise.scale.batch_predictor import BatchPredictor, Predicted
 from setwise.scale.prefetch import ahead
@@ -52,8 +52,8 @@ def predict_table(
     found, beside = PredictedRows(), predictor.new_rows()
 
     def predicted() -> Iterator[tuple[str, Predicted]]:
-        for where, made in _batches(predictor, source):
-            beside.add(made.probabilities, X=made.X, **made.by)
+        for where, first, made in _batches(predictor, source):
+            beside.add(made.probabilities, X=made.X, first_row=first, **made.by)
             yield where, made
 
     with saved.no_name_warnings(), ahead(predicted()) as batches:
@@ -68,10 +68,10 @@ def predict_table(
     return found
 
 
-def _batches(predictor: BatchPredictor, source: TableFiles) -> Iterator[tuple[str, Predicted]]:
-    """The files that batches are from, and their sets."""
+def _batches(predictor: BatchPredictor, source: TableFiles) -> Iterator[tuple[str, int, Predicted]]:
+    """The files that batches are from, the number of their first row there, and their sets."""
     if not predictor.probabilities and not is_table(source):
-        yield str(source), predictor.predict_rows(*saved.array_batch(source), str(source))
+        yield str(source), 0, predictor.predict_rows(*saved.array_batch(source), str(source))
         return
     names = column_names(source)
     told = saved.text_columns(names, predictor.layout(names, source))
@@ -79,7 +79,7 @@ def _batches(predictor: BatchPredictor, source: TableFiles) -> Iterator[tuple[st
         for where, first, batch in tables:
             made = predictor.predict(batch, where, first)
             made.sets.rows  # noqa: B018 - found here, and not by who writes them
-            yield where, made
+            yield where, first, made
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class PartWriter:
         if is_table(part.source) and not has_rows(part.source):
             part.out.unlink(missing_ok=True)
             return part, PredictedRows(compared=self.predictor.new_rows().counted())
-        self._check_columns(part)
+        part.check_columns(self.columns)
         with set_writer(part.out, column=self.predictor.column, separator=self.separator) as writer:
             found = predict_table(self.predictor, part.source, writer)
         part.finish(self.asked, {"rows": found.rows, "sizes": {str(k): n for k, n in found.sizes.items()}})
@@ -109,14 +109,6 @@ class PartWriter:
     def itself(self) -> PartWriter:
         """What makes a worker, for an engine."""
         return self
-
-    def _check_columns(self, part: TablePart) -> None:
-        names = column_names(part.source) if is_table(part.source) else []
-        other = next(iter({*names} ^ {*self.columns}), None)
-        if other is not None:
-            lacks = "there is no column" if other in self.columns else "there is a column"
-            which = "has" if other in self.columns else "lacks"
-            raise DataError(f"{part.source}: {lacks} {other!r}, which the first file {which}.")
 
 
 def finished_rows(part: TablePart, asked: str) -> PredictedRows | None:

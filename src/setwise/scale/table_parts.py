@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from setwise._files import replacing
-from setwise.data.arrow_tables import TABLES
+from setwise.data.arrow_tables import TABLES, column_names, is_table
 from setwise.data.table_files import TableFiles
 from setwise.errors import DataError, InputError, Remedy
 
@@ -35,6 +35,14 @@ class TablePart:
     def record(self) -> Path:
         """The file that says that it is finished."""
         return self.out.with_name(_RECORD.format(self.out.name))
+
+    def check_columns(self, columns: Collection[str]) -> None:
+        """Refuses a part with other columns than the first one has."""
+        names = column_names(self.source) if is_table(self.source) else []
+        other = next(iter(sorted({*names} ^ {*columns})), None)
+        if other is not None:
+            lacks, first = ("there is no column", "has") if other in columns else ("there is a column", "lacks")
+            raise DataError(f"{self.source}: {lacks} {other!r}, which the first file {first}.")
 
     def finished(self, asked: str) -> dict[str, Any] | None:
         """What was found, where the output is that of this input and of this question; else None."""

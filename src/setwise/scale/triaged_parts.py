@@ -19,7 +19,6 @@ from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.calibration.calibration import Calibration
 from setwise.data.arrow_tables import column_names, has_rows, located_batches
 from setwise.data.set_files import set_writer
-from setwise.data.table_files import TableFiles
 from setwise.data.tabular import Layout, interpret
 from setwise.decisions.triage import Brought, Triage
 from setwise.errors import InputError
@@ -44,9 +43,13 @@ class ProposedPart:
 
 @dataclass(frozen=True)
 class Proposer:
-    """A worker of an engine, for the first pass; `candidates` is the column of the rows' own candidates."""
+    """A worker of an engine, for the first pass.
+
+    `columns` are those of the first part, which all must have; `candidates` that of the rows' own candidates.
+    """
 
     predictor: BatchPredictor
+    columns: tuple[str, ...]
     candidates: str | None = None
     separator: str = "|"
 
@@ -56,7 +59,7 @@ class Proposer:
         found = [Proposals(np.empty(0, dtype=np.int32), np.empty(0))]
         brought: Brought = "nothing"
         used = ""
-        for where, first, values, own in self._batches(part.source) if has_rows(part.source) else ():
+        for where, first, values, own in self._batches(part) if has_rows(part.source) else ():
             matrix = self.predictor.conformed(values)
             self.predictor.check_rows(matrix, where, first)
             made, brought = calibration.proposed(matrix, own)
@@ -65,15 +68,16 @@ class Proposer:
             if X is not None:
                 used = used or self.predictor.loaded.used_rows_.warn_if_used(X)
             if calibration.categories is None:
-                beside.add(matrix, X=X)
+                beside.add(matrix, X=X, first_row=first)
         return ProposedPart(part, Proposals.concatenate(found), brought, beside.counted(), used)
 
     def itself(self) -> Proposer:
         """What makes a worker, for an engine."""
         return self
 
-    def _batches(self, source: TableFiles) -> Iterator[tuple[str, int, Any, Any]]:
-        names = column_names(source)
+    def _batches(self, part: TablePart) -> Iterator[tuple[str, int, Any, Any]]:
+        part.check_columns(self.columns)
+        source, names = part.source, column_names(part.source)
         layout, classes = self.predictor.layout(names, source), self.predictor.asked.classes
         own = Layout(
             candidates=self.candidates, separator=self.separator, classes=classes, missing="empty", features=[]
@@ -160,6 +164,7 @@ def triage_parts(
     predictor: BatchPredictor,
     parts: Sequence[TablePart],
     review: Sequence[Path],
+    columns: Sequence[str],
     engine: Engine,
     *,
     max_error: float,
@@ -171,7 +176,7 @@ def triage_parts(
     """Both passes; how many parts were finished before, and are kept."""
     if not isinstance(predictor.asked, Calibration):
         raise InputError("model: folds decide the rows that they were fitted on, which are read as one file")
-    proposer = Proposer(predictor, candidates, writer.separator)
+    proposer = Proposer(predictor, tuple(columns), candidates, writer.separator)
     found = sorted(engine(parts, proposer.itself), key=lambda one: one.part.number)
     made, decisions = decide(predictor, found, max_error, mode)
     todo = [
