@@ -15,10 +15,10 @@ from setwise.cli import options as opt
 from setwise.cli.light_imports import load_sklearn, settle_arrow
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen, claims, show_claims
-from setwise.cli.threads import use_one_thread
 from setwise.labels.vocabulary import missing_labels
 from setwise.ranks import as_level
 from setwise.report import report_model
+from setwise.scale.threads import use_one_thread
 
 if TYPE_CHECKING:
     from setwise.data import Table
@@ -86,7 +86,6 @@ def fit(
     """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
     from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
         answered,
-        categories_of,
         labels_were_read,
         one_of,
         sets_in,
@@ -134,7 +133,7 @@ def fit(
     estimator = _estimator(learner, network_options, {"device": device, "verbose": int(screen.shows_progress)})
     made |= {"confidence_level": confidence_level, "miss_rate": miss_rate, "random_state": random_state}
     model = _conformal(estimator, cv, calibration_size, made)
-    categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
+    categorized = _categories(table, column_by, source) if column_by else by
     clock = Clock()
     with labels_were_read(), screen.working("learning", shows_itself=learner != "em"):  # networks have bars
         told = {"groups": table.carried[groups] if groups else None, "verified": truth, "by": categorized}
@@ -285,7 +284,7 @@ def _unused(model: Any, truth: Any) -> str:
 
 def _described(model: Any) -> str:
     """What was learned, in brackets: loss and network, or the estimator's name."""
-    from setwise.cli.saved_models import network_of  # noqa: PLC0415 - as in `_read`
+    from setwise.scale.saved_models import network_of  # noqa: PLC0415 - as in `_read`
 
     models = model.fitted_models
     fitted, times = models[0], f"{len(models)} × " if len(models) > 1 else ""
@@ -311,3 +310,9 @@ def _report(path: Path, model: Any, table: Table, by: Any, votes: Any) -> None:
     known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
     told = table.candidates[rows] if votes is None else votes[rows]
     report_model(path, model, table.X[rows], None, told, comparison=None, **options, **known)
+
+
+def _categories(table: Table, by: str, source: TableFiles) -> list[str]:
+    from setwise.data.label_columns import categories_of  # noqa: PLC0415 - Arrow is loaded for files
+
+    return categories_of(table.carried[by], by, source)

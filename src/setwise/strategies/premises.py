@@ -66,6 +66,8 @@ class Setting:
         The floating type of the probabilities, as numpy names it.
     top
         How many labels of each row have a probability of their own, where not all have; else 0.
+    sampled
+        Of how many rows these are a random sample; 0 where they are all that were given.
     judged
         The judgement of all rows, where the evidence is a part of them.
     """
@@ -90,6 +92,7 @@ class Setting:
     by: str = "given"
     precision: str = "float64"
     top: int = 0
+    sampled: int = 0
     judged: Judgement | None = None
 
 
