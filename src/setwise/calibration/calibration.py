@@ -581,8 +581,8 @@ class Calibration:
             remarks.append(f"Calibrated on a random sample of {kept:,} of the {sampled:,} rows given.")
         if top:
             remarks.append(
-                f"A label outside the {top:,} that a row stores counts as if it had an equal share of the remaining "
-                "probability; where one of them is in a set, all are."
+                f"A label outside the {top:,} that a row stores counts as if it had an equal share of the "
+                "remaining probability; where one of them is in a set, all are."
             )
         return replace(made, remarks=tuple(remarks))
 
