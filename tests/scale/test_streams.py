@@ -414,7 +414,7 @@ def test_categories_are_named_where_there_are_any(parts):
         BatchPredictor("by.cal")(whole)
     with pytest.raises(InputError, match="m.cal: was not calibrated by a column of categories; leave it out"):
         BatchPredictor("m.cal", by="side")(whole)
-    with pytest.raises(DataError, match="the table has no column 'side'"):
+    with pytest.raises(DataError, match="the table: there is no column 'side'"):
         BatchPredictor("by.cal", by="side")(table(P, y, candidates))
 
 

@@ -577,8 +577,10 @@ class Calibration:
         """With what is said of sampled rows, and of labels that have no probability of their own."""
         remarks, top, sampled = list(made.remarks), self.setting.top, self.setting.sampled
         if sampled:
-            kept = self.evidence.n + self.setting.dropped
-            remarks.append(f"Calibrated on a random sample of {kept:,} of the {sampled:,} rows given.")
+            kept, checked = self.evidence.n + self.setting.dropped, self.setting.checked
+            told = f"a random sample of {kept - checked:,} of the {sampled - checked:,}"
+            also = f"the {checked:,} verified rows and {told} other" if checked else told
+            remarks.append(f"Calibrated on {also} rows given.")
         if top:
             remarks.append(
                 f"A label outside the {top:,} that a row stores counts as if it had an equal share of the "

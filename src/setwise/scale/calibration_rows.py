@@ -26,7 +26,7 @@ from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import RowFacts, categories
 from setwise.evidence.row_index import check_row_names
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING, Classes, Vocabulary
+from setwise.labels.vocabulary import MISSING, Classes, Vocabulary, label_vector, missing_labels
 from setwise.labels.votes import Votes
 from setwise.probabilities import Domain, as_probabilities, column_names, precision_of
 from setwise.row_noise import Words, draw_seed, sampling_keys
@@ -148,6 +148,8 @@ class CalibrationRows:
         votes = None
         if isinstance(candidates, Votes):
             votes = replace(candidates.recoded(sets.vocabulary), vocabulary=sets.vocabulary, items=None)
+        if verified is not None and missing_labels(label_vector(verified, "verified")).all():
+            given["verified"] = None  # nobody checked a row of this batch
         facts = RowFacts.read(n, sets.vocabulary, **given)
         told = {
             "verified_probability": facts.chance,
@@ -157,9 +159,7 @@ class CalibrationRows:
             "row_ids": None if row_ids is None else _one_per_row(row_ids, n, "row_ids"),
             "sampling_ids": None if sampling_ids is None else _one_per_row(sampling_ids, n, "sampling_ids"),
         }
-        keys: Any = self._random.integers(2**64, size=n, dtype=np.uint64)
-        if sampling_ids is not None:
-            keys = sampling_keys(told["sampling_ids"], self._seed)
+        keys = self._drawn(n) if sampling_ids is None else sampling_keys(told["sampling_ids"], self._seed)
         unchecked = np.full(n, MISSING, dtype=np.int32)
         rows = _Rows(
             keys,
@@ -296,6 +296,11 @@ class CalibrationRows:
         return made
 
     # ---------------------------------------------------------------- helpers
+
+    def _drawn(self, n: int) -> Words:
+        """Keys of rows that nothing identifies."""
+        keys: Any = self._random.integers(2**64, size=n, dtype=np.uint64)
+        return np.asarray(keys)
 
     def _limit(self, rows: _Rows) -> int:
         """How many rows like these may be kept that are not verified."""
