@@ -147,11 +147,10 @@ class RankRule:
         """
         first = self.count_below(scores)
         if self.counts_alike:
-            found: Floats = self._by_count.take(first)
-            return found
+            return self._by_count.take(first)
         below, own = self._ascending[1], self._new_shares(new_weight)[:, None]
         with np.errstate(invalid="ignore", over="ignore"):
-            values = (below[-1] - below.take(first) + own) / (below[-1] + own) + float(self.slack)
+            values: Floats = (below[-1] - below.take(first) + own) / (below[-1] + own) + float(self.slack)
         values[np.isnan(values)] = 1.0  # a new row that outweighs all others beyond what numbers hold
         return np.minimum(values, 1.0)
 

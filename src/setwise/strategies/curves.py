@@ -13,10 +13,10 @@ certified at t is the largest L for which mean(N(t) − L·d) stays above its ma
 
 L is the root of a quadratic equation (as in Fieller's theorem for a ratio of means), so ΣN, ΣN² and ΣN·d at every
 score answer every level (`step_sums` counts them where they matter). The certified level is not monotone in t.
-Without a margin the first threshold that reaches L comes too early on average and the last one too late, and the mean
-of the two monotone curves counts. With a margin, a threshold counts only if every larger one is certified too: as G is
-monotone, the pointwise bound at the largest t with G(t) < L then suffices, and G(threshold) ≥ L with probability at
-least 1 − δ. Where no threshold counts, every label is in the set.
+Without a margin the first threshold that reaches L comes too early on average and the last one too late, and the
+mean of the two monotone curves counts. With a margin, a threshold counts only if every larger one is certified too:
+as G is monotone, the pointwise bound at the largest t with G(t) < L then suffices, and G(threshold) ≥ L with
+probability at least 1 − δ. Where no threshold counts, every label is in the set.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from setwise.ranks import Ascending, ordered_bits
 
 FEW = 2**16
 """Entries that are sorted at once, without cells."""
-_COARSE, _FINE = 12, 7  # bits of a float32 that a cell leaves out
+_FINER = 5  # bits by which the second pass tells more scores apart than the first
 
 Columns: TypeAlias = tuple[Floats, ...]
 Beside: TypeAlias = Literal["end", "d"]
@@ -123,16 +123,17 @@ def step_sums(
     """
     if steps.size <= FEW:
         scores, jumps = _in_order(_entries(steps, beside))
-        return scores, np.cumsum(jumps, axis=1, out=jumps)
+        return scores, _running(jumps)
     kinds = 1 if beside is None else 3
+    omitted = min(max(36 - steps.size.bit_length(), 11), 16)  # bits: about as many cells, whatever the size
     coarse = CellCounts(0, np.zeros((2 * kinds, 0)))
-    count(((ordered_bits(s) >> _COARSE, c) for s, c in _entries(steps, beside)), coarse)
-    cells = _FineCells(coarse, matters(coarse.bounds))
+    count(((ordered_bits(s) >> omitted, c) for s, c in _entries(steps, beside)), coarse)
+    cells = _FineCells(coarse, matters(coarse.bounds), omitted)
     fine = CellCounts(0, cells.outside(coarse))
     del coarse
     count((cells.inside(s, c)[1:] for s, c in _entries(steps, beside)), fine)
     chosen = matters(fine.bounds) & cells.split
-    chosen[0] = True  # before it there is no threshold
+    chosen[: 1 << _FINER] = True  # before the first threshold there is none
     runs = np.flatnonzero(np.diff(chosen, append=True) & ~chosen)  # where cells that were not chosen end
     skipped = np.diff(np.cumsum(np.where(chosen, 0.0, fine.sums[::2]), axis=1)[:, runs], prepend=0.0)
     del fine
@@ -146,7 +147,7 @@ def step_sums(
     scores, jumps = _in_order(collected())
     place = np.searchsorted(np.concatenate([cells.inside(scores[some], ())[1] for some in blocks(scores)]), runs)
     scores, jumps = np.insert(scores, place, scores[place - 1]), np.insert(jumps, place, skipped, axis=1)
-    return scores, np.cumsum(jumps, axis=1, out=jumps)
+    return scores, _running(jumps)
 
 
 def sums_at(steps: StepBlocks, thresholds: Floats) -> tuple[Floats, Floats]:
@@ -172,9 +173,9 @@ def sums_at(steps: StepBlocks, thresholds: Floats) -> tuple[Floats, Floats]:
 class _FineCells:
     """Finer cells inside some of those that were counted in; the others between two of these make one cell."""
 
-    def __init__(self, coarse: CellCounts, split: Bools) -> None:
-        split[0] = True
-        parts = 1 << (_COARSE - _FINE)
+    def __init__(self, coarse: CellCounts, split: Bools, omitted: int) -> None:
+        split[0], self.omitted = True, omitted
+        parts = 1 << _FINER
         ends = np.cumsum(np.where(split, parts, np.append(False, split[:-1])))
         self.start, self.coarse = coarse.start, split
         self.base = ends - np.where(split, parts, 1)
@@ -192,11 +193,11 @@ class _FineCells:
     def inside(self, scores: Floats, columns: Columns) -> tuple[Floats, Ints, Columns]:
         """The scores in cells that were split, their cells numbered from zero, and their columns."""
         bits = ordered_bits(scores).ravel()
-        coarse = (bits >> _COARSE).astype(np.intp)
+        coarse = (bits >> self.omitted).astype(np.intp)
         coarse -= self.start
         found = np.flatnonzero(self.coarse.take(coarse))
         cells = self.base.take(coarse.take(found))
-        cells += (bits.take(found) >> _FINE) & ((1 << (_COARSE - _FINE)) - 1)
+        cells += (bits.take(found) >> (self.omitted - _FINER)) & ((1 << _FINER) - 1)
         return scores.ravel().take(found), cells, tuple(column.ravel().take(found) for column in columns)
 
 
@@ -217,6 +218,16 @@ def _beside(jumps: Floats, b: Floats | None) -> tuple[Floats, Floats]:
     values -= jumps
     values *= jumps  # N² − (N − w)²
     return values, products
+
+
+def _running(jumps: Floats) -> Floats:
+    """The sums of all jumps up to each, in place; summed with more digits, as rounding would add up over so many."""
+    for row in jumps:
+        total = np.longdouble(0)
+        for some in blocks(row):
+            reached = np.cumsum(row[some], dtype=np.longdouble) + total
+            row[some], total = reached, reached[-1]
+    return jumps
 
 
 def _in_order(entries: Iterable[tuple[Floats, Columns]]) -> tuple[Floats, Floats]:
