@@ -36,14 +36,6 @@ def usable(*tensors: Tensor) -> bool:
     return all(t.is_cuda and t.dtype == torch.float32 and t.is_contiguous() for t in tensors)
 
 
-def load(device: torch.device) -> None:
-    """Starts CUDA and Triton by a small update, which takes seconds in which other things can be done."""
-    if device.type == "cuda" and triton is not None:
-        p, g, state = torch.zeros(3, 1, 1, device=device)
-        descend(p, g, state, p[0], g[0], 0.9)
-        torch.cuda.synchronize(device)
-
-
 # -------------------------------------------------------------------- normalisation and ReLU
 
 
