@@ -253,7 +253,7 @@ class Calibration:
                 without,
             )
         if voted and device:
-            raise InputError("candidates: votes are weighed on the host", "pass probabilities.cpu()")
+            raise InputError("candidates: votes are weighed on the host", "pass probabilities.cpu().numpy()")
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own, device=device)
         u = self._noise(matrix, row_ids, off)
         score, rules = self.conformity_score, self.rules

@@ -25,6 +25,7 @@ else:
 
 _jit: Any = (lambda function: function) if triton is None else triton.jit
 _MOST_ROWS = 1024  # of a batch that one program normalises
+_MOST_CELLS = 2**28  # of a layer's input: places are counted in 32 bits
 _MOST_CLASSES = 256
 _CELLS = 8192  # of a program
 
@@ -36,20 +37,12 @@ def usable(*tensors: Tensor) -> bool:
     return all(t.is_cuda and t.dtype == torch.float32 and t.is_contiguous() for t in tensors)
 
 
-def load(device: torch.device) -> None:
-    """Starts CUDA and Triton by a small update, which takes seconds in which other things can be done."""
-    if device.type == "cuda" and triton is not None:
-        p, g, state = torch.zeros(3, 1, 1, device=device)
-        descend(p, g, state, p[0], g[0], 0.9)
-        torch.cuda.synchronize(device)
-
-
 # -------------------------------------------------------------------- normalisation and ReLU
 
 
 def can_normalise(x: Tensor) -> bool:
     """Whether `normalised_relu` takes (M, batch, features) like these."""
-    return x.ndim == 3 and 1 < x.shape[1] <= _MOST_ROWS and usable(x)
+    return x.ndim == 3 and 1 < x.shape[1] <= _MOST_ROWS and x.numel() < _MOST_CELLS and usable(x)
 
 
 def product(x: Tensor, weight: Tensor) -> Tensor:
@@ -172,6 +165,12 @@ def _normalise_back(
 # -------------------------------------------------------------------- a batch as stored, scaled
 
 
+def can_read(features: Tensor) -> bool:
+    """Whether `scaled_batch` reads rows of these."""
+    plain = features.dtype in {torch.uint8, torch.float32} and features.is_contiguous()
+    return plain and usable(torch.empty(0, device=features.device))
+
+
 def scaled_batch(features: Tensor, selected: Tensor | None, index: Tensor, shift: Tensor, spread: Tensor) -> Tensor:
     """(features[rows] − shift) / spread in float32, with one shift and spread for all models or one for each.
 
@@ -230,7 +229,8 @@ def candidate_loss(
 
 def can_weigh(logits: Tensor, candidates: Tensor) -> bool:
     """Whether `candidate_loss` takes logits and candidates like these."""
-    return candidates.dtype == torch.bool and logits.shape[-1] <= _MOST_CLASSES and usable(logits)
+    fits = candidates.dtype == torch.bool and candidates.is_contiguous() and logits.shape[-1] <= _MOST_CLASSES
+    return fits and usable(logits)
 
 
 @_jit

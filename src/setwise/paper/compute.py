@@ -9,11 +9,9 @@ from __future__ import annotations
 import copy
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -54,12 +52,10 @@ def compute(stack: Stack, material: Material, watch: Watch) -> Iterator[Result]:
     small = around["precision"] == "float64"  # the products of softmax regressions, which many threads only slow
     with threads_for(0, material.device) if small else nullcontext():
         shares, logits = _learned(stack, prepared, material, watch)
-    with ThreadPoolExecutor() as pool:
-        found = pool.map(partial(_measured, material), prepared, shares, logits)
-        for one in prepared:
-            with material.stages.timed("measure"):
-                measured = next(found)
-            yield Result(one.cell, measured, around, _since(before, material.stages))
+    for one, share, own in zip(prepared, shares, logits, strict=True):
+        with material.stages.timed("measure"):
+            measured = _measured(one, share, own, material)
+        yield Result(one.cell, measured, around, _since(before, material.stages))
 
 
 def _learned(
@@ -68,7 +64,6 @@ def _learned(
     """Training accuracies, and the logits of calibration and test rows, of every model."""
     stages = material.stages
     with stages.timed("move to device"):
-        material.ready()
         features = material.features(names_of(stack.cells))
         masks = np.stack([one.candidates[one.split.train].to_mask() for one in prepared])
         candidates = torch.as_tensor(masks).to(material.device)
@@ -86,7 +81,7 @@ def _learned(
         return shares, exact_logits(trainer, Resident(features, new))
 
 
-def _measured(material: Material, one: Prepared, train_accuracy: float, logits: Any) -> dict[str, Any]:
+def _measured(one: Prepared, train_accuracy: float, logits: Any, material: Material) -> dict[str, Any]:
     """All measurements of one cell."""
     n = len(one.split.calibration)
     parts = [

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from threading import Thread
 from typing import Any
 from zlib import crc32
 
@@ -27,7 +26,6 @@ from setwise._arrays import Floats, Ints
 from setwise.data import InstanceDependent, Random, contaminate, load
 from setwise.data.benchmark_sets import Benchmark
 from setwise.labels.label_sets import LabelSets
-from setwise.learn import gpu_kernels
 from setwise.learn.batches import Resident
 from setwise.learn.classifier import PartialLabelClassifier
 from setwise.learn.presets import preset_settings
@@ -100,8 +98,6 @@ class Material:
         self.features = lru_cache(maxsize=None)(self._features)
         self._supermodels: dict[Any, Confusions] = {}
         self._drawn: dict[Any, LabelSets] = {}
-        self._loading = Thread(target=gpu_kernels.load, args=(device,))
-        self._loading.start()
 
     def prepare(self, cells: Sequence[Cell]) -> list[Prepared]:
         """Rows and candidates of every cell."""
@@ -111,10 +107,6 @@ class Material:
             self._train_supermodels([cell for cell in cells if cell.supermodel_epochs])
         with self.stages.timed("contaminate"), ThreadPoolExecutor() as pool:
             return list(pool.map(self._prepare, cells))
-
-    def ready(self) -> None:
-        """Waits until the device is, which it becomes while data are read: nothing may happen beside a capture."""
-        self._loading.join()
 
     def supermodel(self, cell: Cell) -> Confusions | None:
         """The supermodel behind a cell's candidates, if there is one."""
@@ -171,7 +163,6 @@ class Material:
 
     def _trained(self, cells: Sequence[Cell]) -> list[Confusions]:
         """The supermodels of some cells, trained together; each reads pixels as its cells' learners do."""
-        self.ready()
         names = names_of(cells)
         data = [self.data(cell.data) for cell in cells]
         learned = [_supermodel_rows(cell, own) for cell, own in zip(cells, data, strict=True)]

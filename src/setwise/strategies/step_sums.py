@@ -221,7 +221,7 @@ def _beside(jumps: Floats, b: Floats | None) -> tuple[Floats, Floats]:
 
 
 def _running(jumps: Floats) -> Floats:
-    """The sums of all jumps up to each, in place; summed with more digits, as rounding would add up over so many."""
+    """The sums of all jumps up to each, in place; with more digits, as rounding would add up over so many."""
     for row in jumps:
         total = np.longdouble(0)
         for some in blocks(row):
