@@ -172,9 +172,7 @@ def test_no_table_of_scores_is_made(rng):
     sets = LabelSets.from_mask(candidates_from(rng, labels_from(rng, p), 150, 0.1))
     assert sets.sizes.min() > 0
     for work in (lambda: conformalize(p, sets, "corrected", assume="uniform"), lambda: diagnose(p, sets)):
-        assert (
-            peak(work)[0] < 1.25 * p.nbytes
-        )  # with blocks, and what there is for each row
+        assert peak(work)[0] < 1.25 * p.nbytes  # with blocks, and what there is for each row
     calibration = conformalize(p, sets, "max")
     largest, values = peak(lambda: calibration.predict_p(p))
     assert largest < values.nbytes + 0.75 * p.nbytes
