@@ -48,7 +48,7 @@ def compare(found, wanted, norm):
     torch.testing.assert_close(found.losses.cpu(), wanted.losses, rtol=1e-4, atol=1e-5)
     if found.plan.optimizer == "sgd" or not norm:  # Adam magnifies the noise of biases that a norm takes away
         for a, b in zip(found.tensors(), wanted.tensors(), strict=True):
-            torch.testing.assert_close(a.cpu(), b, rtol=1e-3, atol=1e-3)
+            torch.testing.assert_close(a.cpu(), b, rtol=1e-3, atol=3e-3)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="NOT TESTED: no GPU")
