@@ -1,4 +1,4 @@
-"""Curves are counted in cells of the scores: the answer is that of looking at every score, whatever cells there are."""
+"""Curves are counted in cells of the scores: the answer is that of looking at every score, whatever the cells."""
 
 import tracemalloc
 from fractions import Fraction
@@ -23,7 +23,7 @@ def every_score(made, margin, delta=0.05):
     thresholds = np.unique(made.scores)
     jumps = np.diff(made.values, axis=1, prepend=0.0)
     N = np.array([(jumps * (made.scores <= t)).sum(axis=1) for t in thresholds])
-    n, d, total, all_d = made.n, made.d, N.sum(axis=1), float(made.d.sum())
+    d, total, all_d = made.d, N.sum(axis=1), float(made.d.sum())
     if all_d <= 0:
         return thresholds, np.zeros(len(thresholds))
     if margin == "none":
@@ -172,7 +172,7 @@ def test_no_table_of_scores_is_made(rng):
     sets = LabelSets.from_mask(candidates_from(rng, labels_from(rng, p), 150, 0.1))
     assert sets.sizes.min() > 0
     for work in (lambda: conformalize(p, sets, "corrected", assume="uniform"), lambda: diagnose(p, sets)):
-        assert peak(work)[0] < 1.25 * p.nbytes  # blocks and what there is for each row count for more than in large data
+        assert peak(work)[0] < 1.25 * p.nbytes  # of so few rows blocks are a larger part than of many
     calibration = conformalize(p, sets, "max")
     largest, values = peak(lambda: calibration.predict_p(p))
     assert largest < values.nbytes + 0.75 * p.nbytes
