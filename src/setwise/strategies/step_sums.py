@@ -20,7 +20,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from setwise._arrays import Bools, Floats, Ints, blocks
+from setwise._arrays import Bools, Floats, Ints, along_rows, blocks
 from setwise.ranks import Ascending, ordered_bits
 
 FEW = 2**16
@@ -162,7 +162,7 @@ def sums_at(steps: StepBlocks, thresholds: Floats) -> tuple[Floats, Floats]:
         place <<= shift
         place |= np.arange(labels)
         place.sort(axis=1)
-        ordered = np.take_along_axis(jumps, place & ((1 << shift) - 1), axis=1)
+        ordered = along_rows(jumps, place & ((1 << shift) - 1))
         place >>= shift
         more_squares, more_ends = _beside(ordered, None)
         squares += np.bincount(place.ravel(), more_squares.ravel(), minlength=bins)
