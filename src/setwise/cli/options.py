@@ -368,7 +368,7 @@ def bytes_of(text: str) -> int:
 
 def is_folder(out: Path) -> bool:
     """Whether --out names a folder: one that exists, or a name without a suffix."""
-    return out != STANDARD and (out.is_dir() or not out.suffix)
+    return out != STANDARD and (out.is_dir() or not (out.suffix or out.exists()))
 
 
 def refuse_existing(path: Path, *, force: bool, folder: bool = False) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from setwise._files import replacing
 from setwise.data.arrow_tables import TABLES, column_names, is_table
-from setwise.data.table_files import TableFiles
+from setwise.data.table_files import MODEL_HEAD, TableFiles
 from setwise.errors import DataError, InputError, Remedy
 
 _RECORD = ".{}.done.json"
@@ -94,6 +94,11 @@ def open_folder(folder: Path, parts: list[TablePart], *, force: bool, resume: bo
 
     What earlier runs made of files that are no longer among the parts is removed with `force`, and refused else.
     """
+    if (folder / MODEL_HEAD).exists():
+        raise InputError(f"{folder}: holds a model", "name another folder")
+    given = {path.resolve() for part in parts for path in part.source.paths}
+    if own := next((part.out for part in parts if part.out.resolve() in given), None):
+        raise InputError(f"{own}: is read, and would be replaced", "name another folder")
     inside = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     if folder.is_file() or (inside and not force and not resume):
         ways = [
