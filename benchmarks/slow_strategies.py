@@ -1,7 +1,7 @@
 """What `corrected`, `diagnose` and p-values cost beside `max`: ratios in one run, and the memory that each takes.
 
-A simulated model (normal logits, float32) is right in about 0.7 of cases, and every wrong label is a candidate with
-probability 0.1. `max` and `corrected` are calibrated on the rows and then predict their sets, `diagnose` looks at them,
+A simulated model (normal logits, float32) is right in about half of the cases, and every wrong label is a candidate
+with probability 0.1. `max` and `corrected` are calibrated on the rows and then predict their sets, `diagnose` looks at them,
 `predict_p` gives their p-values. Times are of the process (one thread), the least of several runs. Memory is the most
 that numpy allocates meanwhile, the answer included, in copies of the probabilities.
 
