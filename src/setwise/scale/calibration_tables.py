@@ -35,6 +35,8 @@ class ProbabilityTable:
 
     files: TableFiles
     columns: tuple[str, ...]
+    first_file: int = 0
+    """The number of the first file, by which rows are known wherever they are read."""
 
     @classmethod
     def of(cls, files: TableFiles, others: set[str]) -> ProbabilityTable:
@@ -91,14 +93,13 @@ class ProbabilityTable:
 
     def _batches(self, layout: Layout) -> Iterator[tuple[Table, Ints]]:
         """Batches of rows, and the numbers by which rows are known wherever they are read."""
-        number, before = -1, ""
+        numbers = {self.files.where(path): number for number, path in enumerate(self.files.paths, self.first_file)}
         with ahead(located_batches(self.files, _ROWS, text=layout.text_columns)) as batches:
             for where, first, batch in batches:
-                number, before = number + (where != before), where
                 table = interpret(batch, layout, where, first)
-                if number == 0 and first == 0:
+                if numbers[where] == 0 and first == 0:
                     doubt_features(replace(table, candidates=None))
-                yield table, np.arange(first, first + len(table)) + number * _PART
+                yield table, np.arange(first, first + len(table)) + numbers[where] * _PART
 
     def _add(self, rows: CalibrationRows, table: Table, given: dict[str, Any], ids: Ints) -> None:
         """Adds rows; an error names the file and the row."""

@@ -36,14 +36,6 @@ class TablePart:
         """The file that says that it is finished."""
         return self.out.with_name(_RECORD.format(self.out.name))
 
-    def check_columns(self, columns: Collection[str]) -> None:
-        """Refuses a part with other columns than the first one has."""
-        names = column_names(self.source) if is_table(self.source) else []
-        other = next(iter(sorted({*names} ^ {*columns})), None)
-        if other is not None:
-            lacks, first = ("there is no column", "has") if other in columns else ("there is a column", "lacks")
-            raise DataError(f"{self.source}: {lacks} {other!r}, which the first file {first}.")
-
     def finished(self, asked: str) -> dict[str, Any] | None:
         """What was found, where the output is that of this input and of this question; else None."""
         try:
@@ -66,6 +58,15 @@ class TablePart:
         (path,) = self.source.paths
         state = path.stat()
         return {"file": path.name, "bytes": state.st_size, "modified": state.st_mtime_ns}
+
+
+def check_columns(source: TableFiles, columns: Collection[str]) -> None:
+    """Refuses a file with other columns than the first one has."""
+    names = column_names(source) if is_table(source) else []
+    other = next(iter(sorted({*names} ^ {*columns})), None)
+    if other is not None:
+        lacks, first = ("there is no column", "has") if other in columns else ("there is a column", "lacks")
+        raise DataError(f"{source}: {lacks} {other!r}, which the first file {first}.")
 
 
 def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:

@@ -1,0 +1,166 @@
+"""The engine `ray`: parts are tasks of a Ray cluster, each on one core of some node.
+
+Tasks, not actors: Ray repeats the task of a node that died on any other with a free core, whereas a lost actor waits
+for a core of its own, and its parts with it. A process makes its worker once, which holds the model, and uses it for
+all parts that it is given. Outputs appear whole or not at all, and a part's output is the same whoever made it: one
+that is made twice is made once. Results come back in the order of the parts, so that nothing depends on who is fast,
+nor on which of two broken parts is found first.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import socket
+import tempfile
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from setwise.errors import InputError
+
+_Part = TypeVar("_Part")
+_Result = TypeVar("_Result")
+
+RETRIES = 10
+"""How often a part is tried again whose node or process died."""
+_AHEAD = 4  # tasks handed out per core: those that work, and those whose results wait for an earlier one
+_SECONDS = 10.0  # to answer, for a cluster
+_STORE = 2**28  # bytes of shared memory for what tasks return, beyond which it goes to disk
+_LEAST_STORE = 80 * 2**20  # what Ray needs
+
+
+class RayEngine:
+    """Works through parts on a Ray cluster; files must have the same paths on all its nodes.
+
+    Parameters
+    ----------
+    address
+        Of the cluster, ``"host:port"``, ``"ray://host:port"`` or ``"auto"``; default is that of ``RAY_ADDRESS``,
+        else a Ray of its own on this machine.
+    device
+        ``"cpu"``: tasks need one core. ``"cuda"``: they need one GPU too. ``"auto"``: where the cluster has any.
+    """
+
+    def __init__(self, address: str | None = None, device: str = "cpu") -> None:
+        self.address, self.device = address, device
+
+    def __call__(
+        self, parts: Iterable[_Part], make_worker: Callable[[], Callable[[_Part], _Result]]
+    ) -> Iterator[_Result]:
+        """What workers return for each part, in the order of the parts."""
+        ray = connected(self.address)
+        gpus = self.device == "cuda" or (self.device == "auto" and "GPU" in ray.cluster_resources())
+        task = ray.remote(num_cpus=1, num_gpus=int(gpus), max_retries=RETRIES)(work)
+        given = token_hex(8), ray.put(make_worker), Path.cwd()
+        waiting: deque[tuple[_Part, Any]] = deque()
+        todo = iter(parts)
+        try:
+            while True:
+                free = _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1))) - len(waiting)
+                waiting.extend((part, task.remote(*given, part)) for part in islice(todo, max(0, free)))
+                if not waiting:
+                    return
+                part, reference = waiting.popleft()
+                result, said = _fetched(ray, part, reference)
+                for message in said:
+                    warnings.warn(message, stacklevel=2)
+                yield result
+        finally:
+            for _, reference in waiting:
+                ray.cancel(reference)
+
+
+_made: dict[str, Any] = {}
+"""The worker of this process, by the run that it is for."""
+
+
+def work(run: str, make_worker: Callable[[], Any], folder: Path, part: Any) -> tuple[Any, list[Warning]]:
+    """What a worker returns for a part, on a node of the cluster; with warnings, which are for who asked."""
+    if run not in _made:
+        _made.clear()
+        try:
+            os.chdir(folder)  # so that files have the names they have for the user
+        except OSError:
+            problem = f"{folder}: is not on the node {socket.gethostname()}"
+            raise InputError(problem, "use a file system that all nodes share") from None
+        _made[run] = make_worker()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = _made[run](part)
+    return found, [one.message for one in caught if isinstance(one.message, Warning)]
+
+
+def _fetched(ray: Any, part: Any, reference: Any) -> Any:
+    """What a task returned; the error of a worker as it arose there."""
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        source = getattr(part, "source", part)
+        told = " ".join(str(error).split())[:200]
+        raise ChildProcessError(
+            f"{source}: its process died {RETRIES + 1} times, or what it returned was lost ({told})"
+        ) from None
+
+
+def connected(address: str | None = None) -> Any:
+    """Ray, connected to a cluster; to the one that this process is connected to already, if there is one."""
+    try:
+        import ray  # noqa: PLC0415 - optional, needed for this engine alone
+        import ray.exceptions  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("the engine ray needs Ray: pip install 'setwise[scale]'.", name=error.name) from None
+    if ray.is_initialized():
+        return ray
+    address = address or os.environ.get("RAY_ADDRESS")
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is None:
+        ray.init(address="local", **_of_its_own(), **quiet)
+        return ray
+    _check_listens(address)
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, TimeoutError, RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise InputError(f"address: no Ray cluster answers at {address!r} ({reason})", "start one: ray start --head") from None
+    return ray
+
+
+def _of_its_own() -> dict[str, Any]:
+    """How Ray is started on this machine: without its web page and reports of usage, and gone without a trace."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    folder = tempfile.mkdtemp(prefix="setwise-ray-")
+
+    def end() -> None:
+        import ray  # noqa: PLC0415 - it is there
+
+        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(end)
+    shared = Path("/dev/shm")  # noqa: S108 - where Linux keeps shared memory
+    free = shutil.disk_usage(shared).free if shared.is_dir() else _STORE
+    return {
+        "include_dashboard": False,
+        "object_store_memory": max(_LEAST_STORE, min(_STORE, free // 2)),
+        "_temp_dir": folder,
+    }
+
+
+def _check_listens(address: str) -> None:
+    """Refuses an address at which nothing listens, for which Ray would wait long."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not port.isdigit():
+        return  # "auto" and other names that Ray resolves
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        problem = f"address: nothing answers at {address!r} ({error})"
+        raise InputError(problem, "start a cluster there: ray start --head") from None
