@@ -173,7 +173,8 @@ def test_verified_rows_are_all_kept_and_only_by_strategies_that_use_them():
     rows = added(SETS, {"verified": CHECKED}, max_rows=50)
     checks = int((CHECKED != None).sum())  # noqa: E711 - an array
     assert len(rows) == 50 + checks
-    assert rows.conformalize().setting.checked == checks
+    told = f"the {checks} verified rows and a random sample of 50 of the {N - checks} other rows given."
+    assert told in str(rows.conformalize().guarantee())
     with pytest.raises(InputError, match=r"'max' would count the verified ones too often; use memory_limit"):
         rows.conformalize("max")
     weighted = added(SETS, {"verified": CHECKED, "sample_weight": WEIGHT}, max_rows=50)

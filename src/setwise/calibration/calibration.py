@@ -493,8 +493,11 @@ class Calibration:
         """The guarantee, with a remark where these rows are a random sample of those that were given."""
         if not self.setting.sampled:
             return made
-        kept = self.evidence.n + self.setting.dropped
-        told = f"Calibrated on a random sample of {kept:,} of the {self.setting.sampled:,} rows given."
+        kept, given, checked = self.evidence.n + self.setting.dropped, self.setting.sampled, self.setting.checked
+        told = f"Calibrated on a random sample of {kept:,} of the {given:,} rows given."
+        if checked:
+            others = f"a random sample of {kept - checked:,} of the {given - checked:,} other rows given"
+            told = f"Calibrated on the {checked:,} verified rows and {others}."
         return replace(made, remarks=(*made.remarks, told))
 
     @property

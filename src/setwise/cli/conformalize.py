@@ -87,6 +87,7 @@ def conformalize(
         with_truth = files["probabilities" if labels is None else "labels"]
         truth = None if checks and verified not in column_names(with_truth) else verified
         declared: dict[str, Any] = {"by": by} if predicted else {}
+        known: dict[str, Any] | None = None  # of rows by their place, where it does not stand beside them
         if own and checks is None:
             others = {*filter(None, (column_by, truth, key)), *_named(with_truth, candidates)}
             table = ProbabilityTable.of(files["probabilities"], ignored | others)
@@ -103,7 +104,7 @@ def conformalize(
                 files["probabilities"], files["votes"], str(key), columns, column_by, truth, ignored
             )
             declared["missing"] = missing
-        if not (own and checks is None):
+        if known is not None:
             told = {"checks": files.get("checks"), "separator": separator, "from_name": from_name}
             known["verified"] = _checked(known, table, key, verified, **told)
             table.add_to(rows, known)

@@ -117,9 +117,8 @@ def note_comparison(sets: Path, comparison: Comparison) -> None:
 
 def noted_comparison(sets: TableFiles) -> Comparison | None:
     """What `setwise predict` found of the rows of tables of sets, where they differ from the calibration rows."""
-    named = [
-        place for path in sets.paths for place in (path, path.absolute().parent)
-    ]  # a file, or the folder of its parts
+    # beside a file, or beside the folder of its parts
+    named = [place for path in sets.paths for place in (path, path.absolute().parent)]
     note = next((note for note in map(_note_beside, named) if note.is_file()), None)
     if note is None:
         return None

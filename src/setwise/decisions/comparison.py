@@ -343,6 +343,7 @@ class _Tally:
         }
 
     def include(self, held: Mapping[str, Any]) -> None:
+        """Adds what another tally beside the same calibration counted."""
         self.m += held["m"]
         self.tied |= held["tied"]
         self.new_labels.update(held["labels"])

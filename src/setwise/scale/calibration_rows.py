@@ -157,9 +157,7 @@ class CalibrationRows:
             "row_ids": None if row_ids is None else _one_per_row(row_ids, n, "row_ids"),
             "sampling_ids": None if sampling_ids is None else _one_per_row(sampling_ids, n, "sampling_ids"),
         }
-        keys: Any = self._random.integers(2**64, size=n, dtype=np.uint64)
-        if sampling_ids is not None:
-            keys = sampling_keys(told["sampling_ids"], self._seed)
+        keys = self._drawn(n) if sampling_ids is None else sampling_keys(told["sampling_ids"], self._seed)
         unchecked = np.full(n, MISSING, dtype=np.int32)
         rows = _Rows(
             keys,
@@ -296,6 +294,11 @@ class CalibrationRows:
         return made
 
     # ---------------------------------------------------------------- helpers
+
+    def _drawn(self, n: int) -> Words:
+        """Keys of rows that nothing identifies."""
+        keys: Any = self._random.integers(2**64, size=n, dtype=np.uint64)
+        return np.asarray(keys)
 
     def _limit(self, rows: _Rows) -> int:
         """How many rows like these may be kept that are not verified."""
