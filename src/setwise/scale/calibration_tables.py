@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Ints
-from setwise.data.arrow_tables import column_names, located_batches
+from setwise.data.arrow_tables import column_names, has_rows, located_batches, row_count
 from setwise.data.doubts import doubt_features
 from setwise.data.label_columns import categories_of
 from setwise.data.set_files import probability_labels
@@ -23,7 +23,9 @@ from setwise.errors import DataError
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
 from setwise.probabilities import as_probabilities
 from setwise.scale.calibration_rows import CalibrationRows
+from setwise.scale.engines import Engine, run_local
 from setwise.scale.prefetch import ahead
+from setwise.scale.table_parts import check_columns
 
 _ROWS = 2**14
 _PART = 2**40  # rows that a file has at most, for the numbers by which rows are known
@@ -73,6 +75,19 @@ class ProbabilityTable:
             source=str(self.files),
         )
 
+    def files_of_one(self) -> list[ProbabilityTable]:
+        """A table for each file, whose rows are known by the same numbers."""
+        return [
+            replace(self, files=replace(self.files, paths=(path,)), first_file=number)
+            for number, path in enumerate(self.files.paths, self.first_file)
+        ]
+
+    def __len__(self) -> int:
+        stored = row_count(self.files)
+        if stored is not None:
+            return stored
+        return sum(len(batch) for *_, batch in located_batches(self.files, _ROWS, only=self.columns[:1]))
+
     def add_to(self, rows: CalibrationRows, known: Mapping[str, Any]) -> None:
         """Adds all rows, with what is `known` of each: candidates or votes, by, verified."""
         first = 0
@@ -111,3 +126,69 @@ class ProbabilityTable:
                 held = f"the verified label of row {table.first_row + row} is {given['verified'].tolist()[row]!r}"
                 raise DataError(f"{table.source}: {held}, which is not among the classes", "correct the label")
         rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)
+
+
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """A worker of an engine: the calibration rows of one file, or a sample of them.
+
+    `rows` are none, and say how many are kept; `names` are the columns of the first file, which all must have;
+    `layout` and `by` are those of `ProbabilityTable.add_own_to`, for parts of which nothing else is known.
+    """
+
+    rows: CalibrationRows
+    names: tuple[str, ...]
+    layout: Layout
+    by: str | None
+
+    def __call__(self, part: tuple[ProbabilityTable, Mapping[str, Any] | None]) -> CalibrationRows:
+        """The rows of a part."""
+        (table, known), made = part, self.rows.emptied()
+        if has_rows(table.files):
+            check_columns(table.files, self.names)
+            self.add_to(made, table, known)
+        return made
+
+    def add_to(self, rows: CalibrationRows, table: ProbabilityTable, known: Mapping[str, Any] | None) -> None:
+        """Adds the rows of a table to others."""
+        if known is None:
+            table.add_own_to(rows, self.layout, self.by)
+        else:
+            table.add_to(rows, known)
+
+    def itself(self) -> RowReader:
+        """What makes a worker, for an engine."""
+        return self
+
+
+def read_rows(
+    table: ProbabilityTable,
+    rows: CalibrationRows,
+    known: Mapping[str, Any] | None = None,
+    layout: Layout | None = None,
+    by: str | None = None,
+    engine: Engine = run_local,
+) -> CalibrationRows:
+    """The rows of a table beside those there are: the same ones, and the same sample, whatever the engine."""
+    names = tuple(column_names(table.files))
+    reader = RowReader(rows.emptied(), names, layout or Layout(), by)
+    if engine is run_local:  # one batch after the other into the same rows, which takes the least memory
+        reader.add_to(rows, table, known)
+        return rows
+    for found in engine(_parts(table, known), reader.itself):
+        rows = rows.merge(found)
+    return rows
+
+
+def _parts(
+    table: ProbabilityTable, known: Mapping[str, Any] | None
+) -> Iterator[tuple[ProbabilityTable, Mapping[str, Any] | None]]:
+    """One for each file, with what is known of its rows."""
+    first = 0
+    for one in table.files_of_one():
+        if known is None:
+            yield one, None
+            continue
+        rows = slice(first, first + len(one))
+        yield one, {name: value[rows] for name, value in known.items() if value is not None}
+        first = rows.stop

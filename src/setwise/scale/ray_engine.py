@@ -1,10 +1,10 @@
 """The engine `ray`: parts are tasks of a Ray cluster, each on one core of some node.
 
-Tasks, not actors: Ray repeats the task of a node that died on any other with a free core, whereas a lost actor waits
-for a core of its own, and its parts with it. A process makes its worker once, which holds the model, and uses it for
-all parts that it is given. Outputs appear whole or not at all, and a part's output is the same whoever made it: one
-that is made twice is made once. Results come back in the order of the parts, so that nothing depends on who is fast,
-nor on which of two broken parts is found first.
+Tasks and not actors: Ray repeats the task of a node that died on any other with a free core, whereas an actor that
+is lost waits for a core of its own, and its parts with it. A process makes its worker once, which holds the model,
+and uses it for all parts that it is given. The output of a part is the same whoever makes it, and appears whole or
+not at all, so that it may be made twice. Results come back in the order of the parts: nothing depends on who is
+fast, nor which of two broken parts is named.
 """
 
 from __future__ import annotations
@@ -110,13 +110,22 @@ def _fetched(ray: Any, part: Any, reference: Any) -> Any:
         ) from None
 
 
-def connected(address: str | None = None) -> Any:
-    """Ray, connected to a cluster; to the one that this process is connected to already, if there is one."""
+def imported() -> Any:
+    """Ray; an error that names the extra where it is not installed."""
+    # What Ray says of nodes that die it prints to standard output, where results go: of no line of it, please.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     try:
         import ray  # noqa: PLC0415 - optional, needed for this engine alone
         import ray.exceptions  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("the engine ray needs Ray: pip install 'setwise[scale]'.", name=error.name) from None
+        problem = "the engine ray needs Ray: pip install 'setwise[scale]'."
+        raise ModuleNotFoundError(problem, name=error.name) from None
+    return ray
+
+
+def connected(address: str | None = None) -> Any:
+    """Ray, connected to a cluster; to the one that this process is connected to already, if there is one."""
+    ray = imported()
     if ray.is_initialized():
         return ray
     address = address or os.environ.get("RAY_ADDRESS")
@@ -129,7 +138,9 @@ def connected(address: str | None = None) -> Any:
         ray.init(address=address, **quiet)
     except (ConnectionError, TimeoutError, RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise InputError(f"address: no Ray cluster answers at {address!r} ({reason})", "start one: ray start --head") from None
+        raise InputError(
+            f"address: no Ray cluster answers at {address!r} ({reason})", "start one: ray start --head"
+        ) from None
     return ray
 
 
@@ -162,5 +173,5 @@ def _check_listens(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS).close()
     except (OSError, OverflowError) as error:
-        problem = f"address: nothing answers at {address!r} ({error})"
-        raise InputError(problem, "start a cluster there: ray start --head") from None
+        problem = f"address: no Ray cluster answers at {address!r} ({error})"
+        raise InputError(problem, "start one there: ray start --head") from None

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from setwise._files import replacing
-from setwise.data.arrow_tables import TABLES, column_names, is_table
+from setwise._files import replacing, unfinished
+from setwise.data.arrow_tables import TABLES, column_names, is_table, row_count
 from setwise.data.table_files import TableFiles
 from setwise.errors import DataError, InputError, Remedy
 
@@ -115,6 +115,25 @@ def open_folder(folder: Path, parts: list[TablePart], *, force: bool, resume: bo
         part.out.parent.mkdir(parents=True, exist_ok=True)
         if not resume:
             part.record.unlink(missing_ok=True)
+
+
+def check_complete(parts: Sequence[TablePart], *outputs: Sequence[Path]) -> None:
+    """Refuses a part whose rows are not all in its outputs, as far as files say how many they have.
+
+    `outputs` have the places of each part. What killed processes left beside these is removed.
+    """
+    planned = {place for places in outputs for place in places} | {part.record for part in parts}
+    for folder in {place.parent for place in planned}:
+        for target, left in unfinished(folder):
+            if target in planned:
+                left.unlink(missing_ok=True)
+    for part, *places in zip(parts, *outputs, strict=True):
+        rows, written = row_count(part.source), [place for place in places if place.is_file()]
+        held = row_count(written) if written else 0
+        if None not in (rows, held) and held != rows:
+            part.record.unlink(missing_ok=True)
+            problem = f"{part.source}: has {rows:,} rows, and {' and '.join(map(str, places))} {held:,}"
+            raise DataError(problem, Remedy("resume", True, "to make it again"))
 
 
 def digest_of(described: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from setwise.scale import saved_models as saved
 from setwise.scale.batch_predictor import BatchPredictor
 from setwise.scale.engines import Engine
 from setwise.scale.prefetch import ahead
-from setwise.scale.table_parts import TablePart, check_columns
+from setwise.scale.table_parts import TablePart, check_columns, check_complete
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,4 +188,5 @@ def triage_parts(
     ]
     for _ in engine(todo, writer.itself):
         continue
+    check_complete(parts, [part.out for part in parts], review)
     return made, len(parts) - len(todo)
