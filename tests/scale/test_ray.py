@@ -1,6 +1,8 @@
 """The engine `ray`, on a real cluster of a head and two nodes: the answers of the local engine, whoever dies."""
 
 import gc
+import os
+import signal
 import sys
 import threading
 import time
@@ -19,7 +21,8 @@ import setwise
 from setwise.cli import conformalize as conformalize_command
 from setwise.cli import predict as predict_command
 from setwise.data import read_sets
-from setwise.scale import BatchPredictor, engines
+from setwise.scale import BatchPredictor, ray_engine
+from setwise.scale.engines import run_local
 from setwise.scale.ray_engine import RayEngine, connected, imported
 from tests.scale.conftest import CLASSES, done, failed, rows, table, write
 
@@ -31,7 +34,7 @@ PARTS, STUCK = 200, 60
 SMALL = 80 * 2**20  # bytes of shared memory of a node
 FAST = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
 PREDICT = ("predict", "m.cal", "--probabilities", "in", "--out")
-OWN = ("conformalize", "--probabilities", "in", "--candidates", "answers", "--ignore", "id", "--verified", "truth")
+OWN = ("conformalize", "--probabilities", "in", "--candidates", "answers", "--ignore", "id")
 RAY = ("--engine", "ray")
 
 
@@ -96,7 +99,7 @@ def many(tmp_path, monkeypatch):
 
 @dataclass
 class Stuck:
-    """Makes workers, of which the first that gets a certain part leaves half a file and waits until it is killed."""
+    """Makes workers, of which the first that gets a certain part leaves half a file, and waits to be killed."""
 
     make_worker: Any
     worker: Any = None
@@ -132,36 +135,135 @@ def dying(cluster, monkeypatch):
         cluster.remove_node(node, allow_graceful=False)
         killed.append(name)
 
-    def engine_of(*_):
+    def engine_of(name, *_):
         def run(parts, make_worker):
             killer = threading.Thread(target=kill, daemon=True)
             killer.start()
             yield from RayEngine(cluster.address)(parts, Stuck(make_worker))
             killer.join()
 
-        return run
+        return run if name == "ray" else run_local
 
-    for module in (predict_command, engines):
+    for module in (predict_command, conformalize_command):
         monkeypatch.setattr(module, "engine_of", engine_of)
     return killed
 
 
 def test_sets_are_all_there_once_when_a_node_dies(many, dying, capsys):
-    found = done(capsys, *PREDICT, "out")
+    found = done(capsys, *PREDICT, "out", *RAY)
     assert len(dying) == 1
     assert found["rows"] == PARTS * 20
-    assert sorted(path.name for path in Path("out").glob("*.parquet")) == sorted(
-        path.name for path in Path("in").iterdir()
-    )
-    assert not list(Path("out").glob("*.tmp"))
+    assert sorted(path.name for path in Path("out").glob("*.parquet")) == [f"{i:03d}.parquet" for i in range(PARTS)]
+    assert not list(Path("out").glob(".*.tmp"))
     assert pq.read_table("out")["id"].to_pylist() == list(range(PARTS * 20))
     assert read_sets("out") == setwise.Calibration.load("m.cal").predict_set(many, 0.9)
+    assert done(capsys, *PREDICT, "out", "--resume")["files_kept"] == PARTS
 
 
-def test_calibration_rows_are_all_there_once_when_a_node_dies(many, dying, capsys, monkeypatch):
-    found = done(capsys, *OWN, "--memory-limit", "40KB", "--seed", 3, "--out", "ray.cal")
+def test_calibration_rows_are_all_there_once_when_a_node_dies(many, dying, capsys):
+    asked = (*OWN, "--ignore", "truth", "--memory-limit", "40KB", "--seed", 3)  # of a sample each part has a share
+    found = done(capsys, *asked, "--out", "ray.cal", *RAY)
     assert len(dying) == 1
-    monkeypatch.undo()
-    local = done(capsys, *OWN, "--memory-limit", "40KB", "--seed", 3, "--out", "local.cal")
+    local = done(capsys, *asked, "--out", "local.cal")
+    assert "random sample of 512 of the 4,000 rows" in local["guarantee"]["text"]
     assert found == local | {"out": "ray.cal"}
     assert Path("ray.cal").read_bytes() == Path("local.cal").read_bytes()
+
+
+# -------------------------------------------------------------------- the same answers
+
+
+def test_what_is_known_of_rows_from_another_table_goes_with_their_part(cluster, parts, capsys):
+    P, y, candidates = parts()
+    write(table(P, y, candidates)[::-1], Path("labels.parquet"))
+    for i in range(3):
+        path = Path(f"in/{i}.parquet")
+        pq.write_table(pq.read_table(path).drop_columns(["truth", "answers"]), path)
+    pq.write_table(pq.read_table("in/1.parquet")[:0], "in/0a.parquet")  # a part without rows
+    asked = ["conformalize", "--probabilities", "in", "--labels", "labels.parquet", "--key", "id"]
+    asked += ["--candidates", "answers", "--verified", "truth", "--by", "predicted", "--conformity-score", "aps"]
+    found = done(capsys, *asked, "--out", "ray.cal", *RAY)
+    assert found == done(capsys, *asked, "--out", "local.cal") | {"out": "ray.cal"}
+    assert Path("ray.cal").read_bytes() == Path("local.cal").read_bytes()
+
+
+def test_evaluation_and_triage_are_those_of_this_process(cluster, parts, capsys):
+    parts()
+    done(capsys, *PREDICT, "out")
+    asked = ("evaluate", "out", "--truth", "truth", "--candidates", "answers", "--by", "truth")
+    assert done(capsys, *asked, *RAY) == done(capsys, *asked)
+    asked = ("triage", "m.cal", "--probabilities", "in", "--max-error", 0.3)
+    one = done(capsys, *asked, "--out", "yes", "--review", "no")
+    two = done(capsys, *asked, "--out", "yes2", "--review", "no2", *RAY)
+    assert two == one | {"out": "yes2", "review_out": "no2"}
+    assert 0 < one["accepted"] < 300
+    for folder in ("yes", "no"):
+        assert pq.read_table(folder).equals(pq.read_table(f"{folder}2"))
+
+
+def test_a_bad_row_is_named_as_by_this_process(cluster, parts, capsys):
+    P, y, candidates = parts()
+    for i in (1, 2):
+        P[100 * i + 40] = np.nan
+        part = slice(100 * i, 100 * i + 100)
+        write(table(P[part], y[part], candidates[part]), Path(f"in/{i}.parquet"))
+    for told in ((*PREDICT, "out"), (*OWN, "--verified", "truth", "--out", "n.cal")):
+        line = failed(capsys, *told, *RAY, "--force")
+        assert line == failed(capsys, *told, "--force")
+        assert "in/1.parquet" in line
+        assert "row 40" in line
+    assert len(read_sets("out/0.parquet")) == 100
+
+
+def warned(part):
+    warnings.warn(f"part {part}", stacklevel=1)
+    return part
+
+
+def test_what_workers_warn_of_is_warned_of_here(cluster):
+    with pytest.warns(UserWarning, match="part") as said:
+        assert list(RayEngine()([1, 2], lambda: warned)) == [1, 2]
+    assert [str(one.message) for one in said] == ["part 1", "part 2"]
+
+
+def faulty(part):
+    raise KeyError(part)
+
+
+def test_a_fault_of_ours_arises_here_with_where_it_arose_there(cluster):
+    with pytest.raises(KeyError, match="'b'") as told:
+        list(RayEngine()("b", lambda: faulty))
+    assert "in faulty" in str(told.value.__cause__)
+
+
+def died(part):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_part_that_kills_every_process_is_named(cluster, monkeypatch):
+    monkeypatch.setattr(ray_engine, "RETRIES", 0)
+    with pytest.raises(ChildProcessError, match=r"^a.parquet: its process died .* tried 1 times"):
+        list(RayEngine()(["a.parquet"], lambda: died))
+
+
+def test_one_callable_serves_a_loop_ray_and_spark(cluster, parts):
+    import ray
+
+    P, y, candidates = parts()
+    predictor = BatchPredictor("m.cal", 0.8)
+    whole = table(P, y, candidates)
+    made = predictor(whole)
+    loop = [predictor(batch) for i in range(3) for batch in pq.ParquetFile(f"in/{i}.parquet").iter_batches(33)]
+    assert pa.concat_tables(loop).equals(made)
+
+    def in_arrow(batches):  # as Spark calls it: an iterator of batches in, one out
+        return (part for batch in batches for part in predictor(batch).to_batches())
+
+    assert pa.Table.from_batches(in_arrow(iter(whole.to_batches(max_chunksize=70)))).equals(made)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ray's own
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        absolute = BatchPredictor(Path("m.cal").absolute(), 0.8)
+        data = ray.data.from_arrow(whole)
+        rows_of_ray = data.map_batches(absolute, batch_format="pyarrow", batch_size=50).take_all()
+    assert sorted(rows_of_ray, key=lambda row: row["id"]) == made.to_pylist()

@@ -14,6 +14,7 @@ from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Screen, claims, show_claims
 from setwise.errors import DataError, Remedy
 from setwise.ranks import as_level
+from setwise.scale.engines import engine_of
 
 if TYPE_CHECKING:
     from setwise.data.table_files import TableFiles
@@ -71,7 +72,6 @@ def conformalize(
     from setwise.data.tabular import Layout  # noqa: PLC0415
     from setwise.scale.calibration_rows import CalibrationRows  # noqa: PLC0415
     from setwise.scale.calibration_tables import ProbabilityTable, read_rows  # noqa: PLC0415
-    from setwise.scale.engines import engine_of  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
     opt.refuse_existing(out, force=force)

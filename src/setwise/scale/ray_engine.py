@@ -17,6 +17,7 @@ import tempfile
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
@@ -67,10 +68,12 @@ class RayEngine:
                 if not waiting:
                     return
                 part, reference = waiting.popleft()
-                result, said = _fetched(ray, part, reference)
-                for message in said:
+                returned = _fetched(ray, part, reference)
+                for message in returned.said:
                     warnings.warn(message, stacklevel=2)
-                yield result
+                if returned.error is not None:
+                    raise returned.error
+                yield returned.found
         finally:
             for _, reference in waiting:
                 ray.cancel(reference)
@@ -80,34 +83,52 @@ _made: dict[str, Any] = {}
 """The worker of this process, by the run that it is for."""
 
 
-def work(run: str, make_worker: Callable[[], Any], folder: Path, part: Any) -> tuple[Any, list[Warning]]:
-    """What a worker returns for a part, on a node of the cluster; with warnings, which are for who asked."""
-    if run not in _made:
-        _made.clear()
-        try:
-            os.chdir(folder)  # so that files have the names they have for the user
-        except OSError:
-            problem = f"{folder}: is not on the node {socket.gethostname()}"
-            raise InputError(problem, "use a file system that all nodes share") from None
-        _made[run] = make_worker()
+@dataclass(frozen=True)
+class Returned:
+    """What came of a part: what its worker returned, or why it could not; and warnings, which are for who asked."""
+
+    found: Any
+    said: tuple[Warning, ...] = ()
+    error: Exception | None = None
+
+
+def work(run: str, make_worker: Callable[[], Any], folder: Path, part: Any) -> Returned:
+    """What a worker makes of a part, on a node of the cluster. What is wrong with the part is no fault of Ray's."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = _made[run](part)
-    return found, [one.message for one in caught if isinstance(one.message, Warning)]
+        try:
+            if run not in _made:
+                _made.clear()
+                _enter(folder)
+                _made[run] = make_worker()
+            found, error = _made[run](part), None
+        except (ValueError, TypeError, OSError, ImportError) as wrong:
+            found, error = None, wrong
+    return Returned(found, tuple(one.message for one in caught if isinstance(one.message, Warning)), error)
 
 
-def _fetched(ray: Any, part: Any, reference: Any) -> Any:
-    """What a task returned; the error of a worker as it arose there."""
+def _enter(folder: Path) -> None:
+    """Makes the folder of the user that of this process, so that files have the same names."""
     try:
-        return ray.get(reference)
+        os.chdir(folder)
+    except OSError:
+        problem = f"{folder}: is not on the node {socket.gethostname()}"
+        raise InputError(problem, "use a file system that all nodes share") from None
+
+
+def _fetched(ray: Any, part: Any, reference: Any) -> Returned:
+    """What came of a part, unless its process died every time."""
+    try:
+        found: Returned = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
-        raise error.cause from None
+        raise error.cause from error
     except ray.exceptions.RayError as error:
-        source = getattr(part, "source", part)
         told = " ".join(str(error).split())[:200]
         raise ChildProcessError(
-            f"{source}: its process died {RETRIES + 1} times, or what it returned was lost ({told})"
-        ) from None
+            f"{getattr(part, 'source', part)}: its process died or could not be reached, tried {RETRIES + 1} times "
+            f"({told})"
+        ) from error
+    return found
 
 
 def imported() -> Any:
