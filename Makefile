@@ -16,14 +16,14 @@ SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev,learn,data,cli,report]"
+	$(PIP) --editable ".[dev,learn,data,cli,report,scale]"
 	touch $@
 
 demo: $(READY)          ## learns from votes, and shows what votes and a few checks are worth
 	$(BIN)/setwise demo
 
 test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 	$(BIN)/python -m pytest -n 2 -m long
