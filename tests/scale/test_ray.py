@@ -256,10 +256,13 @@ def test_one_callable_serves_a_loop_ray_and_spark(cluster, parts):
     loop = [predictor(batch) for i in range(3) for batch in pq.ParquetFile(f"in/{i}.parquet").iter_batches(33)]
     assert pa.concat_tables(loop).equals(made)
 
-    def in_arrow(batches):  # as Spark calls it: an iterator of batches in, one out
-        return (part for batch in batches for part in predictor(batch).to_batches())
+    schema = made.schema.set(3, pa.field("labels", pa.list_(pa.string())))  # Spark's lists
 
-    assert pa.Table.from_batches(in_arrow(iter(whole.to_batches(max_chunksize=70)))).equals(made)
+    def in_arrow(batches):  # as Spark calls it: an iterator of batches in, one out
+        return (part for batch in batches for part in predictor(batch).cast(schema).to_batches())
+
+    spark = pa.Table.from_batches(in_arrow(iter(whole.to_batches(max_chunksize=70))))
+    assert spark.cast(made.schema).equals(made)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's own
         ray.data.DataContext.get_current().enable_progress_bars = False

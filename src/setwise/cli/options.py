@@ -87,7 +87,7 @@ Address = Annotated[
     str | None,
     typer.Option(
         "--address",
-        help="Of a Ray cluster: host:port, ray://host:port or auto. Default: RAY_ADDRESS, else this machine.",
+        help="Of a Ray cluster: host:port, or auto for the one here. Default: RAY_ADDRESS, else this machine.",
     ),
 ]
 OptionalOutFile = Annotated[Path | None, _out_file]

@@ -42,8 +42,8 @@ class RayEngine:
     Parameters
     ----------
     address
-        Of the cluster, ``"host:port"``, ``"ray://host:port"`` or ``"auto"``; default is that of ``RAY_ADDRESS``,
-        else a Ray of its own on this machine.
+        Of the cluster, ``"host:port"``, or ``"auto"`` for the one that runs on this machine; default is that of
+        ``RAY_ADDRESS``, else a Ray of its own.
     device
         ``"cpu"``: tasks need one core. ``"cuda"``: they need one GPU too. ``"auto"``: where the cluster has any.
     """
@@ -157,10 +157,10 @@ def connected(address: str | None = None) -> Any:
     _check_listens(address)
     try:
         ray.init(address=address, **quiet)
-    except (ConnectionError, TimeoutError, RuntimeError, ValueError) as error:
+    except (OSError, ImportError, RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise InputError(
-            f"address: no Ray cluster answers at {address!r} ({reason})", "start one: ray start --head"
+            f"address: no Ray cluster answers at {address!r} ({reason})", "start one there: ray start --head"
         ) from None
     return ray
 
