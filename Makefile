@@ -23,7 +23,7 @@ demo: $(READY)          ## learns from votes, and shows what votes and a few che
 	$(BIN)/setwise demo
 
 test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2
 
 test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 	$(BIN)/python -m pytest -n 2 -m long

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-_BESIDE = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
 
 
 @contextmanager
@@ -34,17 +31,3 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-
-
-def unfinished(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """What `replacing` left in a folder when a process was killed: the targets, and what is beside them.
-
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp(), ".a.txt.0123abcd.tmp")
-    >>> path.touch()
-    >>> [(target.name, left == path) for target, left in unfinished(path.parent)]
-    [('a.txt', True)]
-    """
-    for path in folder.glob(".*.tmp"):
-        if found := _BESIDE.fullmatch(path.name):
-            yield path.with_name(found[1]), path

@@ -21,15 +21,13 @@ import setwise
 from setwise.cli import conformalize as conformalize_command
 from setwise.cli import predict as predict_command
 from setwise.data import read_sets
+from setwise.errors import InputError
 from setwise.scale import BatchPredictor, ray_engine
 from setwise.scale.engines import run_local
 from setwise.scale.ray_engine import RayEngine, connected, imported
 from tests.scale.conftest import CLASSES, done, failed, rows, table, write
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
-    pytest.mark.xdist_group("ray"),  # one cluster for all
-]
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 PARTS, STUCK = 200, 60
 SMALL = 80 * 2**20  # bytes of shared memory of a node
 FAST = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
@@ -99,7 +97,7 @@ def many(tmp_path, monkeypatch):
 
 @dataclass
 class Stuck:
-    """Makes workers, of which the first that gets a certain part leaves half a file, and waits to be killed."""
+    """Makes workers, of which the first that gets a certain part waits to be killed."""
 
     make_worker: Any
     worker: Any = None
@@ -113,8 +111,6 @@ class Stuck:
         if f"{STUCK:03d}.parquet" in str(part) and not told.exists():
             import ray
 
-            Path("out").mkdir(exist_ok=True)
-            Path(f"out/.{STUCK:03d}.parquet.01234567.tmp").write_bytes(b"PAR1")
             told.with_suffix(".new").write_text(ray.get_runtime_context().get_node_id())
             told.with_suffix(".new").rename(told)
             threading.Event().wait()
@@ -154,7 +150,6 @@ def test_sets_are_all_there_once_when_a_node_dies(many, dying, capsys):
     assert len(dying) == 1
     assert found["rows"] == PARTS * 20
     assert sorted(path.name for path in Path("out").glob("*.parquet")) == [f"{i:03d}.parquet" for i in range(PARTS)]
-    assert not list(Path("out").glob(".*.tmp"))
     assert pq.read_table("out")["id"].to_pylist() == list(range(PARTS * 20))
     assert read_sets("out") == setwise.Calibration.load("m.cal").predict_set(many, 0.9)
     assert done(capsys, *PREDICT, "out", "--resume")["files_kept"] == PARTS
@@ -244,6 +239,11 @@ def test_a_part_that_kills_every_process_is_named(cluster, monkeypatch):
     monkeypatch.setattr(ray_engine, "RETRIES", 0)
     with pytest.raises(ChildProcessError, match=r"^a.parquet: its process died .* tried 1 times"):
         list(RayEngine()(["a.parquet"], lambda: died))
+
+
+def test_a_gpu_that_is_not_there_is_not_waited_for(cluster):
+    with pytest.raises(InputError, match="the cluster has no GPU; use device='cpu'"):
+        list(RayEngine(device="cuda")([1], lambda: warned))
 
 
 def test_one_callable_serves_a_loop_ray_and_spark(cluster, parts):

@@ -153,15 +153,6 @@ def test_rows_that_are_lost_between_a_file_and_its_output_are_an_error(parts, ca
     assert line == "error: in/1.parquet: has 100 rows, and out/1.parquet 99; use --resume to make it again."
 
 
-def test_what_a_killed_process_left_is_removed(parts, capsys):
-    parts()
-    done(capsys, *PREDICT)
-    for name in (".0.parquet.0123abcd.tmp", "..0.parquet.done.json.0123abcd.tmp", ".mine.0123abcd.tmp"):
-        Path("out", name).touch()
-    done(capsys, *PREDICT, "--resume")
-    assert [path.name for path in Path("out").glob(".*.tmp")] == [".mine.0123abcd.tmp"]
-
-
 def test_parts_of_files_that_are_gone_do_not_stay_unnoticed(parts, capsys):
     parts()
     done(capsys, *PREDICT)

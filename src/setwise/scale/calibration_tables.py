@@ -129,11 +129,28 @@ class ProbabilityTable:
 
 
 @dataclass(frozen=True, eq=False)
+class CalibrationPart:
+    """Files, and what is known of its rows; None where all of that stands in them."""
+
+    table: ProbabilityTable
+    known: Mapping[str, Any] | None
+
+    def __str__(self) -> str:
+        return str(self.table.files)
+
+    def add_to(self, rows: CalibrationRows, layout: Layout, by: str | None) -> None:
+        """Adds the rows to others; `layout` and `by` say what stands in the files."""
+        if self.known is None:
+            self.table.add_own_to(rows, layout, by)
+        else:
+            self.table.add_to(rows, self.known)
+
+
+@dataclass(frozen=True, eq=False)
 class RowReader:
     """A worker of an engine: the calibration rows of one file, or a sample of them.
 
-    `rows` are none, and say how many are kept; `names` are the columns of the first file, which all must have;
-    `layout` and `by` are those of `ProbabilityTable.add_own_to`, for parts of which nothing else is known.
+    `rows` are none, and say how many are kept; `names` are the columns of the first file, which all must have.
     """
 
     rows: CalibrationRows
@@ -141,20 +158,13 @@ class RowReader:
     layout: Layout
     by: str | None
 
-    def __call__(self, part: tuple[ProbabilityTable, Mapping[str, Any] | None]) -> CalibrationRows:
+    def __call__(self, part: CalibrationPart) -> CalibrationRows:
         """The rows of a part."""
-        (table, known), made = part, self.rows.emptied()
-        if has_rows(table.files):
-            check_columns(table.files, self.names)
-            self.add_to(made, table, known)
+        made = self.rows.emptied()
+        if has_rows(part.table.files):
+            check_columns(part.table.files, self.names)
+            part.add_to(made, self.layout, self.by)
         return made
-
-    def add_to(self, rows: CalibrationRows, table: ProbabilityTable, known: Mapping[str, Any] | None) -> None:
-        """Adds the rows of a table to others."""
-        if known is None:
-            table.add_own_to(rows, self.layout, self.by)
-        else:
-            table.add_to(rows, known)
 
     def itself(self) -> RowReader:
         """What makes a worker, for an engine."""
@@ -170,25 +180,23 @@ def read_rows(
     engine: Engine = run_local,
 ) -> CalibrationRows:
     """The rows of a table beside those there are: the same ones, and the same sample, whatever the engine."""
-    names = tuple(column_names(table.files))
-    reader = RowReader(rows.emptied(), names, layout or Layout(), by)
+    layout = layout or Layout()
     if engine is run_local:  # one batch after the other into the same rows, which takes the least memory
-        reader.add_to(rows, table, known)
+        CalibrationPart(table, known).add_to(rows, layout, by)
         return rows
+    reader = RowReader(rows.emptied(), tuple(column_names(table.files)), layout, by)
     for found in engine(_parts(table, known), reader.itself):
         rows = rows.merge(found)
     return rows
 
 
-def _parts(
-    table: ProbabilityTable, known: Mapping[str, Any] | None
-) -> Iterator[tuple[ProbabilityTable, Mapping[str, Any] | None]]:
+def _parts(table: ProbabilityTable, known: Mapping[str, Any] | None) -> Iterator[CalibrationPart]:
     """One for each file, with what is known of its rows."""
     first = 0
     for one in table.files_of_one():
         if known is None:
-            yield one, None
+            yield CalibrationPart(one, None)
             continue
         rows = slice(first, first + len(one))
-        yield one, {name: value[rows] for name, value in known.items() if value is not None}
+        yield CalibrationPart(one, {name: value[rows] for name, value in known.items() if value is not None})
         first = rows.stop

@@ -2,7 +2,8 @@
 
 An engine is a function ``run(parts, make_worker)`` that makes workers, gives each part to one of them, and yields
 what they return, in the order of the parts. A worker is a function of a part that is safe to repeat: it writes the
-part's output whole or not at all. `make_worker`, parts and what workers return can be pickled.
+part's output whole or not at all. `make_worker`, parts and what workers return can be pickled; the text of a
+part names it in errors.
 """
 
 from __future__ import annotations

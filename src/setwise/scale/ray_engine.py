@@ -23,7 +23,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
 
-from setwise.errors import InputError
+from setwise.errors import InputError, Remedy
 
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
@@ -56,7 +56,10 @@ class RayEngine:
     ) -> Iterator[_Result]:
         """What workers return for each part, in the order of the parts."""
         ray = connected(self.address)
-        gpus = self.device == "cuda" or (self.device == "auto" and "GPU" in ray.cluster_resources())
+        there = "GPU" in ray.cluster_resources()
+        if self.device.startswith("cuda") and not there:
+            raise InputError(f"device: {self.device!r}, and the cluster has no GPU", Remedy("device", "cpu"))
+        gpus = there and self.device != "cpu"
         task = ray.remote(num_cpus=1, num_gpus=int(gpus), max_retries=RETRIES)(work)
         given = token_hex(8), ray.put(make_worker), Path.cwd()
         waiting: deque[tuple[_Part, Any]] = deque()
@@ -119,14 +122,16 @@ def _enter(folder: Path) -> None:
 def _fetched(ray: Any, part: Any, reference: Any) -> Returned:
     """What came of a part, unless its process died every time."""
     try:
+        while not ray.wait([reference], timeout=_SECONDS)[0]:
+            if not ray.cluster_resources().get("CPU"):
+                warnings.warn("the cluster has no core; waiting until a node comes back.", stacklevel=3)
         found: Returned = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from error
     except ray.exceptions.RayError as error:
         told = " ".join(str(error).split())[:200]
         raise ChildProcessError(
-            f"{getattr(part, 'source', part)}: its process died or could not be reached, tried {RETRIES + 1} times "
-            f"({told})"
+            f"{part}: its process died or could not be reached, tried {RETRIES + 1} times ({told})"
         ) from error
     return found
 
@@ -150,19 +155,22 @@ def connected(address: str | None = None) -> Any:
     if ray.is_initialized():
         return ray
     address = address or os.environ.get("RAY_ADDRESS")
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    asked: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
-        ray.init(address="local", **_of_its_own(), **quiet)
-        return ray
-    _check_listens(address)
+        place, asked = "on this machine", {"address": "local", **_of_its_own(), **asked}
+    else:
+        place, asked = f"at {address!r}", {"address": address, **asked}
+        _check_listens(address)
     try:
-        ray.init(address=address, **quiet)
+        ray.init(**asked)
     except (OSError, ImportError, RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise InputError(
-            f"address: no Ray cluster answers at {address!r} ({reason})", "start one there: ray start --head"
-        ) from None
+        raise _no_cluster(place, error) from None
     return ray
+
+
+def _no_cluster(place: str, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())[:200].rstrip(".")
+    return InputError(f"address: no Ray cluster answers {place} ({reason})", "start one there: ray start --head")
 
 
 def _of_its_own() -> dict[str, Any]:
@@ -194,5 +202,4 @@ def _check_listens(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS).close()
     except (OSError, OverflowError) as error:
-        problem = f"address: no Ray cluster answers at {address!r} ({error})"
-        raise InputError(problem, "start one there: ray start --head") from None
+        raise _no_cluster(f"at {address!r}", error) from None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from setwise._files import replacing, unfinished
+from setwise._files import replacing
 from setwise.data.arrow_tables import TABLES, column_names, is_table, row_count
 from setwise.data.table_files import TableFiles
 from setwise.errors import DataError, InputError, Remedy
@@ -30,6 +30,9 @@ class TablePart:
     number: int
     source: TableFiles
     out: Path
+
+    def __str__(self) -> str:
+        return str(self.source)
 
     @property
     def record(self) -> Path:
@@ -120,13 +123,8 @@ def open_folder(folder: Path, parts: list[TablePart], *, force: bool, resume: bo
 def check_complete(parts: Sequence[TablePart], *outputs: Sequence[Path]) -> None:
     """Refuses a part whose rows are not all in its outputs, as far as files say how many they have.
 
-    `outputs` have the places of each part. What killed processes left beside these is removed.
+    `outputs` have the places of each part.
     """
-    planned = {place for places in outputs for place in places} | {part.record for part in parts}
-    for folder in {place.parent for place in planned}:
-        for target, left in unfinished(folder):
-            if target in planned:
-                left.unlink(missing_ok=True)
     for part, *places in zip(parts, *outputs, strict=True):
         rows, written = row_count(part.source), [place for place in places if place.is_file()]
         held = row_count(written) if written else 0

@@ -100,6 +100,9 @@ class DecidedPart:
     accepted: Bools
     rank: Ints
 
+    def __str__(self) -> str:
+        return str(self.part)
+
 
 @dataclass(frozen=True)
 class TriageWriter:
