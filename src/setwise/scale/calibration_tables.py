@@ -82,7 +82,8 @@ class ProbabilityTable:
             for number, path in enumerate(self.files.paths, self.first_file)
         ]
 
-    def __len__(self) -> int:
+    def count(self) -> int:
+        """How many rows there are: as files say, or as they are read."""
         stored = row_count(self.files)
         if stored is not None:
             return stored
@@ -197,6 +198,6 @@ def _parts(table: ProbabilityTable, known: Mapping[str, Any] | None) -> Iterator
         if known is None:
             yield CalibrationPart(one, None)
             continue
-        rows = slice(first, first + len(one))
+        rows = slice(first, first + one.count())
         yield CalibrationPart(one, {name: value[rows] for name, value in known.items() if value is not None})
         first = rows.stop
