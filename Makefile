@@ -17,7 +17,7 @@ SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev,learn,data,cli,report]"
+	$(PIP) --editable ".[dev,learn,data,cli,report,scale]"
 	touch $@
 
 demo: $(READY)          ## learns from votes, and shows what votes and a few checks are worth

@@ -78,8 +78,19 @@ MemoryLimit = Annotated[
         help="What calibration rows may take, such as 512MB or 4GB; beyond it a random sample of them is used.",
     ),
 ]
-Engine = Annotated[str, typer.Option("--engine", help="What works through the files: local (this process).")]
-Address = Annotated[str | None, typer.Option("--address", help="Of an engine that is a cluster: where it is.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine", help="What works through the files: local (this process) or ray (a cluster, a file at a time)."
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="Of a Ray cluster: host:port, or auto for the one here. Default: RAY_ADDRESS, else this machine.",
+    ),
+]
 OptionalOutFile = Annotated[Path | None, _out_file]
 OutTasks = Annotated[
     Path,
