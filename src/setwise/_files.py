@@ -6,6 +6,7 @@ locked by the process that writes it, and the lock ends with the process.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import secrets
@@ -25,6 +26,7 @@ except ModuleNotFoundError:  # not on Windows: nothing is locked, and nothing sw
 
 _OURS = re.compile(r"\..*\.[0-9a-f]{16}\.setwise\.tmp", re.DOTALL)
 _swept: set[Path] = set()
+_unfinished: set[tuple[int, Path]] = set()  # of which process, as children that are forked know it too
 
 
 @contextmanager
@@ -65,10 +67,18 @@ def temporary(parent: Path, name: str, *, folder: bool = False, private: bool = 
     try:
         yield path
     finally:
-        if path.exists():
-            _remove(path)
+        _remove(path)
+        _unfinished.discard((os.getpid(), path))
         if lock is not None:
             os.close(lock)
+
+
+@atexit.register
+def remove_unfinished() -> None:
+    """Removes the temporary files of this process: Ctrl-C may come before, or while, whoever made them does so."""
+    for process, path in [*_unfinished]:
+        if process == os.getpid():
+            _remove(path)
 
 
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
@@ -91,6 +101,7 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
 def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[Path, int | None]:
     while True:
         path = parent / f".{name[:100]}.{secrets.token_hex(8)}.setwise.tmp"
+        _unfinished.add((os.getpid(), path))
         try:
             if folder:
                 path.mkdir(0o700 if private else 0o777)

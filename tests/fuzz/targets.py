@@ -336,7 +336,8 @@ def tree(path: Path) -> None:
 
 def snorkel(path: Path) -> None:
     content = path.read_bytes()
-    kind, width = content[0] % 4, 1 + content[1] % 4 if len(content) > 1 else 1
+    content = content.ljust(2, b"\0")
+    kind, width = content[0] % 4, 1 + content[1] % 4
     values = np.frombuffer(content[2:], ("i1", "<i2", "<i4", "<i8")[kind], len(content[2:]) >> kind)
     matrix = values[: len(values) // width * width].reshape(-1, width)
     try:

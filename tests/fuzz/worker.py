@@ -48,7 +48,7 @@ class Tries:
         (self.folder / "counts.json").write_text(json.dumps(self.counts))
 
     def _keep(self, told: str, content: bytes) -> None:
-        name = hashlib.sha256(told.encode()).hexdigest()[:12]
+        name = hashlib.sha256(told.partition(": ")[0].encode()).hexdigest()[:12]  # one for each place
         if not (self.kept / name).exists():
             self.counts["findings"] += 1
             (self.kept / name).write_bytes(content)

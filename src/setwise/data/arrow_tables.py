@@ -118,7 +118,7 @@ def is_table(source: Any) -> bool:
 
 def absent_column(name: str, names: Sequence[str], where: str, why: str = "") -> DataError:
     """The error about a column that a table does not have; `why` says what it is needed for."""
-    names = [one if one and one == one.strip() else repr(one) for one in names if any(names)]
+    names = [one if one.isprintable() and one == one.strip() != "" else repr(one) for one in names if any(names)]
     shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
     one = len(names) == 1 and where != "the table"
     remedies = [Remedy("delimiter", None, "to say what stands between columns")] if one else []

@@ -10,12 +10,11 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from setwise._files import temporary
 from setwise.errors import DataError
 from setwise.limits import too_large, unpack_limit
 
@@ -84,11 +83,10 @@ def obtain(file: RemoteFile, verify: Verify, *, progress: bool = True) -> Path:
     with _locked(target):
         if place := find(file):  # another process fetched it while this one waited
             return place
-        _sweep(target)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=_partial(target)) as work:
-            fetched = _download(file, Path(work), target, progress=progress)
+        with temporary(target.parent, target.name, folder=True) as work:
+            fetched = _download(file, work, target, progress=progress)
             if file.is_rar:
-                fetched = _unpack(file, fetched, Path(work), target)
+                fetched = _unpack(file, fetched, work, target)
             verify(fetched)
             fetched.replace(target)
     return target
@@ -155,16 +153,6 @@ def _remedy(file: RemoteFile, target: Path) -> str:
     unpack = ", unpack it" if file.is_rar else ""
     place = f"{file.folder}/{file.name} below the folder that SETWISE_DATA names"
     return f"{source}{unpack} and place it at {target}, or at {place}."
-
-
-def _partial(target: Path) -> str:
-    return f".partial-{target.name}-"
-
-
-def _sweep(target: Path) -> None:
-    """Removes what killed processes left of this file; whoever holds the lock is the only one at work."""
-    for remains in target.parent.glob(_partial(target) + "*"):
-        shutil.rmtree(remains, ignore_errors=True)
 
 
 @contextlib.contextmanager
