@@ -7,6 +7,7 @@ locked by the process that writes it, and the lock ends with the process.
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import re
 import secrets
@@ -24,6 +25,8 @@ try:
 except ModuleNotFoundError:  # not on Windows: nothing is locked, and nothing swept
     fcntl = None
 
+NO_ROOM = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS, errno.EIO})
+"""The errors of a disk that takes no more, whatever is written."""
 _OURS = re.compile(r"\..*\.[0-9a-f]{16}\.setwise\.tmp", re.DOTALL)
 _swept: set[Path] = set()
 _unfinished: set[tuple[int, Path]] = set()  # of which process, as children that are forked know it too
@@ -42,11 +45,19 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     """
     place = Path(target)
     check_replaceable(place)
-    with temporary(place.absolute().parent, place.name) as beside:
+    with temporary(folder_of(place), place.name) as beside:
         yield beside
         with beside.open("rb") as file:
             os.fsync(file.fileno())
         beside.replace(place)
+
+
+def folder_of(place: Path) -> Path:
+    """The folder that something is written into."""
+    try:
+        return place.absolute().parent
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{place}: cannot be written: the folder that this runs in is gone.") from None
 
 
 def check_replaceable(place: Path) -> None:
@@ -62,10 +73,14 @@ def temporary(parent: Path, name: str, *, folder: bool = False, private: bool = 
 
     A `private` one no other user may look into.
     """
-    _sweep(parent)
+    sweep(parent)
     path, lock = _locked_new(parent, name, folder, private)
     try:
         yield path
+    except OSError as error:
+        if error.errno in NO_ROOM or str(path) in str(error):
+            raise _unwritten(error, parent / name) from error
+        raise
     finally:
         _remove(path)
         _unfinished.discard((os.getpid(), path))
@@ -79,6 +94,17 @@ def remove_unfinished() -> None:
     for process, path in [*_unfinished]:
         if process == os.getpid():
             _remove(path)
+
+
+def sweep(parent: Path) -> None:
+    """Removes what dead processes of this user left in a folder; once for each folder."""
+    if fcntl is None or parent in _swept:
+        return
+    _swept.add(parent)
+    with suppress(OSError), os.scandir(parent) as entries:
+        for path in [Path(entry.path) for entry in entries if _OURS.fullmatch(entry.name)]:
+            with suppress(OSError):
+                _remove_if_dead(path)
 
 
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
@@ -108,7 +134,7 @@ def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[P
             else:
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
         except OSError as error:
-            raise type(error)(f"{parent / name}: cannot be written: {error.strerror}.") from None
+            raise _unwritten(error, parent / name) from None
         if fcntl is None:
             return path, None
         with suppress(FileNotFoundError):  # swept by another process before it was locked
@@ -119,15 +145,12 @@ def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[P
             os.close(lock)
 
 
-def _sweep(parent: Path) -> None:
-    """Removes what dead processes of this user left in a folder; once for each folder."""
-    if fcntl is None or parent in _swept:
-        return
-    _swept.add(parent)
-    with suppress(OSError), os.scandir(parent) as entries:
-        for path in [Path(entry.path) for entry in entries if _OURS.fullmatch(entry.name)]:
-            with suppress(OSError):
-                _remove_if_dead(path)
+def _unwritten(error: OSError, target: Path) -> OSError:
+    """The same error about what was to be written, not about a temporary file beside it."""
+    reason = str(error) if error.errno is None else os.strerror(error.errno)
+    told = type(error)(f"{target}: cannot be written: {reason}.")
+    told.errno = error.errno  # whoever writes this as a part of something larger names that
+    return told
 
 
 def _remove_if_dead(path: Path) -> None:

@@ -45,21 +45,19 @@ def run_in(
     before: Callable[[], Any] = lambda: None,
 ) -> Ended:
     """Runs the command line in a forked process; at the moment `at` (kind and number) it gets the signal `happens`."""
-    said, counted = folder.with_suffix(".said"), folder.with_suffix(".moments")
-    for file in (said, counted):
-        file.unlink(missing_ok=True)
+    said, words = os.pipe()
+    counted, numbers = os.pipe()
     if (process := os.fork()) == 0:
         status = 99
         try:
             os.chdir(folder)
             os.environ |= {"SETWISE_CACHE": str(folder / "cache")}
             os.environ.pop("SETWISE_DATA", None)
-            words = os.open(said, os.O_WRONLY | os.O_CREAT)
             os.dup2(words, 1)
             os.dup2(words, 2)
             signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal
-            before()
             sys.argv[1:] = arguments
+            before()
             counts = _Counts(at, happens, kinds if at is None else ("touch", at[0]))
             try:
                 with counts:
@@ -67,15 +65,18 @@ def run_in(
             except SystemExit as ended:
                 status = ended.code if isinstance(ended.code, int) else 0
             atexit._run_exitfuncs()  # as where the interpreter ends
-            counted.write_text(json.dumps(counts.seen))
+            os.write(numbers, json.dumps(counts.seen).encode())
         finally:
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
                 sys.stderr.flush()
             os._exit(status)
+    for end in (words, numbers):
+        os.close(end)
+    with os.fdopen(said) as text, os.fdopen(counted) as seen:
+        told, moments = text.read(), seen.read()
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    moments = json.loads(counted.read_text()) if counted.exists() else {}
-    return Ended(status, said.read_text(), moments)
+    return Ended(status, told, json.loads(moments or "{}"))
 
 
 class _Counts:

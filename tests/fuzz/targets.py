@@ -418,8 +418,7 @@ def head(path: Path) -> None:
     (folder / "setwise.json").write_bytes(path.read_bytes())
     with _named(path, folder):
         load_calibrations(folder)
-        found = ConformalClassifier.load(folder)
-        found.predict_set(np.zeros((1, found.n_features_in_)))
+        ConformalClassifier.load(folder)
 
 
 def part_of(kind: str, start: str) -> Callable[[Path], None]:

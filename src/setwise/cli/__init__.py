@@ -3,11 +3,13 @@
 import sys
 
 from setwise.cli import interruption
+from setwise.cli.closed_streams import open_closed
 
 
 def main() -> None:
     """The entry point."""
     interruption.watch()
+    open_closed()
     try:
         from setwise.cli.app import run  # noqa: PLC0415 - typer and rich are optional, and slow to import
     except ModuleNotFoundError as error:

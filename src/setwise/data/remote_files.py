@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from setwise._files import temporary
+from setwise._files import NO_ROOM, sweep, temporary
 from setwise.errors import DataError
 from setwise.limits import too_large, unpack_limit
 
@@ -75,11 +75,16 @@ def obtain(file: RemoteFile, verify: Verify, *, progress: bool = True) -> Path:
     `verify` is called with a fetched file before it takes its final name, and raises if the content is wrong.
     """
     if place := find(file):
+        sweep(place.parent)
         return place
     target = cache_folder() / file.folder / file.name
     if file.url is None:
         raise DataError(f"{file.name}: not found, and no public home is known; {_remedy(file, target)}")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = "name a folder for fetched files with the environment variable SETWISE_CACHE"
+        raise DataError(f"{target.parent}: cannot be made: {error.strerror}", remedy) from None
     with _locked(target):
         if place := find(file):  # another process fetched it while this one waited
             return place
@@ -107,6 +112,8 @@ def _download(file: RemoteFile, work: Path, target: Path, *, progress: bool) -> 
     try:
         return Path(pooch.retrieve(file.url, known_hash=None, fname=name, path=work, downloader=downloader))
     except (RequestException, OSError, ValueError) as error:
+        if getattr(error, "errno", None) in NO_ROOM:
+            raise
         reason = f"{type(error).__name__} from {file.url}"
         raise DataError(f"{file.name}: could not be fetched ({reason}); {_remedy(file, target)}") from error
 
