@@ -40,11 +40,14 @@ def run_in(
     arguments: tuple[str, ...],
     *,
     at: tuple[str, int] | None = None,
-    happens: int = signal.SIGKILL,
+    happens: int | Callable[[], object] = signal.SIGKILL,
     kinds: tuple[str, ...] = ("touch",),
     before: Callable[[], Any] = lambda: None,
 ) -> Ended:
-    """Runs the command line in a forked process; at the moment `at` (kind and number) it gets the signal `happens`."""
+    """Runs the command line in a forked process; at the moment `at` (kind and number) it gets a signal or calls `happens`.
+
+    `before` is called in that process before the command begins.
+    """
     said, words = os.pipe()
     counted, numbers = os.pipe()
     if (process := os.fork()) == 0:
@@ -82,7 +85,7 @@ def run_in(
 class _Counts:
     """Counts moments, and sends the signal at one of them."""
 
-    def __init__(self, at: tuple[str, int] | None, happens: int, kinds: tuple[str, ...]) -> None:
+    def __init__(self, at: tuple[str, int] | None, happens: int | Callable[[], object], kinds: tuple[str, ...]) -> None:
         self.at, self.happens = at, happens
         self.seen = dict.fromkeys(kinds, 0)
         self.on = False
@@ -113,4 +116,6 @@ class _Counts:
     def _count(self, kind: str) -> None:
         self.seen[kind] += 1
         if (kind, self.seen[kind]) == self.at and self.on:
-            os.kill(os.getpid(), self.happens)
+            self.on = False
+            os.kill(os.getpid(), self.happens) if isinstance(self.happens, int) else self.happens()
+            self.on = True

@@ -10,6 +10,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from setwise import ConformalClassifier
@@ -22,64 +23,67 @@ _TIMED = {"runs.json", "results.json", "report.html"}  # hold durations: complet
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A command that was cut short, where, and what is wrong with what it left: nothing, it is hoped."""
+class Case:
+    """A command to which something happened, when, and what is wrong with what it left: nothing, it is hoped."""
 
     command: str
-    signal: str
-    kind: str
-    moment: int
+    what: str
+    moment: str
     wrong: tuple[str, ...]
 
 
 def cuts(
     root: Path, times: int, happens: int, seed: int, kinds: tuple[str, ...] = KINDS, names: tuple[str, ...] = ()
-) -> Iterator[Cut]:
+) -> Iterator[Case]:
     """Cuts commands short at seeded random moments, each command in turn."""
     chance = random.Random(seed)  # noqa: S311 - for tests
-    inputs = root / "inputs"
-    if not inputs.exists():
-        inputs.mkdir()
-        write_inputs(inputs)
-    known: dict[str, tuple[dict[str, int], dict[str, str], dict[str, str]]] = {}
     chosen = names or tuple(COMMANDS)
     for number in range(times):
         name = chosen[number % len(chosen)]
         command = COMMANDS[name]
-        if name not in known:
-            folder = _prepared(root, name, "undisturbed")
-            old = contents(folder)
-            ended = run_in(folder, command.arguments, kinds=kinds)
-            assert ended.status == 0, ended.said
-            known[name] = ended.moments, old, contents(folder)
-        moments, old, new = known[name]
+        moments, old, new = undisturbed(root, name, kinds)
         kind = kinds[number // len(chosen) % len(kinds)]
         moment = chance.randint(1, moments[kind])
-        folder = _prepared(root, name, f"{signal.Signals(happens).name}-{number}")
+        folder = prepared(root, name, f"{signal.Signals(happens).name}-{number}")
         ended = run_in(folder, command.arguments, at=(kind, moment), happens=happens)
-        wrong = [*_wrong_end(ended, happens), *_wrong_left(folder, old, new, swept=happens == signal.SIGINT)]
+        wrong = [*_wrong_end(ended, happens), *wrong_left(folder, old, new, swept=happens == signal.SIGINT)]
         again = run_in(folder, command.arguments)
         if again.status != 0:
             wrong.append(f"the next run failed: {again.said[-300:]}")
-        wrong += [f"after the next run: {told}" for told in _wrong_left(folder, {}, new, swept=True)]
+        wrong += [f"after the next run: {told}" for told in wrong_left(folder, {}, new, swept=True)]
         lost = [name for name in new.keys() - contents(folder).keys() if not name.startswith("model/")]
         wrong += [f"after the next run: {name} is not there" for name in lost]  # parts are named by their digests
         if not wrong:
             shutil.rmtree(folder)
-        yield Cut(name, signal.Signals(happens).name, kind, moment, tuple(wrong))
+        yield Case(name, signal.Signals(happens).name, f"{kind} {moment}", tuple(wrong))
+
+
+@cache
+def undisturbed(root: Path, name: str, kinds: tuple[str, ...]) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
+    """How many moments a command has, and what is in its folder before and after it."""
+    folder = prepared(root, name, "-".join(("undisturbed", *kinds)))
+    old = contents(folder)
+    ended = run_in(folder, COMMANDS[name].arguments, kinds=kinds)
+    assert ended.status == 0, ended.said
+    return ended.moments, old, contents(folder)
+
+
+def prepared(root: Path, name: str, end: str) -> Path:
+    """A new folder with what a command is given, and something old under the names that it will write."""
+    inputs = root / "inputs"
+    if not inputs.exists():
+        inputs.mkdir()
+        write_inputs(inputs)
+    folder = root / f"{name.replace(' ', '-')}-{end}"
+    shutil.copytree(inputs, folder)
+    write_old(folder, COMMANDS[name])
+    return folder
 
 
 def contents(folder: Path) -> dict[str, str]:
     """Every file in a folder, with a digest of what it holds."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def _prepared(root: Path, name: str, end: str) -> Path:
-    folder = root / f"{name.replace(' ', '-')}-{end}"
-    shutil.copytree(root / "inputs", folder)
-    write_old(folder, COMMANDS[name])
-    return folder
 
 
 def _wrong_end(ended: Ended, happens: int) -> Iterator[str]:
@@ -93,7 +97,7 @@ def _wrong_end(ended: Ended, happens: int) -> Iterator[str]:
         yield f"said {ended.said[-300:]!r}"
 
 
-def _wrong_left(folder: Path, old: dict[str, str], new: dict[str, str], *, swept: bool) -> Iterator[str]:
+def wrong_left(folder: Path, old: dict[str, str], new: dict[str, str], *, swept: bool) -> Iterator[str]:
     """What is neither the old nor the new, or should not be there; temporary files must be gone if `swept`."""
     if (folder / "model").exists():
         try:
