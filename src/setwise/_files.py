@@ -60,8 +60,15 @@ def folder_of(place: Path) -> Path:
         raise FileNotFoundError(f"{place}: cannot be written: the folder that this runs in is gone.") from None
 
 
+def check_name(path: Path) -> None:
+    """Refuses a name that is not text: old systems have such, and libraries do not open them."""
+    if any("\ud800" <= mark <= "\udfff" for mark in str(path)):
+        raise ValueError(f"{ascii(str(path))}: the name of this file is not UTF-8 text; rename it.")
+
+
 def check_replaceable(place: Path) -> None:
     """Refuses a place that holds something other than a file: a folder, a device, a pipe."""
+    check_name(place)
     if place.exists() and not place.is_file():
         kind = "a folder" if place.is_dir() else "a device or a pipe"
         raise ValueError(f"{place}: is {kind}, which no file replaces; name a file.")

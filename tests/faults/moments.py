@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,8 @@ def run_in(
                 status = ended.code if isinstance(ended.code, int) else 0
             atexit._run_exitfuncs()  # as where the interpreter ends
             os.write(numbers, json.dumps(counts.seen).encode())
+        except BaseException:  # noqa: BLE001 - nobody above is to go on in this process
+            traceback.print_exc()
         finally:
             with contextlib.suppress(Exception):
                 sys.stdout.flush()

@@ -38,7 +38,8 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> dict:
             total = {key: total[key] + counts[key] for key in total}
         if done.returncode != 0:
             deaths += 1
-            (place / "died.txt").write_text(f"exit status {done.returncode}\n{done.stderr[-4000:]}")
+            said = [line for line in done.stderr.splitlines() if not line.startswith("INFO: Instrumenting")]
+            (place / "died.txt").write_text("\n".join([f"exit status {done.returncode}", *said, ""]))
             if deaths > 9:
                 break
     return {
