@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setwise._files import check_replaceable
+from setwise._files import check_replaceable, folder_of
 from setwise.scores import SCORES
 from setwise.strategies import STRATEGIES, Mixture, Rectified
 
@@ -392,5 +392,5 @@ def refuse_existing(path: Path, *, force: bool, folder: bool = False) -> None:
         raise ValueError(f"{path} exists already; use --force to replace it.")
     if not path.is_dir():  # a model may take the place of a model
         check_replaceable(path)
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"{path}: the folder {path.absolute().parent} does not exist.")
+    if not folder_of(path).is_dir():
+        raise ValueError(f"{path}: the folder {folder_of(path)} does not exist.")

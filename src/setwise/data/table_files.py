@@ -23,7 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from setwise._files import temporary
+from setwise._files import check_name, temporary
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.limits import too_large, unpack_limit
 
@@ -325,6 +325,7 @@ def _suffix(path: Path) -> str:
 def _named(source: str | os.PathLike[str]) -> list[Path]:
     """The files that a path or a pattern names."""
     path = Path(source)
+    check_name(path)
     if (path / MODEL_HEAD).is_file():
         raise DataError(f"{path}: is a model, and a table is expected; name the model first, then files with rows.")
     if path.is_dir():
