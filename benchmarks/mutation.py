@@ -213,8 +213,12 @@ def _left_out(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, int]]]
                 return [node]
         return []
 
+    def start(part: ast.expr | ast.stmt) -> tuple[int, int]:
+        marks = getattr(part, "decorator_list", [])
+        return (marks[0].lineno, 0) if marks else (part.lineno, part.col_offset)
+
     return [
-        ((part.lineno, part.col_offset), (part.end_lineno or 0, part.end_col_offset or 0))
+        (start(part), (part.end_lineno or 0, part.end_col_offset or 0))
         for node in ast.walk(tree)
         for part in parts(node)
         if isinstance(part, ast.expr | ast.stmt)
@@ -395,10 +399,13 @@ class Plans:
         lines = self.lines.get(mutant.path, {})
         numbers = _statement(mutant) if mutant.functions else map(int, lines)
         tests = {test for n in numbers for test in lines.get(str(n), ())}
-        chosen, spent = [], 0.0
-        for test in sorted(
-            tests, key=lambda t: (self.seconds[t] > 1, self.mean[_of(t)], _of(t), self.seconds[t], t)
-        ):
+        chosen, spent, own = [], 0.0, (Path(mutant.path).stem, mutant.room)
+
+        def order(test: str) -> tuple[object, ...]:  # first the module's own, then its package's
+            far = next((i for i, name in enumerate(own) if name in _of(test)), len(own))
+            return self.seconds[test] > 1, far, self.mean[_of(test)], _of(test), self.seconds[test]
+
+        for test in sorted(tests, key=order):
             if after <= spent < until:
                 chosen.append((test, self.seconds[test]))
             spent += self.seconds[test]
@@ -477,9 +484,10 @@ class Trial:
         items = {item.nodeid: item for item in session.items}
         chosen = [(items[t], s) for t, s in self.tests if t in items]
         ran = 0
-        for (item, seconds), following in zip(chosen, [*(i for i, _ in chosen[1:]), None], strict=True):
+        following = [*(item for item, _ in chosen[1:]), None]
+        for (item, seconds), after in zip(chosen, following, strict=False):
             _limit(10 * seconds + SPARE)
-            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             ran += 1
             if self.failed:
                 break
