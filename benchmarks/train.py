@@ -52,7 +52,7 @@ def load_images(folder):
 
 
 def _read_idx(path):
-    with gzip.open(path) as file:
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         content = file.read()
     dimensions = content[3]
     shape = np.frombuffer(content, ">u4", count=dimensions, offset=4)

@@ -45,15 +45,16 @@ def count_true(mask: Bools) -> Ints:
     return counts
 
 
-def compress(mask: Bools, sizes: Ints) -> tuple[Ints, Ints]:
+def compress(mask: Bools) -> tuple[Ints, Ints]:
     """A mask as `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    indices = np.empty(indptr[-1], dtype=np.int32)
+    n, k = mask.shape
+    sizes, indices = np.zeros(n, dtype=np.int64), [np.empty(0, dtype=np.int32)]
     for block in blocks(mask):
-        starts = np.arange(block.stop - block.start) * mask.shape[1]
         flat = np.flatnonzero(mask[block])
-        indices[indptr[block.start] : indptr[block.stop]] = flat - np.repeat(starts, sizes[block])
-    return indptr, indices
+        rows = flat // max(k, 1)
+        sizes[block] = np.bincount(rows, minlength=block.stop - block.start)
+        indices.append((flat - rows * k).astype(np.int32))
+    return np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(indices)
 
 
 def sizes_between(bounds: Ints, entries: int) -> Ints:
@@ -108,7 +109,7 @@ def for_blocks(array: Array, work: Callable[[slice], Any]) -> list[Any]:
 
 
 def blocks(array: Any, temporaries: int = 1) -> Iterator[slice]:
-    """Slices of rows whose block of this array stays in cache, with as many temporaries of its size as are named."""
+    """Slices of rows whose block of this array stays in cache, with so many temporaries of its size."""
     width = array.itemsize * math.prod(array.shape[1:]) * temporaries
     step = max(1, _BLOCK_BYTES // max(width, 1))
     return (slice(start, min(start + step, len(array))) for start in range(0, len(array), step))

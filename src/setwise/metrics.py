@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Never
 
@@ -54,31 +55,184 @@ def evaluate(
     (0.5, 1.5, 0.5)
     """
     refuse_names(others, alpha="confidence_level", y_true="y", y_pred="sets", y_pred_set="sets")
-    check_row_names(sets=sets, y=y, candidates=candidates, by=by)
-    if not isinstance(sets, LabelSets):
-        if np.ndim(sets) != 2:
-            raise TypeError("sets: expected LabelSets or a mask, one row per example; see LabelSets.from_labels.")
-        sets = LabelSets.from_mask(sets)
-    if len(sets) == 0:
-        raise ValueError("sets: no rows to evaluate.")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta: {delta} is not between 0 and 1.")
-    if y is None and candidates is None:
-        raise ValueError("evaluate: give y (true labels) or candidates (candidate sets).")
-    sizes = sets.sizes
-    result: dict[str, Any] = {
-        "n": len(sets),
-        "mean_size": float(sizes.mean()),
-        "median_size": float(np.median(sizes)),
-        "empty_rate": float((sizes == 0).mean()),
-        "singleton_rate": float((sizes == 1).mean()),
-    }
-    group = None if by is None else categories(by, len(sets))
-    if y is not None:
-        result |= _against_truth(sets, y, group, delta)
-    if candidates is not None:
-        result |= _against_candidates(sets, candidates, group, delta)
-    return result
+    if not isinstance(sets, LabelSets) and np.ndim(sets) != 2:
+        raise TypeError("sets: expected LabelSets or a mask, one row per example; see LabelSets.from_labels.")
+    counts = SetCounts(delta)
+    counts.add(sets, y, candidates=candidates, by=by)
+    return counts.result()
+
+
+class SetCounts:
+    """What `evaluate` says of sets that come in batches, of which only counts are kept.
+
+    Examples
+    --------
+    >>> from setwise import LabelSets
+    >>> counts = SetCounts()
+    >>> counts.add(LabelSets.from_lists([["cat", "dog"]], ["cat", "dog"]), ["cat"])
+    >>> counts.add(LabelSets.from_lists([["dog"]], ["cat", "dog"]), ["cat"])
+    >>> counts.result()["coverage"]
+    0.5
+    """
+
+    def __init__(self, delta: float = 0.05) -> None:
+        if not 0 < delta < 1:
+            raise ValueError(f"delta: {delta} is not between 0 and 1.")
+        self.delta = delta
+        self._sizes: Counter[int] = Counter()
+        self._vocabulary: Vocabulary | None = None
+        self._given = {"y": False, "candidates": False, "by": False}
+        self._unknown: list[Any] = []  # the first label that is no class, and how many there are
+        # For each kind of cell and each cell: how many rows, how many of them covered, how many labels in all.
+        self._cells: dict[str, Counter[Any]] = {}
+
+    def add(self, sets: Any, y: Any = None, *, candidates: Any = None, by: Any = None) -> None:
+        """Counts some sets over the same classes; arguments as in `evaluate`, and the same ones every time."""
+        check_row_names(sets=sets, y=y, candidates=candidates, by=by)
+        sets = sets if isinstance(sets, LabelSets) else LabelSets.from_mask(sets)
+        if y is None and candidates is None:
+            raise ValueError("evaluate: give y (true labels) or candidates (candidate sets).")
+        if self._vocabulary is not None and not self._vocabulary.same_order(sets.vocabulary):
+            raise ValueError("sets: these have other classes than those before; declare the same for all.")
+        self._vocabulary = sets.vocabulary
+        self._given |= {"y": y is not None, "candidates": candidates is not None, "by": by is not None}
+        sizes, counts = np.unique(sets.sizes, return_counts=True)
+        self._sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+        group = None if by is None else categories(by, len(sets))
+        if y is not None:
+            self._add_truth(sets, y, group)
+        if candidates is not None:
+            self._add_candidates(sets, candidates, group)
+
+    def result(self) -> dict[str, Any]:
+        """What `evaluate` returns, for all sets so far."""
+        n = sum(self._sizes.values())
+        if n == 0:
+            raise ValueError("sets: no rows to evaluate.")
+        sizes = np.array(sorted(self._sizes))
+        upto = np.cumsum([self._sizes[size] for size in sizes.tolist()])
+        middle = sizes[np.searchsorted(upto, [(n - 1) // 2, n // 2], side="right")]
+        result: dict[str, Any] = {
+            "n": n,
+            "mean_size": sum(size * count for size, count in self._sizes.items()) / n,
+            "median_size": float(middle.mean()),
+            "empty_rate": self._sizes[0] / n,
+            "singleton_rate": self._sizes[1] / n,
+        }
+        if self._given["y"]:
+            result |= self._truth()
+        if self._given["candidates"]:
+            result |= self._rates("held", None)
+            if self._given["by"]:
+                names = self._names("held by category")
+                result["candidates_by_category"] = {name: self._rates("held by category", name) for name in names}
+        return result
+
+    # ---------------------------------------------------------------- counting
+
+    def _add_truth(self, sets: LabelSets, y: Any, group: Array | None) -> None:
+        truth = label_vector(y, "y")
+        if len(truth) != len(sets):
+            raise ValueError(f"y: {len(truth)} labels for {len(sets)} sets; give one per row.")
+        known = np.flatnonzero(~missing_labels(truth))
+        covered, sizes = sets.contains(truth)[known], sets.sizes[known]
+        codes = sets.vocabulary.encode(truth[known])
+        if (codes == UNKNOWN).any() and not self._unknown:
+            self._unknown = [truth[known].tolist()[int(np.argmax(codes == UNKNOWN))]]
+        bins = np.array([low for low, _ in _SIZE_BINS])
+        self._count("all", np.zeros(len(known), dtype=np.intp), [None], covered, sizes)
+        self._count("size", np.searchsorted(bins, sizes, side="right") - 1, list(range(len(bins))), covered, sizes)
+        self._count(
+            "class",
+            np.where(codes == UNKNOWN, sets.n_classes, codes),
+            list(range(sets.n_classes + 1)),
+            covered,
+            sizes,
+        )
+        if group is not None:
+            vocabulary = Vocabulary.infer(group)
+            names = vocabulary.classes.tolist()
+            self._count("category", vocabulary.encode(group)[known], names, covered, sizes)
+
+    def _add_candidates(self, sets: LabelSets, candidates: Any, group: Array | None) -> None:
+        own = as_candidates(candidates, sets.n_classes, sets.classes)
+        if len(own) != len(sets):
+            raise ValueError(f"candidates: {len(own)} rows for {len(sets)} sets.")
+        if (own.sizes == 0).any():
+            row = int(np.flatnonzero(own.sizes == 0)[0])
+            raise ValueError(f"candidates: row {row} is empty; leave it out of both, or use filled().")
+        inside, touched = own.issubset(sets), ((own & sets).sizes > 0).astype(np.int64)
+        self._count("held", np.zeros(len(sets), dtype=np.intp), [None], inside, touched)
+        if group is not None:
+            vocabulary = Vocabulary.infer(group)
+            codes = vocabulary.encode(group)
+            self._count("held by category", codes, vocabulary.classes.tolist(), inside, touched)
+
+    def _count(self, kind: str, codes: Ints, names: list[Any], hits: Bools, totals: Ints) -> None:
+        """Adds to the cells of one kind how many rows there are, how many hits, and a total."""
+        cells = self._cells.setdefault(kind, Counter())
+        for place, weights in enumerate((None, hits, totals)):
+            found = np.bincount(codes, weights=weights, minlength=len(names))
+            cells.update({(names[i], place): int(found[i]) for i in np.flatnonzero(found).tolist()})
+
+    # ---------------------------------------------------------------- what was counted
+
+    def _cell(self, kind: str, name: Any) -> tuple[int, int, int]:
+        cells = self._cells[kind]
+        return cells[name, 0], cells[name, 1], cells[name, 2]
+
+    def _names(self, kind: str) -> list[Any]:
+        """The cells of one kind that rows are in, in order."""
+        return list(Vocabulary.infer([name for name, place in self._cells[kind] if place == 0]).classes.tolist())
+
+    def _share(self, kind: str, name: Any) -> dict[str, float]:
+        n, hits, total = self._cell(kind, name)
+        return {"n": n, "coverage": hits / n, "mean_size": total / n}
+
+    def _truth(self) -> dict[str, Any]:
+        n, covered, _ = self._cell("all", None)
+        if n == 0:
+            problem = "y: no row has a true label"
+            raise InputError(problem, Remedy("candidates", None, "to compare with candidate sets"))
+        assert self._vocabulary is not None  # noqa: S101 - there are rows
+        classes = self._vocabulary.classes.tolist()
+        unknown = self._cell("class", len(classes))[0]
+        if unknown == n:
+            problem = (
+                f"y: none of its labels, such as {self._unknown[0]!r}, is a class of the sets: every row counts"
+            )
+            way = f"write them as the classes are written ({classes[0]!r})"
+            warnings.warn(MisuseWarning(f"{problem} as missed", way), stacklevel=4)
+        bins = [
+            f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}" for low, high in _SIZE_BINS
+        ]
+        by_size = {bins[i]: self._share("size", i) for i in self._names("size")}
+        by_class = {classes[i]: self._share("class", i) for i in self._names("class") if i < len(classes)}
+        worst = min(by_class.items(), key=lambda item: item[1]["coverage"], default=None)
+        result: dict[str, Any] = {
+            "n_truth": n,
+            "coverage": covered / n,
+            "coverage_interval": clopper_pearson(covered, n, self.delta),
+            "unknown_labels": unknown,
+            "by_size": by_size,
+            "worst_size_coverage": min(cell["coverage"] for cell in by_size.values()),
+            "by_class": by_class,
+            "worst_class": None if worst is None else {"label": worst[0], **worst[1]},
+        }
+        if self._given["by"]:
+            result["by_category"] = {name: self._share("category", name) for name in self._names("category")}
+        return result
+
+    def _rates(self, kind: str, name: Any) -> dict[str, Any]:
+        n, inside, touched = self._cell(kind, name)
+        return {
+            "all_candidates_rate": inside / n,
+            "any_candidate_rate": touched / n,
+            "coverage_bracket": (
+                clopper_pearson(inside, n, self.delta)[0],
+                clopper_pearson(touched, n, self.delta)[1],
+            ),
+        }
 
 
 @dataclass(frozen=True)
@@ -162,83 +316,3 @@ def _covered(sets: LabelSets, y: Any, *, promises: bool) -> Bools:
     own, sets = as_candidates(given, len(known), known, name="y"), sets.with_classes(known)
     inside: Bools = (own & sets).sizes > 0 if promises else own.issubset(sets)
     return inside
-
-
-def _against_truth(sets: LabelSets, y: Any, group: Array | None, delta: float) -> dict[str, Any]:
-    truth = label_vector(y, "y")
-    if len(truth) != len(sets):
-        raise ValueError(f"y: {len(truth)} labels for {len(sets)} sets; give one per row.")
-    known = np.flatnonzero(~missing_labels(truth))
-    if len(known) == 0:
-        raise InputError("y: no row has a true label", Remedy("candidates", None, "to compare with candidate sets"))
-    covered = sets.contains(truth)[known]
-    codes, sizes = sets.vocabulary.encode(truth[known]), sets.sizes[known]
-    if (codes == UNKNOWN).all():
-        label, other = truth[known].tolist()[0], sets.classes.tolist()[0]
-        problem = f"y: none of its labels, such as {label!r}, is a class of the sets: every row counts as missed"
-        warnings.warn(MisuseWarning(problem, f"write them as the classes are written ({other!r})"), stacklevel=3)
-    bins = np.array([low for low, _ in _SIZE_BINS])
-    names = [
-        f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}" for low, high in _SIZE_BINS
-    ]
-    by_size = _shares(covered, sizes, np.searchsorted(bins, sizes, side="right") - 1, names)
-    by_class = _shares(covered, sizes, codes, sets.classes.tolist())
-    worst = min(by_class.items(), key=lambda item: item[1]["coverage"], default=None)
-    result: dict[str, Any] = {
-        "n_truth": len(known),
-        "coverage": float(covered.mean()),
-        "coverage_interval": clopper_pearson(int(covered.sum()), len(covered), delta),
-        "unknown_labels": int((codes == UNKNOWN).sum()),
-        "by_size": by_size,
-        "worst_size_coverage": min(cell["coverage"] for cell in by_size.values()),
-        "by_class": by_class,
-        "worst_class": None if worst is None else {"label": worst[0], **worst[1]},
-    }
-    if group is not None:
-        vocabulary = Vocabulary.infer(group)
-        codes = vocabulary.encode(group)[known]
-        result["by_category"] = _shares(covered, sizes, codes, vocabulary.classes.tolist())
-    return result
-
-
-def _against_candidates(sets: LabelSets, candidates: Any, group: Array | None, delta: float) -> dict[str, Any]:
-    own = as_candidates(candidates, sets.n_classes, sets.classes)
-    if len(own) != len(sets):
-        raise ValueError(f"candidates: {len(own)} rows for {len(sets)} sets.")
-    if (own.sizes == 0).any():
-        row = int(np.flatnonzero(own.sizes == 0)[0])
-        raise ValueError(f"candidates: row {row} is empty; leave it out of both, or use filled().")
-    inside, touched = own.issubset(sets), (own & sets).sizes > 0
-    result = _rates(inside, touched, delta)
-    if group is not None:
-        vocabulary = Vocabulary.infer(group)
-        codes = vocabulary.encode(group)
-        result["candidates_by_category"] = {
-            label: _rates(inside[codes == code], touched[codes == code], delta)
-            for code, label in enumerate(vocabulary.classes.tolist())
-        }
-    return result
-
-
-def _rates(inside: Bools, touched: Bools, delta: float) -> dict[str, Any]:
-    n = len(inside)
-    lower = clopper_pearson(int(inside.sum()), n, delta)[0]
-    upper = clopper_pearson(int(touched.sum()), n, delta)[1]
-    return {
-        "all_candidates_rate": float(inside.mean()),
-        "any_candidate_rate": float(touched.mean()),
-        "coverage_bracket": (lower, upper),
-    }
-
-
-def _shares(covered: Bools, sizes: Ints, codes: Ints, names: list[Any]) -> dict[Any, dict[str, float]]:
-    """Number, coverage and mean size for every code that occurs."""
-    kept = codes >= 0
-    counts, hits, total = (
-        np.bincount(codes[kept], weights=weights, minlength=len(names))
-        for weights in (None, covered[kept].astype(float), sizes[kept].astype(float))
-    )
-    return {
-        names[i]: {"n": int(counts[i]), "coverage": hits[i] / counts[i], "mean_size": total[i] / counts[i]}
-        for i in np.flatnonzero(counts).tolist()
-    }

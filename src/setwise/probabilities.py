@@ -21,15 +21,15 @@ def as_probabilities(
     *,
     classes: Array | None = None,
     name: str = "probabilities",
+    first_row: int = 0,
 ) -> Floats:
     """An (n, K) float array whose entries lie in [0, 1] and, on the simplex, whose rows sum to one.
 
     float32 and float64 pass without a copy; anything else that is numeric becomes one of them. A frame whose
-    columns are named for `classes` is brought into their order.
+    columns are named for `classes` is brought into their order. Errors count rows from `first_row`.
     """
     array = _as_matrix(_by_name(values, classes, name), name)
     check_shape(array.shape[1], n_classes, name)
-    ones = np.ones(array.shape[1], dtype=array.dtype)
 
     def fine(block: slice) -> bool:
         rows = array[block]
@@ -38,11 +38,12 @@ def as_probabilities(
                 return False
             if domain == "unit":
                 return bool(rows.max(initial=1) <= 1)
-            return bool((np.abs(rows @ ones - 1) <= TOLERANCE).all())
+            return bool((np.abs(np.einsum("ij->i", rows) - 1) <= TOLERANCE).all())
 
-    for block in blocks(array):  # one thread: memory is the limit, and the product has threads of its own
+    for block in blocks(array):  # one thread: memory is the limit (and those of a product would wait in a loop)
         if not fine(block):
-            explain(np.asarray(array[block], dtype=np.float64), np.arange(block.start, block.stop), domain, name)
+            numbers = first_row + np.arange(block.start, block.stop)
+            explain(np.asarray(array[block], dtype=np.float64), numbers, domain, name)
     return array
 
 

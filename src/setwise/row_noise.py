@@ -18,6 +18,7 @@ from setwise._arrays import Array, Floats, for_blocks
 
 Words = NDArray[np.uint64]
 _STREAM = np.uint64(0x9E3779B97F4A7C15)
+_SAMPLING = 0x2545F4914F6CDD1D  # what tells the seed of samples from that of noise
 
 
 def draw_seed(random_state: Any) -> int:
@@ -63,17 +64,27 @@ def _as_uniforms(hashes: Words) -> Floats:
     return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _as_ids(row_ids: Any, n: int) -> Array:
+def sampling_keys(row_ids: Any, seed: int) -> Words:
+    """One 64-bit number for each id, equally likely to be any, which has nothing to do with the noise of the seed.
+
+    >>> sampling_keys([7, 8], 0).tolist() == [*sampling_keys([7], 0), *sampling_keys([8], 0)]
+    True
+    """
+    words = as_words(_as_ids(row_ids, len(row_ids), "sampling_ids"))
+    return _hash(words, multipliers(words.shape[1], seed ^ _SAMPLING))
+
+
+def _as_ids(row_ids: Any, n: int, name: str = "row_ids") -> Array:
     """The ids as (n, 1) integers, or as text of any length."""
     ids = np.asarray(row_ids.to_numpy() if hasattr(row_ids, "to_numpy") else row_ids)
     if ids.shape != (n,):
-        raise ValueError(f"row_ids: expected one id per row, {n} in all, got shape {ids.shape}.")
+        raise ValueError(f"{name}: expected one id per row, {n} in all, got shape {ids.shape}.")
     if ids.dtype.kind in "iu":
         return ids.astype(np.int64)[:, None]
     if ids.dtype.kind in "UO" and all(isinstance(label, str) for label in ids.tolist()):
         texts = ids.astype(np.str_)
         return texts.view(np.uint32).reshape(n, texts.dtype.itemsize // 4)
-    raise TypeError(f"row_ids: expected integers or strings, got {ids.dtype}.")
+    raise TypeError(f"{name}: expected integers or strings, got {ids.dtype}.")
 
 
 def _check_distinct(ids: Array) -> None:

@@ -100,12 +100,12 @@ def test_rows_without_a_category_are_named(here, capsys):
     row = next(i for i, line in enumerate(lines[1:]) if ",7," in line)
     assert f"row {row} has no category" in failure(capsys, "predict", "model", "less.csv", "--out", "sets.csv")
     (here / "none.csv").write_text("\n".join(lines).replace("ward", "unit"))
-    assert 'no column "ward"' in failure(capsys, "predict", "model", "none.csv", "--out", "sets.csv")
+    assert "no column 'ward'" in failure(capsys, "predict", "model", "none.csv", "--out", "sets.csv")
     assert run(["predict", "model", "none.csv", "--by", "unit", "--out", "sets.csv"]) == 0
     assert run([*FIT, "--ignore", "ward", "--out", "plain", "-q"]) == 0
     capsys.readouterr()
     wrong = failure(capsys, "predict", "plain", "new.csv", "--by", "ward", "--out", "no.csv")
-    assert "give --by when you fit or conformalize" in wrong
+    assert "give it when you fit or conformalize" in wrong
     assert "cannot be both" in failure(capsys, *FIT, "--by", "ward", "--features", "ward", "--out", "m")
 
 
@@ -134,7 +134,7 @@ def test_probabilities_from_outside_may_have_categories_too(here, capsys, place)
     assert set(made["by_category"]) == {"a", "b"}
     write(here / "fresh.csv", {"ward": ward[:50], **dict(zip(NAMES, P[:50].T, strict=True))})
     predict = ("predict", "model.cal", "--probabilities", "fresh.csv", "--out", "sets.csv")
-    assert "name the column of categories with --by" in failure(capsys, *predict)
+    assert "use --by … to name it" in failure(capsys, *predict)
     assert run([*predict, "--by", "ward", "-q"]) == 0
     expected = library.conformalize(P, sets, by=ward, random_state=0).predict_set(P[:50], by=ward[:50])
     assert read_sets("sets.csv", classes=NAMES) == expected

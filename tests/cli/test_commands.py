@@ -242,16 +242,19 @@ def test_help_loads_nothing_heavy():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_predicting_with_a_model_of_scikit_learn_loads_what_it_needs(here):
+def test_models_of_scikit_learn_are_asked_and_learned_without_what_they_do_not_need(here):
     quick_model(here)
     heavy = ["torch", "pandas", "scipy.stats", "matplotlib", "jinja2", "rich.text", "pooch", "openpyxl"]
     heavy += ["setwise.report", "setwise.paper", "setwise.plots", "setwise.learn.classifier"]
     heavy += [f"setwise.cli.{name}" for name in COMMANDS if name != "predict"]
     features = [word for name in "wxyz" for word in ("--features", name)]
     arguments = ["predict", "model", "votes.csv", "--out", "sets.csv", "--quiet", *features]
+    learned = [*FIT[:-1], "em", "--ignore", "id", "--ignore", "truth", "--learner", "em", "--quiet"]
     program = (
         f"import sys; from setwise.cli.app import run; assert run({arguments}) == 0\n"
-        f"sys.exit(', '.join(m for m in {heavy} if m in sys.modules) or 0)"
+        f"assert not (found := [m for m in {heavy} if m in sys.modules]), found\n"
+        f"assert run({learned}) == 0\n"
+        f"assert not (found := [m for m in {heavy[:2]} if m in sys.modules]), found\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

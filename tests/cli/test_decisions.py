@@ -267,7 +267,7 @@ MISTAKES = {
         "with --verified, or a file with --checks",
     ),
     "votes and candidates": ((*VOTES, *CHECKS, "--candidates", "answers"), "leave out --candidates"),
-    "a calibration and a table": (("model.cal", "new.csv"), "needs --probabilities FILE"),
+    "a calibration and a table": (("model.cal", "new.csv"), "needs probabilities; use --probabilities"),
     "no such mode": (("model", "new.csv", "--mode", "fast"), "use --mode rate, or use --mode confident"),
     "an error of 2": (("model", "new.csv", "--max-error", "2"), "max_error"),
 }

@@ -89,3 +89,8 @@ def test_who_started_the_process_may_have_ctrl_c_ignored():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_command_that_cannot_be_imported_is_an_error_of_one_line(folder):
+    done = pressed(folder, "setwise.cli.predict", "raise ModuleNotFoundError('No module named x', name='x')")
+    assert (done.returncode, done.stderr) == (2, "error: No module named x\n")

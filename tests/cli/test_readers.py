@@ -170,9 +170,7 @@ def test_a_folder_a_pattern_and_a_file_that_is_not_there(here, capsys):
     table = list(lines())
     put("parts/0.csv", "\n".join(table[:31]) + "\n")
     put("parts/1.csv", "\n".join([table[0], *table[31:]]) + "\n")
-    line = failure(capsys, "fit", "parts", *FIT)
-    pattern = re.search(r"such as '(.*)'", line)[1]
-    for files in ([pattern], ["parts/0.csv", "parts/1.csv"]):
+    for files in (["parts"], ["parts/*.csv"], ["parts/0.csv", "parts/1.csv"]):
         assert fitted(capsys, *files) == ([N, 4, 4], MEAN, "")
     assert run(["predict", "model", "parts/*.csv", "--out", "sets.csv", "-q"]) == 0
     assert "60 rows (100%, the first is row 0) were learned from or calibrated on" in capsys.readouterr().err

@@ -211,22 +211,8 @@ def test_state_and_restore_continue_the_same_run_bit_for_bit():
         assert torch.equal(a, b)
 
 
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, while its compiler loads
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_the_compiled_step_follows_the_plain_one(optimizer):
-    x, candidates, _ = some_data()
-    settings = {"network": "mlp", "optimizer": optimizer, "epochs": 3}
-    plain = trainer([0, 1], x, candidates, **settings).fit()
-    compiled = trainer([0, 1], x, candidates, compiled=True, **settings).fit()
-    for a, b in zip(plain.tensors(), compiled.tensors(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-8)
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="NOT TESTED: no GPU")
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.filterwarnings("ignore")  # what torch.compile warns of depends on its version
-def test_captured_steps_on_a_gpu_follow_the_plain_ones(compiled):
+def test_captured_steps_on_a_gpu_follow_the_plain_ones():
     x, candidates, _ = some_data(97)
     plain = trainer([0, 1], x, candidates).fit()
     net = build_network("mlp", [0, 1], x.shape[1:], 4, hidden_sizes=(8, 8)).double().cuda()
@@ -236,7 +222,7 @@ def test_captured_steps_on_a_gpu_follow_the_plain_ones(compiled):
         as_loss("proden", 97, 2),
         Resident(x.cuda()),
         candidates.cuda().expand(2, -1, -1),
-        plan=Plan(7, 30, learning_rate=0.1, compiled=compiled),
+        plan=Plan(7, 30, learning_rate=0.1),
         seeds=[0, 1],
     ).fit()
     for a, b in zip(plain.tensors(), captured.tensors(), strict=True):

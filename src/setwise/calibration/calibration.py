@@ -23,7 +23,7 @@ from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Brought, Mode, Triage, new_rows, own_rows
 from setwise.errors import InputError, Remedy, refuse_names
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.proposals import among_candidates, most_probable
+from setwise.evidence.proposals import Proposals, among_candidates, most_probable
 from setwise.evidence.row_facts import categories, weights
 from setwise.evidence.row_index import check_row_names
 from setwise.evidence.top_probabilities import TopK
@@ -253,7 +253,7 @@ class Calibration:
                 without,
             )
         if voted and device:
-            raise InputError("candidates: votes are weighed on the host", "pass probabilities.cpu()")
+            raise InputError("candidates: votes are weighed on the host", "pass probabilities.cpu().numpy()")
         matrix, off, weight, codes = self._new_rows(probabilities, by, sample_weight, own, device=device)
         u = self._noise(matrix, row_ids, off)
         score, rules = self.conformity_score, self.rules
@@ -355,6 +355,13 @@ class Calibration:
             if candidates is not None:
                 raise InputError("candidates: those of new rows", Remedy("probabilities", None, "for these rows"))
             return own_rows(self._judged, self.classes, max_error, mode, random_state)
+        proposed, brought = self.proposed(probabilities, candidates)
+        if comparison is None and len(proposed) and not self.setting.differs:
+            comparison = compared(self._undivided, probabilities)
+        return self.decided(proposed, brought, max_error, mode, random_state=random_state, comparison=comparison)
+
+    def proposed(self, probabilities: Any, candidates: Any = None) -> tuple[Proposals, Brought]:
+        """The labels that `triage` proposes for new rows, and what these brought along; batches may follow."""
         check_row_names(probabilities=probabilities, candidates=candidates)
         self._need_all("triage")
         matrix, _ = self._in_precision(probabilities)
@@ -370,10 +377,22 @@ class Calibration:
             proposed, brought = among_candidates(matrix, own), "candidates"
         if self.evidence.noise is not None and not self.setting.named:
             proposed = replace(proposed, noise=uniforms(matrix, self.seed))
+        return proposed, brought
+
+    def decided(
+        self,
+        proposed: Proposals,
+        brought: Brought,
+        max_error: float,
+        mode: Mode,
+        *,
+        random_state: Any = None,
+        comparison: Comparison | None = None,
+    ) -> Triage:
+        """The triage of new rows, all of them, with the labels that `proposed` gave."""
         judged = self._judged
-        if len(matrix) and not judged.setting.differs:
-            found = compared(self._undivided, probabilities) if comparison is None else comparison
-            judged = replace(judged, setting=replace(judged.setting, differs=found.differs))
+        if comparison is not None and not judged.setting.differs:
+            judged = replace(judged, setting=replace(judged.setting, differs=comparison.differs))
         return new_rows(judged, self.classes, proposed, brought, max_error, mode, random_state)
 
     @overload
@@ -555,14 +574,19 @@ class Calibration:
         return replace(self, categories=None, category=None, setting=replace(self.setting, by="given"))
 
     def _remarked(self, made: Guarantee) -> Guarantee:
-        """With what is said of labels that have no probability of their own."""
-        if not self.setting.top:
-            return made
-        remark = (
-            f"A label outside the {self.setting.top:,} that a row stores counts as if it had an equal share of the "
-            "remaining probability; where one of them is in a set, all are."
-        )
-        return replace(made, remarks=(*made.remarks, remark))
+        """With what is said of sampled rows, and of labels that have no probability of their own."""
+        remarks, top, sampled = list(made.remarks), self.setting.top, self.setting.sampled
+        if sampled:
+            kept, checked = self.evidence.n + self.setting.dropped, self.setting.checked
+            told = f"a random sample of {kept - checked:,} of the {sampled - checked:,}"
+            also = f"the {checked:,} verified rows and {told} other" if checked else told
+            remarks.append(f"Calibrated on {also} rows given.")
+        if top:
+            remarks.append(
+                f"A label outside the {top:,} that a row stores counts as if it had an equal share of the "
+                "remaining probability; where one of them is in a set, all are."
+            )
+        return replace(made, remarks=tuple(remarks))
 
     def _scores(self, matrix: Floats, off: float, row_ids: Any) -> Floats:
         scores: Floats = self.conformity_score.score(matrix, u=self._noise(matrix, row_ids, off)) - off

@@ -29,7 +29,7 @@ from setwise.evidence.top_probabilities import TopK
 from setwise.evidence.verified_rows import warn_about_checks
 from setwise.labels.coerce import as_candidates, read_sets
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING, Vocabulary
+from setwise.labels.vocabulary import MISSING, Classes, Vocabulary
 from setwise.labels.votes import Votes
 from setwise.probabilities import as_probabilities, column_names, precision_of
 from setwise.ranks import as_fraction
@@ -146,7 +146,7 @@ def conformalize(
     if n == 0:
         raise ValueError("probabilities: no rows; calibration needs at least one.")
     votes = candidates if isinstance(candidates, Votes) else None
-    sets = _on_columns_of(probabilities, candidates, k, classes)
+    sets = on_columns_of(probabilities, candidates, k, classes)
     if len(sets) != n:
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
     if column_names(probabilities) is not None:
@@ -320,7 +320,7 @@ def _settled(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float)
     return replace(declared, matrix=found)
 
 
-def _on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Iterable[Hashable] | None) -> LabelSets:
+def on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Classes) -> LabelSets:
     """The candidates on the columns of the probabilities; a frame's column names declare the classes."""
     if on_device(candidates):
         from setwise.evidence.device_rows import read_candidates  # noqa: PLC0415 - torch, for tensors alone

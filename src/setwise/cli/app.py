@@ -7,6 +7,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
 from typing import Annotated, Any
@@ -148,7 +149,8 @@ def _asked(arguments: list[str]) -> Any:
     """The command that the arguments name, or the group where they name none."""
     command: Any = get_command(app)
     for word in arguments:
-        command = getattr(command, "commands", {}).get(word, command)
+        with suppress(ImportError):  # which may be what went wrong
+            command = getattr(command, "commands", {}).get(word, command)
     return command
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import setwise
 from setwise import data
 from setwise.cli import options as opt
 from setwise.cli.options import assume_of, strategy_of
@@ -18,6 +17,7 @@ from setwise.ranks import as_level
 
 if TYPE_CHECKING:
     from setwise.data.table_files import TableFiles
+    from setwise.scale.calibration_tables import ProbabilityTable
 
 EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
@@ -25,6 +25,7 @@ EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --checks checks.csv --out m.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --by hospital --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --assume uniform --out model.cal",
+    "setwise conformalize --probabilities parts/ --candidates answers --memory-limit 4GB --out model.cal",
 )
 
 
@@ -56,21 +57,28 @@ def conformalize(
     encoding: opt.Encoding = None,
     decimal: opt.Decimal = None,
     random_state: opt.Seed = 0,
+    memory_limit: opt.MemoryLimit = "1GB",
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
     """Calibrates the probabilities of a model of your own on candidate sets or votes; writes a calibration file."""
-    from setwise.cli.table_columns import one_of, stands_for_prediction, with_checks  # noqa: PLC0415
+    from setwise.cli.table_columns import one_of, stands_for_prediction  # noqa: PLC0415
     from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.data.tabular import Layout  # noqa: PLC0415
+    from setwise.scale.calibration_rows import CalibrationRows  # noqa: PLC0415
+    from setwise.scale.calibration_tables import ProbabilityTable  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
-    one_of(labels, votes, key, "--labels (a file)")
     opt.refuse_existing(out, force=force)
     as_level(confidence_level)
     made = strategy_of(strategy, confidence_level, look)
     named = {"probabilities": probabilities, "labels": labels, "votes": votes, "checks": checks}
     files = {name: opt.tables(path, delimiter, encoding, decimal) for name, path in named.items() if path}
+    own = labels is None and votes is None and _holds(column_names(files["probabilities"]), candidates)
+    if not own:
+        one_of(labels, votes, key, f"--labels (a file, as that of the probabilities lacks {candidates!r})")
+    rows = CalibrationRows(memory_limit=opt.bytes_of(memory_limit), random_state=random_state)
     with screen.working(f"reading {probabilities}"):
         predicted = all(
             stands_for_prediction(by, files[name]) for name in ("probabilities", "labels") if name in files
@@ -78,33 +86,64 @@ def conformalize(
         column_by, ignored = None if predicted else by, set(carry or [])
         with_truth = files["probabilities" if labels is None else "labels"]
         truth = None if checks and verified not in column_names(with_truth) else verified
-        if labels is not None:
+        declared: dict[str, Any] = {"by": by} if predicted else {}
+        known: dict[str, Any] | None = None  # of rows by their place, where it does not stand beside them
+        if own and checks is None:
+            others = {*filter(None, (column_by, truth, key)), *_named(with_truth, candidates)}
+            table = ProbabilityTable.of(files["probabilities"], ignored | others)
+            told: dict[str, Any] = {"separator": separator, "missing": missing}
+            layout = Layout(candidates=candidates, truth=truth, **told)
+            table.add_own_to(rows, layout, column_by)
+        elif votes is None:
             options = {"candidates": candidates, "truth": truth, "separator": separator, "missing": missing}
-            table, classes, known = _read(files["probabilities"], files["labels"], key, column_by, ignored, options)
+            labelled = files.get("labels", files["probabilities"])
+            table, known = _read(files["probabilities"], labelled, key, column_by, ignored, options)
         else:
             columns = (item, annotator, label, weight)
-            table, classes, known = _with_votes(
+            table, known = _with_votes(
                 files["probabilities"], files["votes"], str(key), columns, column_by, truth, ignored
             )
-            known["missing"] = missing
-        told = {"checks": files.get("checks"), "separator": separator, "from_name": from_name}
-        known["verified"] = with_checks(table, key, verified, classes, **told)
-    matrix = table.X
-    calibration = setwise.conformalize(
-        matrix,
-        strategy=made,
-        conformity_score=conformity_score,
+            declared["missing"] = missing
+        if known is not None:
+            told = {"checks": files.get("checks"), "separator": separator, "from_name": from_name}
+            known["verified"] = _checked(known, table, key, verified, **told)
+            table.add_to(rows, known)
+    classes = table.classes
+    calibration = rows.conformalize(
+        made,
+        conformity_score,
         miss_rate=miss_rate,
         assume=assume_of(assume, classes),
-        random_state=random_state,
-        **(known | {"by": by} if predicted else known),
+        **declared,
     )
     calibration.save(out)
-    screen.say(f"read {probabilities}: {len(matrix):,} rows, {len(classes):,} classes, such as {classes[0]!r}")
+    screen.say(f"read {probabilities}: {rows.seen:,} rows, {len(classes):,} classes, such as {classes[0]!r}")
     show_claims(screen, calibration, confidence_level)
     screen.say(f"\nsaved to {out}   try:  setwise predict {out} --probabilities new.csv --out sets.csv")
-    found = {"rows": len(matrix), "classes": classes, "out": str(out)}
+    found = {"rows": rows.seen, "classes": classes, "out": str(out)}
     screen.emit(found | claims(calibration, confidence_level))
+
+
+def _holds(names: list[str], candidates: str) -> bool:
+    """Whether a table has the column of candidates, or multi-hot columns of that name."""
+    start = candidates if candidates.endswith(":") else f"{candidates}:"
+    return candidates in names or any(name.startswith(start) for name in names)
+
+
+def _named(files: TableFiles, candidates: str) -> list[str]:
+    """The columns that hold candidates."""
+    from setwise.data.arrow_tables import column_names  # noqa: PLC0415 - Arrow is loaded for files
+
+    return [name for name in column_names(files) if _holds([name], candidates)]
+
+
+def _checked(
+    known: dict[str, Any], table: ProbabilityTable, key: str | None, verified: str | None, **told: Any
+) -> Any:
+    """The verified labels of all rows, of their own column and of a file of checks."""
+    from setwise.cli.table_columns import with_checks  # noqa: PLC0415 - Arrow is loaded for files
+
+    return with_checks(known.pop("rows"), key, verified, table.classes, **told)
 
 
 def _read(
@@ -114,38 +153,38 @@ def _read(
     by: str | None,
     ignored: set[str],
     options: dict[str, Any],
-) -> tuple[data.Table, list[Any], dict[str, Any]]:
-    """Probabilities with verified labels, the classes of their columns, each row's candidates and category."""
-    from setwise.cli.table_columns import categories_of, sets_in  # noqa: PLC0415 - Arrow is loaded for files
+) -> tuple[ProbabilityTable, dict[str, Any]]:
+    """Probabilities, and each row's candidates, category and other columns, which stand in another table."""
+    from setwise.cli.table_columns import sets_in  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import column_names  # noqa: PLC0415
-    from setwise.data.doubts import doubt_features  # noqa: PLC0415
     from setwise.data.key_join import matching_rows, refuse_other_order  # noqa: PLC0415
-    from setwise.data.set_files import probability_labels  # noqa: PLC0415
+    from setwise.data.label_columns import categories_of  # noqa: PLC0415
+    from setwise.scale.calibration_tables import ProbabilityTable  # noqa: PLC0415
 
     names, keys = column_names(probabilities), [key] if key else []
     beside = [by] if by in names else []  # categories may stand with the probabilities, or with the candidates
-    columns = _class_columns(names, ignored | {*keys, *beside}, probabilities)
-    classes = probability_labels(columns)
-    table = data.read_table(probabilities, features=columns, carry=[*keys, *beside])
-    doubt_features(table)
+    same = labels is probabilities
+    others = {*_named(labels, options["candidates"]), *filter(None, (options["truth"],))} if same else set()
+    table = ProbabilityTable.of(probabilities, ignored | others | {*keys, *beside})
+    ours = table.beside([*keys, *beside])
     with_answers = [by] if by and not beside else []
-    answers = data.read_table(labels, features=[], carry=[*keys, *with_answers], classes=classes, **options)
+    answers = data.read_table(labels, features=[], carry=[*keys, *with_answers], classes=table.classes, **options)
     sets, truth = sets_in(answers), answers.truth
-    if not key and len(answers) != len(table):
-        problem = f"{labels}: {len(answers)} rows for {len(table)} rows of {probabilities}"
+    if not key and len(answers) != len(ours):
+        problem = f"{labels}: {len(answers)} rows for {len(ours)} rows of {probabilities}"
         raise DataError(problem, Remedy("key", None, "to match them"))
     rows: Any = slice(None)
-    if not key:
+    if key is None and not same:
         refuse_other_order(probabilities, labels)
-    else:
+    elif key is not None and not same:
         files: dict[str, Any] = {"source": str(probabilities), "other": str(labels)}
-        rows = matching_rows(key, table.carried[key], answers.carried[key], all_used=True, **files)
+        rows = matching_rows(key, ours.carried[key], answers.carried[key], all_used=True, **files)
     category = None
     if by:
-        found, file = (table.carried[by], probabilities) if beside else (answers.carried[by][rows], labels)
+        found, file = (ours.carried[by], probabilities) if beside else (answers.carried[by][rows], labels)
         category = categories_of(found, by, file)
-    table = replace(table, truth=None if truth is None else truth[rows])
-    return table, classes, {"candidates": sets[rows], "by": category}
+    ours = replace(ours, truth=None if truth is None else truth[rows])
+    return table, {"candidates": sets[rows], "by": category, "rows": ours}
 
 
 def _with_votes(
@@ -156,34 +195,16 @@ def _with_votes(
     by: str | None,
     verified: str | None,
     ignored: set[str],
-) -> tuple[data.Table, list[Any], dict[str, Any]]:
+) -> tuple[ProbabilityTable, dict[str, Any]]:
     """The same with votes in place of candidates; verified labels and categories stand with the probabilities."""
-    from setwise.cli.table_columns import categories_of, votes_of  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
-    from setwise.data.set_files import probability_labels  # noqa: PLC0415
+    from setwise.cli.table_columns import votes_of  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.label_columns import categories_of  # noqa: PLC0415
+    from setwise.scale.calibration_tables import ProbabilityTable  # noqa: PLC0415
 
     beside = [name for name in (key, by) if name]
     taken = ignored | {*beside, *([verified] if verified else [])}
-    named = _class_columns(column_names(probabilities), taken, probabilities)
-    classes = probability_labels(named)
-    table = data.read_table(probabilities, features=named, carry=beside, truth=verified, classes=classes)
-    category = categories_of(table.carried[by], by, probabilities) if by else None
-    answers = votes_of(votes, key, table, columns, classes, absent=True)
-    return table, classes, {"candidates": answers, "by": category}
-
-
-def _class_columns(names: list[str], others: set[str], file: TableFiles) -> list[str]:
-    """The columns that hold probabilities: those called p:class where there are any, else all others."""
-    from setwise.data.arrow_tables import absent_column  # noqa: PLC0415 - Arrow is loaded for files
-
-    absent = [name for name in others if name not in names]
-    if absent:
-        raise absent_column(absent[0], names, str(file))
-    named = [name for name in names if name.startswith("p:")]
-    columns = named or [name for name in names if name not in others]
-    if "" in columns:
-        problem = f"{file}: a column has no name, as the index that pandas writes"
-        raise DataError(problem, Remedy("carry", "", "to leave it out"))
-    if len(columns) < 2:
-        raise ValueError(f"{file}: {len(columns)} column of probabilities; at least two classes are needed.")
-    return columns
+    table = ProbabilityTable.of(probabilities, taken)
+    ours = table.beside(beside, verified, classes=table.classes)
+    category = categories_of(ours.carried[by], by, probabilities) if by else None
+    answers = votes_of(votes, key, ours, columns, table.classes, absent=True)
+    return table, {"candidates": answers, "by": category, "rows": ours}

@@ -76,8 +76,8 @@ def contaminate(
 
 def _matched(probabilities: TableFiles, labels: list[Any], source: TableFiles, table: Any, key: str | None) -> Any:
     """The probabilities of the rows of a table, matched by a key or row by row."""
-    from setwise.cli.saved_models import probability_batches  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.key_join import matching_rows, refuse_other_order  # noqa: PLC0415
+    from setwise.scale.saved_models import probability_batches  # noqa: PLC0415 - Arrow is loaded for files
 
     batches = list(probability_batches(probabilities, labels))
     matrix = np.concatenate([values for values, _ in batches])

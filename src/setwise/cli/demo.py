@@ -12,8 +12,8 @@ import typer
 from setwise import data, learn
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
-from setwise.cli.threads import use_one_thread
 from setwise.labels.votes import Votes
+from setwise.scale.threads import use_one_thread
 
 EXAMPLES = ("setwise demo --out demo/",)
 _TITLE = "Digits that nobody labelled with certainty: can these sets be trusted?"

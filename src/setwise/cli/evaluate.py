@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from setwise import metrics
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.report import report_sets
+
+if TYPE_CHECKING:
+    from setwise.data.table_files import TableFiles
+    from setwise.decisions.comparison import Comparison
 
 EXAMPLES = (
     "setwise evaluate sets.csv --truth checked --json",
@@ -39,6 +44,8 @@ def evaluate(
         read_answers,
         read_predicted,
     )
+    from setwise.data.arrow_tables import is_table  # noqa: PLC0415
+    from setwise.scale.evaluated_tables import evaluate_table  # noqa: PLC0415
 
     if truth is None and candidates is None:
         raise ValueError("evaluate: give --truth COLUMN, or --candidates COLUMN where no truth is known.")
@@ -47,6 +54,12 @@ def evaluate(
     screen = Screen(quiet, as_json)
     sets = opt.tables(file, delimiter, encoding, decimal)
     others = None if labels is None else opt.tables(labels, delimiter, encoding, decimal)
+    if report_to is None and others is None and is_table(sets):
+        with screen.working(f"reading {sets}"):
+            named = {"truth": truth, "candidates": candidates, "by": by}
+            result, compared = evaluate_table(sets, column, **named, separator=separator), noted_comparison(sets)
+        _finish(screen, sets, result, compared)
+        return
     with screen.working(f"reading {sets}"):
         beside = candidates if labels is None else None
         predicted, _ = read_predicted(sets, column, candidates=beside, separator=separator)
@@ -56,13 +69,25 @@ def evaluate(
         known["candidates"] = known["candidates"] if candidates else None
         result = metrics.evaluate(predicted, **known)
         compared = noted_comparison(sets)
-    _show(screen, result)
-    if compared is not None:
-        warnings.warn(f"{sets}: {compared}", stacklevel=2)
-        result["comparison"] = compared.to_dict()
     if report_to is not None:
         report_sets(report_to, predicted, settings={"sets": sets.name}, comparison=compared, **known)
-        screen.say(f"wrote {report_to}")
+    _finish(screen, sets, result, compared, report_to)
+
+
+def _finish(
+    screen: Screen,
+    sets: TableFiles,
+    result: dict[str, Any],
+    compared: Comparison | None,
+    report: Path | None = None,
+) -> None:
+    """Says what was found."""
+    _show(screen, result)
+    if compared is not None:
+        warnings.warn(f"{sets}: {compared}", stacklevel=3)
+        result["comparison"] = compared.to_dict()
+    if report is not None:
+        screen.say(f"wrote {report}")
     screen.emit(result)
 
 

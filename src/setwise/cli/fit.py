@@ -12,12 +12,13 @@ import typer
 
 from setwise import learn
 from setwise.cli import options as opt
+from setwise.cli.light_imports import load_sklearn, settle_arrow
 from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen, claims, show_claims
-from setwise.cli.threads import use_one_thread
 from setwise.labels.vocabulary import missing_labels
 from setwise.ranks import as_level
 from setwise.report import report_model
+from setwise.scale.threads import use_one_thread
 
 if TYPE_CHECKING:
     from setwise.data import Table
@@ -85,7 +86,6 @@ def fit(
     """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
     from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
         answered,
-        categories_of,
         labels_were_read,
         one_of,
         sets_in,
@@ -93,13 +93,13 @@ def fit(
         votes_of,
         with_checks,
     )
-    from setwise.estimators.model_directory import check_target, save_model  # noqa: PLC0415
+
+    load_sklearn()
+    from setwise.estimators.model_directory import save_model  # noqa: PLC0415 - with scikit-learn as it is loaded
 
     screen = Screen(quiet, as_json)
     one_of(candidates, votes, key, "--candidates (a column)")
-    for target in filter(None, (out, report_to)):
-        opt.refuse_existing(target, force=force, folder=target is out)
-    check_target(out)
+    _check_targets(out, report_to, force=force)
     network_options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
     _check(confidence_level, learner, network_options)
     chosen = strategy_of(strategy, confidence_level, look)
@@ -122,7 +122,7 @@ def fit(
             answers = votes_of(tables(votes), key, table, (item, annotator, label, weight), reading["classes"])
             table = replace(table, candidates=answered(answers, votes, source))
     numbers = _announce(screen, table, separator, doubt=features is None)
-    if len(table) < _MANY:
+    if len(table) < _MANY and learner != "em":
         use_one_thread()
     sets, labelled = sets_in(table), sets_in(table).classes.tolist()
     reading = {"checks": checks and tables(checks), "separator": separator, "from_name": from_name}
@@ -133,7 +133,7 @@ def fit(
     estimator = _estimator(learner, network_options, {"device": device, "verbose": int(screen.shows_progress)})
     made |= {"confidence_level": confidence_level, "miss_rate": miss_rate, "random_state": random_state}
     model = _conformal(estimator, cv, calibration_size, made)
-    categorized = categories_of(table.carried[column_by], column_by, source) if column_by else by
+    categorized = _categories(table, column_by, source) if column_by else by
     clock = Clock()
     with labels_were_read(), screen.working("learning", shows_itself=learner != "em"):  # networks have bars
         told = {"groups": table.carried[groups] if groups else None, "verified": truth, "by": categorized}
@@ -155,6 +155,15 @@ def fit(
     screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{source.suffix or '.csv'} --out sets{written}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
     screen.emit(numbers | found | claims(model, confidence_level))
+
+
+def _check_targets(out: Path, report_to: Path | None, *, force: bool) -> None:
+    """Refuses to write where something is, and a model where none can be."""
+    from setwise.estimators.model_directory import check_target  # noqa: PLC0415 - scikit-learn is loaded
+
+    for target in filter(None, (out, report_to)):
+        opt.refuse_existing(target, force=force, folder=target is out)
+    check_target(out)
 
 
 def _check(confidence_level: float, learner: str, options: dict[str, Any]) -> None:
@@ -186,6 +195,7 @@ def _read(
     from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
 
+    settle_arrow()
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None
     names = column_names(file)
@@ -274,7 +284,7 @@ def _unused(model: Any, truth: Any) -> str:
 
 def _described(model: Any) -> str:
     """What was learned, in brackets: loss and network, or the estimator's name."""
-    from setwise.cli.saved_models import network_of  # noqa: PLC0415 - as in `_read`
+    from setwise.scale.saved_models import network_of  # noqa: PLC0415 - as in `_read`
 
     models = model.fitted_models
     fitted, times = models[0], f"{len(models)} × " if len(models) > 1 else ""
@@ -300,3 +310,9 @@ def _report(path: Path, model: Any, table: Table, by: Any, votes: Any) -> None:
     known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
     told = table.candidates[rows] if votes is None else votes[rows]
     report_model(path, model, table.X[rows], None, told, comparison=None, **options, **known)
+
+
+def _categories(table: Table, by: str, source: TableFiles) -> list[str]:
+    from setwise.data.label_columns import categories_of  # noqa: PLC0415 - Arrow is loaded for files
+
+    return categories_of(table.carried[by], by, source)

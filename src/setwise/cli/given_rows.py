@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from setwise.cli import saved_models as saved
 from setwise.cli.options import tables
 from setwise.cli.table_columns import imported_votes, read_answers, votes_of, with_checks
 from setwise.data import Table, read_table
@@ -18,6 +17,7 @@ from setwise.data.arrow_tables import arrow_table, column_names, is_table
 from setwise.data.key_join import key_column
 from setwise.data.table_files import TableFiles
 from setwise.errors import DataError
+from setwise.scale import saved_models as saved
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,15 @@ from importlib.abc import MetaPathFinder
 from types import ModuleType
 from typing import Any
 
+from setwise._garbage import no_collection
+
 _STATS = "scipy.stats"
 _USED_LATER = {"chi2", "gmean", "rankdata", "spearmanr"}  # scikit-learn's modules import these of it by name
 _IMPORTERS = ("sklearn.model_selection", "sklearn._loss", "sklearn.covariance", "sklearn.isotonic")
 
 
 @cache
+@no_collection()
 def load_sklearn() -> None:
     """Imports what scikit-learn's classifiers, and skops, have in common."""
     with _absent("pandas", "rich.progress"), _stats_later():

@@ -5,6 +5,7 @@ A parameter bears the name of the library's argument, so that a remedy for the a
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -53,12 +54,32 @@ def _column(name: str, meaning: str) -> Any:
 
 _TABLE = (
     "A table: .csv, .tsv, .jsonl, .json, .parquet, .feather, .arrow, .xlsx, .npz or .mat; - is standard input. "
-    "Several files, or a pattern such as 'parts/*.csv', are read as one."
+    "Several files, a pattern such as 'parts/*.csv', or a folder are read as one."
 )
 Files = Annotated[list[Path], typer.Argument(help=_TABLE, metavar="FILE...")]
 OptionalFiles = Annotated[list[Path] | None, typer.Argument(help=_TABLE, metavar="FILE...")]
 _out_file = typer.Option("--out", help="The file to write; its suffix says the format, - is standard output (CSV).")
 OutFile = Annotated[Path, _out_file]
+OutTable = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        help="The file to write; its suffix says the format, - is standard output (CSV). A folder, or a name "
+        "without a suffix, gets one file for each that is read.",
+    ),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Into a folder: keep the files that are finished, and make the others.")
+]
+MemoryLimit = Annotated[
+    str,
+    typer.Option(
+        "--memory-limit",
+        help="What calibration rows may take, such as 512MB or 4GB; beyond it a random sample of them is used.",
+    ),
+]
+Engine = Annotated[str, typer.Option("--engine", help="What works through the files: local (this process).")]
+Address = Annotated[str | None, typer.Option("--address", help="Of an engine that is a cluster: where it is.")]
 OptionalOutFile = Annotated[Path | None, _out_file]
 OutTasks = Annotated[
     Path,
@@ -334,6 +355,20 @@ def is_table_file(path: Path) -> bool:
         return path.is_file() and format_of(path) not in ARRAYS
     except ValueError:  # a suffix that no table has: a calibration
         return False
+
+
+def bytes_of(text: str) -> int:
+    """A number of bytes as it is written on the command line: 4GB, 512 MB, 1000000."""
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(i?B)?\s*", text, re.IGNORECASE)
+    try:
+        return int(float(found[1]) * 2 ** (10 * " KMGT".index(found[2].upper() or " ")))  # type: ignore[index]
+    except (TypeError, ValueError):
+        raise ValueError(f"--memory-limit: {text!r} is not a number of bytes, such as 512MB or 4GB.") from None
+
+
+def is_folder(out: Path) -> bool:
+    """Whether --out names a folder: one that exists, or a name without a suffix."""
+    return out != STANDARD and (out.is_dir() or not out.suffix)
 
 
 def refuse_existing(path: Path, *, force: bool, folder: bool = False) -> None:

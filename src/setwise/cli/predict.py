@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 from setwise.ranks import doubt_level
+from setwise.scale.engines import Engine, engine_of
 
 if TYPE_CHECKING:
+    from setwise.data.table_files import TableFiles
     from setwise.decisions.comparison import Comparison
-    from setwise.guarantees import Guarantee
-    from setwise.labels.label_sets import LabelSets
+    from setwise.scale.batch_predictor import BatchPredictor
+    from setwise.scale.predicted_parts import PredictedRows
 
 EXAMPLES = (
     "setwise predict model/ new.csv --out sets.csv",
     "setwise predict model/ new.parquet --out sets.parquet --confidence 0.95 --p-values",
     "setwise predict model.cal --probabilities scores.csv --by hospital --out sets.csv",
+    "setwise predict model.cal --probabilities scores/ --out sets/ --resume",
 )
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model directory, or a calibration file.", metavar="MODEL")],
-    out: opt.OutFile,
+    out: opt.OutTable,
     file: opt.OptionalFiles = None,
     probabilities: opt.OptionalProbabilities = None,
     confidence_level: opt.ModelsConfidence = None,
@@ -45,71 +47,152 @@ def predict(
     encoding: opt.Encoding = None,
     decimal: opt.Decimal = None,
     device: opt.Device = "auto",
+    engine: opt.Engine = "local",
+    address: opt.Address = None,
+    resume: opt.Resume = False,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
     """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
-    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded when a file is read
-    from setwise.cli.table_columns import note_comparison, writing  # noqa: PLC0415
+    from setwise.cli.light_imports import load_sklearn, settle_arrow  # noqa: PLC0415
+    from setwise.cli.table_columns import note_comparison  # noqa: PLC0415 - Arrow is loaded when a file is read
     from setwise.data.arrow_tables import row_count  # noqa: PLC0415
-    from setwise.decisions.comparison import NewRows  # noqa: PLC0415 - as above
-    from setwise.estimators.fingerprint import UsedRows  # noqa: PLC0415
-    from setwise.evidence.row_digests import row_digests  # noqa: PLC0415
+    from setwise.scale.batch_predictor import BatchPredictor  # noqa: PLC0415
 
     screen, clock = Screen(quiet, as_json, out), Clock()
     if bool(probabilities) == bool(file):
         raise ValueError("predict: give a FILE of new rows for a model, or --probabilities FILE for a calibration.")
-    opt.refuse_existing(out, force=force)
+    in_parts = opt.is_folder(out)
+    if not in_parts:
+        if resume:
+            raise ValueError("--resume: completes a folder of files; name a folder with --out.")
+        opt.refuse_existing(out, force=force)
     source = opt.tables(probabilities or file or [], delimiter, encoding, decimal)
-    totals = _Totals()
-    known, digests = UsedRows(), []
-    give: Callable[[Any], Any] = _same
-    if probabilities is not None:
-        asked: Any = saved.load_calibration(model)
-        beside = NewRows(asked)
-        level = 0.9 if confidence_level is None else confidence_level
-        batches: Iterator[saved.Batch] = saved.probability_batches(source, asked.classes.tolist())
-    else:
-        loaded = saved.load_model(model, device, trusted)
-        asked, give, beside = loaded.calibration_, loaded.predict_conformed, loaded.new_rows()
-        level = loaded.confidence_level if confidence_level is None else confidence_level
-        known = loaded.used_rows_
-        batches = saved.feature_batches(source, loaded, columns)
-        by = by or saved.reading_of(loaded).get("by")
-    doubt_level(level)
-    saved.check_askable(asked, model)
-    saved.check_categories(asked, by, model)
-    bar = screen.counting(f"predicting {source.name}", row_count(source))
-    with saved.no_name_warnings(), bar as advance, writing(out, column=column, separator=separator) as writer:
-        for values, carried in batches:
-            options = _category(carried, by, source, totals.rows)
-            matrix = give(values)
-            sets: LabelSets = asked.predict_set(matrix, level, **options)
-            p = asked.predict_p(matrix, **options) if p_values else None
-            writer.append(sets, carried, p)
-            beside.add(matrix, X=None if probabilities is not None else values, **options)
-            digests.append(row_digests(values) if probabilities is None else None)
-            totals.add(sets)
-            advance(len(sets))
-    found = totals.shares()
+    if file:
+        load_sklearn()
+    settle_arrow()
+    predictor = BatchPredictor(
+        model,
+        confidence_level,
+        probabilities=probabilities is not None,
+        by=by,
+        p_values=p_values,
+        columns=columns,
+        column=column,
+        device=device,
+        trusted=trusted,
+    )
+    doubt_level(predictor.confidence_level)
+    with screen.counting(f"predicting {source.name}", row_count(source)) as advance:
+        if in_parts:
+            asked: dict[str, Any] = {
+                "force": force,
+                "resume": resume,
+                "engine": engine_of(engine, address),
+                "separator": separator,
+            }
+            found = _in_parts(predictor, source, out, advance, **asked)
+        else:
+            engine_of(engine, address)
+            found = _in_one(predictor, source, out, advance, separator)
+    level, shares = predictor.confidence_level, found.shares()
     screen.say(
-        f"{found['rows']:,} rows at confidence {level:g}: {found['mean_size']:.2f} labels per row, "
-        f"{found['singleton_rate']:.1%} with one label, {found['empty_rate']:.1%} with none, {clock}"
+        f"{shares['rows']:,} rows at confidence {level:g}: {shares['mean_size']:.2f} labels per row, "
+        f"{shares['singleton_rate']:.1%} with one label, {shares['empty_rate']:.1%} with none, {clock}"
     )
+    if found.kept:
+        screen.say(f"{found.kept:,} of {len(source.paths):,} files were finished before, and are kept")
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
-    compared, used = beside.compare(), known.among(digests)
-    note_comparison(out, compared)
-    if used:
-        warnings.warn(f"{source}: {used}, and nothing is promised for these rows.", stacklevel=2)
-    made = asked.differing(used).guarantee(level) if used else compared.guarantee(level)
+    if not found.kept or found.compared.refuted:  # what an earlier run found of its files stays
+        note_comparison(out, found.compared)
     screen.emit(
-        found | _claimed(screen, compared, made, level, source) | {"out": str(out), "seconds": clock.seconds}
+        shares
+        | _claimed(screen, predictor, found, source)
+        | ({"files_kept": found.kept} if in_parts else {})
+        | {"out": str(out), "seconds": clock.seconds}
     )
 
 
-def _claimed(screen: Screen, compared: Comparison, made: Guarantee, level: float, source: Any) -> dict[str, Any]:
-    """What is promised for these rows; says so where they differ from the calibration rows."""
+@dataclass(frozen=True)
+class _Found:
+    """What was found of all rows, how these compare with the calibration rows, and how many files were kept.
+
+    `used` says which of them were learned from or calibrated on, in words.
+    """
+
+    rows: PredictedRows
+    compared: Comparison
+    kept: int = 0
+    used: str = ""
+
+    def shares(self) -> dict[str, Any]:
+        return self.rows.shares()
+
+
+def _in_one(predictor: BatchPredictor, source: TableFiles, out: Path, advance: Any, separator: str) -> _Found:
+    """All rows into one file."""
+    from setwise.cli.table_columns import writing  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.scale.predicted_parts import predict_table  # noqa: PLC0415
+
+    predictor.new_rows()  # what cannot be asked is refused before a file is opened
+    with writing(out, column=predictor.column, separator=separator) as writer:
+        found = predict_table(predictor, source, writer, advance)
+    return _Found(found, _compared(predictor, [found]), used=found.used)
+
+
+def _in_parts(
+    predictor: BatchPredictor,
+    source: TableFiles,
+    out: Path,
+    advance: Any,
+    *,
+    force: bool,
+    resume: bool,
+    engine: Engine,
+    separator: str,
+) -> _Found:
+    """Each file into one of a folder; finished ones are kept where that is asked for."""
+    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.scale.predicted_parts import PartWriter, PredictedRows, finished_rows  # noqa: PLC0415
+    from setwise.scale.table_parts import digest_of, open_folder, parts_of  # noqa: PLC0415
+
+    parts = parts_of(source, out)
+    names = column_names(source) if is_table(source) else []
+    asked = digest_of(predictor.described() | {"separator": separator, "columns of the first file": names})
+    open_folder(out, parts, force=force, resume=resume)
+    done = {part.number: rows for part in parts if resume and (rows := finished_rows(part, asked))}
+    worker = PartWriter(predictor, asked, tuple(names), separator)
+    for rows in done.values():
+        advance(rows.rows)
+    for part, rows in engine([part for part in parts if part.number not in done], worker.itself):
+        done[part.number] = rows
+        advance(rows.rows)
+    found = [done[part.number] for part in parts]
+    total = PredictedRows(sum((rows.sizes for rows in found), Counter()))
+    kept = sum(rows.compared is None for rows in found)
+    used = next((rows.used for rows in found if rows.used), "")
+    return _Found(total, _compared(predictor, found), kept, used)
+
+
+def _compared(predictor: BatchPredictor, found: list[PredictedRows]) -> Comparison:
+    """How the rows predicted now compare with the calibration rows; those of finished files are not read again."""
+    rows = predictor.new_rows()
+    for part in found:
+        if part.compared is not None:
+            rows.include(part.compared)
+    compared = rows.compare()
+    kept = sum(part.compared is None for part in found)
+    remark = f"the rows of {kept:,} files that were finished before"
+    return replace(compared, remarks=(*compared.remarks, remark)) if kept else compared
+
+
+def _claimed(screen: Screen, predictor: BatchPredictor, found: _Found, source: Any) -> dict[str, Any]:
+    """What is promised for these rows; says so where they differ from the calibration rows, or are among them."""
+    compared, level = found.compared, predictor.confidence_level
+    made = predictor.asked.differing(found.used).guarantee(level) if found.used else compared.guarantee(level)
+    if found.used:
+        warnings.warn(f"{source}: {found.used}, and nothing is promised for these rows.", stacklevel=3)
     if compared.refuted:
         warnings.warn(f"{source}: {compared}", stacklevel=3)
         screen.say(str(made))
@@ -117,45 +200,3 @@ def _claimed(screen: Screen, compared: Comparison, made: Guarantee, level: float
     if made.by_category:
         claimed["promised_by_category"] = {name: part.promised for name, part in made.by_category.items()}
     return claimed | {"comparison": compared.to_dict()}
-
-
-def _category(carried: dict[str, Any], by: str | None, file: Any, first_row: int) -> dict[str, Any]:
-    """The categories of some rows, as an option for whoever is asked for their sets."""
-    from setwise.cli.table_columns import categories_of  # noqa: PLC0415 - Arrow is loaded when a file is read
-    from setwise.data.arrow_tables import absent_column  # noqa: PLC0415
-
-    if by is None:
-        return {}
-    if by not in carried:
-        raise absent_column(by, [*carried], str(file), " with the categories of its rows (--by)")
-    return {"by": categories_of(carried[by], by, file, first_row)}
-
-
-def _same(values: Any) -> Any:
-    return values
-
-
-@dataclass
-class _Totals:
-    """What is known of all sets without keeping them."""
-
-    counts: dict[int, int] = field(default_factory=dict)
-
-    def add(self, sets: LabelSets) -> None:
-        for size, count in zip(*np.unique(sets.sizes, return_counts=True), strict=True):
-            self.counts[int(size)] = self.counts.get(int(size), 0) + int(count)
-
-    @property
-    def rows(self) -> int:
-        return sum(self.counts.values())
-
-    def shares(self) -> dict[str, Any]:
-        rows = self.rows
-        if rows == 0:
-            raise ValueError("there are no rows to predict.")
-        return {
-            "rows": rows,
-            "mean_size": sum(size * count for size, count in self.counts.items()) / rows,
-            "singleton_rate": self.counts.get(1, 0) / rows,
-            "empty_rate": self.counts.get(0, 0) / rows,
-        }

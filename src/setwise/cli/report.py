@@ -155,8 +155,8 @@ def _of_model(
     trusted: list[str] | None,
 ) -> Path:
     """Of a model directory and new rows."""
-    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.cli.table_columns import read_answers  # noqa: PLC0415
+    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
 
     model = saved.load_model(path, device, trusted)
     reading = saved.reading_of(model)
@@ -178,8 +178,8 @@ def _of_calibration(
     out: Path, path: Path, probabilities: TableFiles, named: dict[str, Any], options: dict[str, Any]
 ) -> Path:
     """Of a calibration file and the probabilities of new rows."""
-    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.cli.table_columns import read_answers  # noqa: PLC0415
+    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
 
     calibration = saved.load_calibration(path)
     classes = calibration.classes.tolist()

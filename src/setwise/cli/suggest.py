@@ -57,10 +57,10 @@ def suggest(
     as_json: opt.Json = False,
 ) -> None:
     """Draws rows to have checked, all with the same chance, and estimates what the checks would be worth."""
-    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.cli.given_rows import Named, features_of, probabilities_in  # noqa: PLC0415
     from setwise.cli.table_columns import one_of, refuse_taken, write_rows  # noqa: PLC0415
     from setwise.decisions.verification import suggest_verification  # noqa: PLC0415
+    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
 
     screen = Screen(quiet, as_json, out)
     if bool(probabilities) == bool(file):

@@ -13,8 +13,6 @@ from tempfile import gettempdir
 from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from setwise._files import replacing, temporary
 from setwise.cli.options import STANDARD
@@ -25,6 +23,7 @@ from setwise.data.check_files import merge_checks, read_checks
 from setwise.data.importers.imported import Imported
 from setwise.data.importers.label_studio import is_export
 from setwise.data.key_join import matching_rows, refuse_other_order
+from setwise.data.label_columns import categories_of
 from setwise.data.set_files import SetWriter, probability_columns, probability_labels, set_writer, written_form
 from setwise.data.table_files import TableFiles
 from setwise.data.task_files import write_tasks
@@ -135,7 +134,9 @@ def note_comparison(sets: Path, comparison: Comparison) -> None:
 
 def noted_comparison(sets: TableFiles) -> Comparison | None:
     """What `setwise predict` found of the rows of tables of sets, where they differ from the calibration rows."""
-    note = next((note for note in map(_note_beside, sets.paths) if note.is_file()), None)
+    # beside a file, or beside the folder of its parts
+    named = [place for path in sets.paths for place in (path, path.absolute().parent)]
+    note = next((note for note in map(_note_beside, named) if note.is_file()), None)
     if note is None:
         return None
     try:
@@ -265,16 +266,6 @@ def write_rows(
         if label is not None:
             added[label[0]] = writer.label_column(label[1])
         writer.append_columns({**columns, **added})
-
-
-def categories_of(column: Any, name: str, file: Any, first_row: int = 0) -> list[str]:
-    """A column of categories as text, so that 1 in Parquet is "1" in CSV; a row without one is named."""
-    values = pc.cast(column if hasattr(column, "type") else pa.array(column, from_pandas=True), pa.string())
-    texts: list[str] = values.to_pylist()
-    gone = next((row for row, text in enumerate(texts) if not text), None)
-    if gone is not None:
-        raise ValueError(f"{file}, column {name!r}: row {first_row + gone} has no category; give it one.")
-    return texts
 
 
 def stands_for_prediction(by: str | None, file: Any) -> bool:

@@ -13,10 +13,13 @@ from setwise._arrays import Ints
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.labels.vocabulary import MISSING, missing_labels
+from setwise.scale.engines import Engine, engine_of
 
 if TYPE_CHECKING:
     from setwise.cli.given_rows import GivenRows, Named
+    from setwise.data.table_files import TableFiles
     from setwise.decisions.triage import Triage
+    from setwise.scale.batch_predictor import BatchPredictor
 
 EXAMPLES = (
     "setwise triage model/ new.csv --max-error 0.05 --out accepted.csv --review review.csv",
@@ -28,12 +31,19 @@ EXAMPLES = (
 
 def triage(
     out: Annotated[
-        Path, typer.Option("--out", help="The accepted rows, with their labels; its suffix says the format.")
+        Path,
+        typer.Option(
+            "--out",
+            help="The accepted rows, with their labels; its suffix says the format. A folder (or a name without a "
+            "suffix) gets one file for each that is read.",
+        ),
     ],
     review: Annotated[
         Path,
         typer.Option(
-            "--review", help="The other rows, those to look at first on top; .json is tasks for Label Studio."
+            "--review",
+            help="The other rows, those to look at first on top; .json is tasks for Label Studio. In a folder they "
+            "stay in their order, with their place in the list as the column rank.",
         ),
     ],
     model: Annotated[
@@ -74,12 +84,16 @@ def triage(
     decimal: opt.Decimal = None,
     random_state: opt.Seed = 0,
     device: opt.Device = "auto",
+    engine: opt.Engine = "local",
+    address: opt.Address = None,
+    resume: opt.Resume = False,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
     """Accepts the labels of rows so that few of them are wrong, and sorts the other rows for review."""
     from setwise.cli.given_rows import Named  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.scale.batch_predictor import BatchPredictor  # noqa: PLC0415
 
     screen = Screen(quiet, as_json, opt.STANDARD if opt.STANDARD in {out, review} else out)
     if out == review:
@@ -88,12 +102,28 @@ def triage(
         file, model = [model], None  # votes without a model
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
-    for target in (out, review):
-        opt.refuse_existing(target, force=force)
+    in_parts = _are_folders(out, review, force=force, resume=resume)
     sources = (item, annotator, label, weight)
     text = (delimiter, encoding, decimal)
     named = Named(candidates, None, votes, key, sources, verified, checks, from_name, separator, text)
     asked: dict[str, Any] = {"max_error": max_error, "mode": mode}
+    runs: dict[str, Any] = {"engine": engine_of(engine, address), "force": force, "resume": resume}
+    if in_parts:
+        if model is None or any((votes, verified, checks)) or not (file or probabilities):
+            raise ValueError(
+                "triage: folders take new rows of a MODEL: FILE or --probabilities, and no --votes, --verified or "
+                "--checks; name files with --out and --review for these."
+            )
+        predictor = BatchPredictor(
+            model, probabilities=probabilities is not None, columns=columns, device=device, trusted=trusted
+        )
+        _refuse_checks(named, model, predictor.asked.parts[0])
+        source = named.files(probabilities or file)
+        asked |= {"candidates": candidates, "separator": separator}
+        with screen.working("deciding"):
+            decided = _in_parts(predictor, source, out, review, answer or "label", asked, **runs)
+        _say(screen, decided, out, review, {"rows": len(decided), "checked": 0, "undecided": 0})
+        return
     with screen.working("deciding"):
         if model is None:
             made = _of_votes(named, file, asked | {"random_state": random_state})
@@ -104,30 +134,80 @@ def triage(
     _write(
         made, out, review, answer or "label", {"separator": separator, "from_name": from_name, "to_name": to_name}
     )
-    found, left = made.found, len(made.undecided)
-    taken = int(found.accepted.sum())
-    screen.say(str(found))
+    left, told = len(made.undecided), []
     if len(made.checked):
-        screen.say(f"\n{len(made.checked):,} rows were checked before, and are in neither file.")
+        told.append(f"{len(made.checked):,} rows were checked before, and are in neither file.")
     if left:
-        screen.say(f"\n{left:,} rows are not decided, and stand last in {review}: {made.why}")
-    screen.say(f"\nsaved to {out} ({taken:,} rows) and {review} ({len(found) - taken + left:,} rows)")
-    screen.emit(
-        {
-            "rows": made.given.n,
-            "accepted": taken,
-            "review": len(found) - taken,
-            "checked": len(made.checked),
-            "undecided": left,
-            "mode": found.mode,
-            "max_error": found.max_error,
-            "checks": found.checks,
-            "threshold": found.threshold if taken else None,
-            "guarantee": found.guarantee.to_dict(),
-            "out": str(out),
-            "review_out": str(review),
-        }
-    )
+        told.append(f"{left:,} rows are not decided, and stand last in {review}: {made.why}")
+    counts = {"rows": made.given.n, "checked": len(made.checked), "undecided": left}
+    _say(screen, made.found, out, review, counts, *told)
+
+
+def _are_folders(out: Path, review: Path, *, force: bool, resume: bool) -> bool:
+    """Whether the outputs are folders, and not files; refuses one of each, and files that exist."""
+    folders = opt.is_folder(out)
+    if folders != opt.is_folder(review):
+        raise ValueError("--review: name a folder where --out is one, and a file where it is a file.")
+    if resume and not folders:
+        raise ValueError("--resume: completes folders of files; name folders with --out and --review.")
+    for target in () if folders else (out, review):
+        opt.refuse_existing(target, force=force)
+    return folders
+
+
+def _say(screen: Screen, found: Triage, out: Path, review: Path, counts: dict[str, int], *told: str) -> None:
+    """What was decided, for people and for scripts."""
+    taken = int(found.accepted.sum())
+    screen.say("\n\n".join([str(found), *told]))
+    left = len(found) - taken + counts["undecided"]
+    screen.say(f"\nsaved to {out} ({taken:,} rows) and {review} ({left:,} rows)")
+    screen.emit(counts | _told(found, out, review))
+
+
+def _told(found: Triage, out: Path, review: Path) -> dict[str, Any]:
+    """What was decided, as plain data."""
+    taken = int(found.accepted.sum())
+    return {
+        "accepted": taken,
+        "review": len(found) - taken,
+        "mode": found.mode,
+        "max_error": found.max_error,
+        "checks": found.checks,
+        "threshold": found.threshold if taken else None,
+        "guarantee": found.guarantee.to_dict(),
+        "out": str(out),
+        "review_out": str(review),
+    }
+
+
+def _in_parts(
+    predictor: BatchPredictor,
+    source: TableFiles,
+    out: Path,
+    review: Path,
+    column: str,
+    asked: dict[str, Any],
+    *,
+    engine: Engine,
+    force: bool,
+    resume: bool,
+) -> Triage:
+    """Each file into one of accepted rows and one of rows to review."""
+    from setwise.cli.table_columns import refuse_taken  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.scale.table_parts import digest_of, open_folder, parts_of  # noqa: PLC0415
+    from setwise.scale.triaged_parts import TriageWriter, triage_parts  # noqa: PLC0415
+
+    names = column_names(source)
+    refuse_taken(names, [column, "confidence", "proposed", "rank"])
+    parts, others = parts_of(source, out), parts_of(source, review)
+    # The rows of all files decide together: one that changed changes the output of the others.
+    everything = {"files": [part.input for part in parts], "answer": column, **predictor.described(), **asked}
+    for folder, held in ((out, parts), (review, others)):
+        open_folder(folder, held, force=force, resume=resume)
+    writer = TriageWriter(digest_of(everything), column, asked.pop("separator"))
+    places = [part.out for part in others]
+    return triage_parts(predictor, parts, places, names, engine, **asked, writer=writer, resume=resume)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +251,8 @@ def _of_votes(named: Named, file: list[Path] | None, asked: dict[str, Any]) -> _
 
 def _of_calibration(path: Path, probabilities: Path, named: Named, asked: dict[str, Any]) -> _Decided:
     """Of a calibration file and probabilities: of new rows, or of those that it was calibrated on."""
-    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.cli.given_rows import probabilities_in  # noqa: PLC0415
+    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
 
     calibration, source = saved.load_calibration(path), named.files(probabilities)
     _refuse_checks(named, path, calibration)
@@ -193,8 +273,8 @@ def _of_model(
     trusted: list[str] | None,
 ) -> _Decided:
     """Of a model and rows: new ones, or those that it was fitted on; without any, those it was calibrated on."""
-    from setwise.cli import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.cli.given_rows import features_of  # noqa: PLC0415
+    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
 
     if path.is_file() and not file:
         calibration = saved.load_calibration(path)

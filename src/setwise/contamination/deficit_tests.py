@@ -220,7 +220,7 @@ class RankedRows:
         return seen
 
     def _excess(self, low: int, high: int, rows: Ints | slice = slice(None)) -> Floats:
-        """By how much the labels of these ranks exceed what they must reach, in each row: mean zero or more given x."""
+        """By how much the labels of these ranks exceed what they must reach: mean zero or more given x."""
         excess: Floats = self._seen(low, high, rows) - (high - low) * self.floor[rows]
         return excess
 

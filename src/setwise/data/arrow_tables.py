@@ -95,18 +95,29 @@ def as_written(
     return table
 
 
-def arrow_batches(source: Any, rows: int, *, text: Collection[str] = (), only: str | None = None) -> Iterator[Any]:
-    """The same in tables of at most so many rows; memory follows the batch. `only` names the one column needed."""
+def arrow_batches(
+    source: Any, rows: int, *, text: Collection[str] = (), only: Collection[str] = ()
+) -> Iterator[Any]:
+    """The same in tables of at most so many rows; memory follows the batch. `only` names the columns needed."""
+    return (batch for _, _, batch in located_batches(source, rows, text=text, only=only))
+
+
+def located_batches(
+    source: Any, rows: int, *, text: Collection[str] = (), only: Collection[str] = ()
+) -> Iterator[tuple[str, int, Any]]:
+    """The same, each with the file that it is from and the number of its first row there."""
     if not names_files(source):
-        yield from _slices(arrow_table(source), rows)
+        yield from (("the table", i * rows, part) for i, part in enumerate(_slices(arrow_table(source), rows)))
         return
     files = table_files(source)
     first: Any = None
     for path in files.paths:
+        start = 0
         for batch in _batches_of(files, path, rows, text, only):
             if first is None:
                 first = batch.schema
-            yield batch if path is files.paths[0] else _like(batch, first, files, path)
+            yield files.where(path), start, batch if path is files.paths[0] else _like(batch, first, files, path)
+            start += len(batch)
 
 
 def is_table(source: Any) -> bool:
@@ -127,9 +138,27 @@ def absent_column(name: str, names: Sequence[str], where: str, why: str = "") ->
 
 def column_names(source: Any) -> list[str]:
     """The columns of a table with rows."""
-    for batch in arrow_batches(source, 1):
-        return list(batch.column_names)
-    raise DataError(f"{table_files(source)}: holds no rows.")
+    first = _first_row(source)
+    if first is None:
+        raise DataError(f"{table_files(source)}: holds no rows.")
+    return list(first.column_names)
+
+
+def has_rows(source: Any) -> bool:
+    """Whether a table has at least one row."""
+    return _first_row(source) is not None
+
+
+def _first_row(source: Any) -> Any:
+    """The first row of a table, or None; of Parquet files its columns alone, which need not be decoded."""
+    if names_files(source) and (files := table_files(source)).form(files.paths[0]) == "parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
+
+        path = files.paths[0]
+        with reading(path, files), pq.ParquetFile(path) as file:
+            if file.metadata.num_rows:
+                return checked(file.schema_arrow.empty_table(), files.where(path))
+    return next(arrow_batches(source, 1), None)
 
 
 def row_count(source: Any) -> int | None:
@@ -224,7 +253,9 @@ def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
     raise DataError(f"{files.where(path)}: {form} files hold arrays, not a table with columns.")
 
 
-def _batches_of(files: TableFiles, path: Path, rows: int, text: Collection[str], only: str | None) -> Iterator[Any]:
+def _batches_of(
+    files: TableFiles, path: Path, rows: int, text: Collection[str], only: Collection[str]
+) -> Iterator[Any]:
     with reading(path, files):
         form = files.form(path)
         if form in ARRAYS:
@@ -462,7 +493,7 @@ def _read_arrow(path: Path) -> Any:
     return checked(schema.empty_table(), str(path)) if not blocks else pa.concat_tables(blocks)
 
 
-def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: str | None) -> Iterator[Any]:
+def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: Collection[str]) -> Iterator[Any]:
     with reading(path, files):
         options = _csv_options(files, path, text)
         # types come from the first block alone; integers become floats, since later blocks may hold either
@@ -474,8 +505,7 @@ def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: str 
             if pa.types.is_integer(field.type) or pa.types.is_null(field.type)
         }
         options["convert_options"].column_types = {**wide, **dict.fromkeys(text, pa.string())}
-        if only in schema.names:
-            options["convert_options"].include_columns = [only]
+        options["convert_options"].include_columns = [name for name in schema.names if name in only]
         first, table = 0, pa.table({})
         with pa.csv.open_csv(path, **options) as stream:
             for block in stream:
@@ -504,12 +534,12 @@ def _json_batches(files: TableFiles, path: Path, rows: int) -> Iterator[Any]:
             first += len(chunk)
 
 
-def _parquet_batches(files: TableFiles, path: Path, rows: int, only: str | None) -> Iterator[Any]:
+def _parquet_batches(files: TableFiles, path: Path, rows: int, only: Collection[str]) -> Iterator[Any]:
     """Without Arrow's read-ahead, which would hold row groups whole, and with that the file if it has one."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
 
     with reading(path, files), pq.ParquetFile(path, pre_buffer=False, buffer_size=2**14) as file:
-        columns = [only] if only in file.schema_arrow.names else None
+        columns = [name for name in file.schema_arrow.names if name in only] or None
         given = 0
         for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
             given += len(batch)

@@ -343,3 +343,13 @@ def one_chunk(column: Any) -> Any:
     if not isinstance(column, pa.ChunkedArray):
         return column
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def categories_of(column: Any, name: str, file: Any, first_row: int = 0) -> list[str]:
+    """A column of categories as text, so that 1 in Parquet is "1" in CSV; a row without one is named."""
+    values = pc.cast(column if hasattr(column, "type") else pa.array(column, from_pandas=True), pa.string())
+    texts: list[str] = values.to_pylist()
+    gone = next((row for row, text in enumerate(texts) if not text), None)
+    if gone is not None:
+        raise DataError(f"{file}, column {name!r}: row {first_row + gone} has no category; give it one.")
+    return texts

@@ -143,6 +143,19 @@ class SetWriter:
         self, sets: LabelSets, carry: Mapping[str, Any] | None = None, p_values: ArrayLike | None = None
     ) -> None:
         """Writes sets, after the columns `carry`, and before one column of p-values per class."""
+        for arrays in self._arrays(sets, carry, p_values):
+            self._write(arrays)
+
+    def table(
+        self, sets: LabelSets, carry: Mapping[str, Any] | None = None, p_values: ArrayLike | None = None
+    ) -> Any:
+        """The same as an Arrow table, which is not written."""
+        return pa.concat_tables([self._as_table(arrays) for arrays in self._arrays(sets, carry, p_values)])
+
+    def _arrays(
+        self, sets: LabelSets, carry: Mapping[str, Any] | None, p_values: ArrayLike | None
+    ) -> Iterator[dict[str, Any]]:
+        """The columns, so many rows at a time."""
         carry = {name: _as_array(values) for name, values in (carry or {}).items()}
         _check_columns(carry, [self._column, *(["size"] if self._sizes else [])], len(sets))
         self._use(sets)
@@ -156,7 +169,7 @@ class SetWriter:
             if p is not None:
                 columns = zip(self._p_names, p[rows].T, strict=True)
                 arrays |= {name: pa.array(np.ascontiguousarray(values)) for name, values in columns}
-            self._write(arrays)
+            yield arrays
 
     def append_columns(self, columns: Mapping[str, Any]) -> None:
         """Writes rows that have no sets; labels among them as `label_column` makes them."""
@@ -223,14 +236,17 @@ class SetWriter:
             return
         if self._form in {"csv", "tsv"}:
             arrays = {name: self._as_text(values) for name, values in arrays.items()}
+        table = self._as_table(arrays)
+        if self._file is None:
+            self._schema, self._file = table.schema, self._open(table.schema)
+        self._file.write_table(table if table.schema == self._schema else _cast(table, self._schema))
+
+    def _as_table(self, arrays: dict[str, Any]) -> Any:
         fields = [
             pa.field(name, values.type, metadata=self._notes if name == self._column else None)
             for name, values in arrays.items()
         ]
-        table = pa.table(list(arrays.values()), schema=pa.schema(fields))
-        if self._file is None:
-            self._schema, self._file = table.schema, self._open(table.schema)
-        self._file.write_table(table if table.schema == self._schema else table.cast(self._schema))
+        return pa.table(list(arrays.values()), schema=pa.schema(fields))
 
     def _as_text(self, values: Any) -> Any:
         """Lists of text as labels are written, anything else nested as JSON; what text can hold as it is."""
@@ -253,6 +269,21 @@ class SetWriter:
             return pa.ipc.new_file(str(self._path), schema)
         delimiter = "\t" if self._form == "tsv" else ","
         return pa.csv.CSVWriter(str(self._path), schema, write_options=pa.csv.WriteOptions(delimiter=delimiter))
+
+
+def set_table(
+    sets: LabelSets,
+    *,
+    p_values: ArrayLike | None = None,
+    carry: Mapping[str, Any] | None = None,
+    column: str = "labels",
+) -> Any:
+    """Label sets as the Arrow table that `write_sets` writes into a Parquet file; options as there.
+
+    >>> set_table(LabelSets.from_lists([["cat", "dog"], []]), carry={"id": [7, 8]}).to_pylist()
+    [{'id': 7, 'labels': ['cat', 'dog'], 'size': 2}, {'id': 8, 'labels': [], 'size': 0}]
+    """
+    return SetWriter(Path(), "arrow", column, "|", sizes=True).table(sets, carry, p_values)
 
 
 def probability_columns(names: Sequence[str], labels: Sequence[Any]) -> list[str] | None:
@@ -280,6 +311,25 @@ def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], n: int) -> Non
             )
         if len(values) != n:
             raise ValueError(f"carry: {name!r} has {len(values)} values for {n} sets; give one per row.")
+
+
+def _cast(table: Any, schema: Any) -> Any:
+    """The table with the columns of those written before."""
+    for field in schema:
+        if field.name not in table.column_names:
+            raise InputError(f"there is no column {field.name!r}, which the rows before have")
+        if table.schema.field(field.name).type != field.type:
+            try:
+                table[field.name].cast(field.type)
+            except pa.ArrowException:
+                kind = table.schema.field(field.name).type
+                problem = f"the column {field.name!r} holds {kind}, and {field.type} in the rows before"
+                raise InputError(problem, "give all rows one type") from None
+    if table.column_names != schema.names:
+        added = next((name for name in table.column_names if name not in schema.names), None)
+        if added is not None:
+            raise InputError(f"there is a column {added!r}, which the rows before lack")
+    return table.select(schema.names).cast(schema)
 
 
 def _as_array(values: Any) -> Any:

@@ -326,11 +326,27 @@ def _named(source: str | os.PathLike[str]) -> list[Path]:
     if (path / "setwise.json").is_file():
         raise DataError(f"{path}: is a model, and a table is expected; name the model first, then files with rows.")
     if path.is_dir():
-        inside = (file.suffix for file in sorted(path.iterdir()) if _suffix(file) in _SUFFIXES)
-        raise DataError(f"{path}: is a folder; name its files, such as '{path / ('*' + next(inside, '.csv'))}'.")
+        return _inside(path)
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     found = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
     if not found:
         raise FileNotFoundError(f"{path}: no file is called so.")
+    return found
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The tables in a folder and the folders in it; what starts with a point or a low line is none."""
+    names = (path.relative_to(folder) for path in sorted(folder.rglob("*")))
+    tables = [name for name in names if _suffix(name) in _SUFFIXES and not any(p[0] in "._" for p in name.parts)]
+    found = [folder / name for name in tables if (folder / name).is_file()]
+    if not found:
+        raise DataError(f"{folder}: there is no table in this folder.")
+    kinds = {_SUFFIXES[_suffix(path)]: path for path in reversed(found)}
+    if len(kinds) > 1:
+        one, other, *_ = (path.relative_to(folder) for path in kinds.values())
+        pattern = folder / f"*{found[0].suffix}"
+        raise DataError(
+            f"{folder}: holds tables of several formats ({one}, {other})", f"name those of one: '{pattern}'"
+        )
     return found

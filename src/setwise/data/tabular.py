@@ -18,6 +18,7 @@ from setwise.data.arrow_tables import (
     arrow_table,
     column_names,
     is_table,
+    located_batches,
 )
 from setwise.data.delimited import check_separator, decode_labels
 from setwise.data.doubts import doubt_features, doubt_labels
@@ -209,8 +210,8 @@ def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> It
     where = _name(source)
     layout = _with_vocabulary(source, layout, where, batch_rows)
     first_row = 0
-    for batch in arrow_batches(source, batch_rows, text=layout.text_columns):
-        yield interpret(batch, layout, where, first_row)
+    for place, start, batch in located_batches(source, batch_rows, text=layout.text_columns):
+        yield replace(interpret(batch, layout, place, start), source=where, first_row=first_row)
         first_row += len(batch)
 
 
@@ -381,7 +382,7 @@ def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -
     pieces: dict[str, None] = {}  # of delimited text: what they mean is known when all are
     labels: dict[Any, None] = {}
     rows = 0
-    for batch in arrow_batches(source, batch_rows, text=layout.text_columns, only=name):
+    for batch in arrow_batches(source, batch_rows, text=layout.text_columns, only=[name]):
         if name not in batch.column_names:
             return layout  # multi-hot columns, or an error that `interpret` words
         column = as_lists(batch[name], f"{where}, column {name!r}", rows)

@@ -10,7 +10,7 @@ one source are called different with probability at most `LEVEL`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -30,6 +30,7 @@ from setwise.labels.vocabulary import Vocabulary
 
 LEVEL = 0.01
 """Rows from one source are called different with at most this probability."""
+_ALL, _STEP = 2**17, 8  # rows of a stream that are all counted, and the step at which others are
 _BARS = 20  # of the picture of the top probabilities
 _MOST, _SHOWN = 32, 3  # findings that are kept, and that are named in a sentence
 
@@ -196,9 +197,20 @@ class NewRows:
             self._remarks.setdefault("features, which are compared for rows without groups and categories")
 
     def add(
-        self, probabilities: Any, *, by: Any = None, candidates: Any = None, groups: Any = None, X: Any = None
+        self,
+        probabilities: Any,
+        *,
+        by: Any = None,
+        candidates: Any = None,
+        groups: Any = None,
+        X: Any = None,
+        first_row: int | None = None,
     ) -> NewRows:
-        """Counts some new rows; the rows of a group come together. Arguments as in `Calibration.compare`."""
+        """Counts some new rows; the rows of a group come together. Arguments as in `Calibration.compare`.
+
+        `first_row` is the number of the first one in a stream, of which all rows up to 131,072 are counted, and
+        then every eighth: a difference that more would show is too small to matter.
+        """
         if self._weighted:
             return self
         if groups is not None and not self._grouped:
@@ -207,6 +219,11 @@ class NewRows:
             self._remarks.setdefault("calibrated by groups, and the new rows came without theirs (groups)")
             self._tallies = []
         given = [probabilities] if len(self._asked.parts) == 1 else probabilities
+        if first_row is not None and groups is None and candidates is None:
+            numbers = first_row + np.arange(len(given[0]))
+            taken = np.flatnonzero((numbers < _ALL) | (numbers % _STEP == 0))
+            if len(taken) < len(numbers):
+                given, by = [part[taken] for part in given], None if by is None else np.asarray(by)[taken]
         if self._tallies and len(given) != len(self._tallies):
             raise ValueError(f"probabilities: {len(given)} matrices for {len(self._tallies)} folds.")
         for tally, part in zip(self._tallies, given, strict=False):
@@ -217,6 +234,24 @@ class NewRows:
             kept = "of which a model keeps a summary only for tables of up to 1,000 columns"
             self._remarks.setdefault(f"features, {kept}")
         return self
+
+    def counted(self) -> dict[str, Any]:
+        """What was counted so far as plain data, for `include` elsewhere."""
+        features = None if self._features is None else self._features.counted()
+        return {
+            "remarks": list(self._remarks),
+            "tallies": [t.counted() for t in self._tallies],
+            "features": features,
+        }
+
+    def include(self, counted: Mapping[str, Any]) -> None:
+        """Adds what was counted elsewhere of other rows beside the same calibration; in any order."""
+        self._remarks |= dict.fromkeys(counted["remarks"])
+        self._tallies = self._tallies[: len(counted["tallies"])]  # none of rows that cannot be compared
+        for tally, held in zip(self._tallies, counted["tallies"], strict=False):
+            tally.include(held)
+        if self._features is not None and counted["features"] is not None:
+            self._features.include(counted["features"])
 
     def compare(self) -> Comparison:
         """What the rows so far show."""
@@ -296,6 +331,28 @@ class _Tally:
         self.new_labels.update(rows.keys(self.k))
         self.new_bars += _histogram(rows.confidence)
 
+    def counted(self) -> dict[str, Any]:
+        """What `include` adds elsewhere."""
+        return {
+            "m": self.m,
+            "tied": self.tied,
+            "labels": dict(self.new_labels),
+            "bars": self.new_bars,
+            "cells": [(cell.below, cell.upto, cell.new_total, cell.m) for cell in self.cells],
+        }
+
+    def include(self, held: Mapping[str, Any]) -> None:
+        """Adds what another tally beside the same calibration counted."""
+        self.m += held["m"]
+        self.tied |= held["tied"]
+        self.new_labels.update(held["labels"])
+        self.new_bars += held["bars"]
+        for cell, (below, upto, total, m) in zip(self.cells, held["cells"], strict=True):
+            cell.below += below
+            cell.upto += upto
+            cell.new_total += total
+            cell.m += m
+
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
@@ -315,10 +372,11 @@ class _Rows:
         first = np.unique(triples[0][order], return_index=True)[1]
         return _Rows(mean, triples[1][order][first], pairs[0])
 
-    def keys(self, k: int) -> list[int]:
-        """Category and label as one number."""
-        numbers: list[int] = (self.codes.astype(np.int64) * k + self.predicted).tolist()
-        return numbers
+    def keys(self, k: int) -> dict[int, int]:
+        """Category and label as one number, and how many rows have it."""
+        counts = np.bincount(self.codes.astype(np.int64) * k + self.predicted)
+        held = np.flatnonzero(counts)
+        return dict(zip(held.tolist(), counts[held].tolist(), strict=True))
 
 
 class _Cell:
@@ -328,20 +386,21 @@ class _Cell:
         self.points = Points.of(confidence)
         self.total, self.new_total, self.m = float(confidence.sum()), 0.0, 0
         steps = len(self.points.values) + 1
-        self._below, self._upto = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
+        self.below, self.upto = np.zeros(steps, dtype=np.int64), np.zeros(steps, dtype=np.int64)
 
     def add(self, confidence: Floats, off: float) -> None:
         """Counts new values, each where it makes the difference smallest that it may be off by."""
-        values, steps = self.points.values, len(self._below)
-        self._below += np.bincount(np.searchsorted(values, confidence + off, side="right"), minlength=steps)
-        self._upto += np.bincount(np.searchsorted(values, confidence - off, side="left"), minlength=steps)
+        values, steps = self.points.values, len(self.below)
+        ordered = np.sort(confidence)  # several times faster to look up
+        self.below += np.bincount(np.searchsorted(values, ordered + off, side="right"), minlength=steps)
+        self.upto += np.bincount(np.searchsorted(values, ordered - off, side="left"), minlength=steps)
         self.new_total += float(confidence.sum())
         self.m += len(confidence)
 
     @property
     def gap(self) -> int:
         """n·m times the largest difference of the two distribution functions."""
-        return self.points.gap(np.cumsum(self._below)[:-1], np.cumsum(self._upto)[:-1], self.m)[0]
+        return self.points.gap(np.cumsum(self.below)[:-1], np.cumsum(self.upto)[:-1], self.m)[0]
 
 
 def _probabilities(tallies: list[_Tally]) -> Family:

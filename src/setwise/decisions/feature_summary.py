@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
@@ -178,7 +178,6 @@ class FeatureTally:
         size = [len(column.values) if isinstance(column, Points) else 0 for column in summary.columns]
         self._counts = [(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)) for n in size]
         self._values: list[Counter[str]] = [Counter() for _ in summary.columns]
-        # Of columns with many values only those of the calibration rows are counted.
         self._many = np.zeros(len(size), dtype=bool)
         self._present = np.zeros(len(size), dtype=np.int64)
         self._far = None if summary.distances is None else Points.of(summary.distances, _STEPS)
@@ -217,9 +216,35 @@ class FeatureTally:
                 found = _texts(values)
                 self._values[i].update(found)
                 self._present[i] += len(found)
-                self._many[i] |= len(column.keys() | self._values[i].keys()) > _VALUES
-                if self._many[i]:
-                    self._values[i] = Counter({value: self._values[i][value] for value in column})
+                self._forget_many(i, column)
+
+    def counted(self) -> dict[str, Any]:
+        """What was counted so far, for `include` elsewhere."""
+        held = {
+            name: getattr(self, name) for name in ("remarks", "rows", "_counts", "_values", "_many", "_present")
+        }
+        return held | {"far": (self._far_counts, self._far_total)}
+
+    def include(self, held: Mapping[str, Any]) -> None:
+        """Adds what was counted elsewhere of other rows beside the same summary."""
+        self.remarks = self.remarks or held["remarks"]
+        self.rows += held["rows"]
+        self._present += held["_present"]
+        self._many |= held["_many"]
+        self._far_counts += held["far"][0]
+        self._far_total += held["far"][1]
+        for i, column in enumerate(self.summary.columns):
+            for own, other in zip(self._counts[i], held["_counts"][i], strict=True):
+                own += other  # noqa: PLW2901 - in place
+            self._values[i].update(held["_values"][i])
+            self._forget_many(i, column)
+
+    def _forget_many(self, i: int, column: Points | Counter[str] | None) -> None:
+        """Of a column with many values only those of the calibration rows are counted."""
+        if isinstance(column, Counter):
+            self._many[i] |= len(column.keys() | self._values[i].keys()) > _VALUES
+            if self._many[i]:
+                self._values[i] = Counter({value: self._values[i][value] for value in column})
 
     def tests(self) -> Iterator[Tests]:
         """The tests of distances, of numbers, of values of text, and of missing entries."""

@@ -202,6 +202,9 @@ def own_rows(judged: Judgement, classes: Array, max_error: float, mode: Mode, ra
     """Decides the calibration rows that nobody checked: these and the checked rows are one population."""
     evidence, setting = judged.evidence, judged.setting
     label = _verified(judged)
+    if setting.sampled:
+        problem = f"triage: of the {setting.sampled:,} calibration rows only a random sample was kept"
+        raise InputError(problem, Remedy("probabilities", None, "for the rows to decide"))
     if evidence.truth is None or evidence.consensus is None or evidence.consensus_confidence is None:
         raise InputError(
             "triage: every calibration row has its label, and none is left to decide",

@@ -27,7 +27,7 @@ from setwise.scores import APS, LAC, RAPS, SAPS, Margin, Score, least_included
 
 _CELLS = 2**25  # of a block: a temporary in double precision takes 256 MB
 _CHUNK = 4096  # rows that are looked at again
-_ON_HOST = "pass probabilities.cpu()"
+_ON_HOST = "pass probabilities.cpu().numpy()"
 _TYPES = {torch.float16: torch.float32, torch.float32: torch.float32, torch.float64: torch.float64}
 
 

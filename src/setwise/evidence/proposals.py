@@ -5,6 +5,7 @@ It never sees a verified label. Only the order of the confidences counts where l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,16 @@ class Proposals:
     def __getitem__(self, rows: Ints) -> Proposals:
         noise = None if self.noise is None else self.noise[rows]
         return Proposals(self.label[rows], self.confidence[rows], noise)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Proposals]) -> Proposals:
+        """The proposals of several batches below each other; all have noise, or none has."""
+        noise = [part.noise for part in parts if part.noise is not None]
+        return cls(
+            np.concatenate([part.label for part in parts]),
+            np.concatenate([part.confidence for part in parts]),
+            np.concatenate(noise) if noise else None,
+        )
 
 
 def most_probable(probabilities: Floats) -> Proposals:

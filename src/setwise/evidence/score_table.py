@@ -1,21 +1,20 @@
 """The scores of all labels of many rows, a block of rows at a time: no (n, K) table of them is held.
 
-Whoever counts over all scores reads ``table[block]`` for the blocks of ``blocks(table)``, of a `ScoreTable` as of an
-array. Rows are put in order by integers where that is exact: a score that float32 holds, as 32 ordered bits, above the
-position of its label, so that one sort gives the stable order.
+Whoever looks at all scores reads ``table[rows]`` for the slices of ``blocks(table)``, of a `ScoreTable` as of an
+array.
 """
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, Ints
+from setwise._arrays import Array, Floats, Ints, blocks
 from setwise.errors import InputError
 from setwise.ranks import ordered_bits
-from setwise.row_noise import uniforms
 from setwise.scores import LAC, Score
 
 
@@ -23,17 +22,17 @@ from setwise.scores import LAC, Score
 class ScoreTable:
     """The (n, K) scores of rows whose probabilities are kept as they were given, without a copy.
 
-    A block of rows is scored when it is asked for. Whoever reads the table later than it was made has to `check` that
-    the probabilities are still those that were given. `u` is the noise of the rows, where the score is randomised.
+    A block of rows is scored when it is read. `u` is the noise of the rows, where the score is randomised. By the
+    `digest` of the probabilities it is seen whether whoever gave them changed them since (`unchanged`).
     """
 
     score: Score
     probabilities: Floats
     u: Floats | None = None
-    digests: Floats = field(init=False, repr=False)
+    digest: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "digests", uniforms(self.probabilities, 0))
+        object.__setattr__(self, "digest", _digest(self.probabilities))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,28 +53,37 @@ class ScoreTable:
             return np.negative(self.probabilities[rows])
         return self.score.score(self.probabilities[rows], u=None if self.u is None else self.u[rows])
 
-    def check(self) -> None:
-        """Refuses probabilities that are no longer those that were given."""
-        if not np.array_equal(uniforms(self.probabilities, 0), self.digests):
-            raise InputError(
-                "probabilities: the array was changed after it was calibrated on", "calibrate on a copy of it"
-            )
-
     def take(self, chosen: Ints) -> ScoreTable:
         """The table of some rows, by their positions."""
-        self.check()
-        return ScoreTable(self.score, self.probabilities[chosen], None if self.u is None else self.u[chosen])
+        given = unchanged(self).probabilities
+        return ScoreTable(self.score, given[chosen], None if self.u is None else self.u[chosen])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # noqa: ARG002 - always new
-        self.check()
-        return self[:].astype(dtype or np.float64, copy=False)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        scores: Array = unchanged(self)[:].astype(dtype or np.float64, copy=False)
+        return scores
 
 
 Table = ScoreTable | Floats
 
 
+def unchanged(table: Any) -> Any:
+    """The table, if its probabilities are those that were given; whoever reads one made earlier asks first."""
+    if isinstance(table, ScoreTable) and _digest(table.probabilities) != table.digest:
+        raise InputError(
+            "probabilities: the array was changed after it was calibrated on", "calibrate on a copy of it"
+        )
+    return table
+
+
 def row_order(scores: Floats) -> Ints:
-    """The labels of each row from the least to the most strange score, equals in the order of the columns."""
+    """The labels of each row from the least to the most strange score, equals in the order of the columns.
+
+    Where float32 holds the scores, one sort of integers does: the ordered bits of the score above the label.
+
+    >>> row_order(np.array([[0.5, 0.25, 0.25], [0.1, 0.3, 0.2]]))
+    array([[1, 2, 0],
+           [0, 2, 1]])
+    """
     if scores.dtype == np.float32 or np.array_equal(scores.astype(np.float32), scores):
         packed = ordered_bits(scores).astype(np.int64) << 32
         packed |= np.arange(scores.shape[1])
@@ -87,3 +95,10 @@ def row_order(scores: Floats) -> Ints:
     tied = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
     order[tied] = np.argsort(scores[tied], axis=1, kind="stable")
     return order
+
+
+def _digest(probabilities: Floats) -> int:
+    digest = 0
+    for rows in blocks(probabilities):
+        digest = zlib.crc32(np.ascontiguousarray(probabilities[rows]).data, digest)
+    return digest

@@ -287,6 +287,50 @@ class LabelSets(LabelledRows):
         rows = frozen(indptr), frozen((keys % k).astype(np.int32))
         return cls(vocabulary, n, _rows=rows, relative=relative)
 
+    @classmethod
+    def concatenate(cls, parts: Iterable[LabelSets], *, classes: Classes = None) -> LabelSets:
+        """The sets of several parts below each other, such as the batches of a stream.
+
+        Parameters
+        ----------
+        parts
+            The sets; an iterator will do.
+        classes
+            The labels; default are those declared for the parts, else those that occur.
+
+        Examples
+        --------
+        >>> batches = [LabelSets.from_lists([["cat", "dog"]]), LabelSets.from_lists([["owl"]])]
+        >>> LabelSets.concatenate(batches)
+        LabelSets(2 rows, 3 classes): {cat, dog}, {owl}
+        """
+        held = list(parts)
+        if not held:
+            raise ValueError("parts: there are no sets to put together.")
+        vocabulary = held[0].vocabulary
+        if classes is not None:
+            vocabulary = Vocabulary.of(classes, ())
+        elif vocabulary.declared:
+            other = next((i for i, part in enumerate(held) if not vocabulary.same_labels(part.vocabulary)), None)
+            if other is not None:
+                problem = f"parts: part {other} has other classes than part 0"
+                raise InputError(problem, Remedy("classes", None, "to say which there are"))
+        elif not all(part.vocabulary.same_order(vocabulary) for part in held):
+            vocabulary = Vocabulary.infer([label for part in held for label in part.classes.tolist()])
+        held = [part.recoded(vocabulary) for part in held]
+        filled = [part for part in held if len(part)] or held
+        made: dict[str, Any] = {
+            "single": all(part.single for part in filled),
+            "relative": any(part.relative for part in held),
+            "completed": any(part.completed for part in held),
+        }
+        n = sum(map(len, held))
+        if all(part._mask is not None for part in held):
+            return cls(vocabulary, n, _mask=frozen(np.concatenate([part._dense for part in held])), **made)
+        sizes = np.concatenate([part.sizes for part in held])
+        indices = np.concatenate([part.rows[1] for part in held])
+        return cls(vocabulary, n, _rows=(frozen(np.append(0, np.cumsum(sizes))), frozen(indices)), **made)
+
     # ---------------------------------------------------------------- what it holds
 
     @property
@@ -297,7 +341,7 @@ class LabelSets(LabelledRows):
     @lazy
     def sizes(self) -> Ints:
         """How many labels each set has."""
-        if self._rows is None and self._mask is not None:
+        if self._rows is None and self._mask is not None and "rows" not in self.__dict__:
             return frozen(count_true(self._mask))
         return frozen(np.diff(self.rows[0]).astype(np.intp))
 
@@ -306,7 +350,7 @@ class LabelSets(LabelledRows):
         """Compressed rows `(indptr, indices)`: row i holds positions ``indices[indptr[i]:indptr[i + 1]]``."""
         if self._rows is not None or self._mask is None:
             return self._rows or (np.zeros(1, np.int64), np.zeros(0, np.int32))
-        indptr, indices = compress(self._mask, self.sizes)
+        indptr, indices = compress(self._mask)
         return frozen(indptr), frozen(indices)
 
     def to_mask(self) -> Bools:

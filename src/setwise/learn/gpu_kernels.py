@@ -8,21 +8,26 @@ Triton, on a CPU and in other arithmetic than float32 the plain operations serve
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
 from torch import Tensor
 
-try:
-    import triton
-    import triton.language as tl
-except ImportError:  # as on a CPU
+if torch.cuda.is_available() or "TRITON_INTERPRET" in os.environ:  # it takes a second to load
+    try:
+        import triton
+        import triton.language as tl
+    except ImportError:
+        triton = None
+else:
     triton = None
 
 _jit: Any = (lambda function: function) if triton is None else triton.jit
 _MOST_ROWS = 1024  # of a batch that one program normalises
+_MOST_CELLS = 2**28  # of a layer's input: places are counted in 32 bits
 _MOST_CLASSES = 256
-_CELLS = 4096  # of a program
+_CELLS = 8192  # of a program
 
 
 def usable(*tensors: Tensor) -> bool:
@@ -37,7 +42,7 @@ def usable(*tensors: Tensor) -> bool:
 
 def can_normalise(x: Tensor) -> bool:
     """Whether `normalised_relu` takes (M, batch, features) like these."""
-    return x.ndim == 3 and 1 < x.shape[1] <= _MOST_ROWS and usable(x)
+    return x.ndim == 3 and 1 < x.shape[1] <= _MOST_ROWS and x.numel() < _MOST_CELLS and usable(x)
 
 
 def product(x: Tensor, weight: Tensor) -> Tensor:
@@ -69,10 +74,10 @@ class _NormalisedReLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor, weight: Tensor, shift: Tensor, norm: Any) -> Tensor:
         y, mean, inverse = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
-        grid, rows, columns = _tiles(x)
+        grid, tile = _tiles(x, cells_of_thread=32)
         _normalise[grid](
             x, bias, weight, shift, norm.running_mean, norm.running_var, y, mean, inverse,
-            x.shape[1], x.shape[2], norm.momentum, norm.eps, ROWS=rows, COLUMNS=columns,
+            x.shape[1], x.shape[2], norm.momentum, norm.eps, **tile,
         )  # fmt: skip
         ctx.save_for_backward(x, weight, shift, mean, inverse)
         return y
@@ -82,19 +87,20 @@ class _NormalisedReLU(torch.autograd.Function):
         x, weight, shift, mean, inverse = ctx.saved_tensors
         back, of_weight, of_shift = torch.empty_like(x), torch.empty_like(weight), torch.empty_like(weight)
         of_bias = torch.empty_like(weight)
-        grid, rows, columns = _tiles(x)
+        grid, tile = _tiles(x, cells_of_thread=16)
         _normalise_back[grid](
             x, weight, shift, mean, inverse, slope.contiguous(), back, of_weight, of_shift, of_bias,
-            x.shape[1], x.shape[2], ROWS=rows, COLUMNS=columns, num_warps=8,
+            x.shape[1], x.shape[2], **tile,
         )  # fmt: skip
         return back, of_bias[:, None], of_weight, of_shift, None
 
 
-def _tiles(x: Tensor) -> tuple[tuple[int, int], int, int]:
+def _tiles(x: Tensor, cells_of_thread: int) -> tuple[tuple[int, int], dict[str, int]]:
     """One program for some features of one model: all rows of the batch, so that their sums need no second pass."""
     rows = triton.next_power_of_2(x.shape[1])
     columns = max(8, min(_CELLS // rows, 32))
-    return (len(x), triton.cdiv(x.shape[2], columns)), rows, columns
+    warps = min(max(rows * columns // (32 * cells_of_thread), 1), 16)
+    return (len(x), triton.cdiv(x.shape[2], columns)), {"ROWS": rows, "COLUMNS": columns, "num_warps": warps}
 
 
 @_jit
@@ -159,6 +165,12 @@ def _normalise_back(
 # -------------------------------------------------------------------- a batch as stored, scaled
 
 
+def can_read(features: Tensor) -> bool:
+    """Whether `scaled_batch` reads rows of these."""
+    plain = features.dtype in {torch.uint8, torch.float32} and features.is_contiguous()
+    return plain and usable(torch.empty(0, device=features.device))
+
+
 def scaled_batch(features: Tensor, selected: Tensor | None, index: Tensor, shift: Tensor, spread: Tensor) -> Tensor:
     """(features[rows] − shift) / spread in float32, with one shift and spread for all models or one for each.
 
@@ -217,7 +229,8 @@ def candidate_loss(
 
 def can_weigh(logits: Tensor, candidates: Tensor) -> bool:
     """Whether `candidate_loss` takes logits and candidates like these."""
-    return candidates.dtype == torch.bool and logits.shape[-1] <= _MOST_CLASSES and usable(logits)
+    fits = candidates.dtype == torch.bool and candidates.is_contiguous() and logits.shape[-1] <= _MOST_CLASSES
+    return fits and usable(logits)
 
 
 @_jit

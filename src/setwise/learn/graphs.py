@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +13,18 @@ from torch import Tensor
 from setwise._garbage import no_collection
 
 _WARM_UPS = 3
+
+
+@contextmanager
+def beside(device: torch.device) -> Iterator[AbstractContextManager[Any]]:
+    """On a GPU a second stream, as a context: what is done in it runs beside the rest, and is then waited for."""
+    if device.type != "cuda":
+        yield nullcontext()
+        return
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    yield torch.cuda.stream(stream)
+    torch.cuda.current_stream().wait_stream(stream)
 
 
 class CapturedSteps:

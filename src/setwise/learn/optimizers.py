@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor
 
 from setwise.learn import gpu_kernels
+from setwise.learn.graphs import beside
+
+_LARGE = 100_000  # entries of a parameter whose update fills a GPU
 
 
 class Optimizer(ABC):
@@ -44,9 +48,11 @@ class Optimizer(ABC):
         self.count.add_(1)
         self.prepare()
         parts = zip(self.parameters, gradients, self.state, self.wide, strict=True)
-        for parameter, gradient, state, (rate, decay) in parts:
-            if gradient is not None:
-                self.update(parameter, gradient, state, rate, decay)
+        with beside(self.count.device) as aside:
+            for parameter, gradient, state, (rate, decay) in parts:
+                if gradient is not None:
+                    with aside if parameter.numel() < _LARGE else nullcontext():
+                        self.update(parameter, gradient, state, rate, decay)
 
     def prepare(self) -> None:  # noqa: B027 - SGD has nothing to prepare
         """Computes what the updates of one step have in common."""

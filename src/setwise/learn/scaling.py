@@ -53,21 +53,31 @@ class Scaling(nn.Module):
         return exact.to(self.dtype)
 
 
-def scaled_batches(scaling: Scaling, source: Source) -> Callable[[Tensor], Tensor]:
-    """What reads the rows at positions (M, batch) and scales them; on a GPU in one pass where it can."""
+def scaled_batches(scaling: Scaling, source: Source, n_models: int) -> Callable[[Tensor], Tensor]:
+    """What reads the rows at positions (M, batch) and scales them; on a GPU in one pass where it can.
+
+    It can where all features have the same shift and spread, and are bytes or float32.
+    """
     shift, spread = scaling.shift, scaling.spread
+
+    def plainly(index: Tensor) -> Tensor:
+        scaled: Tensor = scaling(source.batch(index))
+        return scaled
+
     if shift is None or spread is None or scaling.rows or scaling.dtype != torch.float32:
-        return lambda index: scaling(source.batch(index))
-    same, device = shift.ndim == 0 or shift[0].numel() == 1, shift.device
-    if not (same and isinstance(source, Resident) and gpu_kernels.usable(torch.empty(0, device=device))):
-        return lambda index: scaling(source.batch(index))
+        return plainly
+    if not isinstance(source, Resident) or not gpu_kernels.can_read(source.features):
+        return plainly
+    by_model = shift.shape == (n_models, 1, 1) and shift.shape != source.shape  # as `stack_scalings` makes them
+    if not (shift.ndim == 0 or by_model):
+        return plainly
     features, numbers = source.features, [part.float().contiguous() for part in (shift, spread)]
 
-    def read(index: Tensor) -> Tensor:
+    def at_once(index: Tensor) -> Tensor:
         x = gpu_kernels.scaled_batch(features, source.selected, index, *numbers)
         return x.view(*index.shape, *source.shape)
 
-    return read
+    return at_once
 
 
 def stack_scalings(scalings: Sequence[Scaling]) -> Scaling:

@@ -128,7 +128,7 @@ class Trainer:
         self.losses = torch.zeros(self.n_models, device=self.device, dtype=torch.float64)
         self.order = torch.arange(self.n_rows, device=self.device).repeat(self.n_models, 1)
         self._offsets = self.n_rows * torch.arange(self.n_models, device=self.device)[:, None]
-        self._read = scaled_batches(scaling, source)
+        self._read = scaled_batches(scaling, source, self.n_models)
         self._check_width()
         captures = self.device.type == "cuda" and source.resident and not isinstance(network, Single)
         self.captured = CapturedSteps(self.step, self.order, self._changing) if captures else None

@@ -105,8 +105,8 @@ class Material:
             list(pool.map(self.data, [name for name in names_of(cells) if name in IMAGES]))  # mostly decompression
         with self.stages.timed("supermodels"):
             self._train_supermodels([cell for cell in cells if cell.supermodel_epochs])
-        with self.stages.timed("contaminate"):
-            return [self._prepare(cell) for cell in cells]
+        with self.stages.timed("contaminate"), ThreadPoolExecutor() as pool:
+            return list(pool.map(self._prepare, cells))
 
     def supermodel(self, cell: Cell) -> Confusions | None:
         """The supermodel behind a cell's candidates, if there is one."""

@@ -150,7 +150,7 @@ class RankRule:
             return self._by_count.take(first)
         below, own = self._ascending[1], self._new_shares(new_weight)[:, None]
         with np.errstate(invalid="ignore", over="ignore"):
-            values = (below[-1] - below.take(first) + own) / (below[-1] + own) + float(self.slack)
+            values: Floats = (below[-1] - below.take(first) + own) / (below[-1] + own) + float(self.slack)
         values[np.isnan(values)] = 1.0  # a new row that outweighs all others beyond what numbers hold
         return np.minimum(values, 1.0)
 

@@ -32,7 +32,7 @@ from setwise.contamination.assumption import Assumption
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.score_table import Table, row_order
+from setwise.evidence.score_table import Table, row_order, unchanged
 from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, unweighted
 from setwise.strategies.premises import Setting, judgement
 
@@ -144,6 +144,10 @@ class TableSteps:
         """How many steps there are."""
         return math.prod(self.table.shape)
 
+    def check(self) -> None:
+        """Refuses probabilities that were changed."""
+        unchanged(self.table)
+
     def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:
         """Blocks of rows with the scores of their labels, and these labels' weights."""
         assert self.evidence.named is not None  # noqa: S101 - as of the table
@@ -161,7 +165,7 @@ def corrected_steps(evidence: Evidence, setting: Setting) -> TableSteps:
     """The step functions of these rows."""
     if evidence.table is None or evidence.named is None:
         raise ValueError("strategy 'corrected' needs evidence gathered with needs={'table'}.")
-    return TableSteps(evidence.table, evidence, setting, *_of_rows(evidence, setting))
+    return TableSteps(unchanged(evidence.table), evidence, setting, *_of_rows(evidence, setting))
 
 
 def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats, float, float]:
@@ -174,7 +178,7 @@ def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats,
 
 
 def _of_rows(evidence: Evidence, setting: Setting) -> tuple[Floats, float, float]:
-    """d (n,), the spread, and d where truths step."""
+    """The d of rows, the spread, and d where truths step."""
     if setting.assume.matrix is not None:
         return np.ones(evidence.n), _centred(setting.assume)[2], 1.0
     rate = float(setting.miss_rate)

@@ -12,11 +12,11 @@ certified at t is the largest L for which mean(N(t) − L·d) stays above its ma
              (COLT 2009) for independent rows with values in an interval of length R
 
 L is the root of a quadratic equation (as in Fieller's theorem for a ratio of means), so ΣN, ΣN² and ΣN·d at every
-score answer every level (`step_sums` counts them where they matter). The certified level is not monotone in t. Without a margin the first threshold that
-reaches L comes too early on average and the last one too late, and the mean of the two monotone curves counts.
-With a margin, a threshold counts only if every larger one is certified too: as G is monotone, the pointwise bound
-at the largest t with G(t) < L then suffices, and G(threshold) ≥ L with probability at least 1 − δ. Where no
-threshold counts, every label is in the set.
+score answer every level (`step_sums` counts them where they matter). The certified level is not monotone in t.
+Without a margin the first threshold that reaches L comes too early on average and the last one too late, and the
+mean of the two monotone curves counts. With a margin, a threshold counts only if every larger one is certified too:
+as G is monotone, the pointwise bound at the largest t with G(t) < L then suffices, and G(threshold) ≥ L with
+probability at least 1 − δ. Where no threshold counts, every label is in the set.
 """
 
 from __future__ import annotations
@@ -87,6 +87,9 @@ class Steps:
         """How many steps there are."""
         return self.scores.size
 
+    def check(self) -> None:
+        """These are held."""
+
     def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:  # noqa: ARG002 - always in order
         """Blocks of rows with their scores and jumps."""
         for rows in blocks(self.scores):
@@ -107,6 +110,9 @@ class RowSteps(StepBlocks, Protocol):
     @property
     def new(self) -> float:
         """As of `Steps`."""
+
+    def check(self) -> None:
+        """Refuses where the rows are no longer those that were counted."""
 
 
 def steps(scores: Floats, weights: Floats, d: Floats, spread: float, new: float = 1.0) -> Steps:
@@ -158,6 +164,7 @@ class Curve:
     def standard_error(self, level: Fraction) -> float:
         """The standard error of the coverage estimated at the threshold of a level."""
         steps, limit = self.steps, self.threshold(level)
+        steps.check()
         parts = steps.parts(ordered=False)
         reached = np.concatenate([(jumps * (scores <= limit)).sum(axis=1) for _, scores, jumps in parts])
         mean_d = float(steps.d.mean())
@@ -179,11 +186,12 @@ def _on_average(steps: RowSteps) -> tuple[Floats, Floats]:
     if all_d <= 0:  # candidates say next to nothing: no level is certified
         return np.zeros(1), np.zeros(1)
     thresholds, (total,) = step_sums(steps, _new_extremes)
-    raw = total / (all_d + steps.new)
-    level = np.clip((np.maximum.accumulate(raw) + np.minimum.accumulate(raw[::-1])[::-1]) / 2, 0.0, 1.0)
+    level = np.maximum.accumulate(total)
+    level += np.minimum.accumulate(total[::-1])[::-1]
     rises = np.append(level[1:] > level[:-1], True)
     kept = rises | np.append(True, rises[:-1])  # nothing is lost between
-    thresholds, level, total = thresholds[kept], level[kept], total[kept]
+    thresholds, total = thresholds[kept], total[kept]
+    level = np.clip(level[kept] / (2 * (all_d + steps.new)), 0.0, 1.0)
     at = np.linspace(0.0, 1.0, _CELLS // 2 + 1)
     gained = _mean_coverage(at, *_noise(steps, thresholds, level, total, all_d))
     return thresholds, np.maximum.accumulate(level + np.interp(level, at, gained))
@@ -192,7 +200,7 @@ def _on_average(steps: RowSteps) -> tuple[Floats, Floats]:
 def _noise(
     steps: RowSteps, thresholds: Floats, level: Floats, total: Floats, all_d: float
 ) -> tuple[Floats, Floats, Floats]:
-    """The levels between which the cells of the unit interval lie, the variance at each, and that of precise labels.
+    """The levels around the middles of the unit interval's cells, the variance at each, and that of precise labels.
 
     ΣN² is looked up where these levels are reached, and just before: there the end of a level is.
     """
@@ -222,10 +230,9 @@ def _mean_coverage(at: Floats, level: Floats, noise: Floats, exact: Floats) -> F
 def _new_extremes(bounds: Bounds) -> Bools:
     """Cells in which ΣN may exceed all before it, or leave what stays below all after it."""
     total = bounds.reached[0]
-    before = np.append(-math.inf, np.maximum.accumulate(total[:-1]))
-    above: Bools = bounds.highest[0] > before
-    after = np.minimum.accumulate(total[::-1])[::-1]
-    return above | (bounds.lowest[0] < after)
+    found = np.append(True, bounds.highest[0, 1:] > np.maximum.accumulate(total[:-1]))
+    found |= bounds.lowest[0] < np.minimum.accumulate(total[::-1])[::-1]
+    return found
 
 
 def _certified(steps: RowSteps, margin: Margin, delta: float) -> tuple[Floats, Floats]:

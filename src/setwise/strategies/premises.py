@@ -19,6 +19,7 @@ from setwise.contamination.annotator_model import dependence
 from setwise.contamination.assumption import NOTHING, Assumption
 from setwise.contamination.diagnose import Diagnosis, examine
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.score_table import unchanged
 from setwise.guarantees import Claim, Event, Premise, Status
 from setwise.probabilities import Domain
 from setwise.ranks import clopper_pearson, mean_exceeds
@@ -65,6 +66,8 @@ class Setting:
         The floating type of the probabilities, as numpy names it.
     top
         How many labels of each row have a probability of their own, where not all have; else 0.
+    sampled
+        Of how many rows these are a random sample; 0 where they are all that were given.
     judged
         The judgement of all rows, where the evidence is a part of them.
     """
@@ -89,6 +92,7 @@ class Setting:
     by: str = "given"
     precision: str = "float64"
     top: int = 0
+    sampled: int = 0
     judged: Judgement | None = None
 
 
@@ -199,7 +203,7 @@ class Judgement:
         if self.evidence.table is None or self.evidence.named is None:
             raise ValueError("the declared contamination is examined on evidence gathered with needs={'table'}.")
         declared, rate = self.setting.assume, float(self.setting.miss_rate)
-        return examine(self.evidence.table, self.evidence.named, declared, rate, classes=self.classes)
+        return examine(unchanged(self.evidence.table), self.evidence.named, declared, rate, classes=self.classes)
 
     @property
     def contamination(self) -> Premise:

@@ -126,7 +126,8 @@ class _Tolerance(Curve):
 
     def __post_init__(self) -> None:
         m = self.steps.n
-        thresholds, tied = np.unique(self.steps.scores, return_counts=True)
+        scores = np.concatenate([part for _, part, _ in self.steps.parts(ordered=False)])
+        thresholds, tied = np.unique(scores, return_counts=True)
         r = np.cumsum(tied)
         object.__setattr__(self, "thresholds", thresholds)
         object.__setattr__(self, "levels", betaincinv(r, m + 1 - r, self.delta).round(12))

@@ -3,8 +3,8 @@
 Row i contributes N_i(t) = Σ_{s_ij ≤ t} w_ij. Wanted are ΣN_i, ΣN_i² and ΣN_i·b_i at the scores t. All three jump at
 single scores, and so are sums over all (n, K) entries up to t:
 
-1. a pass over blocks of rows counts the jumps in cells of the scores, the leading bits of their float32, and how much
-   of them rises: that bounds the sums inside a cell;
+1. a pass over blocks of rows counts the jumps in cells of the scores, the leading bits of their float32, and how
+   much of them rises: that bounds the sums inside a cell;
 2. whoever asks says by these bounds which cells matter; a second pass counts in finer cells inside of them;
 3. a third pass collects the entries of the finer cells that matter, and these alone are sorted.
 
@@ -20,12 +20,12 @@ from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from setwise._arrays import Bools, Floats, Ints
+from setwise._arrays import Bools, Floats, Ints, blocks
 from setwise.ranks import Ascending, ordered_bits
 
 FEW = 2**16
 """Entries that are sorted at once, without cells."""
-_COARSE, _FINE = 12, 7  # bits of a float32 that a cell leaves out
+_FINER = 5  # bits by which the second pass tells more scores apart than the first
 
 Columns: TypeAlias = tuple[Floats, ...]
 Beside: TypeAlias = Literal["end", "d"]
@@ -43,11 +43,11 @@ class StepBlocks(Protocol):
         """How many steps there are."""
 
     def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Blocks of rows with their scores and jumps (rows, steps), by score within each row where that is asked."""
+        """Blocks of rows with their scores and jumps (rows, steps), by score within each row if that is asked."""
 
 
 class Bounds:
-    """The sums at the end of each cell, and how low and high they may be inside it; one row for each kind of sum."""
+    """The sums at the end of each cell, and how low and high they may be inside; one row for each kind of sum."""
 
     def __init__(self, jumps: Floats, rises: Floats) -> None:
         self._jumps, self._rises, self.reached = jumps, rises, np.cumsum(jumps, axis=1)
@@ -107,11 +107,10 @@ class CellCounts:
             self.sums, self.start = np.pad(self.sums, ((0, 0), (left, right))), self.start - left
 
 
-def count(blocks: Iterable[tuple[Ints, Columns]], counted: CellCounts) -> CellCounts:
+def count(parts: Iterable[tuple[Ints, Columns]], counted: CellCounts) -> None:
     """Counts blocks of entries by their cells."""
-    for cells, columns in blocks:
+    for cells, columns in parts:
         counted.add(cells, columns)
-    return counted
 
 
 def step_sums(
@@ -119,18 +118,25 @@ def step_sums(
 ) -> tuple[Floats, Floats]:
     """Thresholds in order, and (ΣN, ΣN², ΣN·b) at each as a (3, m) array; ΣN alone where nothing stands beside it.
 
-    b is the end of the row's steps, or its `d`. `matters` chooses cells by the bounds on these sums. Of a run of cells
-    that were not chosen the end is given, under the threshold before it.
+    b is the end of the row's steps, or its `d`. `matters` chooses cells by the bounds on these sums. Of a run of
+    cells that were not chosen the end is given, under the threshold before it.
     """
     if steps.size <= FEW:
         scores, jumps = _in_order(_entries(steps, beside))
-        return scores, np.cumsum(jumps, axis=1, out=jumps)
-    empty = CellCounts(0, np.zeros((2 if beside is None else 6, 0)))
-    coarse = count(((ordered_bits(s) >> _COARSE, c) for s, c in _entries(steps, beside)), empty)
-    cells = _FineCells(coarse, matters(coarse.bounds))
-    fine = count((cells.inside(s, c)[1:] for s, c in _entries(steps, beside)), CellCounts(0, cells.outside))
+        return scores, _running(jumps)
+    kinds = 1 if beside is None else 3
+    omitted = min(max(36 - steps.size.bit_length(), 11), 16)  # bits: about as many cells, whatever the size
+    coarse = CellCounts(0, np.zeros((2 * kinds, 0)))
+    count(((ordered_bits(s) >> omitted, c) for s, c in _entries(steps, beside)), coarse)
+    cells = _FineCells(coarse, matters(coarse.bounds), omitted)
+    fine = CellCounts(0, cells.outside(coarse))
+    del coarse
+    count((cells.inside(s, c)[1:] for s, c in _entries(steps, beside)), fine)
     chosen = matters(fine.bounds) & cells.split
-    chosen[0] = True  # before it there is no threshold
+    chosen[: 1 << _FINER] = True  # before the first threshold there is none
+    runs = np.flatnonzero(np.diff(chosen, append=True) & ~chosen)  # where cells that were not chosen end
+    skipped = np.diff(np.cumsum(np.where(chosen, 0.0, fine.sums[::2]), axis=1)[:, runs], prepend=0.0)
+    del fine
 
     def collected() -> Iterator[tuple[Floats, Columns]]:
         for scores, columns in _entries(steps, beside):
@@ -139,13 +145,9 @@ def step_sums(
             yield found.take(wanted), tuple(part.take(wanted) for part in parts)
 
     scores, jumps = _in_order(collected())
-    others = np.flatnonzero(~chosen)
-    place = np.searchsorted(cells.inside(scores, ())[1], others)
-    runs = np.flatnonzero(np.diff(place, prepend=-1))
-    place, ends = place[runs], np.add.reduceat(fine.sums[::2, others], runs, axis=1)
-    scores = np.insert(scores, place, scores[place - 1])
-    jumps = np.insert(jumps, place, ends, axis=1)
-    return scores, np.cumsum(jumps, axis=1, out=jumps)
+    place = np.searchsorted(np.concatenate([cells.inside(scores[some], ())[1] for some in blocks(scores)]), runs)
+    scores, jumps = np.insert(scores, place, scores[place - 1]), np.insert(jumps, place, skipped, axis=1)
+    return scores, _running(jumps)
 
 
 def sums_at(steps: StepBlocks, thresholds: Floats) -> tuple[Floats, Floats]:
@@ -160,36 +162,42 @@ def sums_at(steps: StepBlocks, thresholds: Floats) -> tuple[Floats, Floats]:
         place <<= shift
         place |= np.arange(labels)
         place.sort(axis=1)
-        jumps = np.take_along_axis(jumps, place & ((1 << shift) - 1), axis=1)
+        ordered = np.take_along_axis(jumps, place & ((1 << shift) - 1), axis=1)
         place >>= shift
-        for total, column in zip((squares, ends), _beside(jumps, None), strict=True):
-            total += np.bincount(place.ravel(), column.ravel(), minlength=bins)
+        more_squares, more_ends = _beside(ordered, None)
+        squares += np.bincount(place.ravel(), more_squares.ravel(), minlength=bins)
+        ends += np.bincount(place.ravel(), more_ends.ravel(), minlength=bins)
     return np.cumsum(squares), np.cumsum(ends)
 
 
 class _FineCells:
     """Finer cells inside some of those that were counted in; the others between two of these make one cell."""
 
-    def __init__(self, coarse: CellCounts, split: Bools) -> None:
-        split[0] = True
-        parts = 1 << (_COARSE - _FINE)
+    def __init__(self, coarse: CellCounts, split: Bools, omitted: int) -> None:
+        split[0], self.omitted = True, omitted
+        parts = 1 << _FINER
         ends = np.cumsum(np.where(split, parts, np.append(False, split[:-1])))
         self.start, self.coarse = coarse.start, split
         self.base = ends - np.where(split, parts, 1)
         self.split = np.ones(ends[-1], dtype=bool)
         self.split[self.base[~split]] = False
-        self.outside = np.zeros((len(coarse.sums), ends[-1]))
-        for into, sums in zip(self.outside, coarse.sums, strict=True):
-            np.add.at(into, self.base[~split], sums[~split])
+
+    def outside(self, coarse: CellCounts) -> Floats:
+        """What was counted in the cells that are not split, as sums of the finer ones."""
+        others = np.flatnonzero(~self.coarse)
+        counted = np.zeros((len(coarse.sums), len(self.split)))
+        for into, sums in zip(counted, coarse.sums, strict=True):
+            np.add.at(into, self.base[others], sums[others])
+        return counted
 
     def inside(self, scores: Floats, columns: Columns) -> tuple[Floats, Ints, Columns]:
         """The scores in cells that were split, their cells numbered from zero, and their columns."""
         bits = ordered_bits(scores).ravel()
-        coarse = (bits >> _COARSE).astype(np.intp)
+        coarse = (bits >> self.omitted).astype(np.intp)
         coarse -= self.start
         found = np.flatnonzero(self.coarse.take(coarse))
         cells = self.base.take(coarse.take(found))
-        cells += (bits.take(found) >> _FINE) & ((1 << (_COARSE - _FINE)) - 1)
+        cells += (bits.take(found) >> (self.omitted - _FINER)) & ((1 << _FINER) - 1)
         return scores.ravel().take(found), cells, tuple(column.ravel().take(found) for column in columns)
 
 
@@ -212,18 +220,39 @@ def _beside(jumps: Floats, b: Floats | None) -> tuple[Floats, Floats]:
     return values, products
 
 
+def _running(jumps: Floats) -> Floats:
+    """The sums of all jumps up to each, in place; with more digits, as rounding would add up over so many."""
+    for row in jumps:
+        total = np.longdouble(0)
+        for some in blocks(row):
+            reached = np.cumsum(row[some], dtype=np.longdouble) + total
+            row[some], total = reached, reached[-1]
+    return jumps
+
+
 def _in_order(entries: Iterable[tuple[Floats, Columns]]) -> tuple[Floats, Floats]:
     """Different scores from the smallest on, and the sums of the columns at each."""
     parts, *columns = map(list, zip(*((s.ravel(), *(c.ravel() for c in of)) for s, of in entries), strict=True))
-    scores = np.concatenate(parts)
-    parts.clear()
-    order = np.argsort(scores)
+    scores = _joined(parts)
+    order = np.argsort(scores).astype(np.min_scalar_type(-len(scores)))  # all arrays here are as long as it
     scores = scores[order]
-    first = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
+    first = np.flatnonzero(np.append(True, scores[1:] != scores[:-1])).astype(order.dtype)
     scores = scores[first]
     sums = np.empty((len(columns), len(first)))
     for into, column in zip(sums, columns, strict=True):
-        joined = np.concatenate(column)
-        column.clear()
-        np.add.reduceat(joined[order], first, out=into)
+        joined = _joined(column)
+        for some in blocks(into):
+            start, stop = first[some.start], first[some.stop] if some.stop < len(first) else len(order)
+            np.add.reduceat(joined.take(order[start:stop]), first[some] - start, out=into[some])
     return scores, sums
+
+
+def _joined(parts: list[Floats]) -> Floats:
+    """The parts one after the other; each is let go once it is copied."""
+    stop = sum(map(len, parts))
+    joined = np.empty(stop, dtype=parts[0].dtype)
+    while parts:
+        part = parts.pop()
+        joined[stop - len(part) : stop] = part
+        stop -= len(part)
+    return joined

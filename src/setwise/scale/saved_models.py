@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +14,14 @@ import pyarrow as pa
 
 from setwise._garbage import no_collection
 from setwise.calibration.calibration import Calibration
-from setwise.cli.light_imports import load_sklearn, settle_arrow
-from setwise.cli.threads import use_one_thread
 from setwise.data import read_table
-from setwise.data.arrow_tables import absent_column, arrow_batches, column_names, is_table
+from setwise.data.arrow_tables import absent_column, column_names, is_table, located_batches
+from setwise.data.label_columns import one_chunk
 from setwise.data.set_files import probability_columns
 from setwise.data.tabular import Layout, interpret
+from setwise.errors import InputError, Remedy
 from setwise.evidence.proposals import most_probable
+from setwise.scale.threads import use_one_thread
 
 ROWS = 8192  # at a time: fewer are slower, more take memory and are no faster
 
@@ -31,9 +33,9 @@ Batch = tuple[Any, dict[str, Any]]
 def load_model(model: Path, device: str, trusted: list[str] | None) -> Any:
     """The model of a directory, split or cross."""
     if model.is_file():
-        raise ValueError(f"{model}: is a file; a calibration file needs --probabilities FILE.")
-    load_sklearn()
-    from setwise.estimators.cross import CrossConformalClassifier  # noqa: PLC0415 - with scikit-learn as it is loaded
+        problem = f"{model}: is a file; a calibration file needs probabilities"
+        raise InputError(problem, Remedy("probabilities", None, "with what your model says of the rows"))
+    from setwise.estimators.cross import CrossConformalClassifier  # noqa: PLC0415 - scikit-learn, for models alone
     from setwise.estimators.model_directory import ModelNotKeptError, read_head  # noqa: PLC0415
     from setwise.estimators.split import ConformalClassifier  # noqa: PLC0415
 
@@ -112,66 +114,80 @@ def check_askable(asked: Any, model: Path) -> None:
         )
 
 
-def check_categories(asked: Any, by: str | None, model: Path) -> None:
+def check_categories(asked: Any, by: str | None, model: Any) -> None:
     """A column of categories is named where the rows were calibrated by one, and nowhere else."""
     given = "by" in asked.parts[0].asks
     if given and by is None:
-        raise ValueError(f"{model}: was calibrated by category; name the column of categories with --by.")
+        problem = f"{model}: was calibrated by category, and the column of categories is not named"
+        raise InputError(problem, Remedy("by", None, "to name it"))
     if by is not None and not given:
-        raise ValueError(
-            f"{model}: was not calibrated by a column of categories; leave out --by here, or give --by when you "
-            "fit or conformalize."
+        problem = f"{model}: was not calibrated by a column of categories"
+        raise InputError(problem, "leave it out", "give it when you fit or conformalize")
+
+
+def feature_layout(names: list[str], model: Any, features: list[str] | None, where: Any) -> Layout:
+    """The columns of features by the names that the model knows, in its order."""
+    reading = reading_of(model)
+    known = features or reading.get("columns") or list(getattr(model, "feature_names_in_", []))
+    if not known:
+        raise InputError(
+            "the model was trained on arrays and knows no column names",
+            Remedy("columns", None, f"to name its {model.n_features_in_} features in order"),
         )
+    absent = [name for name in known if name not in names]
+    if absent:
+        found = f"{len(known)} features expected, {len(known) - len(absent)} found"
+        raise absent_column(absent[0], names, str(where), f", which the model was trained on ({found})")
+    return Layout(
+        features=known, impute=reading.get("imputed") or None, categories=reading.get("categories") or None
+    )
+
+
+def probability_layout(names: list[str], labels: list[Any], where: Any) -> Layout:
+    """The columns of probabilities by the names of the labels."""
+    columns = probability_columns(names, labels)
+    if columns is None:
+        absent = next(label for label in labels if str(label) not in names and f"p:{label}" not in names)
+        raise absent_column(str(absent), names, str(where), f", which is one of the {len(labels)} classes")
+    return Layout(features=columns)
 
 
 def feature_batches(file: Any, model: Any, features: list[str] | None) -> Iterator[Batch]:
     """Batches of features by the names the model knows, in its order, with all other columns."""
     if not is_table(file):
-        table = read_table(file)
-        yield table.X, {} if table.truth is None else {"y": pa.array(table.truth.tolist())}
+        yield array_batch(file)
         return
-    reading = reading_of(model)
-    known = features or reading.get("columns") or list(getattr(model, "feature_names_in_", []))
-    if not known:
-        raise ValueError(
-            f"the model was trained on arrays and knows no column names; name its {model.n_features_in_} features "
-            "in order with --features."
-        )
     names = column_names(file)
-    absent = [name for name in known if name not in names]
-    if absent:
-        found = f"{len(known)} features expected, {len(known) - len(absent)} found"
-        raise absent_column(absent[0], names, str(file), f", which the model was trained on ({found})")
-    yield from _batches(
-        file,
-        names,
-        Layout(
-            features=known,
-            impute=reading.get("imputed") or None,
-            categories=reading.get("categories") or None,
-        ),
-    )
+    yield from _batches(file, names, feature_layout(names, model, features, file))
+
+
+def array_batch(file: Any) -> Batch:
+    """The rows of a file of arrays, and their true labels where it has some."""
+    table = read_table(file)
+    return table.X, {} if table.truth is None else {"y": pa.array(table.truth.tolist())}
 
 
 def probability_batches(file: Any, labels: list[Any]) -> Iterator[Batch]:
     """Batches of probabilities, columns found by the names of the labels, with all other columns."""
     names = column_names(file)
-    columns = probability_columns(names, labels)
-    if columns is None:
-        absent = next(label for label in labels if str(label) not in names and f"p:{label}" not in names)
-        raise absent_column(str(absent), names, str(file), f", which is one of the {len(labels)} classes")
-    yield from _batches(file, names, Layout(features=columns))
+    yield from _batches(file, names, probability_layout(names, labels, file))
+
+
+def read_batch(batch: Any, layout: Layout, where: str, first_row: int) -> Batch:
+    """The features of some rows, and the other columns."""
+    wanted = list(layout.features or ())
+    carried = {name: one_chunk(batch[name]) for name in batch.column_names if name not in set(wanted)}
+    return interpret(batch.select(wanted), layout, where, first_row).X, carried
+
+
+def text_columns(names: list[str], layout: Layout) -> list[str]:
+    """The columns of text files that are to be read as text: those carried along, and those of categories."""
+    return [name for name in names if name not in set(layout.features or ())] + list(layout.categories or ())
 
 
 def _batches(file: Any, names: list[str], layout: Layout) -> Iterator[Batch]:
-    settle_arrow()
-    wanted = list(layout.features or ())
-    carry = [name for name in names if name not in set(wanted)]
-    first = 0
-    for batch in arrow_batches(file, ROWS, text=[*carry, *(layout.categories or ())]):
-        table = interpret(batch.select(wanted), layout, str(file), first)
-        yield table.X, {name: batch[name].combine_chunks() for name in carry}
-        first += len(batch)
+    for where, first, batch in located_batches(file, ROWS, text=text_columns(names, layout)):
+        yield read_batch(batch, layout, where, first)
 
 
 @contextmanager
@@ -180,3 +196,14 @@ def no_name_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         yield
+
+
+def content_digest(path: Path) -> str:
+    """A digest of a calibration file, or of all files of a model directory."""
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    found = hashlib.sha256()
+    for file in files:
+        found.update(f"{file.relative_to(path) if file != path else ''}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as content:
+            found.update(hashlib.file_digest(content, "sha256").digest())
+    return found.hexdigest()

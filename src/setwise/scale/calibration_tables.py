@@ -1,0 +1,115 @@
+"""Calibration rows from tables: probabilities are read batch by batch, into `CalibrationRows`.
+
+Where candidates stand in the same files nothing else is kept. Where they stand in another table, or are votes,
+these are in memory as a whole, with the few columns by which rows are matched; the probabilities are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Ints
+from setwise.data.arrow_tables import absent_column, column_names, located_batches
+from setwise.data.doubts import doubt_features
+from setwise.data.label_columns import categories_of
+from setwise.data.set_files import probability_labels
+from setwise.data.table_files import TableFiles
+from setwise.data.tabular import Layout, Table, interpret
+from setwise.errors import DataError, Remedy
+from setwise.labels.vocabulary import UNKNOWN, Vocabulary
+from setwise.probabilities import as_probabilities
+from setwise.scale.calibration_rows import CalibrationRows
+from setwise.scale.prefetch import ahead
+
+_ROWS = 2**14
+_PART = 2**40  # rows that a file has at most, for the numbers by which rows are known
+
+
+@dataclass(frozen=True)
+class ProbabilityTable:
+    """Files with a column of probabilities for each class."""
+
+    files: TableFiles
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, files: TableFiles, others: set[str]) -> ProbabilityTable:
+        """The columns called p:class where there are any, else all but the `others`."""
+        names = column_names(files)
+        absent = [name for name in sorted(others) if name not in names]
+        if absent:
+            raise absent_column(absent[0], names, str(files))
+        named = [name for name in names if name.startswith("p:")]
+        columns = named or [name for name in names if name not in others]
+        if "" in columns:
+            problem = f"{files}: a column has no name, as the index that pandas writes"
+            raise DataError(problem, Remedy("carry", "", "to leave it out"))
+        if len(columns) < 2:
+            raise DataError(f"{files}: {len(columns)} column of probabilities; at least two classes are needed.")
+        return cls(files, tuple(columns))
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels after which the columns are named."""
+        return probability_labels(self.columns)
+
+    def beside(self, carry: Sequence[str], truth: str | None = None, **options: Any) -> Table:
+        """The other columns of all rows, without the probabilities."""
+        layout = Layout(features=[], carry=carry, truth=truth, **options)
+        named = [*carry, *([truth] if truth else [])]
+        if not named:  # the number of rows is all that is asked
+            named = [self.columns[0]]
+        batches = located_batches(self.files, _ROWS, text=layout.text_columns, only=named)
+        parts = [interpret(batch, layout, where, first) for where, first, batch in batches]
+        truths = [part.truth for part in parts if part.truth is not None]
+        return replace(
+            parts[0],
+            X=np.empty((sum(map(len, parts)), 0)),
+            truth=np.concatenate([part.astype(object) for part in truths]) if truths else None,
+            carried={name: np.concatenate([part.carried[name] for part in parts]) for name in carry},
+            source=str(self.files),
+        )
+
+    def add_to(self, rows: CalibrationRows, known: Mapping[str, Any]) -> None:
+        """Adds all rows, with what is `known` of each: candidates or votes, by, verified."""
+        first = 0
+        for table, ids in self._batches(Layout(features=list(self.columns))):
+            part = slice(first, first + len(table))
+            given = {name: value[part] for name, value in known.items() if value is not None}
+            self._add(rows, table, given, ids)
+            first += len(table)
+
+    def add_own_to(self, rows: CalibrationRows, layout: Layout, by: str | None) -> None:
+        """Adds all rows, whose candidates and whatever else `layout` names stand in the same files."""
+        told = replace(layout, features=list(self.columns), carry=[by] if by else [], classes=self.classes)
+        for table, ids in self._batches(told):
+            given: dict[str, Any] = {"candidates": table.candidates, "verified": table.truth}
+            if by:
+                given["by"] = categories_of(table.carried[by], by, table.source, table.first_row)
+            self._add(rows, table, {name: value for name, value in given.items() if value is not None}, ids)
+
+    def _batches(self, layout: Layout) -> Iterator[tuple[Table, Ints]]:
+        """Batches of rows, and the numbers by which rows are known wherever they are read."""
+        number, before = -1, ""
+        with ahead(located_batches(self.files, _ROWS, text=layout.text_columns)) as batches:
+            for where, first, batch in batches:
+                number, before = number + (where != before), where
+                table = interpret(batch, layout, where, first)
+                if number == 0 and first == 0:
+                    doubt_features(replace(table, candidates=None))
+                yield table, np.arange(first, first + len(table)) + number * _PART
+
+    def _add(self, rows: CalibrationRows, table: Table, given: dict[str, Any], ids: Ints) -> None:
+        """Adds rows; an error names the file and the row."""
+        as_probabilities(table.X, rows.domain, name=table.source, first_row=table.first_row)
+        if given.get("verified") is not None:
+            known = Vocabulary.declare(self.classes).encode(given["verified"])
+            if (known == UNKNOWN).any():
+                row = int(np.flatnonzero(known == UNKNOWN)[0])
+                held = f"the verified label of row {table.first_row + row} is {given['verified'].tolist()[row]!r}"
+                raise DataError(f"{table.source}: {held}, which is not among the classes", "correct the label")
+        rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)

@@ -1,0 +1,121 @@
+"""The parts of a table, each with an output of its own that is whole or absent; which of them are finished.
+
+Beside the output of a part stands a small hidden file ``.NAME.done.json``. It says of which input it was made (its
+size and the time it was written), what was asked (a digest of model, level and options), and what was found. A part
+is finished if all of this is still so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from setwise._files import replacing
+from setwise.data.arrow_tables import TABLES, column_names, is_table
+from setwise.data.table_files import TableFiles
+from setwise.errors import DataError, InputError, Remedy
+
+_RECORD = ".{}.done.json"
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """One file of a table, and where what is made of it goes."""
+
+    number: int
+    source: TableFiles
+    out: Path
+
+    @property
+    def record(self) -> Path:
+        """The file that says that it is finished."""
+        return self.out.with_name(_RECORD.format(self.out.name))
+
+    def check_columns(self, columns: Collection[str]) -> None:
+        """Refuses a part with other columns than the first one has."""
+        names = column_names(self.source) if is_table(self.source) else []
+        other = next(iter(sorted({*names} ^ {*columns})), None)
+        if other is not None:
+            lacks, first = ("there is no column", "has") if other in columns else ("there is a column", "lacks")
+            raise DataError(f"{self.source}: {lacks} {other!r}, which the first file {first}.")
+
+    def finished(self, asked: str) -> dict[str, Any] | None:
+        """What was found, where the output is that of this input and of this question; else None."""
+        try:
+            held = json.loads(self.record.read_text(encoding="utf-8"))
+            same = held["input"] == self.input and held["asked"] == asked
+            found = held["found"] if same and held["bytes"] == self.out.stat().st_size else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def finish(self, asked: str, found: Mapping[str, Any]) -> None:
+        """Notes that the output is whole, and what was found."""
+        held = {"input": self.input, "asked": asked, "bytes": self.out.stat().st_size, "found": found}
+        with replacing(self.record) as beside:
+            beside.write_text(json.dumps(held, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """By what a file is known again."""
+        (path,) = self.source.paths
+        state = path.stat()
+        return {"file": path.name, "bytes": state.st_size, "modified": state.st_mtime_ns}
+
+
+def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:
+    """One part for each file, whose output has its name and, where it can be written, its format."""
+    if source.title is not None:
+        raise InputError(
+            f"{source}: is not a file, and a folder gets one for each", Remedy("out", None, "for a file")
+        )
+    base = Path(os.path.commonpath([path.absolute().parent for path in source.paths]))
+    parts = []
+    for number, path in enumerate(source.paths):
+        form = source.form(path)
+        name = path.absolute().relative_to(base)
+        stem = name.name.removesuffix(".gz").rpartition(".")[0] or name.name
+        suffix = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl", "arrow": ".arrow"}.get(form, ".parquet")
+        out = folder / name.parent / f"{stem}{suffix if form in TABLES else '.parquet'}"
+        parts.append(TablePart(number, replace(source, paths=(path,)), out))
+    if len({part.out for part in parts}) < len(parts):
+        twice = next(part for part in parts if any(o.out == part.out and o is not part for o in parts))
+        raise DataError(f"{twice.source}: another file has the same name, and so would its output", "rename one")
+    return parts
+
+
+def open_folder(folder: Path, parts: list[TablePart], *, force: bool, resume: bool) -> None:
+    """Makes the folder of the outputs; refuses one that holds something, unless it is to be replaced or completed.
+
+    What earlier runs made of files that are no longer among the parts is removed with `force`, and refused else.
+    """
+    inside = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    if folder.is_file() or (inside and not force and not resume):
+        ways = [
+            Remedy("resume", True, "to go on with what is not finished"),
+            Remedy("force", True, "to replace it"),
+        ]
+        raise InputError(f"{folder}: exists already", *ways)
+    planned = {part.record for part in parts}
+    for record in (path for path in inside if path.match(_RECORD.format("*")) and path not in planned):
+        made = record.with_name(record.name.removeprefix(".").removesuffix(_RECORD.format("")[1:]))
+        if not force:
+            raise InputError(
+                f"{made}: was made of a file that is not given now", "remove it", Remedy("force", True)
+            )
+        made.unlink(missing_ok=True)
+        record.unlink()
+    for part in parts:
+        part.out.parent.mkdir(parents=True, exist_ok=True)
+        if not resume:
+            part.record.unlink(missing_ok=True)
+
+
+def digest_of(described: Mapping[str, Any]) -> str:
+    """A digest of plain data, by which questions are compared."""
+    return hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,191 @@
+"""Triage of tables that do not fit into memory, in two passes.
+
+The first pass keeps of each row the label proposed for it and the confidence in it, 12 to 20 bytes; all rows are
+then decided at once, exactly as in memory. The second pass writes each part's rows to two files: those accepted,
+and those to review with their place in the list of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from setwise._arrays import Array, Bools, Floats, Ints
+from setwise.calibration.calibration import Calibration
+from setwise.data.arrow_tables import column_names, has_rows, located_batches
+from setwise.data.set_files import set_writer
+from setwise.data.tabular import Layout, interpret
+from setwise.decisions.triage import Brought, Triage
+from setwise.errors import InputError
+from setwise.evidence.proposals import Proposals
+from setwise.scale import saved_models as saved
+from setwise.scale.batch_predictor import BatchPredictor
+from setwise.scale.engines import Engine
+from setwise.scale.prefetch import ahead
+from setwise.scale.table_parts import TablePart
+
+
+@dataclass(frozen=True, eq=False)
+class ProposedPart:
+    """The labels proposed for the rows of a part, what these brought along, and how they compare."""
+
+    part: TablePart
+    proposed: Proposals
+    brought: Brought
+    compared: Mapping[str, Any]
+    used: str
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """A worker of an engine, for the first pass.
+
+    `columns` are those of the first part, which all must have; `candidates` that of the rows' own candidates.
+    """
+
+    predictor: BatchPredictor
+    columns: tuple[str, ...]
+    candidates: str | None = None
+    separator: str = "|"
+
+    def __call__(self, part: TablePart) -> ProposedPart:
+        """What is proposed for the rows of a part."""
+        calibration, beside = self.predictor.asked, self.predictor.new_rows()
+        found = [Proposals(np.empty(0, dtype=np.int32), np.empty(0))]
+        brought: Brought = "nothing"
+        used = ""
+        for where, first, values, own in self._batches(part) if has_rows(part.source) else ():
+            matrix = self.predictor.conformed(values)
+            self.predictor.check_rows(matrix, where, first)
+            made, brought = calibration.proposed(matrix, own)
+            found.append(replace(made, label=made.label.astype(np.int32)))
+            X = None if self.predictor.probabilities else values
+            if X is not None:
+                used = used or self.predictor.loaded.used_rows_.warn_if_used(X)
+            if calibration.categories is None:
+                beside.add(matrix, X=X, first_row=first)
+        return ProposedPart(part, Proposals.concatenate(found), brought, beside.counted(), used)
+
+    def itself(self) -> Proposer:
+        """What makes a worker, for an engine."""
+        return self
+
+    def _batches(self, part: TablePart) -> Iterator[tuple[str, int, Any, Any]]:
+        part.check_columns(self.columns)
+        source, names = part.source, column_names(part.source)
+        layout, classes = self.predictor.layout(names, source), self.predictor.asked.classes
+        own = Layout(
+            candidates=self.candidates, separator=self.separator, classes=classes, missing="empty", features=[]
+        )
+        told, rows = saved.text_columns(names, layout), self.predictor.rows_at_a_time(names)
+        with saved.no_name_warnings(), ahead(located_batches(source, rows, text=told)) as tables:
+            for where, first, batch in tables:
+                sets = None if self.candidates is None else interpret(batch, own, where, first).candidates
+                yield where, first, saved.read_batch(batch, layout, where, first)[0], sets
+
+
+@dataclass(frozen=True, eq=False)
+class DecidedPart:
+    """What was decided of the rows of a part, and where the rows to review go."""
+
+    part: TablePart
+    review: Path
+    labels: Array
+    confidence: Floats
+    accepted: Bools
+    rank: Ints
+
+
+@dataclass(frozen=True)
+class TriageWriter:
+    """A worker of an engine, for the second pass; `column` is that of accepted labels."""
+
+    asked: str
+    column: str = "label"
+    separator: str = "|"
+
+    def __call__(self, decided: DecidedPart) -> TablePart:
+        """Writes the rows of a part to two files, each whole or absent."""
+        part, first, names = decided.part, 0, column_names(decided.part.source)
+        part.record.unlink(missing_ok=True)
+        options: dict[str, Any] = {"separator": self.separator}
+        with set_writer(part.out, **options) as accepted, set_writer(decided.review, **options) as review:
+            for _, _, batch in located_batches(part.source, saved.ROWS, text=names):
+                rows = slice(first, first + len(batch))
+                first += len(batch)
+                for writer, taken, column in (
+                    (accepted, decided.accepted[rows], self.column),
+                    (review, ~decided.accepted[rows], "proposed"),
+                ):
+                    kept = batch.filter(pa.array(taken))
+                    columns = {name: kept[name] for name in names}
+                    columns[column] = writer.label_column(decided.labels[rows][taken].tolist())
+                    columns["confidence"] = decided.confidence[rows][taken]
+                    if writer is review:
+                        columns["rank"] = decided.rank[rows][taken]
+                    writer.append_columns(columns)
+        part.finish(self.asked, {"rows": first})
+        return part
+
+    def itself(self) -> TriageWriter:
+        """What makes a worker, for an engine."""
+        return self
+
+
+def decide(
+    predictor: BatchPredictor, found: Sequence[ProposedPart], max_error: float, mode: Any
+) -> tuple[Triage, list[tuple[Bools, Ints]]]:
+    """The triage of all rows, and for each part which rows are accepted and the places of the others."""
+    calibration, compared = predictor.asked, predictor.new_rows()
+    for one in found:
+        compared.include(one.compared)
+    used = next((one.used for one in found if one.used), "")
+    if used:
+        calibration = calibration.differing(used)
+    made = calibration.decided(
+        Proposals.concatenate([one.proposed for one in found]),
+        next((one.brought for one in found if len(one.proposed)), "nothing"),
+        max_error,
+        mode,
+        comparison=None if calibration.categories is not None else compared.compare(),
+    )
+    rank = np.zeros(len(made), dtype=np.int64)
+    rank[made.review] = np.arange(1, len(made.review) + 1)
+    ends = np.cumsum([len(one.proposed) for one in found])[:-1]
+    return made, list(zip(np.split(made.accepted, ends), np.split(rank, ends), strict=True))
+
+
+def triage_parts(
+    predictor: BatchPredictor,
+    parts: Sequence[TablePart],
+    review: Sequence[Path],
+    columns: Sequence[str],
+    engine: Engine,
+    *,
+    max_error: float,
+    mode: Any,
+    candidates: str | None,
+    writer: TriageWriter,
+    resume: bool,
+) -> tuple[Triage, int]:
+    """Both passes; how many parts were finished before, and are kept."""
+    if not isinstance(predictor.asked, Calibration):
+        raise InputError("model: folds decide the rows that they were fitted on, which are read as one file")
+    proposer = Proposer(predictor, tuple(columns), candidates, writer.separator)
+    found = sorted(engine(parts, proposer.itself), key=lambda one: one.part.number)
+    made, decisions = decide(predictor, found, max_error, mode)
+    todo = [
+        DecidedPart(
+            one.part, place, predictor.asked.classes[one.proposed.label], one.proposed.confidence, accepted, rank
+        )
+        for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)
+        if len(one.proposed) and not (resume and one.part.finished(writer.asked) is not None and place.is_file())
+    ]
+    for _ in engine(todo, writer.itself):
+        continue
+    return made, len(parts) - len(todo)
