@@ -35,7 +35,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -114,11 +114,28 @@ def main() -> None:
         plans = Plans(json.loads((WORK / "map.json").read_text()))
         trials = {m.key: plans.tests(m, BUDGETS[part - 1] if part else 0.0, budget) for m in wanted}
         print(f"tests for {budget:g} s: {len(wanted)} mutants", flush=True)
-        within = [m for m in wanted if m.functions]
-        _in_a_fork(lambda: _session(Server(within, trials, results, part, options.processes)))  # noqa: B023
+        _try_functions([m for m in wanted if m.functions], trials, results, part, options.processes)
         _try_imports([m for m in wanted if not m.functions], trials, results, part, options.processes)
         results.read()
+    _control(sampled, results)
     summarise(sampled, results)
+
+
+def _control(sampled: list[Mutant], results: Results) -> None:
+    """The tests that killed must pass in the same kinds of process where nothing is changed."""
+    known = Plans(json.loads((WORK / "map.json").read_text()))
+    unchanged = Results(WORK / "control.jsonl", set())
+    for within, work in ((True, _try_functions), (False, _try_imports)):
+        some = [m for m in sampled if bool(m.functions) == within]
+        killers = {results.found[m.key]["by"] for m in some if m.key in results.found} & known.seconds.keys()
+        if killers:
+            same = replace(
+                some[0], key=f"control {within}", source=(ROOT / some[0].path).read_text(encoding="utf-8")
+            )
+            work([same], {same.key: [(t, known.seconds[t]) for t in sorted(killers)]}, unchanged, 0, 1)
+    unchanged.read()
+    if failed := [r for r in unchanged.found.values() if r["outcome"] != "survived"]:
+        raise SystemExit(f"not by a mutant: {failed}")
 
 
 # The sample
@@ -554,6 +571,14 @@ def _exchange(mutant: Mutant, functions: dict[tuple[str, str], list[FunctionType
             function.__code__ = code[name]
 
 
+def _try_functions(
+    mutants: list[Mutant], trials: dict[str, list[tuple[str, float]]], results: Results, part: int, processes: int
+) -> None:
+    """Mutants of functions: one session collects the tests for all."""
+    if mutants:
+        _in_a_fork(lambda: _session(Server(mutants, trials, results, part, processes)))
+
+
 def _try_imports(
     mutants: list[Mutant], trials: dict[str, list[tuple[str, float]]], results: Results, part: int, processes: int
 ) -> None:
@@ -591,9 +616,9 @@ def _fork_each(
     def wait() -> None:
         pid, status = os.wait()
         mutant = running.pop(pid)
-        if os.WIFSIGNALED(status):
-            outcome = "timeout" if os.WTERMSIG(status) in {signal.SIGXCPU, signal.SIGKILL} else "crash"
-            results.add(mutant, part, outcome)
+        ended = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        if ended not in {0, signal.SIGKILL, signal.SIGTERM, signal.SIGINT}:  # those come from outside
+            results.add(mutant, part, "timeout" if ended == signal.SIGXCPU else "crash")
 
     for number, mutant in enumerate(mutants):
         if number % 20 == 0:
@@ -601,12 +626,7 @@ def _fork_each(
         if len(running) == processes:
             wait()
         if not (pid := os.fork()):
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            for stream in (0, 1, 2):
-                os.dup2(nowhere, stream)
-            memory = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (memory + MEMORY, memory + MEMORY))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            _apart()
             try:
                 work(mutant)
             except BaseException as error:  # noqa: BLE001
@@ -617,6 +637,16 @@ def _fork_each(
         wait()
     for left in WORK.glob("tmp*"):
         shutil.rmtree(left, ignore_errors=True)
+
+
+def _apart() -> None:
+    """A fork prints nothing, and may not use up the memory."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    memory = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (memory + MEMORY, memory + MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _limit(seconds: float) -> None:
