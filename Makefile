@@ -10,9 +10,10 @@ THIRD  := .venv-third/bin
 THIRD_READY := .venv-third/.ready
 RELEASE := .venv-release/bin
 DOCS_READY  := $(VENV)/.docs-ready
+MUTATION_READY := $(VENV)/.mutation-ready
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long test-third-party observatory lint bench docs reproduce release-check clean
+.PHONY: demo browser test test-long test-third-party observatory mutation lint bench docs reproduce release-check clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -35,6 +36,9 @@ test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost, Hugging Face 
 observatory: $(READY)   ## every promise against simulations with known truth; exit status 1 where one is broken
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.observatory --out benchmarks/results/observatory.json
 	$(BIN)/python benchmarks/observatory.py
+
+mutation: $(MUTATION_READY)   ## a seeded sample of changes of one token in what claims rest on: which does no test notice?
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutation.py
 
 browser:                ## what the report is tested in; a note where it cannot be installed
 	@command -v chromium >/dev/null || (apt-get update && apt-get install -y chromium) >/dev/null 2>&1 || \
@@ -70,6 +74,10 @@ release-check:          ## builds sdist and wheel, checks what they hold and say
 	test -x $(RELEASE)/python || $(PYTHON) -m venv .venv-release
 	$(RELEASE)/python -m pip install --quiet --constraint constraints.txt build twine
 	$(RELEASE)/python scripts/check_release.py
+
+$(MUTATION_READY): $(READY)
+	$(PIP) cosmic-ray coverage
+	touch $@
 
 $(DOCS_READY): $(READY)
 	$(PIP) --editable ".[docs]"

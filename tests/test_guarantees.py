@@ -40,6 +40,8 @@ def test_a_guarantee_is_plain_data_too(strategy, rng):
     assert plain["strategy"] == strategy
     assert plain["n"] == 60
     assert plain["text"].startswith("Strategy")
+    worded = [premise["text"] for claim in plain["claims"] for premise in claim["premises"]]
+    assert "the model was not trained on these rows" in worded
 
 
 def test_only_unconditional_claims_count_as_promised():
@@ -78,6 +80,9 @@ def test_what_holds_in_95_of_100_samples_is_told_from_an_average():
     assert "in at least 95 of 100 calibration samples" in str(alone)
     both = Guarantee.of_categories({"a": Guarantee("s", "lac", 10, 0.9, (average,)), "b": alone})
     assert (both.promised, both.delta) == (0.8 * 0.95, None)  # the average that both have
+    rarer = Guarantee("s", "lac", 10, 0.9, (Claim("truth", 0.8, "B", delta=0.01),))
+    assert Guarantee.of_categories({"a": rarer, "b": alone}).promised == 0.8 * 0.95
+    assert Guarantee.of_categories({"a": alone, "b": alone}).promised == 0.8
 
 
 def test_html_is_escaped():

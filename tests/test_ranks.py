@@ -152,3 +152,25 @@ def test_counts_below_are_those_of_a_search_in_crowded_places_too(dtype, rng):
     scores = np.concatenate([rng.choice(ordered, 3000), 2 * rng.random(3000).astype(dtype) - 1, near]).astype(dtype)
     found = Ascending(ordered).count_below(scores.reshape(-1, 2))
     assert np.array_equal(found, np.searchsorted(ordered, scores.reshape(-1, 2), side="left"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 3000])
+def test_counts_below_are_those_of_a_search_at_every_size(size, dtype, rng):
+    values = np.sort(np.round(rng.normal(size=size), 2)).astype(dtype)
+    near = np.nextafter(values, dtype(np.inf))
+    scores = np.concatenate(
+        [values, near, rng.normal(size=300).astype(dtype), [-np.inf, -1e30, -0.0, 0.0, 1e30, np.inf]]
+    )
+    expected = np.searchsorted(values, scores, side="left")
+    assert np.array_equal(ranks.Ascending(values).count_below(scores), expected)
+    assert np.array_equal(ranks.Ascending(values).count_below(scores[:, None]), expected[:, None])
+
+
+def test_hoeffdings_bound_wants_enough_rows():
+    """n·KL(0.35 ‖ 0.2) is 2.44 for 40 rows and 3.66 for 60, and −log 0.05 is 3.00."""
+    ones = {n: np.repeat([1.0, 0.0], [round(0.35 * n), round(0.65 * n)]) for n in (40, 60)}
+    assert not ranks.mean_exceeds(ones[40], 0.2, 0.05)
+    assert ranks.mean_exceeds(ones[60], 0.2, 0.05)
+    assert not ranks.mean_exceeds(1 - ones[60], 0.8, 0.05)  # as far below
+    assert not ranks.mean_exceeds(np.array([]), 0.2, 0.05)

@@ -131,6 +131,7 @@ def test_a_float64_threshold_is_not_rounded_to_float32():
 def test_without_noise_given_it_comes_from_the_row(rng):
     p = simplex(rng, 50, 4)
     assert np.array_equal(APS().score(p), APS().score(p[::-1])[::-1])
+    assert np.array_equal(APS().score(p), APS().score(p, u=uniforms(p, 0)))
 
 
 def test_scores_by_name_or_object():
@@ -154,6 +155,8 @@ def test_scores_by_name_or_object():
         lambda: RAPS(free_ranks=-1),
         lambda: SAPS(weight=0),
         lambda: SAPS(weight=float("nan")),
+        lambda: SAPS(weight=float("inf")),
+        lambda: RAPS(penalty=float("inf")),
     ],
 )
 def test_senseless_parameters_are_refused(make):

@@ -45,6 +45,8 @@ def test_rows_go_by_position_where_names_do_not_contradict_it(y):
 def test_names_of_which_some_are_shared_are_a_warning():
     with pytest.warns(MisuseWarning, match="y: 2 of 3 names in its index are in that of X"):
         check_row_names(X=X, y=pd.Series([0, 1, 2], index=[11, 12, 13]))
+    with pytest.warns(MisuseWarning, match="y: 3 of 3 names in its index are in that of X"):  # not all of X's
+        check_row_names(X=X, y=pd.Series([0, 1, 2], index=[10, 10, 11]))
     check_row_names(X=X.set_axis([1, 2, 3]), y=pd.Series([0, 1, 2]))
 
 

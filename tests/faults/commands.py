@@ -57,7 +57,17 @@ COMMANDS = {
         ("c.cal",),
     ),
     "triage": Command(
-        ("triage", "v.cal", "--probabilities", "p.csv", "--out", "accepted.csv", "--review", "review.json", *_QUIET),
+        (
+            "triage",
+            "v.cal",
+            "--probabilities",
+            "p.csv",
+            "--out",
+            "accepted.csv",
+            "--review",
+            "review.json",
+            *_QUIET,
+        ),
         ("accepted.csv", "review.json"),
     ),
     "report": Command(

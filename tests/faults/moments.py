@@ -88,7 +88,9 @@ def run_in(
 class _Counts:
     """Counts moments, and sends the signal at one of them."""
 
-    def __init__(self, at: tuple[str, int] | None, happens: int | Callable[[], object], kinds: tuple[str, ...]) -> None:
+    def __init__(
+        self, at: tuple[str, int] | None, happens: int | Callable[[], object], kinds: tuple[str, ...]
+    ) -> None:
         self.at, self.happens = at, happens
         self.seen = dict.fromkeys(kinds, 0)
         self.on = False

@@ -31,7 +31,15 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> dict:
     began, total, deaths = time.monotonic(), {"executions": 0, "accepted": 0}, 0
     while (left := seconds - (time.monotonic() - began)) > 1 or not total["executions"]:
         place = folder / name.replace(" ", "-") / str(deaths)
-        command = [sys.executable, "-m", "tests.fuzz.worker", name, str(place), str(max(left, 1)), str(seed + deaths)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.fuzz.worker",
+            name,
+            str(place),
+            str(max(left, 1)),
+            str(seed + deaths),
+        ]
         done = subprocess.run(command, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=False)
         if (place / "counts.json").exists():
             counts = json.loads((place / "counts.json").read_text())
@@ -63,10 +71,15 @@ def main() -> int:
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="setwise-fuzz-"))
     guided = importlib.util.find_spec("atheris") is not None
-    print(f"{'guided by coverage' if guided else 'mutations of seeds'}, {options.seconds:g} s for each target; {folder}")
+    print(
+        f"{'guided by coverage' if guided else 'mutations of seeds'}, {options.seconds:g} s for each target; {folder}"
+    )
     made = {}
     with ThreadPoolExecutor(options.processes) as pool:
-        waiting = {name: pool.submit(fuzz, name, options.seconds, options.seed, folder) for name in options.target or TARGETS}
+        waiting = {
+            name: pool.submit(fuzz, name, options.seconds, options.seed, folder)
+            for name in options.target or TARGETS
+        }
         for name, result in waiting.items():
             made[name] = found = result.result()
             told = f"{found['executions']:>9,} executions, {found['accepted']:>8,} accepted"
