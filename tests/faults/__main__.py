@@ -49,7 +49,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="where to write the counts as JSON")
     options = parser.parse_args()
     found: list[Case] = []
-    folder = Path(tempfile.mkdtemp(prefix="setwise-faults-"))  # no context manager: processes that are forked end too
+    folder = Path(
+        tempfile.mkdtemp(prefix="setwise-faults-")
+    )  # no context manager: processes that are forked end too
     with surroundings(pictures=options.pictures):
         for case in cases(options, folder):
             found.append(case)
@@ -63,7 +65,9 @@ def main() -> int:
     print(f"{len(found)} commands, {len(wrong)} left something that they should not")
     if options.out:
         kept = {
-            "cases": {what: sum(case.what == what for case in found) for what in dict.fromkeys(c.what for c in found)},
+            "cases": {
+                what: sum(case.what == what for case in found) for what in dict.fromkeys(c.what for c in found)
+            },
             "commands": list(dict.fromkeys(case.command for case in found)),
             "wrong": [asdict(case) for case in wrong],
             "seed": options.seed,

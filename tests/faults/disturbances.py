@@ -100,7 +100,7 @@ def two_writers(root: Path, step: int) -> Iterator[Case]:
     for name, command in COMMANDS.items():
         if name == "fetch":  # who fetches waits for who is first
             continue
-        moments, old, new = undisturbed(root, name, _TOUCHES)
+        moments, _, new = undisturbed(root, name, _TOUCHES)
         for moment in range(1, moments["touch"], step * 4):
             folder = prepared(root, name, f"two-{moment}")
 
@@ -143,7 +143,9 @@ def _changed(folder: Path, old: dict[str, str]) -> list[str]:
     """What is other than before; a file that says who fetches may be new."""
     now = contents(folder)
     names = {name for name in now.keys() | old.keys() if now.get(name) != old.get(name)}
-    return [f"{name} is not as before" for name in names if not name.endswith(".lock") and not name.startswith("gone/")]
+    return [
+        f"{name} is not as before" for name in names if not name.endswith(".lock") and not name.startswith("gone/")
+    ]
 
 
 def _wrong_rows(folder: Path, name: str) -> list[str]:

@@ -59,7 +59,9 @@ def cuts(
 
 
 @cache
-def undisturbed(root: Path, name: str, kinds: tuple[str, ...]) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
+def undisturbed(
+    root: Path, name: str, kinds: tuple[str, ...]
+) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
     """How many moments a command has, and what is in its folder before and after it."""
     folder = prepared(root, name, "-".join(("undisturbed", *kinds)))
     old = contents(folder)

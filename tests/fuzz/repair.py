@@ -35,10 +35,10 @@ def _entries(content: bytearray):
     """Name, first and last byte, and where the checksums stand, of each entry that the directory lists."""
     place = content.find(_DIRECTORY)
     while place >= 0 and place + 46 <= len(content):
-        packing, = struct.unpack_from("<H", content, place + 10)
-        size, = struct.unpack_from("<I", content, place + 20)
+        (packing,) = struct.unpack_from("<H", content, place + 10)
+        (size,) = struct.unpack_from("<I", content, place + 20)
         named, extra, comment = struct.unpack_from("<3H", content, place + 28)
-        at, = struct.unpack_from("<I", content, place + 42)
+        (at,) = struct.unpack_from("<I", content, place + 42)
         name = bytes(content[place + 46 : place + 46 + named])
         if at + 30 <= len(content) and content[at : at + 4] == _LOCAL:
             start = at + 30 + sum(struct.unpack_from("<2H", content, at + 26))

@@ -62,7 +62,7 @@ ODD = ["a|b", " lead", "C:\\new", "7", "ü→猫", "", '"', "nan"]
 class Target:
     """A reader, the names of the files it is given, seeds, and words that such files are made of.
 
-    `repair` makes digests and lengths right again that a mutation has broken: what comes after them is to be reached.
+    `repair` makes digests right again that a mutation has broken: what comes after them is to be reached.
     """
 
     read: Callable[[Path], Any]
@@ -352,7 +352,9 @@ def calibration(path: Path) -> None:
     found = Calibration.load(path)
     again = path.with_name("again.cal")
     found.save(again)
-    first, second = (read_container(one, "setwise-calibration", 10**6 if one is None else 5) for one in (path, again))
+    first, second = (
+        read_container(one, "setwise-calibration", 10**6 if one is None else 5) for one in (path, again)
+    )
     assert {name: value.tobytes() for name, value in first[1].items()} == {
         name: value.tobytes() for name, value in second[1].items()
     }
@@ -486,7 +488,21 @@ def workbook() -> list[bytes]:
 # --------------------------------------------------------------------------------------------------- targets
 
 
-_TEXT = (b'"', b"|", b"\n", b"\\s", b"\\", b"nan", b"null", b"1e999", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\0", b"[")
+_TEXT = (
+    b'"',
+    b"|",
+    b"\n",
+    b"\\s",
+    b"\\",
+    b"nan",
+    b"null",
+    b"1e999",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"\0",
+    b"[",
+)
 _JSON = (b"{", b"}", b"[", b"]", b":", b",", b'"', b"null", b"true", b"1e400", b"-1", b"NaN", b'"\\ud800"', b"[[[[")
 _LONG = b"task,worker,label\n1,ann,cat\n1,bob,dog\n2,ann,007\n2,bob,7\n"
 _WIDE = b"task,ann,bob\n1,cat,dog\n2,,owl\n3,7,007\n"
@@ -571,9 +587,7 @@ TARGETS: dict[str, Target] = {
     "monitor": Target(monitor, "m.npz", watched, sealed, _JSON),
     "note": Target(note, "s.csv.differs.json", notes, words=_JSON),
     "model head": Target(head, "setwise.json", lambda: [model("skops")["setwise.json"]], words=_JSON),
-    "model skops": Target(
-        part_of("skops", "model"), "m.skops", lambda: [part("skops", "model")], sealed, _JSON
-    ),
+    "model skops": Target(part_of("skops", "model"), "m.skops", lambda: [part("skops", "model")], sealed, _JSON),
     "model network": Target(
         part_of("network", "model"), "m.safetensors", lambda: [part("network", "model")], words=_JSON
     ),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from setwise import Calibration, ConformalClassifier
-from setwise.data import read_table, read_votes
+from setwise.data import read_idx, read_table, read_votes
 from setwise.data.arrow_tables import arrow_batches
 from setwise.errors import DataError
 from setwise.stored_arrays import read_arrays
@@ -48,7 +48,11 @@ def test_a_reader_that_fails_otherwise_is_found(tmp_path):
 
     target = Target(read, "f", lambda: [b""])
     assert not judge(target, tmp_path, b"")
-    for content, told in ((b"crash", "is no refusal"), (b"unnamed", "does not name"), (b"lines", "no plain sentence")):
+    for content, told in (
+        (b"crash", "is no refusal"),
+        (b"unnamed", "does not name"),
+        (b"lines", "no plain sentence"),
+    ):
         with pytest.raises(Finding, match=told):
             judge(target, tmp_path, content)
 
@@ -70,7 +74,9 @@ def test_repairs_reach_what_lies_behind_a_digest(tmp_path):
 # ---------------------------------------------------------------------------------------- what fuzzing found
 
 
-@pytest.mark.parametrize("content", [b"null", b"null{", b" null", b"\n\nnull\n", b'null{"a": 1}', b'{"a": 1}\n null\n'])
+@pytest.mark.parametrize(
+    "content", [b"null", b"null{", b" null", b"\n\nnull\n", b'null{"a": 1}', b'{"a": 1}\n null\n']
+)
 def test_found_a_line_that_is_null_ended_the_process_in_arrow(content, tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_bytes(content)
@@ -83,8 +89,20 @@ def test_found_a_header_that_is_no_python_was_a_token_error(tmp_path):
     content = npz_file(X=np.zeros((2, 1)))
     place = content.index(b"}", content.index(b"descr"))
     (tmp_path / "t.npz").write_bytes(sealed(content[:place] + b"(" + content[place + 1 :]))
-    with pytest.raises(DataError, match=r"t.npz: not a readable npz archive"), (tmp_path / "t.npz").open("rb") as file:
+    with (
+        pytest.raises(DataError, match=r"t.npz: not a readable npz archive"),
+        (tmp_path / "t.npz").open("rb") as file,
+    ):
         read_arrays(file, tmp_path / "t.npz")
+
+
+def test_found_an_array_without_entries_was_too_large_for_numpy(tmp_path):
+    path = tmp_path / "t-idx3-ubyte"
+    path.write_bytes(bytes([0, 0, 8, 3, 0, 0, 0, 0]) + b"\xff" * 8)
+    with pytest.raises(DataError, match=r"t-idx3-ubyte: the idx header claims 0 × 4294967295"):
+        read_idx(path)
+    path.write_bytes(bytes([0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 28]))
+    assert read_idx(path).shape == (0, 28, 28)
 
 
 @pytest.mark.parametrize("text", ["item,worker\n1,ann\n", "item,label\n,cat\n", "a,b\n1,2\n"])
@@ -102,7 +120,9 @@ def test_found_a_broken_column_name_broke_the_sentence(tmp_path):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("damage", [(b"PK\x01\x02", b"PK\x01\x03"), (b"</sheetData>", b"</sheetDat >"), (b"<row ", b"<rom ")])
+@pytest.mark.parametrize(
+    "damage", [(b"PK\x01\x02", b"PK\x01\x03"), (b"</sheetData>", b"</sheetDat >"), (b"<row ", b"<rom ")]
+)
 def test_found_damaged_workbooks_were_other_errors(damage, tmp_path):
     pytest.importorskip("openpyxl")
     import zipfile
@@ -118,7 +138,9 @@ def test_found_damaged_workbooks_were_other_errors(damage, tmp_path):
         read_table(tmp_path / "u.xlsx", candidates="s")
 
 
-@pytest.mark.parametrize("features", [{"number": "3"}, {"number": -1}, {"number": 2, "names": ["a"]}, {"names": "ab"}])
+@pytest.mark.parametrize(
+    "features", [{"number": "3"}, {"number": -1}, {"number": 2, "names": ["a"]}, {"names": "ab"}]
+)
 def test_found_a_model_said_anything_about_its_columns(features, tmp_path):
     import json
 

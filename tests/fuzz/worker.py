@@ -1,7 +1,7 @@
 """A process that gives one target inputs for some time; what it found stands in a folder when it ends or dies.
 
 ``python -m tests.fuzz.worker TARGET FOLDER SECONDS SEED``: FOLDER/counts.json tells how many inputs were tried and
-accepted, FOLDER/findings/ has one file per finding with the input beside, and the input of the moment is FOLDER/now/.
+accepted, FOLDER/findings/ has the input of each finding and what it is, FOLDER/now/ the input of the moment.
 """
 
 from __future__ import annotations
@@ -82,8 +82,19 @@ def main(name: str, folder: Path, seconds: float, seed: int) -> None:
     words = folder / "words"
     words.write_text("".join('"' + "".join(f"\\x{byte:02x}" for byte in word) + '"\n' for word in target.words))
     longest = max(4096, 2 * max(map(len, seeds)))
-    limits = [f"-max_total_time={int(seconds)}", f"-max_len={longest}", f"-seed={seed + 1}", "-timeout=0", "-rss_limit_mb=0"]
-    options = [*limits, "-verbosity=0", f"-artifact_prefix={folder}/", *([f"-dict={words}"] if target.words else [])]
+    limits = [
+        f"-max_total_time={int(seconds)}",
+        f"-max_len={longest}",
+        f"-seed={seed + 1}",
+        "-timeout=0",
+        "-rss_limit_mb=0",
+    ]
+    options = [
+        *limits,
+        "-verbosity=0",
+        f"-artifact_prefix={folder}/",
+        *([f"-dict={words}"] if target.words else []),
+    ]
     atheris.Setup([sys.argv[0], *options, str(corpus)], tries)
     atheris.Fuzz()
 

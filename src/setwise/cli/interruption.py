@@ -47,7 +47,9 @@ def asked() -> bool:
 def _end(*_: Any) -> None:
     with suppress(OSError):  # nobody listens
         os.write(2, SENTENCE.encode())
-    remove = getattr(sys.modules.get("setwise._files"), "remove_unfinished", None)  # none is there before it is loaded
+    remove = getattr(
+        sys.modules.get("setwise._files"), "remove_unfinished", None
+    )  # none is there before it is loaded
     if remove is not None:
         remove()
     os._exit(STATUS)  # nothing above is to run: an import cut short ends in anything
