@@ -63,7 +63,7 @@ def folder_of(place: Path) -> Path:
 def check_name(path: Path) -> None:
     """Refuses a name that is not text: old systems have such, and libraries do not open them."""
     if any("\ud800" <= mark <= "\udfff" for mark in str(path)):
-        raise ValueError(f"{ascii(str(path))}: the name of this file is not UTF-8 text; rename it.")
+        raise ValueError(f"{str(path)!a}: the name of this file is not UTF-8 text; rename it.")
 
 
 def check_replaceable(place: Path) -> None:

@@ -42,48 +42,33 @@ class Command:
     old: bool = True
 
 
-_QUIET = ("--force", "--quiet")
+def _command(line: str, *outputs: str, old: bool = True) -> Command:
+    return Command(tuple(line.split()), outputs, old)
+
+
 COMMANDS = {
-    "fit": Command(
-        ("fit", "rows.csv", "--candidates", "answers", "--ignore", "id", "--ignore", "truth", "--learner", "em")
-        + ("--seed", "1", "--out", "model", *_QUIET),
-        ("model",),
+    "fit": _command(
+        "fit rows.csv --candidates answers --ignore id --ignore truth --learner em --seed 1 --out model --force -q",
+        "model",
     ),
-    "predict": Command(("predict", "model", "rows.parquet", "--out", "sets.parquet", *_QUIET), ("sets.parquet",)),
-    "predict to text": Command(("predict", "model", "rows.csv", "--out", "sets.csv", *_QUIET), ("sets.csv",)),
-    "conformalize": Command(
-        ("conformalize", "--probabilities", "p.csv", "--labels", "rows.csv", "--candidates", "answers")
-        + ("--key", "id", "--out", "c.cal", *_QUIET),
-        ("c.cal",),
+    "predict": _command("predict model rows.parquet --out sets.parquet --force -q", "sets.parquet"),
+    "predict to text": _command("predict model rows.csv --out sets.csv --force -q", "sets.csv"),
+    "conformalize": _command(
+        "conformalize --probabilities p.csv --labels rows.csv --candidates answers --key id --out c.cal --force -q",
+        "c.cal",
     ),
-    "triage": Command(
-        (
-            "triage",
-            "v.cal",
-            "--probabilities",
-            "p.csv",
-            "--out",
-            "accepted.csv",
-            "--review",
-            "review.json",
-            *_QUIET,
-        ),
-        ("accepted.csv", "review.json"),
+    "triage": _command(
+        "triage v.cal --probabilities p.csv --out accepted.csv --review review.json --force -q",
+        *("accepted.csv", "review.json"),
     ),
-    "report": Command(
-        ("report", "model", "rows.csv", "--truth", "truth", "--out", "report.html", *_QUIET), ("report.html",)
+    "report": _command("report model rows.csv --truth truth --out report.html --force -q", "report.html"),
+    "reproduce": _command(
+        "reproduce --table 5 --quick --seeds 1 --device cpu --out results -q", "results", old=False
     ),
-    "reproduce": Command(
-        ("reproduce", "--table", "5", "--quick", "--seeds", "1", "--device", "cpu", "--out", "results", "--quiet"),
-        ("results",),
-        old=False,
-    ),
-    "fetch": Command(("data", "fetch", "tiny", "--quiet"), ("cache",), old=False),
+    "fetch": _command("data fetch tiny -q", "cache", old=False),
 }
 if "resume" in signature(predict).parameters:
-    COMMANDS["streams"] = Command(
-        ("predict", "model", "parts", "--out", "sets", "--resume", "--quiet"), ("sets",), old=False
-    )
+    COMMANDS["streams"] = _command("predict model parts --out sets --resume -q", "sets", old=False)
 
 
 def write_inputs(folder: Path) -> None:

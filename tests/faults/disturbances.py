@@ -100,7 +100,7 @@ def two_writers(root: Path, step: int) -> Iterator[Case]:
     for name, command in COMMANDS.items():
         if name == "fetch":  # who fetches waits for who is first
             continue
-        moments, old, new = undisturbed(root, name, _TOUCHES)
+        moments, _, new = undisturbed(root, name, _TOUCHES)
         for moment in range(1, moments["touch"], step * 4):
             folder = prepared(root, name, f"two-{moment}")
 

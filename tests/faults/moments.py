@@ -1,7 +1,7 @@
 """A command in a process of its own, to which something happens at a moment that is counted, not timed.
 
-A moment is the n-th time that the process touches a file (opens, renames, removes, makes a folder, locks, syncs) or the
-n-th call of a function: the same on every machine, however busy it is.
+A moment is the n-th time that the process touches a file (opens, renames, removes, locks or syncs it), or the n-th call
+of a function: the same on every machine, however busy it is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def run_in(
     kinds: tuple[str, ...] = ("touch",),
     before: Callable[[], Any] = lambda: None,
 ) -> Ended:
-    """Runs the command line in a forked process; at the moment `at` (kind and number) it gets a signal or calls `happens`.
+    """Runs the command line in a forked process, which gets a signal or calls `happens` at the moment `at`.
 
     `before` is called in that process before the command begins.
     """
@@ -59,6 +59,7 @@ def run_in(
             os.environ.pop("SETWISE_DATA", None)
             os.dup2(words, 1)
             os.dup2(words, 2)
+            sys.stdout, sys.stderr = (open(end, "w", closefd=False) for end in (1, 2))  # noqa: SIM115
             signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal
             sys.argv[1:] = arguments
             before()

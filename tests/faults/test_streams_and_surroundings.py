@@ -10,8 +10,7 @@ import pytest
 
 from setwise import LabelSets, conformalize
 from setwise.cli.app import run
-
-from ..cli.conftest import NAMES, write
+from tests.cli.conftest import NAMES, write
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="streams as POSIX has them")
 PREDICT = ["predict", "c.cal", "--probabilities", "p.csv", "--force"]
@@ -28,8 +27,8 @@ def folder(tmp_path_factory):
 
 def setwise(folder, *arguments, **surroundings):
     """How a command ends in a process of its own, and what it says."""
-    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "check": False} | surroundings
-    return subprocess.run([sys.executable, "-m", "setwise", *arguments], cwd=folder, **given)
+    command = [sys.executable, "-m", "setwise", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **surroundings)
 
 
 def test_a_command_runs_where_nobody_listens(folder):

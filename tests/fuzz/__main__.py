@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,35 +29,24 @@ _VERSIONS = ("numpy", "scipy", "pyarrow", "skops", "safetensors", "torch", "open
 
 def fuzz(name: str, seconds: float, seed: int, folder: Path) -> dict:
     """What came of one target: a process that dies is a finding, and another goes on until the time is over."""
-    began, total, deaths = time.monotonic(), {"executions": 0, "accepted": 0}, 0
-    while (left := seconds - (time.monotonic() - began)) > 1 or not total["executions"]:
-        place = folder / name.replace(" ", "-") / str(deaths)
-        command = [
-            sys.executable,
-            "-m",
-            "tests.fuzz.worker",
-            name,
-            str(place),
-            str(max(left, 1)),
-            str(seed + deaths),
-        ]
+    began, total, found = time.monotonic(), Counter(), []
+    while (left := seconds - (time.monotonic() - began)) > 1 or not total:
+        number = len(found)
+        place = folder / name.replace(" ", "-") / str(number)
+        command = [sys.executable, "-m", "tests.fuzz.worker", name, place, str(max(left, 1)), str(seed + number)]
         done = subprocess.run(command, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=False)
         if (place / "counts.json").exists():
-            counts = json.loads((place / "counts.json").read_text())
-            total = {key: total[key] + counts[key] for key in total}
-        if done.returncode != 0:
-            deaths += 1
-            said = [line for line in done.stderr.splitlines() if not line.startswith("INFO: Instrumenting")]
-            (place / "died.txt").write_text("\n".join([f"exit status {done.returncode}", *said, ""]))
-            if deaths > 9:
-                break
-    return {
-        "executions": total["executions"],
-        "accepted": total["accepted"],
-        "seconds": round(time.monotonic() - began, 1),
-        "findings": sorted({told.read_text().strip() for told in folder.glob(f"{name.replace(' ', '-')}/*/findings/*.txt")})
-        + [f"a process died: {told.read_text().splitlines()[0]}" for told in folder.glob(f"{name.replace(' ', '-')}/*/died.txt")],
-    }  # fmt: skip
+            total.update(json.loads((place / "counts.json").read_text()))
+        found += [told.read_text().strip() for told in sorted(place.glob("findings/*.txt"))]
+        if done.returncode == 0:
+            break
+        said = [line for line in done.stderr.splitlines() if not line.startswith("INFO: Instrumenting")]
+        (place / "died.txt").write_text("\n".join(said))
+        found.append(f"a process died with exit status {done.returncode}: {place}")
+        if len(found) > 9:
+            break
+    counts = {name: total[name] for name in ("executions", "accepted")}
+    return counts | {"seconds": round(time.monotonic() - began, 1), "findings": sorted(set(found))}
 
 
 def main() -> int:
@@ -71,9 +61,8 @@ def main() -> int:
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="setwise-fuzz-"))
     guided = importlib.util.find_spec("atheris") is not None
-    print(
-        f"{'guided by coverage' if guided else 'mutations of seeds'}, {options.seconds:g} s for each target; {folder}"
-    )
+    how = "guided by coverage" if guided else "mutations of seeds"
+    print(f"{how}, {options.seconds:g} s for each target; what is found lies in {folder}", flush=True)
     made = {}
     with ThreadPoolExecutor(options.processes) as pool:
         waiting = {

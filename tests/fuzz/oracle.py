@@ -1,4 +1,4 @@
-"""One input for one target, and what may come of it: the file is accepted, or refused in one sentence that names it."""
+"""One input for one target: the file is accepted, or refused in one sentence that names it."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ ODD = ["a|b", " lead", "C:\\new", "7", "ü→猫", "", '"', "nan"]
 class Target:
     """A reader, the names of the files it is given, seeds, and words that such files are made of.
 
-    `repair` makes digests and lengths right again that a mutation has broken: what comes after them is to be reached.
+    `repair` makes digests right again that a mutation has broken: what comes after them is to be reached.
     """
 
     read: Callable[[Path], Any]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from setwise import Calibration, ConformalClassifier
-from setwise.data import read_table, read_votes
+from setwise.data import read_idx, read_table, read_votes
 from setwise.data.arrow_tables import arrow_batches
 from setwise.errors import DataError
 from setwise.stored_arrays import read_arrays
@@ -94,6 +94,15 @@ def test_found_a_header_that_is_no_python_was_a_token_error(tmp_path):
         (tmp_path / "t.npz").open("rb") as file,
     ):
         read_arrays(file, tmp_path / "t.npz")
+
+
+def test_found_an_array_without_entries_was_too_large_for_numpy(tmp_path):
+    path = tmp_path / "t-idx3-ubyte"
+    path.write_bytes(bytes([0, 0, 8, 3, 0, 0, 0, 0]) + b"\xff" * 8)
+    with pytest.raises(DataError, match=r"t-idx3-ubyte: the idx header claims 0 × 4294967295"):
+        read_idx(path)
+    path.write_bytes(bytes([0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 28]))
+    assert read_idx(path).shape == (0, 28, 28)
 
 
 @pytest.mark.parametrize("text", ["item,worker\n1,ann\n", "item,label\n,cat\n", "a,b\n1,2\n"])

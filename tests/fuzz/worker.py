@@ -1,7 +1,7 @@
 """A process that gives one target inputs for some time; what it found stands in a folder when it ends or dies.
 
 ``python -m tests.fuzz.worker TARGET FOLDER SECONDS SEED``: FOLDER/counts.json tells how many inputs were tried and
-accepted, FOLDER/findings/ has one file per finding with the input beside, and the input of the moment is FOLDER/now/.
+accepted, FOLDER/findings/ has the input of each finding and what it is, FOLDER/now/ the input of the moment.
 """
 
 from __future__ import annotations

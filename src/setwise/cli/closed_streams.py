@@ -1,4 +1,4 @@
-"""Standard streams that whoever started the process has closed: nobody reads there, and a command runs all the same.
+"""Standard streams that were closed when the process began: nobody reads there, and a command runs all the same.
 
 A file that is opened later must not get the number of such a stream, as what a library prints would end up in it.
 """

@@ -1,4 +1,4 @@
-"""What Arrow's reader of JSON lines does not survive: brackets deeper than its stack, and a block that starts with null.
+"""What Arrow's reader of JSON lines does not survive: brackets deeper than its stack, and null as the first line.
 
 Where every line is one object (it ends in a closing brace and the next one starts with an opening one, which JSON
 allows between objects alone), a line is at most as deep as it is long, or as it has opening brackets. Other lines
