@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -66,14 +67,15 @@ def test_what_is_not_done_in_parts_is_not_done_on_a_cluster(parts, capsys, told)
 @pytest.fixture(scope="module")
 def cluster():
     """A head without cores, and a node with one."""
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+    short = tempfile.TemporaryDirectory(prefix="ray")  # names of sockets are short: pytest's folders are not
+    with short as folder, pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's own, about itself
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         ray = imported()
         from ray.cluster_utils import Cluster
 
-        head = {"num_cpus": 0, "object_store_memory": SMALL, "include_dashboard": False, "_system_config": FAST}
-        made = Cluster(initialize_head=True, head_node_args=head)
+        head = {"num_cpus": 0, "include_dashboard": False, "temp_dir": folder, "_system_config": FAST}
+        made = Cluster(initialize_head=True, head_node_args=head | {"object_store_memory": SMALL})
         made.add_node(num_cpus=1, object_store_memory=SMALL, wait=False)
         connected(made.address)
         yield made
