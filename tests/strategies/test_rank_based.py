@@ -312,7 +312,10 @@ def test_singletons_by_chance_promise_less_than_singletons_by_design(rng):
         by_chance = conformalize(p, np.eye(4, dtype=bool)[y], strategy).guarantee()
         assert by_chance.promised is None
         assert "by design" in by_chance.claims[0].conditions[0].text
-    assert conformalize(p, np.eye(4, dtype=bool)[y], "max").guarantee().promised == 0.9
+    by_chance, by_design = (conformalize(p, given, "max").guarantee() for given in (np.eye(4, dtype=bool)[y], y))
+    assert by_chance.promised == by_design.promised == 0.9
+    assert "probability of containing all candidates" in str(by_chance)
+    assert "probability of containing the label given" in str(by_design)
 
 
 def test_the_law_given_the_calibration_set_is_a_floor_only_without_misses():
