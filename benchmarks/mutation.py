@@ -60,7 +60,7 @@ SIZES = {
 """Mutants of each package or module of `setwise`."""
 TESTS = [
     *(f"tests/{name}" for name in ("calibration", "contamination", "decisions", "estimators", "evidence")),
-    *(f"tests/{name}" for name in ("hardness", "strategies", "test_extension.py")),
+    *(f"tests/{name}" for name in ("hardness", "strategies", "test_extension.py", "test_frozen.py")),
     *(
         f"tests/test_{name}.py"
         for name in ("guarantees", "metrics", "probabilities", "ranks", "row_noise", "scores")

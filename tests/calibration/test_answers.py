@@ -8,6 +8,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from setwise import (
+    APS,
     Calibration,
     ConformalClassifier,
     CrossConformalClassifier,
@@ -18,6 +19,7 @@ from setwise import (
 )
 from setwise.contamination.annotator_model import fit_annotators, fit_parameters
 from setwise.errors import InputError
+from setwise.row_noise import uniforms
 from tests.conftest import labels_from, simplex
 
 K = 4
@@ -116,6 +118,14 @@ def test_annotators_are_known_by_name_and_others_are_taken_for_average_ones(worl
     nameless = made.annotators.posterior(Votes.from_counts(votes_of(said).counts), p)
     assert np.allclose(others, nameless)
     assert not np.allclose(others, swapped)
+
+
+def test_the_noise_of_verified_rows_is_their_own(world):
+    _, p, y, said = world
+    made = conformalize(p, votes_of(said), "auto", "aps", verified=checked(y, 50), random_state=1)
+    posterior = made.annotators.posterior(votes_of(said)[:50], p[:50])
+    own = APS().score(posterior, y[:50], u=uniforms(p, made.seed)[:50])
+    assert np.array_equal(made.evidence.answered_truth[:50], own)
 
 
 @pytest.mark.parametrize("score", ["lac", "aps", "margin"])

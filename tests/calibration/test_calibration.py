@@ -200,6 +200,17 @@ def test_categories_are_calibrated_for_themselves(rows, rng):
     assert "in category 'north'" in str(calibration.guarantee().by_category["north"])
 
 
+def test_an_error_in_a_category_names_it(rows):
+    p, mask, _ = rows
+    verified = [0] * 20 + [None] * 280
+    with pytest.raises(ValueError, match="verified labels") as caught:
+        conformalize(p, mask, "rectified", verified=verified, by=["a"] * 100 + ["b"] * 200)
+    assert caught.value.__notes__ == ["This is category 'b' of by."]
+    with pytest.raises(ValueError, match="verified labels") as caught:
+        conformalize(p, mask, "rectified")
+    assert not hasattr(caught.value, "__notes__")
+
+
 def test_an_unseen_category_gets_all_labels_and_a_warning(rows):
     p, mask, q = rows
     calibration = conformalize(p, mask, by=["a"] * 300)
@@ -379,6 +390,8 @@ def test_empty_sets_are_filled_with_the_most_probable_label_when_asked(rows):
     assert np.array_equal(filled.to_mask()[~empty], sets.to_mask()[~empty])
     only_last = np.tile([False, False, False, True], (80, 1))
     assert calibration.predict_set(q, 0.2, candidates=only_last, allow_empty=False).to_lists() == [[3]] * 80
+    sure = np.tile([1.0, 0.0, 0.0, 0.0], (80, 1))  # that no candidate is likely does not let others in
+    assert calibration.predict_set(sure, 0.2, candidates=only_last, allow_empty=False).to_lists() == [[3]] * 80
 
 
 # -------------------------------------------------------------------------------- missing candidates
@@ -466,6 +479,13 @@ def test_frames_go_by_the_names_of_their_columns(rows):
     with pytest.raises(ValueError, match="'z' is not one"):
         conformalize(frame, sets).predict_set(new.rename(columns={"a": "z"}))
     assert conformalize(frame, mask).predict_set(q).to_mask().tolist() == expected.to_mask().tolist()
+    positions = [np.flatnonzero(row).tolist() for row in mask]
+    assert conformalize(frame, positions).predict_set(q).to_mask().tolist() == expected.to_mask().tolist()
+    rates = pd.DataFrame(np.eye(4) * 0.9 + 0.1, columns=names, index=names)
+    asked = conformalize(frame, sets, assume=rates[["a", "b", "c", "d"]].loc[["a", "b", "c", "d"]])
+    assert np.array_equal(asked.setting.assume.matrix, rates)
+    with pytest.raises(ValueError, match="assume"):
+        conformalize(frame, sets, assume=rates.assign(e=0.1))
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,14 @@ def test_it_draws_as_many_rows_as_can_be_checked_and_predicts_the_size_that_foll
     assert np.array_equal(made.rows, again.rows)
 
 
+def test_other_numbers_are_those_that_are_enough_and_that_are_left(rows):
+    p, y, mask = rows
+    assert list(suggest_verification(Model(), p, mask, 50).curve) == [10, 20, 100, 200, 500]
+    verified = np.where(np.arange(500) < 50, y, None)
+    assert list(suggest_verification(Model(), p, mask, 20, verified=verified).curve) == [10, 50, 100, 200]
+    assert list(suggest_verification(Model(), p, mask, 50, confidence_level=0.96).curve) == [100, 200, 500]
+
+
 def test_uncertain_rows_are_preferred_and_none_is_left_without_a_chance(rows):
     p, _, mask = rows
     chance = suggest_verification(Model(), p, mask, 60, prefer="uncertain", random_state=1).probability

@@ -179,6 +179,8 @@ def test_what_needs_the_host_says_so(rng, as_if_elsewhere):
             conformalize(tensor, mask, **options)
     with pytest.raises(ValueError, match=r"verified rows and votes are worked out on the host"):
         conformalize(tensor, mask, verified=[0] + [None] * 199)
+    with pytest.raises(ValueError, match=r"verified rows and votes are worked out on the host"):
+        conformalize(tensor, setwise.Votes.from_counts(mask.astype(int)))
 
     class Own(Margin):
         name = "own"

@@ -7,6 +7,7 @@ import pytest
 
 from setwise import LabelSets
 from setwise.evidence.evidence import Evidence, gather
+from setwise.evidence.proposals import Proposals
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.vocabulary import MISSING
 from setwise.row_noise import uniforms
@@ -91,3 +92,22 @@ def test_a_score_of_ones_own_need_not_be_monotone(rows):
     values = np.abs(p - 0.5)
     assert np.array_equal(evidence.high, np.where(mask, values, -1).max(axis=1))
     assert np.array_equal(evidence.low, np.where(mask, values, 2).min(axis=1))
+
+
+def test_rows_of_a_group_share_its_weight_in_whole_numbers_while_these_are_exact(rows):
+    p, _, mask = rows
+    primes = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47]  # their product is beyond 2⁵⁰
+    for sizes, unit in (([2, 3, 4], 12), (primes, 1)):
+        n = sum(sizes)
+        made = gather(
+            LAC(), p[:n], LabelSets.from_mask(mask[:n]), RowFacts(group=np.repeat(np.arange(len(sizes)), sizes))
+        )
+        share, new = made.shares
+        assert new == unit
+        assert share.tolist() == [unit / size for size in sizes for _ in range(size)]
+
+
+def test_proposals_of_batches_keep_their_noise_below_each_other():
+    parts = [Proposals(np.array([i]), np.array([0.5]), np.array([i / 10])) for i in range(3)]
+    assert Proposals.concatenate(parts).noise.tolist() == [0.0, 0.1, 0.2]
+    assert Proposals.concatenate([replace(part, noise=None) for part in parts]).noise is None

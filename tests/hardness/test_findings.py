@@ -35,6 +35,7 @@ from setwise.contamination.assumption import as_assumption
 from setwise.data import arrow_tables, from_snorkel, read_table
 from setwise.data.json_depth import DEEPEST, check_depth
 from setwise.errors import DataError
+from setwise.labels.vocabulary import MISSING
 from setwise.learn import PartialLabelClassifier, light_skops
 from setwise.limits import VARIABLE
 from setwise.strategies import corrected
@@ -257,6 +258,7 @@ CHANGES = {
     "a category that is none": ("mean.cal", spoil("category", 2), "category"),
     "half of the categories": ("mean.cal", halve("category"), "category"),
     "a verified label that is none": ("rectified.cal", spoil("evidence.label", 9), "evidence.label"),
+    "a score without its label": ("rectified.cal", spoil("evidence.label", MISSING), "truth and label"),
     "a truth without a score": ("rectified.cal", spoil("evidence.truth", np.nan), "truth and"),
     "a share above one": ("rectified.cal", spoil("evidence.share", 1.5), "evidence.share"),
     "a table of other labels": ("corrected.cal", halve("evidence.table"), "evidence.table"),

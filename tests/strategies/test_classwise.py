@@ -5,7 +5,9 @@ import pytest
 from scipy.stats import beta
 
 from setwise import AssumptionRefuted, Calibration, conformalize
+from setwise.ranks import upper_bound
 from setwise.strategies import Classwise
+from setwise.strategies.classwise import _upper
 from tests.conftest import candidates_from, labels_from, simplex
 
 K = 4
@@ -29,6 +31,10 @@ def test_the_threshold_of_a_class_is_the_one_its_two_exact_bounds_allow(rng):
         own = np.sort(1 - p[mask[:, k], k])[::-1]
         assert np.isclose(found[k], own[len(allowed) - 1])
         assert (own > found[k]).sum() == len(allowed) - 1
+
+
+def test_bounds_on_all_counts_are_those_of_one():
+    assert np.allclose(_upper(np.arange(8), 7, 0.05), [upper_bound(count, 7, 0.05) for count in range(8)])
 
 
 @pytest.mark.parametrize("assume", ["nothing", "uniform", "class"])

@@ -10,7 +10,7 @@ from setwise.contamination.assumption import as_assumption
 from setwise.evidence.evidence import gather
 from setwise.scores import LAC
 from setwise.strategies import Corrected, Rectified, Setting
-from setwise.strategies.corrected import label_weights
+from setwise.strategies.corrected import _centred, label_weights
 from setwise.strategies.curves import Curve, Steps, steps
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.test_scores import ALL_SCORES
@@ -312,3 +312,16 @@ def test_an_estimated_matrix_is_a_condition_of_the_claim(rng):
     made = conformalize(p, mask, Corrected("finite", if_refuted="continue"), assume="class").guarantee(0.8)
     assert made.promised is None
     assert "estimated from these rows are right" in str(made)
+
+
+def test_the_weights_of_the_control_variate_follow_the_noise_of_the_candidates():
+    """z = noise·M⁻¹ over its sum, and equal weights where the candidates have no noise."""
+    matrix = np.array([[1.0, 0.1, 0.3], [0.2, 1.0, 0.1], [0.1, 0.2, 1.0]])
+    inverse = np.linalg.inv(matrix)
+    omega = inverse.sum(axis=1)
+    noise = (matrix * (1 - matrix)).mean(axis=0) * omega
+    assert 0 < noise @ omega < 1
+    centred, z, _ = _centred(as_assumption(matrix, 3))
+    assert np.allclose(z, noise @ inverse / (noise @ omega))
+    assert np.allclose(centred, inverse - np.outer(omega, z))
+    assert np.allclose(_centred(as_assumption(np.eye(3), 3))[1], 1 / 3)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from setwise import Calibration, SmallCalibrationWarning, Votes, conformalize
 from setwise.strategies import Crowd
+from setwise.strategies.random_answer import _unit
 from tests.conftest import labels_from, simplex
 
 K = 4
@@ -248,3 +249,8 @@ def test_few_answers_per_annotator_and_class_do_not_confirm_an_overconfident_mod
     votes = Votes.from_codes(n, row, range(k), said, range(30), who, classes=range(k))
     made = conformalize(sure[:n], votes, "crowd", assume="independent")
     assert made.predict_set(sure[n:]).contains(y[n:]).mean() > 0.84
+
+
+def test_shares_of_answers_are_counted_in_whole_numbers_where_there_is_a_unit():
+    assert _unit(np.array([0.5, 1 / 3, 0.0, 1.0])) == 6
+    assert _unit(np.array([0.5, np.pi / 4])) == 1

@@ -171,6 +171,18 @@ def test_verified_rows_bound_rho(strategy):
         assert guarantee.claims[0].refuted[0].detail == "fails in 4 of 100 verified rows"
 
 
+@pytest.mark.parametrize("strategy", [Mean(), Min()])
+def test_a_category_without_verified_rows_has_no_rho_line(strategy):
+    evidence = evidence_of(
+        np.zeros(99), low=np.full(99, -1), every=np.tile([-1.0, 0.0], 99), truth=np.full(99, np.nan)
+    )
+    theorem, *_, bound = strategy.calibrate(evidence, SETTING).claim(NINE).claims
+    assert bound.probability is None
+    assert "which candidates cannot tell" in bound.note
+    if isinstance(strategy, Mean):
+        assert theorem.conditions[0].detail == "verified labels could refute it"
+
+
 def test_theorem_3_is_conditional_on_what_candidates_cannot_tell():
     evidence = evidence_of(np.zeros(99), low=np.full(99, -1), every=np.tile([-1.0, 0.0], 99))
     guarantee = Mean().calibrate(evidence, SETTING).claim(NINE)
@@ -241,9 +253,14 @@ def test_theorem_2_needs_verified_rows_for_its_other_premise():
     def open_questions(truth):
         return {premise.name for premise in claim(truth).conditions}
 
+    def rests_on_checks(truth):
+        return "random_checks" in {premise.name for premise in claim(truth).premises}
+
     assert "confident_truth" in open_questions(None)
+    assert not rests_on_checks(np.full(n, -0.9))  # all rows were looked at
     some = np.full(n, np.nan)
     some[:150] = -0.9
+    assert rests_on_checks(some)
     assert open_questions(some) == {"max_otherwise"}  # shown in this sample, which is a selection
     some[:60] = -0.3
     assert claim(some).refuted
@@ -295,7 +312,10 @@ def test_singletons_by_chance_promise_less_than_singletons_by_design(rng):
         by_chance = conformalize(p, np.eye(4, dtype=bool)[y], strategy).guarantee()
         assert by_chance.promised is None
         assert "by design" in by_chance.claims[0].conditions[0].text
-    assert conformalize(p, np.eye(4, dtype=bool)[y], "max").guarantee().promised == 0.9
+    by_chance, by_design = (conformalize(p, given, "max").guarantee() for given in (np.eye(4, dtype=bool)[y], y))
+    assert by_chance.promised == by_design.promised == 0.9
+    assert "probability of containing all candidates" in str(by_chance)
+    assert "probability of containing the label given" in str(by_design)
 
 
 def test_the_law_given_the_calibration_set_is_a_floor_only_without_misses():

@@ -54,6 +54,37 @@ def test_the_rectified_mean_is_that_of_partial_rows_plus_the_error_on_verified_o
         assert np.isclose(curve_at(made, t).mean(), m.mean() + (truth[:12] - m[:12]).mean())
 
 
+def test_a_new_row_counts_as_much_as_the_strangest_verified_ones(rng, monkeypatch):
+    """Where the truth is no candidate it jumps by 1/π alone, else by λ·w at once and the rest by 1/π."""
+    monkeypatch.setattr("setwise.strategies.rectified._regression", lambda *_: 0.4)
+    p, y, mask = rows(rng, 60)
+    mask[:6][np.arange(6), y[:6]] = False
+    mask[:6, 0] |= ~mask[:6].any(axis=1)
+    codes = np.full(60, MISSING)
+    codes[:20] = y[:20]
+    evidence = gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=codes), {"every", "share"})
+    inside = np.where(mask, p, 0)
+    step = 0.4 * (inside / inside.sum(axis=1, keepdims=True))[np.arange(20), y[:20]]
+    truth = -p[np.arange(20), y[:20]]
+    strange = truth >= np.quantile(truth, 0.8)
+    assert np.isclose(rectified_steps(evidence).new, (step + 3 * (1 - step))[strange].mean())
+
+
+def test_looks_share_one_delta(rng):
+    p, y, mask = rows(rng, 300)
+    verified = some(rng, y, 120)
+    first, second, only = (
+        conformalize(p, mask, Rectified("finite", look=look), verified=verified).guarantee(0.7)
+        for look in (1, 2, None)
+    )
+    assert first.delta == second.delta == only.delta == 0.05
+    assert "at whichever look you stop" in str(second)
+    assert "look" not in str(only)
+    for look, margin in ((0, "finite"), (1.5, "finite"), (1, "none")):
+        with pytest.raises(ValueError, match="look"):
+            Rectified(margin, look=look)
+
+
 def test_known_chances_of_being_verified_weigh_the_rows(rng):
     p, y, mask = rows(rng, 8000)
     p = p**4 / (p**4).sum(axis=1, keepdims=True)  # over-confident, so that much is to be repaired
@@ -122,6 +153,7 @@ def test_posterior_draws_are_ranks_of_drawn_candidates(rng):
     assert abs(many.threshold(0.9) - conformalize(p, mask, "posterior").threshold(0.9)) < 0.02
     assert "calibrated posterior" in str(once.guarantee())
     assert once.guarantee().promised is None
+    assert once.guarantee(0.9).claims[0].probability == 0.9
     (claim,) = many.guarantee(0.9).claims
     assert np.isclose(claim.probability, 0.8)
     with pytest.raises(ValueError, match="draws"):
