@@ -71,6 +71,8 @@ def cluster():
     with short as folder, pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's own, about itself
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_TMPDIR", folder)  # where the address of the newest cluster is noted
+        Path(folder, "ray").mkdir()
         ray = imported()
         from ray.cluster_utils import Cluster
 
