@@ -1,7 +1,7 @@
 """A command in a process of its own, to which something happens at a moment that is counted, not timed.
 
-A moment is the n-th time that the process touches a file (opens, renames, removes, locks or syncs it), or the n-th call
-of a function: the same on every machine, however busy it is.
+A moment is the n-th time that the process touches a file (opens, renames, removes, locks or syncs it), or the n-th
+call of a function: the same on every machine, however busy it is.
 """
 
 from __future__ import annotations

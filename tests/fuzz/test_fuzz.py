@@ -120,6 +120,13 @@ def test_found_a_broken_column_name_broke_the_sentence(tmp_path):
     assert "\n" not in str(error.value)
 
 
+def test_found_a_line_break_after_a_backslash_broke_the_sentence(tmp_path):
+    (tmp_path / "s.csv").write_bytes(b'"labels"\n"a\\\nb"\n"c"\n')
+    with pytest.raises(DataError, match=r"where '\\\\\\n' means nothing") as error:
+        read_table(tmp_path / "s.csv", candidates="labels", features=[])
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     "damage", [(b"PK\x01\x02", b"PK\x01\x03"), (b"</sheetData>", b"</sheetDat >"), (b"<row ", b"<rom ")]
 )
