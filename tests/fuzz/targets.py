@@ -476,6 +476,35 @@ def notes() -> list[bytes]:
     return [json.dumps(found.to_dict()).encode()]
 
 
+def row_batches() -> list[bytes]:
+    """Calibration rows with candidates, with votes, and with checks of some."""
+    from setwise.scale import CalibrationRows
+
+    _, P, sets, y = sample()
+    checked = np.where(np.arange(len(y)) < 8, np.array(NAMES, dtype=object)[y], None)
+    made_of = ((sets, {}), (votes()[[0, 1, 3] * 8], {}), (sets, {"verified": checked}))
+    held = []
+    for answers, more in made_of:
+        rows = CalibrationRows(classes=NAMES, random_state=0, max_rows=20)
+        rows.add(P, answers, **more)
+        held.append(made("r.rows", rows.save))
+    return held
+
+
+def calibration_rows(path: Path) -> None:
+    from setwise.scale import CalibrationRows
+
+    found = CalibrationRows.load(path)
+    again = path.with_name("again.rows")
+    found.save(again)
+    assert len(CalibrationRows.load(again)) == len(found)
+    if len(found):
+        try:
+            found.conformalize()
+        except ValueError as error:
+            raise DataError(f"{path}: {error}") from None  # rows that cannot be calibrated on say why
+
+
 def workbook() -> list[bytes]:
     from openpyxl import Workbook
 
@@ -595,5 +624,7 @@ TARGETS: dict[str, Target] = {
         part_of("skops", "calibration"), "c.npz", lambda: [part("skops", "calibration")], sealed, _JSON
     ),
 }
+if importlib.util.find_spec("setwise.scale"):
+    TARGETS["calibration rows"] = Target(calibration_rows, "r.rows", row_batches, sealed, _JSON)
 if importlib.util.find_spec("openpyxl"):
     TARGETS["xlsx"] = Target(table, "t.xlsx", workbook, sealed)
