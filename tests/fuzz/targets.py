@@ -52,7 +52,9 @@ from setwise.estimators.fingerprint import UsedRows, read_probe
 from setwise.estimators.model_directory import load_calibrations
 from setwise.labels import constructors
 from setwise.learn import PartialLabelClassifier
+from tests.fuzz.mutation import Change
 from tests.fuzz.repair import listed_again, sealed
+from tests.fuzz.structure import changed_arrays, changed_json
 
 NAMES = ["cat", "dog", "owl"]
 ODD = ["a|b", " lead", "C:\\new", "7", "ü→猫", "", '"', "nan"]
@@ -70,6 +72,13 @@ class Target:
     seeds: Callable[[], list[bytes]]
     repair: Callable[[bytes], bytes] = bytes
     words: tuple[bytes, ...] = ()
+
+    @property
+    def change(self) -> Change | None:
+        """How such files are changed in what they mean."""
+        by_suffix = {".json": changed_json, ".jsonl": changed_json, ".npz": changed_arrays}
+        by_suffix |= {".cal": changed_arrays, ".rows": changed_arrays}
+        return by_suffix.get(Path(self.name).suffix)
 
 
 # -------------------------------------------------------------------------------------------------- material

@@ -25,7 +25,7 @@ def test_no_file_does_more_than_be_refused_by_name(name, tmp_path, monkeypatch):
     for variable, value in ENVIRONMENT.items():
         monkeypatch.setenv(variable, value)
     target, found = TARGETS[name], []
-    inputs = list(itertools.islice(mutations(target.seeds(), target.words, 0), INPUTS))
+    inputs = list(itertools.islice(mutations(target.seeds(), target.words, target.change, 0), INPUTS))
     assert all(judge(target, tmp_path, content) for content in target.seeds())  # what our writers write is read
     for content in inputs:
         try:
