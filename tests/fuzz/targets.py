@@ -297,8 +297,9 @@ def same_votes(before: Votes, path: Path) -> None:
     again = path.with_name("again.parquet")
     try:
         write_votes(again, before)
-    except DataError:
-        return  # columns of mixed types
+    except ValueError as error:  # columns of mixed types, or two rows of one name
+        assert "has one type" in str(error) or "items" in str(error), error  # noqa: PT017
+        return
     after = read_votes(again, classes=before.classes)
     assert after.counts.tolist() == before.counts.tolist()
     assert after.sizes.tolist() == before.sizes.tolist()
@@ -374,8 +375,9 @@ def calibration(path: Path) -> None:
     by = None if found.categories is None else [found.categories.classes.tolist()[0]] * 2
     asked = {} if found.setting.by != "given" or by is None else {"by": by}
     try:
-        assert len(found.predict_set(rows, 0.8, **asked)) == 2
-        str(found.guarantee(0.8))
+        with np.errstate(all="ignore"):
+            assert len(found.predict_set(rows, 0.8, **asked)) == 2
+            str(found.guarantee(0.8))
     except ValueError as error:
         raise DataError(f"{path}: {error}") from None  # a calibration that answers nothing says why
 
@@ -385,9 +387,8 @@ def summary(path: Path) -> None:
     again = path.with_name("again.npz")
     found.write(again)
     first, second = (read_container(one, SUMMARY, SUMMARY_VERSION)[1] for one in (path, again))
-    assert {name: value.tolist() for name, value in first.items() if name in second} == {
-        name: value.tolist() for name, value in second.items()
-    }
+    for name, value in second.items():
+        assert np.array_equal(first[name], value, equal_nan=value.dtype.kind == "f")
 
 
 def used_rows(path: Path) -> None:
