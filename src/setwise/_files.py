@@ -89,7 +89,8 @@ def temporary(parent: Path, name: str, *, folder: bool = False, private: bool = 
             raise _unwritten(error, parent / name) from error
         raise
     finally:
-        _remove(path)
+        if path.exists():
+            _remove(path)
         _unfinished.discard((os.getpid(), path))
         if lock is not None:
             os.close(lock)

@@ -1,23 +1,37 @@
-"""Inputs from seeds by random changes of bytes, the same for the same seed: where no coverage-guided fuzzer is."""
+"""Inputs from seeds by random changes, the same for the same seed: where no coverage-guided fuzzer is."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+Change = Callable[[bytes, random.Random], bytes]
+"""Of what a file means."""
 _NUMBERS = [0, 1, 2, 127, 128, 255, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**64 - 1]
 _TOGETHER = 4  # at most so many changes of one seed
 
 
-def mutations(seeds: Sequence[bytes], words: Sequence[bytes], seed: int) -> Iterator[bytes]:
+def mutations(seeds: Sequence[bytes], words: Sequence[bytes], change: Change | None, seed: int) -> Iterator[bytes]:
     """The seeds themselves, then ever new inputs."""
     chance = random.Random(seed)  # noqa: S311 - for tests
     yield from seeds
     while True:
-        content = bytearray(chance.choice(seeds))
-        for _ in range(chance.randint(1, _TOGETHER)):
-            _change(content, seeds, words, chance)
-        yield bytes(content)
+        content = chance.choice(seeds)
+        yield mutated(content, seeds, words, change, chance)
+
+
+def mutated(
+    content: bytes, seeds: Sequence[bytes], words: Sequence[bytes], change: Change | None, chance: random.Random
+) -> bytes:
+    """One input made another, by its bytes or by what it means."""
+    if change is not None and chance.random() < 0.5:
+        for _ in range(chance.randint(1, 2)):
+            content = change(content, chance)
+        return content
+    changed = bytearray(content)
+    for _ in range(chance.randint(1, _TOGETHER)):
+        _change(changed, seeds, words, chance)
+    return bytes(changed)
 
 
 def _change(content: bytearray, seeds: Sequence[bytes], words: Sequence[bytes], chance: random.Random) -> None:

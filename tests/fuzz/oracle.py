@@ -41,6 +41,9 @@ def judge(target: Target, folder: Path, content: bytes) -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", RuntimeWarning)
+            warnings.filterwarnings(
+                "ignore", "overflow encountered in cast"
+            )  # a score of 1e308 is strange, not wrong
             target.read(path)
     except _REFUSALS as error:
         said = str(error)

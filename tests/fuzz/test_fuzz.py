@@ -1,21 +1,26 @@
 """A short slice of `make fuzz`, the same in every run, and files that it found."""
 
 import itertools
+import json
 import re
+import zipfile
 from contextlib import suppress
 
 import numpy as np
 import pytest
 
 from setwise import Calibration, ConformalClassifier
-from setwise.data import read_idx, read_table, read_votes
+from setwise.cli.table_columns import noted_comparison
+from setwise.data import from_label_studio, read_idx, read_table, read_votes
 from setwise.data.arrow_tables import arrow_batches
+from setwise.data.key_join import key_column
+from setwise.data.table_files import table_files
 from setwise.errors import DataError
 from setwise.stored_arrays import read_arrays
 from tests.fuzz.mutation import mutations
 from tests.fuzz.oracle import ENVIRONMENT, Finding, judge
 from tests.fuzz.repair import sealed
-from tests.fuzz.targets import TARGETS, Target, npz_file
+from tests.fuzz.targets import TARGETS, Target, model, npz_file, tasks
 
 INPUTS = 25  # of each target
 
@@ -25,7 +30,7 @@ def test_no_file_does_more_than_be_refused_by_name(name, tmp_path, monkeypatch):
     for variable, value in ENVIRONMENT.items():
         monkeypatch.setenv(variable, value)
     target, found = TARGETS[name], []
-    inputs = list(itertools.islice(mutations(target.seeds(), target.words, 0), INPUTS))
+    inputs = list(itertools.islice(mutations(target.seeds(), target.words, target.change, 0), INPUTS))
     assert all(judge(target, tmp_path, content) for content in target.seeds())  # what our writers write is read
     for content in inputs:
         try:
@@ -105,6 +110,59 @@ def test_found_an_array_without_entries_was_too_large_for_numpy(tmp_path):
     assert read_idx(path).shape == (0, 28, 28)
 
 
+WRONG_NOTES = [
+    {"p_value": "0"},
+    {"p_value": 10**400},
+    {"calibration_rows": float("inf")},
+    {"new_rows": -1},
+    {"remarks": [1]},
+    {"findings": [{"p_value": 0, "sentence": 1}]},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG_NOTES)
+def test_found_a_note_about_rows_held_anything(wrong, tmp_path):
+    note = json.loads(TARGETS["note"].seeds()[0]) | wrong
+    (tmp_path / "s.csv.differs.json").write_text(json.dumps(note))
+    with pytest.raises(ValueError, match=r"s.csv.differs.json: is not what `setwise predict` wrote"):
+        noted_comparison(table_files(tmp_path / "s.csv"))
+
+
+def changed_container(content, path, **entries):
+    """A container whose header says something else, with a right digest."""
+    path.write_bytes(content)
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(arrays["header"].tobytes()) | entries
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    path.write_bytes(sealed(npz_file(**arrays)))
+
+
+@pytest.mark.parametrize("wrong", [{"rows": 2**63}, {"seed": -1}, {"seed": 2**64}])
+def test_found_a_monitor_loaded_that_could_not_go_on(wrong, tmp_path):
+    changed_container(TARGETS["monitor"].seeds()[0], tmp_path / "m.npz", **wrong)
+    with pytest.raises(ValueError, match=r"m.npz: a setwise-monitor file whose parts do not belong together"):
+        TARGETS["monitor"].read(tmp_path / "m.npz")
+
+
+def test_found_a_calibration_loaded_that_could_not_be_saved(tmp_path):
+    changed_container(TARGETS["calibration"].seeds()[0], tmp_path / "c.cal", classes=["cat", 1, "owl"])
+    with pytest.raises(ValueError, match=r"c.cal: .*classes are not all of one kind"):
+        Calibration.load(tmp_path / "c.cal")
+
+
+def test_found_a_true_label_beyond_all_integers_became_another(tmp_path):
+    (tmp_path / "t.npz").write_bytes(npz_file(X=np.zeros((3, 1)), y=[1e308, np.inf, np.nan]))
+    assert read_table(tmp_path / "t.npz").truth.tolist() == [1e308, np.inf, None]
+
+
+def test_found_an_empty_choice_was_a_label_and_a_long_number_no_key(tmp_path):
+    (tmp_path / "e.json").write_bytes(tasks(("cat", "", "dog")))
+    with pytest.raises(DataError, match=r"e.json: task 1: '' is neither a choice nor a taxonomy path"):
+        from_label_studio(tmp_path / "e.json")
+    assert key_column([10**400, 7]).to_pylist() == [str(10**400), "7"]
+
+
 @pytest.mark.parametrize("text", ["item,worker\n1,ann\n", "item,label\n,cat\n", "a,b\n1,2\n"])
 def test_found_errors_about_votes_did_not_name_their_file(text, tmp_path):
     path = tmp_path / "v.csv"
@@ -120,13 +178,18 @@ def test_found_a_broken_column_name_broke_the_sentence(tmp_path):
     assert "\n" not in str(error.value)
 
 
+def test_found_a_line_break_after_a_backslash_broke_the_sentence(tmp_path):
+    (tmp_path / "s.csv").write_bytes(b'"labels"\n"a\\\nb"\n"c"\n')
+    with pytest.raises(DataError, match=r"where '\\\\\\n' means nothing") as error:
+        read_table(tmp_path / "s.csv", candidates="labels", features=[])
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     "damage", [(b"PK\x01\x02", b"PK\x01\x03"), (b"</sheetData>", b"</sheetDat >"), (b"<row ", b"<rom ")]
 )
 def test_found_damaged_workbooks_were_other_errors(damage, tmp_path):
     pytest.importorskip("openpyxl")
-    import zipfile
-
     (tmp_path / "t.xlsx").write_bytes(TARGETS["xlsx"].seeds()[0])
     with zipfile.ZipFile(tmp_path / "t.xlsx") as packed, zipfile.ZipFile(tmp_path / "u.xlsx", "w") as plain:
         for name in packed.namelist():
@@ -142,10 +205,6 @@ def test_found_damaged_workbooks_were_other_errors(damage, tmp_path):
     "features", [{"number": "3"}, {"number": -1}, {"number": 2, "names": ["a"]}, {"names": "ab"}]
 )
 def test_found_a_model_said_anything_about_its_columns(features, tmp_path):
-    import json
-
-    from tests.fuzz.targets import model
-
     for name, content in model("skops").items():
         (tmp_path / name).write_bytes(content)
     head = json.loads((tmp_path / "setwise.json").read_text()) | {"features": features}

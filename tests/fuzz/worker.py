@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import random
 import sys
 import time
 from pathlib import Path
@@ -69,7 +70,7 @@ def main(name: str, folder: Path, seconds: float, seed: int) -> None:
     bound_memory()
     if atheris is None:
         end = time.monotonic() + seconds
-        for content in mutations(seeds, target.words, seed):
+        for content in mutations(seeds, target.words, target.change, seed):
             tries(content)
             if time.monotonic() > end:
                 break
@@ -95,7 +96,14 @@ def main(name: str, folder: Path, seconds: float, seed: int) -> None:
         f"-artifact_prefix={folder}/",
         *([f"-dict={words}"] if target.words else []),
     ]
-    atheris.Setup([sys.argv[0], *options, str(corpus)], tries)
+
+    def mutate(content: bytes, most: int, number: int) -> bytes:
+        chance = random.Random(number)  # noqa: S311 - for tests
+        if target.change is None or chance.random() < 0.6:
+            return atheris.Mutate(content, most)
+        return target.change(content, chance)[:most]
+
+    atheris.Setup([sys.argv[0], *options, str(corpus)], tries, custom_mutator=mutate)
     atheris.Fuzz()
 
 

@@ -89,6 +89,8 @@ def read_parts(source: Source) -> dict[str, Any]:
     header, arrays = read_container(source, FORMAT, VERSION)
     with believing_nothing(source, FORMAT):
         vocabulary = Vocabulary.declare(header["classes"])
+        if vocabulary.classes.dtype == object:
+            raise ValueError("classes are not all of one kind")
         k = len(vocabulary)
         evidence = checked_evidence(_under("evidence.", arrays), k)
         score = _made(header["conformity_score"], SCORES)

@@ -134,9 +134,10 @@ def _unescape(text: str, position: int, separator: str) -> str:
 
     def meaning(found: re.Match[str]) -> str:
         if found[1] not in meanings:
+            shown = found[0] if found[0].isprintable() else repr(found[0])
             raise TokenError(
                 position,
-                f"has the label {text!r}, where {found[0]} means nothing",
+                f"has the label {text!r}, where {shown} means nothing",
                 "write a backslash as \\\\",
                 Remedy("escapes", False, "if backslashes are plain text in this file"),
             )

@@ -84,7 +84,7 @@ def key_column(values: Any) -> Any:
     """
     try:
         return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return pa.array([None if is_missing(value) else str(value) for value in values])
 
 

@@ -104,6 +104,6 @@ def _truth(arrays: dict[str, Array], path: Path, n: int) -> Array | None:
     if not absent.any() and y.dtype.kind != "f":
         return np.asarray(y)
     labels = np.full(n, None, dtype=object)
-    whole = y.dtype.kind == "f" and (y[~absent] == np.floor(y[~absent])).all()
+    whole = y.dtype.kind == "f" and ((y[~absent] == np.floor(y[~absent])) & (np.abs(y[~absent]) < 2**53)).all()
     labels[~absent] = (y[~absent].astype(np.int64) if whole else y[~absent]).tolist()
     return labels

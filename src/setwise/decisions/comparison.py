@@ -141,10 +141,13 @@ class Comparison:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Comparison:
         """A comparison from what `to_dict` gave, without the calibration."""
-        findings = tuple(Finding(found["p_value"], found["sentence"]) for found in plain["findings"])
-        old, new = (tuple(int(count) for count in each) for each in plain["bars"])
-        rows = int(plain["calibration_rows"]), int(plain["new_rows"])
-        return cls(plain["p_value"], findings, tuple(plain["remarks"]), *rows, (old, new))
+        p_value = None if plain["p_value"] is None else _as_p_value(plain["p_value"])
+        findings = tuple(
+            Finding(_as_p_value(found["p_value"]), _as_text(found["sentence"])) for found in plain["findings"]
+        )
+        old, new = (tuple(_as_count(count) for count in each) for each in plain["bars"])
+        rows = _as_count(plain["calibration_rows"]), _as_count(plain["new_rows"])
+        return cls(p_value, findings, tuple(map(_as_text, plain["remarks"])), *rows, (old, new))
 
     def __str__(self) -> str:
         if self.p_value is None:
@@ -471,6 +474,24 @@ def _bars(tallies: Iterable[_Tally]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         found += np.stack([tally.bars, tally.new_bars])
     old, new = found.tolist()
     return tuple(old), tuple(new)
+
+
+def _as_p_value(stored: Any) -> float:
+    if type(stored) not in {int, float} or not 0 <= stored <= 1:
+        raise ValueError(f"{str(stored)[:40]!r} is no p-value")
+    return float(stored)
+
+
+def _as_text(stored: Any) -> str:
+    if not isinstance(stored, str):
+        raise TypeError(f"{str(stored)[:40]!r} is no sentence")
+    return stored
+
+
+def _as_count(stored: Any) -> int:
+    if type(stored) is not int or not 0 <= stored < 2**63:
+        raise ValueError(f"{str(stored)[:40]!r} is no number of rows")
+    return stored
 
 
 def _shown(p_value: float) -> str:

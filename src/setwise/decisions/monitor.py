@@ -43,6 +43,7 @@ from setwise.stored_arrays import checked
 FORMAT, VERSION = "setwise-monitor", 2
 _TILTS = np.array([-1.75, -1.0, -0.5, 0.5, 1.0, 1.75])
 _BINS, _STAKE = 8, 0.1
+_MOST_ROWS, _SEEDS = 2**53, 2**63  # that a stored state may have seen, or name
 _BLOCK = 256  # rows whose ranks among each other are counted at once
 _WATCHED = ("largest probability", "predicted label", "distance of its features")
 
@@ -202,7 +203,7 @@ class Monitor:
             alarmed = self._first_row is not None
             whole = not alarmed or (isinstance(self._first_row, int) and 0 <= self._first_row < self._rows)
             whole = whole and not math.isnan(self._best) and 0 <= self._loudest < len(self._gamblers)
-            if played > self._rows or not whole:
+            if played > self._rows or self._rows > _MOST_ROWS or not 0 <= self._seed < _SEEDS or not whole:
                 raise ValueError(f"{path}: a {FORMAT} file whose parts do not belong together.")
 
 

@@ -188,7 +188,7 @@ def _paths(value: Any, place: str) -> list[PathLabel]:
     found = []
     for item in [value] if isinstance(value, str) else _listed(value, f"{place}: choices"):
         path = (item,) if isinstance(item, str) else tuple(item) if isinstance(item, list) else ()
-        if not path or not all(isinstance(name, str) for name in path):
+        if not path or not all(isinstance(name, str) and name for name in path):
             raise DataError(f"{place}: {item!r} is neither a choice nor a taxonomy path.")
         found.append(path)
     return found
