@@ -11,14 +11,16 @@ THIRD_READY := .venv-third/.ready
 RELEASE := .venv-release/bin
 DOCS_READY  := $(VENV)/.docs-ready
 MUTATION_READY := $(VENV)/.mutation-ready
+FUZZ_READY  := $(VENV)/.fuzz-ready
+FUZZ_SECONDS ?= 60
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long test-third-party observatory mutation lint bench docs reproduce release-check clean
+.PHONY: demo browser test test-long test-third-party faults fuzz mutation observatory lint bench docs reproduce release-check clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[dev,learn,data,cli,report]"
+	$(PIP) --editable ".[dev,learn,data,cli,report,scale]"
 	touch $@
 
 demo: $(READY)          ## learns from votes, and shows what votes and a few checks are worth
@@ -32,6 +34,12 @@ test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 
 test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost, Hugging Face and MLflow, in an environment of their own
 	$(THIRD)/python -m pytest tests/third_party
+
+faults: $(READY)        ## commands killed, interrupted and disturbed at hundreds of moments; minutes
+	$(BIN)/python -m tests.faults --kills 120 --interruptions 120 --pictures --out benchmarks/results/faults.json
+
+fuzz: $(FUZZ_READY)     ## broken files for every reader and loader, FUZZ_SECONDS each; FUZZ=--keep notes the counts
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 observatory: $(READY)   ## every promise against simulations with known truth; exit status 1 where one is broken
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.observatory --out benchmarks/results/observatory.json
@@ -56,6 +64,7 @@ bench: $(BENCH_READY) $(READY)   ## ratios against peers in an environment of th
 	$(BIN)/python benchmarks/train.py --out benchmarks/results/train-cpu.json
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/predict.py --keep
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/slow_strategies.py --keep
 	@test -d "$(SETWISE_DATA)/crowd" || echo "NOTE: no SETWISE_DATA with crowd/: the figures of votes stay as they are."
 	test ! -d "$(SETWISE_DATA)/crowd" || $(BENCH)/python benchmarks/crowd.py --data "$(SETWISE_DATA)/crowd" --keep
 	$(BIN)/python benchmarks/summary.py
@@ -80,6 +89,10 @@ $(MUTATION_READY): $(READY)
 
 $(DOCS_READY): $(READY)
 	$(PIP) --editable ".[docs]"
+	touch $@
+
+$(FUZZ_READY): $(READY)
+	$(PIP) atheris || echo "NOTE: atheris could not be installed: inputs are not guided by coverage."
 	touch $@
 
 # Peers pin what we do not (puncc: numpy < 2), so they are installed without their pins; TorchCP needs torch and

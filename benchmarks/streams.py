@@ -2,6 +2,7 @@
 
     python benchmarks/streams.py --part predict --keep
     python benchmarks/streams.py --part sampling --keep
+    python benchmarks/streams.py --part ray --keep
 
 `predict`: Parquet files of 500,000 rows with the probabilities of 20 classes (float32) in a temporary folder, 10⁶ and
 10⁷ rows in all. `setwise predict` turns the folder into a folder of sets; pyarrow alone reads the same input and writes
@@ -11,6 +12,10 @@ all is imported, and the fastest run counts. Peak memory is that of the process.
 `sampling`: draws of 10⁷ scores are streamed through `CalibrationRows` with a memory limit of 1 MB. Scores are uniform,
 so that a threshold is its own coverage: its mean over draws must not lie below the level by more than three standard
 errors, and its spread is the Beta law of the rows kept.
+
+`ray`: the same folder, in files of 250,000 rows, with `--engine local` and with `--engine ray` on all cores of this
+machine, in turns. The clock starts when all is imported and, for Ray, when its cluster stands, as one does that is given
+by `--address`; `start` is how long that took. Processes of tasks start, import and load the calibration while it runs.
 
 `--keep` writes benchmarks/results/streams.json. Ratios hold on a busy machine too, seconds do not.
 """
@@ -34,11 +39,17 @@ from summary import load, machine, show
 
 RESULTS = Path(__file__).resolve().parent / "results" / "streams.json"
 CLASSES, PART, BATCH = 20, 500_000, 49_152
-LIMITS = {"predict over pyarrow alone": 2.0, "peak memory at 10⁷ over 10⁶ rows": 1.2, "sample in MB": 1.0}
+RAY_PART = 250_000
+LIMITS = {
+    "predict over pyarrow alone": 2.0,
+    "peak memory at 10⁷ over 10⁶ rows": 1.2,
+    "sample in MB": 1.0,
+    "ray over local": 1.5,
+}
 LEVELS = (0.8, 0.9, 0.95, 0.99)
 
 
-def write_tables(folder, rows):
+def write_tables(folder, rows, part=PART):
     """Parts of probabilities, and a calibration."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -56,8 +67,8 @@ def write_tables(folder, rows):
     y = np.minimum((p.cumsum(axis=1) < rng.random((len(p), 1))).sum(axis=1), CLASSES - 1)
     setwise.conformalize(p, np.array(names)[y], classes=names, random_state=0).save(folder / "model.cal")
     (folder / "in").mkdir()
-    for number, start in enumerate(range(0, rows, PART)):
-        p = probabilities(min(PART, rows - start))
+    for number, start in enumerate(range(0, rows, part)):
+        p = probabilities(min(part, rows - start))
         columns = {f"p:{name}": p[:, k] for k, name in enumerate(names)}
         table = pa.table({"id": np.arange(start, start + len(p)), **columns})
         pq.write_table(table, folder / "in" / f"{number:04d}.parquet")
@@ -80,21 +91,31 @@ def pyarrow_alone(folder):
     return wall, cpu
 
 
-def predicted(folder):
+def predicted(folder, *more):
     """`setwise predict` from folder to folder."""
     import pyarrow.parquet  # noqa: F401 - imported before the clock starts, as for pyarrow alone
 
     import setwise.scale.predicted_parts  # noqa: F401
     from setwise.cli.app import run
 
-    arguments = ["predict", "model.cal", "--probabilities", "in", "--out", "out", "--force", "--quiet"]
+    arguments = ["predict", "model.cal", "--probabilities", "in", "--out", "out", "--force", "--quiet", *more]
     os.chdir(folder)
     began = time.perf_counter(), time.process_time()
     assert run(arguments) == 0
     return time.perf_counter() - began[0], time.process_time() - began[1]
 
 
-CHILDREN = {"predict": predicted, "pyarrow": pyarrow_alone}
+def predicted_by_ray(folder):
+    """The same on a Ray cluster that stands."""
+    from setwise.scale.ray_engine import connected
+
+    began = time.perf_counter()
+    connected()
+    start = time.perf_counter() - began
+    return *predicted(folder, "--engine", "ray"), start
+
+
+CHILDREN = {"predict": predicted, "pyarrow": pyarrow_alone, "ray": predicted_by_ray}
 
 
 def child(what, folder):
@@ -110,7 +131,7 @@ def measure_predict(sizes, times):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             write_tables(folder, rows)
-            runs = {what: [] for what in CHILDREN}
+            runs = {what: [] for what in ("predict", "pyarrow")}
             for _ in range(times):
                 for what, held in runs.items():
                     held.append(child(what, folder))
@@ -123,6 +144,28 @@ def measure_predict(sizes, times):
             }
     small, large = (found[str(rows)]["peak_mb"] for rows in (min(sizes), max(sizes)))
     return {"classes": CLASSES, "part_rows": PART, "rows": found, "peak_ratio": round(large / small, 2)}
+
+
+def measure_ray(rows, times):
+    """The fastest of several runs with either engine, in turns."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_tables(folder, rows, RAY_PART)
+        runs = {what: [] for what in ("predict", "ray")}
+        for _ in range(times):
+            for what, held in runs.items():
+                held.append(child(what, folder))
+    local, ray = (min(run["wall"] for run in held) for held in runs.values())
+    return {
+        "rows": rows,
+        "classes": CLASSES,
+        "part_rows": RAY_PART,
+        "cores": os.cpu_count(),
+        "local": local,
+        "ray": ray,
+        "start": min(run["start"] for run in runs["ray"]),
+        "ratio": round(ray / local, 2),
+    }
 
 
 def one_draw(rows, limit, draw):
@@ -173,7 +216,7 @@ def measure_sampling(draws, rows, limit, workers):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=["predict", "sampling"], default="predict")
+    parser.add_argument("--part", choices=["predict", "sampling", "ray"], default="predict")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10**6, 10**7])
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--draws", type=int, default=500)
@@ -184,13 +227,16 @@ def main():
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        wall, cpu = CHILDREN[arguments.child](arguments.folder)
+        wall, cpu, *start = CHILDREN[arguments.child](arguments.folder)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
-        print(json.dumps({"wall": wall, "cpu": cpu, "peak_mb": round(peak, 1)}))
+        print(json.dumps({"wall": wall, "cpu": cpu, "peak_mb": round(peak, 1), "start": sum(start)}))
         return
-    result = {**(load("streams") or {}), "machine": machine("pyarrow"), "limits": LIMITS}
+    versions = ("pyarrow", "ray") if arguments.part == "ray" else ("pyarrow",)
+    result = {**(load("streams") or {}), "machine": machine(*versions), "limits": LIMITS}
     if arguments.part == "predict":
         result["predict"] = measure_predict(arguments.sizes, arguments.times)
+    elif arguments.part == "ray":
+        result["ray"] = measure_ray(max(arguments.sizes), arguments.times)
     else:
         limit = 10**6 * 4 // 5  # a quarter more is held between two cuts
         result["sampling"] = measure_sampling(arguments.draws, arguments.scores, limit, arguments.workers)

@@ -144,6 +144,28 @@ def peers_page(results):
     return [*lines, ""]
 
 
+def slow_section(result):
+    """The figures of `slow_strategies.py`."""
+    if result is None:
+        return []
+    lines = [
+        "## Many rows and classes",
+        "",
+        f"`OMP_NUM_THREADS=1 python benchmarks/slow_strategies.py --keep`; {about(result)}. One thread, float32, uniform",
+        "contamination; `max` and `corrected` are calibrated and predict. Memory is the peak of what is allocated, the answer",
+        "included, in copies of the probabilities; p-values alone are two copies.",
+        "",
+        "| rows × classes | work | seconds | times `max` | peak memory |",
+        "|---|---|---|---|---|",
+    ]
+    for size, found in result["sizes"].items():
+        for work, row in found["figures"].items():
+            lines.append(
+                f"| {size} | `{work}` | {row['seconds']:.2f} | {row['times_max']:.1f} | {row['peak_copies']:.2f} |"
+            )
+    return [*lines, ""]
+
+
 def votes_section(result):
     """The figures of `crowd.py`."""
     million, tenth = result["million"], result["tenth"]
@@ -225,7 +247,7 @@ def main():
         *speed_section(),
     ]
     (ROOT / "docs" / "learning-results.md").write_text("\n".join(text).rstrip() + "\n")
-    text = [*peers_page(load("peers")), *votes_section(load("crowd"))]
+    text = [*peers_page(load("peers")), *slow_section(load("slow_strategies")), *votes_section(load("crowd"))]
     (ROOT / "docs" / "benchmarks.md").write_text("\n".join(text).rstrip() + "\n")
 
 

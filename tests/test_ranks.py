@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
 from setwise import ranks
+from setwise.ranks import Ascending
 
 levels = st.integers(1, 9999).map(lambda i: i / 10_000)
 
@@ -132,9 +133,30 @@ def test_lemma_b1_fails_beyond_one_half_so_the_bound_is_sharp():
     assert ranks.order_statistic(larger, ranks.rank(len(larger), level)) < q
 
 
+finite = st.floats(-10, 10, width=32) | st.sampled_from([-1e300, 1e300, 1e-320, -0.0, 0.0, 0.1, 0.1 + 2**-40])
+
+
+@given(st.lists(finite, max_size=60), st.lists(finite | st.sampled_from([-np.inf, np.inf]), max_size=60))
+def test_counts_below_are_those_of_a_search(held, asked):
+    ordered = np.sort(np.array(held, dtype=np.float64))
+    scores = np.array(asked + held, dtype=np.float64)
+    found = Ascending(ordered).count_below(scores)
+    assert np.array_equal(found, np.searchsorted(ordered, scores, side="left"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_counts_below_are_those_of_a_search_in_crowded_places_too(dtype, rng):
+    """Many values in one cell of the table, by ties and by nearness, and many beyond all of them."""
+    near = 0.5 + np.arange(500) * 2.0**-24
+    ordered = np.sort(np.concatenate([near, np.full(300, 0.25), -(rng.random(5000) ** 8)]).astype(dtype))
+    scores = np.concatenate([rng.choice(ordered, 3000), 2 * rng.random(3000).astype(dtype) - 1, near]).astype(dtype)
+    found = Ascending(ordered).count_below(scores.reshape(-1, 2))
+    assert np.array_equal(found, np.searchsorted(ordered, scores.reshape(-1, 2), side="left"))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 3000])
-def test_counts_below_are_those_of_a_search(size, dtype, rng):
+def test_counts_below_are_those_of_a_search_at_every_size(size, dtype, rng):
     values = np.sort(np.round(rng.normal(size=size), 2)).astype(dtype)
     near = np.nextafter(values, dtype(np.inf))
     scores = np.concatenate(

@@ -95,6 +95,13 @@ def take_rows(sizes: Ints, chosen: Ints) -> Ints:
     return places
 
 
+def along_rows(values: _A, columns: Ints) -> _A:
+    """The entries of each row at some columns: as `np.take_along_axis` does it along the rows, and faster."""
+    starts = np.arange(len(values)) * values.shape[1]
+    taken: _A = values.ravel().take(columns + starts[:, None])
+    return taken
+
+
 def for_blocks(array: Array, work: Callable[[slice], Any]) -> list[Any]:
     """What `work` returns for each block of rows, in order; several threads share the blocks of a large array.
 

@@ -6,6 +6,8 @@ locked by the process that writes it, and the lock ends with the process.
 
 from __future__ import annotations
 
+import atexit
+import errno
 import os
 import re
 import secrets
@@ -23,8 +25,11 @@ try:
 except ModuleNotFoundError:  # not on Windows: nothing is locked, and nothing swept
     fcntl = None
 
+NO_ROOM = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS, errno.EIO})
+"""The errors of a disk that takes no more, whatever is written."""
 _OURS = re.compile(r"\..*\.[0-9a-f]{16}\.setwise\.tmp", re.DOTALL)
 _swept: set[Path] = set()
+_unfinished: set[tuple[int, Path]] = set()  # of which process, as children that are forked know it too
 
 
 @contextmanager
@@ -40,15 +45,30 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
     """
     place = Path(target)
     check_replaceable(place)
-    with temporary(place.absolute().parent, place.name) as beside:
+    with temporary(folder_of(place), place.name) as beside:
         yield beside
         with beside.open("rb") as file:
             os.fsync(file.fileno())
         beside.replace(place)
 
 
+def folder_of(place: Path) -> Path:
+    """The folder that something is written into."""
+    try:
+        return place.absolute().parent
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{place}: cannot be written: the folder that this runs in is gone.") from None
+
+
+def check_name(path: Path) -> None:
+    """Refuses a name that is not text: old systems have such, and libraries do not open them."""
+    if any("\ud800" <= mark <= "\udfff" for mark in str(path)):
+        raise ValueError(f"{str(path)!a}: the name of this file is not UTF-8 text; rename it.")
+
+
 def check_replaceable(place: Path) -> None:
     """Refuses a place that holds something other than a file: a folder, a device, a pipe."""
+    check_name(place)
     if place.exists() and not place.is_file():
         kind = "a folder" if place.is_dir() else "a device or a pipe"
         raise ValueError(f"{place}: is {kind}, which no file replaces; name a file.")
@@ -60,15 +80,38 @@ def temporary(parent: Path, name: str, *, folder: bool = False, private: bool = 
 
     A `private` one no other user may look into.
     """
-    _sweep(parent)
+    sweep(parent)
     path, lock = _locked_new(parent, name, folder, private)
     try:
         yield path
+    except OSError as error:
+        if error.errno in NO_ROOM or str(path) in str(error):
+            raise _unwritten(error, parent / name) from error
+        raise
     finally:
-        if path.exists():
-            _remove(path)
+        _remove(path)
+        _unfinished.discard((os.getpid(), path))
         if lock is not None:
             os.close(lock)
+
+
+@atexit.register
+def remove_unfinished() -> None:
+    """Removes the temporary files of this process: Ctrl-C may come before, or while, whoever made them does so."""
+    for process, path in [*_unfinished]:
+        if process == os.getpid():
+            _remove(path)
+
+
+def sweep(parent: Path) -> None:
+    """Removes what dead processes of this user left in a folder; once for each folder."""
+    if fcntl is None or parent in _swept:
+        return
+    _swept.add(parent)
+    with suppress(OSError), os.scandir(parent) as entries:
+        for path in [Path(entry.path) for entry in entries if _OURS.fullmatch(entry.name)]:
+            with suppress(OSError):
+                _remove_if_dead(path)
 
 
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
@@ -91,13 +134,14 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
 def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[Path, int | None]:
     while True:
         path = parent / f".{name[:100]}.{secrets.token_hex(8)}.setwise.tmp"
+        _unfinished.add((os.getpid(), path))
         try:
             if folder:
                 path.mkdir(0o700 if private else 0o777)
             else:
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
         except OSError as error:
-            raise type(error)(f"{parent / name}: cannot be written: {error.strerror}.") from None
+            raise _unwritten(error, parent / name) from None
         if fcntl is None:
             return path, None
         with suppress(FileNotFoundError):  # swept by another process before it was locked
@@ -108,15 +152,12 @@ def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[P
             os.close(lock)
 
 
-def _sweep(parent: Path) -> None:
-    """Removes what dead processes of this user left in a folder; once for each folder."""
-    if fcntl is None or parent in _swept:
-        return
-    _swept.add(parent)
-    with suppress(OSError), os.scandir(parent) as entries:
-        for path in [Path(entry.path) for entry in entries if _OURS.fullmatch(entry.name)]:
-            with suppress(OSError):
-                _remove_if_dead(path)
+def _unwritten(error: OSError, target: Path) -> OSError:
+    """The same error about what was to be written, not about a temporary file beside it."""
+    reason = str(error) if error.errno is None else os.strerror(error.errno)
+    told = type(error)(f"{target}: cannot be written: {reason}.")
+    told.errno = error.errno  # whoever writes this as a part of something larger names that
+    return told
 
 
 def _remove_if_dead(path: Path) -> None:

@@ -92,8 +92,10 @@ def refuse_names(others: Mapping[str, Any], **meant: str) -> None:
 
 @contextmanager
 def reading_from(source: str) -> Iterator[None]:
-    """Makes an `InputError` that arises here a `DataError` about a file or table, which is named first."""
+    """Makes a `ValueError` that arises here a `DataError` about a file or table, which is named first."""
     try:
         yield
     except InputError as error:
         raise DataError(f"{source}: {error.problem}", *error.remedies) from None
+    except ValueError as error:
+        raise DataError(f"{source}: {error}") from None

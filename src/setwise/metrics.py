@@ -104,6 +104,19 @@ class SetCounts:
         if candidates is not None:
             self._add_candidates(sets, candidates, group)
 
+    def include(self, other: SetCounts) -> None:
+        """Counts what another counted, of sets over the same classes; the order makes no difference."""
+        if other._vocabulary is None:
+            return
+        if self._vocabulary is not None and not self._vocabulary.same_order(other._vocabulary):
+            raise ValueError("sets: these have other classes than those before; declare the same for all.")
+        self._vocabulary = other._vocabulary
+        self._given = {name: given or other._given[name] for name, given in self._given.items()}
+        self._sizes.update(other._sizes)
+        self._unknown = self._unknown or other._unknown
+        for kind, cells in other._cells.items():
+            self._cells.setdefault(kind, Counter()).update(cells)
+
     def result(self) -> dict[str, Any]:
         """What `evaluate` returns, for all sets so far."""
         n = sum(self._sizes.values())

@@ -10,6 +10,7 @@ import io
 import math
 import struct
 import zlib
+from tokenize import TokenError
 from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
@@ -21,7 +22,7 @@ from setwise.limits import check_unpacked
 
 BROKEN = (
     *(OSError, ValueError, LookupError, AttributeError, TypeError, EOFError, MemoryError, RuntimeError),
-    *(ArithmeticError, AssertionError, SyntaxError, BadZipFile, zlib.error, struct.error),
+    *(ArithmeticError, AssertionError, SyntaxError, TokenError, BadZipFile, zlib.error, struct.error),
 )
 """What readers raise over damaged files."""
 _PLAIN = "biufcUSmM"  # the kinds of array that hold no objects

@@ -150,6 +150,37 @@ def test_too_few_examples_give_all_labels_and_one_warning_with_the_number_needed
     assert np.isfinite(conformalize(p[:9], mask[:9], strategy, score).threshold(0.9))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=25)
+@given(st.integers(2, 40), st.integers(0, 2**32 - 1), st.sampled_from([None, "weights", "categories", "miss rate"]))
+def test_p_values_agree_with_a_slow_reference_whatever_the_blocks(dtype, n, seed, what):
+    """The weight of the calibration scores that are not below a label's own, with that of the new row, over all."""
+    rng = np.random.default_rng(seed)
+    p, q = (np.round(64 * simplex(rng, rows, 3)) + 1 for rows in (n, 30))  # with ties, within and between
+    p, q = ((one / one.sum(axis=1, keepdims=True)).astype(dtype) for one in (p, q))
+    mask = candidates_from(rng, labels_from(rng, p), 3)
+    e = np.where(mask, -p, -np.inf).max(axis=1)
+    w, new = (rng.integers(1, 9, rows) / 4 if what == "weights" else np.ones(rows) for rows in (n, 30))
+    by, of = (rng.integers(0, 2, rows) if what == "categories" else np.zeros(rows, int) for rows in (n, 30))
+    told = {"weights": {"sample_weight": w}, "categories": {"by": by}, "miss rate": {"miss_rate": 0.125}}.get(
+        what, {}
+    )
+    asked = {"weights": {"sample_weight": new}, "categories": {"by": of}}.get(what, {})
+    expected = np.ones(q.shape)
+    for i in range(30):
+        for k in range(3):
+            part = by == of[i]
+            if part.any():
+                at_least = w[part & (e >= -q[i, k])].sum() + new[i]
+                expected[i, k] = min(at_least / (w[part].sum() + new[i]) + told.get("miss_rate", 0), 1)
+    calibration = conformalize(p, mask, "max", **told)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("setwise._arrays._BLOCK_BYTES", 4 * 24 * 7)  # seven rows of three p-values
+        values = calibration.predict_p(q, **asked)
+    assert np.array_equal(values, calibration.predict_p(q, **asked))
+    assert np.allclose(values, expected, rtol=0, atol=1e-15)
+
+
 # -------------------------------------------------------------------------------- categories
 
 

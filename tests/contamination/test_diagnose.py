@@ -377,3 +377,54 @@ def test_scores_alone_give_no_matrix(uniform):
     p, sets = uniform
     with pytest.raises(ValueError, match="estimate_inclusion"):
         examine(-p, sets.to_mask(), "class")
+
+
+# ---------------------------------------------------------------- the tests, one by one
+
+
+def one_by_one(p, mask, miss_rate=0.0):
+    """The tests of uniform inclusion as they are defined: the labels of each test are gathered anew."""
+    n, k = mask.shape
+    order = np.argsort(-p, axis=1, kind="stable")
+    floor = (mask.sum(axis=1) - 1 + miss_rate) / (k - 1)
+
+    def test(labels, rows):
+        seen = mask[rows[:, None], labels].sum(axis=1)
+        T, size = seen - labels.shape[1] * floor[rows], labels.shape[1]
+        p_value = below_zero(T)
+        if p_value < 0.25:
+            others = np.bincount((mask.sum(axis=1) - 1)[rows])
+            p_value = max(p_value, few_included(int(seen.sum()), others, size, k - 1))
+        return len(rows), seen.mean() / size, floor[rows].mean(), p_value
+
+    every = np.arange(n)
+    starts = sorted({int(r) - 1 for r in np.geomspace(1, k, 12)} if k > 12 else range(k))
+    ranges = [*zip(starts, [*starts[1:], k], strict=True), *((s, k) for s in starts if 2 <= s < k - 1)]
+    best = -p.max(axis=1).astype(np.float64)
+    quarters = np.searchsorted(np.quantile(best, [0.25, 0.5, 0.75]), best)
+    parts = [every[quarters == q] for q in range(4)] + [every[order[:, 0] == label] for label in range(k)]
+    return {
+        "rank": [test(order[:, low:high], every) for low, high in ranges],
+        "category": [
+            test(order[rows, low:], rows)
+            for low in sorted({min(2, k - 1), k // 2})
+            for rows in parts
+            if len(rows) >= 20
+        ],
+        "label": [test(np.full((n, 1), label), every) for label in range(k)],
+    }
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("k", "digits"), [(2, 1), (5, 1), (9, None), (20, 2)])
+def test_every_test_is_the_one_that_gathers_its_labels(k, digits, dtype):
+    rng = np.random.default_rng(k)
+    p, y = draw(rng, 500, k, 3.0)
+    p = (p if digits is None else p.round(digits)).astype(dtype)  # with ties
+    mask = (np.arange(k) == y[:, None]) | (rng.random(p.shape) < 0.2) | (p > 0.3)
+    ranked = RankedRows(-p, mask, Assumption("uniform"), 0.05, list(range(k)))
+    for family, expected in one_by_one(p, mask, 0.05).items():
+        found = getattr(ranked, f"by_{family}")()
+        assert [one.rows for one in found] == [rows for rows, *_ in expected]
+        numbers = [(one.seen, one.expected, one.p_value) for one in found]
+        assert np.allclose(numbers, [rest for _, *rest in expected], rtol=1e-9, atol=1e-12)

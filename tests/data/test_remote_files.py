@@ -185,10 +185,10 @@ def test_a_killed_process_leaves_no_file_under_the_final_name_and_the_next_one_c
     process.wait()
     assert server.requests == ["/slow"]
     assert not (nothing_here / "sub" / "train.gz").exists()
-    assert list((nothing_here / "sub").glob(".partial-*")), "the process was to be killed in the middle"
+    assert list((nothing_here / "sub").glob(".*.setwise.tmp")), "the process was to be killed in the middle"
     quiet(remote(server), check)
     assert left_behind(nothing_here) == ["train.gz"]
-    assert not list((nothing_here / "sub").glob(".partial-*"))
+    assert not list((nothing_here / "sub").glob(".*.setwise.tmp"))
 
 
 def rar(name, content, method=0x30):

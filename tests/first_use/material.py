@@ -5,7 +5,6 @@ import io
 import json
 import shlex
 import sys
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from typer.main import get_command
 from setwise import LabelSets
 from setwise.cli import app
 
-COMMAND = get_command(app.app)  # it takes longer to put together than most commands take
 N = 60
 NAMES = ["wren", "owl", "ant"]  # not in alphabetical order
 _rng = np.random.default_rng(0)
@@ -141,14 +139,16 @@ def make(folder):
     return folder
 
 
+COMMAND = get_command(app.app)
+
+
 def command(line, stdin=b""):
     """Status, standard output and standard error of a command line, run in this process."""
     out, err = io.StringIO(), io.StringIO()
     typed = io.TextIOWrapper(io.BytesIO(stdin))
     before, sys.stdin = sys.stdin, typed
     try:
-        built = patch.object(app, "get_command", lambda _: COMMAND, create=True)
-        with built, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status = app.run(shlex.split(line))
     finally:
         sys.stdin = before

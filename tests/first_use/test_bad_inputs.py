@@ -13,6 +13,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import pickle
 import re
 import shutil
@@ -385,11 +386,11 @@ COMMANDS = {  # files, a command line, and what happens
     "checks in another column": ({"c.csv": csv(id=[1], checked=["owl"])}, f"{FILED} c.csv", error("c.csv: there is no column 'verified'; it has id, checked")),
     "checks that are not there": ({}, f"{FILED} c.csv", error("c.csv: there is no such file")),
     # probabilities
-    "probabilities halved": (scores(P / 2), CAL, error("probabilities: row 0 sums to 0.5, not to 1 (tolerance 0.01); divide each row by its sum")),
+    "probabilities halved": (scores(P / 2), CAL, error("q.csv: row 0 sums to 0.5, not to 1 (tolerance 0.01); divide each row by its sum")),
     "logits": (scores(3 * X), CAL, error("these look like logits: pass their softmax")),
-    "percentages": (scores(100 * P), CAL, error("probabilities: row 0 sums to 100; these look like percentages: divide them by 100")),
+    "percentages": (scores(100 * P), CAL, error("q.csv: row 0 sums to 100; these look like percentages: divide them by 100")),
     "percentages of new rows": (scores(100 * P), "predict model.cal --probabilities q.csv --out s.csv", error("these look like percentages")),
-    "a negative probability": (scores(spoiled([1.2, -0.1, -0.1])), CAL, error("probabilities: row 9 has entries from -0.1 to 1.2, outside [0, 1]")),
+    "a negative probability": (scores(spoiled([1.2, -0.1, -0.1])), CAL, error("q.csv: row 9 has entries from -0.1 to 1.2, outside [0, 1]")),
     "a missing probability": (scores(spoiled([np.nan] * 3)), CAL, error("q.csv, column 'wren': row 9 is missing")),
     "probabilities without a class": (scores(P[:, :2] / P[:, :2].sum(1, keepdims=True), NAMES[:2]), CAL, error("full.csv, column 'answers': row 2: 'ant' is not among the 2 classes")),
     "probabilities of other classes": (scores(P, ["a", "b", "c"]), CAL, error("full.csv, column 'answers': row 0: 'wren' is not among the 3 classes")),
@@ -447,23 +448,24 @@ COMMANDS = {  # files, a command line, and what happens
     "no model": ({}, "predict nowhere rows.csv --out s.csv", error("nowhere: there is no such model directory")),
     "half a model": ({"half/model.json": "{}"}, "predict half rows.csv --out s.csv", error("half: not a model directory; it has no setwise.json")),
     "a model of another version": ({"model/setwise.json": '{"format": "setwise-model", "version": 999}'}, "predict model rows.csv --out s.csv", error("model")),
-    "a table as model": ({}, "predict plain.csv rows.csv --out s.csv", error("plain.csv: is a file; a calibration file needs --probabilities FILE")),
+    "a table as model": ({}, "predict plain.csv rows.csv --out s.csv", error("plain.csv: is a file; a calibration file needs probabilities; use --probabilities")),
     "model and rows exchanged": ({}, "predict rows.csv model --out s.csv", error("model: is a model, and a table is expected; name the model first")),
-    "a calibration without probabilities": ({}, "predict model.cal rows.csv --out s.csv", error("model.cal: is a file; a calibration file needs --probabilities FILE")),
+    "a calibration without probabilities": ({}, "predict model.cal rows.csv --out s.csv", error("model.cal: is a file; a calibration file needs probabilities; use --probabilities")),
     "rows and probabilities": ({}, "predict model rows.csv --probabilities p.csv --out s.csv", error("give a FILE of new rows for a model, or --probabilities FILE for a calibration")),
     "no output": ({}, "predict model rows.csv", error("Missing option '--out'")),
     "an output in no folder": ({}, "predict model rows.csv --out no/s.csv", error("/no does not exist")),
     "an output that is there": ({}, "predict model rows.csv --out p.csv", error("p.csv exists already; use --force to replace it")),
-    "an output that is a folder": ({}, "predict model rows.csv --out model --force", error("model: is a folder; name a file, such as model/sets.csv")),
+    "an output that is a folder": ({}, "predict model rows.csv --out model --force", error("model: holds a model; name another folder")),
     "an output that cannot be written": ({}, f"predict model rows.csv --out {'s' * 300}.csv", error("File name too long: 'ssss")),
+    "an output folder that is read": ({"parts/1.csv": PLAIN}, "predict model parts --out parts --force", error("parts/1.csv: is read, and would be replaced; name another folder")),
     "an output of another format": ({}, "predict model rows.csv --out s.xlsx", error("s.xlsx: sets are not written as xlsx; use .parquet, .csv")),
-    "an output without suffix": ({}, "predict model rows.csv --out s", error("s: no suffix says nothing about the format")),
+    "an output without suffix": ({}, "predict model rows.csv --out s --json", right({"rows": N, "out": "s", "files_kept": 0})),
     "a column in the sets' place": ({"r.csv": FRAME.assign(labels=1).to_csv(index=False)}, "predict model r.csv --out s.csv", error("there is a column 'labels' already, and the sets need it; rename it, or use --column")),
-    "categories of a model without": ({}, "predict model rows.csv --out s.csv --by id", error("model: was not calibrated by a column of categories; leave out --by")),
+    "categories of a model without": ({}, "predict model rows.csv --out s.csv --by id", error("model: was not calibrated by a column of categories; leave it out")),
     "too few features named": ({}, "predict model rows.csv --out s.csv --features x", error("X has 1 features, but StandardScaler is expecting 3 features")),
     "a file that is not there": ({}, "predict model no.csv --out s.csv", error("no.csv: there is no such file")),
     "a pattern of no file": ({}, "predict model 'no/*.csv' --out s.csv", error("no/*.csv: no file is called so")),
-    "a folder": ({"parts/1.csv": PLAIN}, "predict model parts --out s.csv", error("parts: is a folder; name its files, such as 'parts/*.csv'")),
+    "a folder": ({"parts/1.csv": PLAIN}, "predict model parts --out s.csv --json", right({"rows": N, "out": "s.csv"})),
     "nothing on standard input": ({}, "predict model - --out -", error("standard input: is empty")),
     "JSON and sets on standard output": ({}, "predict model rows.csv --out - --json", error("--json: standard output is taken by --out -; name a file with --out")),
     # evaluate
@@ -489,7 +491,7 @@ COMMANDS = {  # files, a command line, and what happens
     "a report on the training rows": ({}, "report model train.csv --truth truth --out r.html", warns("60 rows (100%, the first is row 0) were learned from or calibrated on")),
     "a picture of another size": ({}, "report model rows.csv --image 28x28 --out r.html", error("--image: 28x28 is not the shape of 3 features")),
     "names that are not there": ({}, "report sets.csv --ids nr --out r.html", error("sets.csv: there is no column 'nr'")),
-    **{f"a run noted as {noted}": ({"demo/run.json": noted}, "report demo --out r.html", error("demo/run.json: is not what `setwise demo` wrote")) for noted in ("{", "{}", "[]")},
+    **{f"a run noted as {noted}": ({"demo/run.json": noted}, "report demo --out r.html", error("demo/run.json: a run file with a broken or missing part")) for noted in ("{", "{}", "[]")},
     # triage
     "triage of nothing": ({}, TRIAGE, error("give a MODEL with verified rows, or --votes FILE")),
     "triage into one file": ({}, "triage checked rows.csv --out ok.csv --review ok.csv", error("--review: is the file of --out; name another one")),
@@ -879,11 +881,16 @@ def test_a_call_is_right_or_says_what_is_wrong(row):
 
 
 def test_an_output_that_cannot_be_written_is_named(here, monkeypatch):
-    def refused(*_, **__):
-        raise PermissionError(13, "Permission denied")
+    opened = os.open
 
-    monkeypatch.setattr(Path, "touch", refused)
-    assert ran("predict model rows.csv --out s.csv")[2] == "error: s.csv: cannot be written: Permission denied.\n"
+    def refused(path, *rest, **named):
+        if str(path).endswith(".setwise.tmp"):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *rest, **named)
+
+    monkeypatch.setattr(os, "open", refused)
+    said = ran("predict model rows.csv --out s.csv")[2]
+    assert re.fullmatch(r"error: \S*s\.csv: cannot be written: Permission denied\.\n", said)
 
 
 def test_whoever_reads_a_part_of_the_output_sees_no_error(here):

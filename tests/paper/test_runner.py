@@ -1,9 +1,11 @@
 """Stacks from beginning to end: the committed cell again, to the last digit; resuming."""
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
 
 from setwise.paper import material
@@ -86,6 +88,22 @@ def test_each_result_is_given_as_it_is_measured_and_epochs_are_told(benchmarks):
     results = compute(Stack(cells), material, lambda stack, epoch: told.append((len(stack.cells), epoch)))
     assert next(results).cell in cells
     assert told == [(2, 1), (2, 2)]
+
+
+def test_workers_of_an_engine_keep_what_this_process_would_and_say_when_a_stack_is_done(benchmarks, tmp_path):
+    def elsewhere(parts, make_worker):
+        worker = pickle.loads(pickle.dumps(make_worker))()  # noqa: S301 - our own
+        return map(worker, parts)
+
+    told = []
+    todo = plan([replace(SMALL, epochs=1), replace(SMALL, epochs=2)], tmp_path, "cpu")
+    made = run(todo, tmp_path, lambda stack, epoch: told.append((stack, epoch)), elsewhere)
+    assert told == [(stack, stack.epochs) for stack in todo.stacks]
+    assert {result.cell: result.to_dict()["measured"] for result in load(tmp_path)} == computed(
+        *(cell for stack in todo.stacks for cell in stack.cells)
+    )
+    trained = sum(result.seconds["train"] for result in load(tmp_path))
+    assert made["seconds"]["train"] == pytest.approx(trained, abs=1e-2)
 
 
 def test_data_that_is_not_here_is_left_out_and_remembered(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from setwise.data import read_sets, read_table
 from setwise.data.table_files import table_files
 from setwise.decisions.comparison import NewRows
 from setwise.errors import DataError, InputError
-from setwise.scale import BatchPredictor, CalibrationRows, calibration_tables, saved_models
+from setwise.scale import BatchPredictor, CalibrationRows, calibration_tables, predicted_parts, saved_models
 from setwise.scale.calibration_tables import ProbabilityTable
 from setwise.scale.engines import engine_of
 from setwise.scale.prefetch import ahead
@@ -136,6 +136,21 @@ def test_a_part_that_is_not_this_answer_to_this_input_is_made_again(parts, capsy
     kept = 0 if change in list(CHANGES)[:3] else 2
     assert done(capsys, *PREDICT, "--resume", *more)["files_kept"] == kept
     assert len(read_sets("out/0.parquet")) == 100
+
+
+def test_rows_that_are_lost_between_a_file_and_its_output_are_an_error(parts, capsys, monkeypatch):
+    parts()
+    real = predicted_parts.PartWriter.__call__
+
+    def lossy(self, part):
+        found = real(self, part)
+        if part.number == 1:
+            pq.write_table(pq.read_table(part.out)[:99], part.out)
+        return found
+
+    monkeypatch.setattr(predicted_parts.PartWriter, "__call__", lossy)
+    line = failed(capsys, *PREDICT)
+    assert line == "error: in/1.parquet: has 100 rows, and out/1.parquet 99; use --resume to make it again."
 
 
 def test_parts_of_files_that_are_gone_do_not_stay_unnoticed(parts, capsys):

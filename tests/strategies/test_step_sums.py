@@ -1,4 +1,4 @@
-"""Curves are counted in cells of the scores: the answer is that of looking at every score."""
+"""Curves are counted in cells of the scores: the answer is that of looking at every score, whatever the cells."""
 
 import tracemalloc
 from fractions import Fraction
@@ -172,7 +172,7 @@ def test_no_table_of_scores_is_made(rng):
     sets = LabelSets.from_mask(candidates_from(rng, labels_from(rng, p), 150, 0.1))
     assert sets.sizes.min() > 0
     for work in (lambda: conformalize(p, sets, "corrected", assume="uniform"), lambda: diagnose(p, sets)):
-        assert peak(work)[0] < 1.25 * p.nbytes  # with blocks, and what there is for each row
+        assert peak(work)[0] < 1.25 * p.nbytes  # of so few rows blocks are a larger part than of many
     calibration = conformalize(p, sets, "max")
     largest, values = peak(lambda: calibration.predict_p(p))
     assert largest < values.nbytes + 0.75 * p.nbytes

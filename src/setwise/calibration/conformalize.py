@@ -68,7 +68,8 @@ def conformalize(
     probabilities
         (n, K) class probabilities of a model that was not trained on these rows; of many classes, `TopK`. A torch
         tensor on a GPU stays there, for strategies that rank scores (``"max"``, ``"min"``, ``"mean"``,
-        ``"mixture"``, ``"all"``).
+        ``"mixture"``, ``"all"``). Strategies that look at all labels keep the array, and refuse to read it again
+        where it was changed.
     candidates
         One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels; or `Votes`, of which
         nothing is thrown away. Labels other than 0..K−1 need a declared vocabulary.

@@ -5,11 +5,13 @@ import sys
 
 from setwise._garbage import no_collection
 from setwise.cli import interruption
+from setwise.cli.closed_streams import open_closed
 
 
 def main() -> None:
     """The entry point."""
     interruption.watch()
+    open_closed()
     try:
         with no_collection():
             from setwise.cli.app import run  # noqa: PLC0415 - typer and rich are optional, and slow to import

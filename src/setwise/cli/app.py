@@ -134,7 +134,7 @@ def run(arguments: list[str]) -> int:
             return _report(error, _asked(arguments))
         status = interruption.STATUS  # of which a library made an error
     if status == interruption.STATUS:  # typer returns it, or lets the interruption pass
-        sys.stderr.write(interruption.SENTENCE)
+        _to_stderr(interruption.SENTENCE)
     return status if isinstance(status, int) else 0
 
 
@@ -193,4 +193,11 @@ def _show_warning(arguments: list[str], message: Warning | str, *_: Any, **__: A
 
 
 def _line(text: str) -> None:
-    sys.stderr.write(visible(" ".join(text.split())) + "\n")
+    _to_stderr(visible(" ".join(text.split())) + "\n")
+
+
+def _to_stderr(text: str) -> None:
+    """What cannot be said is not said; what was done counts all the same."""
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()

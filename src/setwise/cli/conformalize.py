@@ -14,6 +14,7 @@ from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Screen, claims, show_claims
 from setwise.errors import DataError, Remedy
 from setwise.ranks import as_level
+from setwise.scale.engines import engine_of
 
 if TYPE_CHECKING:
     from setwise.data.table_files import TableFiles
@@ -26,6 +27,7 @@ EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --by hospital --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --assume uniform --out model.cal",
     "setwise conformalize --probabilities parts/ --candidates answers --memory-limit 4GB --out model.cal",
+    "setwise conformalize --probabilities parts/ --candidates answers --engine ray --out model.cal",
 )
 
 
@@ -58,6 +60,8 @@ def conformalize(
     decimal: opt.Decimal = None,
     random_state: opt.Seed = 0,
     memory_limit: opt.MemoryLimit = "1GB",
+    engine: opt.Engine = "local",
+    address: opt.Address = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
@@ -67,11 +71,12 @@ def conformalize(
     from setwise.data.arrow_tables import column_names  # noqa: PLC0415
     from setwise.data.tabular import Layout  # noqa: PLC0415
     from setwise.scale.calibration_rows import CalibrationRows  # noqa: PLC0415
-    from setwise.scale.calibration_tables import ProbabilityTable  # noqa: PLC0415
+    from setwise.scale.calibration_tables import ProbabilityTable, read_rows  # noqa: PLC0415
 
     screen = Screen(quiet, as_json)
     opt.refuse_existing(out, force=force)
     as_level(confidence_level)
+    runs = engine_of(engine, address)
     made = strategy_of(strategy, confidence_level, look)
     named = {"probabilities": probabilities, "labels": labels, "votes": votes, "checks": checks}
     files = {name: opt.tables(path, delimiter, encoding, decimal) for name, path in named.items() if path}
@@ -88,14 +93,16 @@ def conformalize(
         truth = None if checks and verified not in column_names(with_truth) else verified
         declared: dict[str, Any] = {"by": by} if predicted else {}
         known: dict[str, Any] | None = None  # of rows by their place, where it does not stand beside them
+        options: dict[str, Any] = {
+            "candidates": candidates,
+            "truth": truth,
+            "separator": separator,
+            "missing": missing,
+        }
         if own and checks is None:
             others = {*filter(None, (column_by, truth, key)), *_named(with_truth, candidates)}
             table = ProbabilityTable.of(files["probabilities"], ignored | others)
-            told: dict[str, Any] = {"separator": separator, "missing": missing}
-            layout = Layout(candidates=candidates, truth=truth, **told)
-            table.add_own_to(rows, layout, column_by)
         elif votes is None:
-            options = {"candidates": candidates, "truth": truth, "separator": separator, "missing": missing}
             labelled = files.get("labels", files["probabilities"])
             table, known = _read(files["probabilities"], labelled, key, column_by, ignored, options)
         else:
@@ -107,7 +114,7 @@ def conformalize(
         if known is not None:
             told = {"checks": files.get("checks"), "separator": separator, "from_name": from_name}
             known["verified"] = _checked(known, table, key, verified, **told)
-            table.add_to(rows, known)
+        rows = read_rows(table, rows, known, Layout(**options), column_by, engine=runs)
     classes = table.classes
     calibration = rows.conformalize(
         made,

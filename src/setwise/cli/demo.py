@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from setwise import data, learn
+from setwise._files import replacing
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 from setwise.labels.votes import Votes
@@ -79,9 +80,11 @@ def demo(
     screen.say(str(model.guarantee(level)))
     model.save(out / "model")
     data.write_sets(out / "sets.csv", model.predict_set(X[new], level), carry={"digit": y[new]})
-    np.savez(out / "new.npz", X=X[new], y=y[new], candidates=votes[new].candidates().to_mask())
+    with replacing(out / "new.npz") as beside, beside.open("wb") as file:
+        np.savez(file, X=X[new], y=y[new], candidates=votes[new].candidates().to_mask())
     run = {"model": "model", "data": "new.npz", "image": [8, 8], "title": _TITLE}
-    (out / "run.json").write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+    with replacing(out / "run.json") as beside:
+        beside.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
     shown = {"images": X[new].reshape(-1, 8, 8), "others": calibrations[:-1], "title": _TITLE}
     model.report(out / "report.html", X[new], y[new], votes[new], **shown)
     screen.say(f"\nOpen {out / 'report.html'}: who answers well, which digits are missed, what rests on what.")
@@ -135,7 +138,8 @@ def _write_images(path: Path, X: Any, votes: Votes) -> None:
     import pyarrow.csv  # noqa: PLC0415
 
     pixels = {f"p{j:02d}": X[:, j] for j in range(X.shape[1])}
-    pa.csv.write_csv(pa.table({"item": pa.array(votes.items), **pixels}), path)
+    with replacing(path) as beside:
+        pa.csv.write_csv(pa.table({"item": pa.array(votes.items), **pixels}), beside)
 
 
 def demo_commands(out: Path) -> list[str]:

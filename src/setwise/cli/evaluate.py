@@ -10,6 +10,7 @@ from setwise import metrics
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.report import report_sets
+from setwise.scale.engines import engine_of, run_local
 
 if TYPE_CHECKING:
     from setwise.data.table_files import TableFiles
@@ -35,6 +36,8 @@ def evaluate(
     delimiter: opt.Delimiter = None,
     encoding: opt.Encoding = None,
     decimal: opt.Decimal = None,
+    engine: opt.Engine = "local",
+    address: opt.Address = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -51,15 +54,18 @@ def evaluate(
         raise ValueError("evaluate: give --truth COLUMN, or --candidates COLUMN where no truth is known.")
     if key is not None and labels is None:
         raise ValueError("--key: matches the rows of --labels FILE, which is not given; leave out --key.")
-    screen = Screen(quiet, as_json)
+    screen, runs = Screen(quiet, as_json), engine_of(engine, address)
     sets = opt.tables(file, delimiter, encoding, decimal)
     others = None if labels is None else opt.tables(labels, delimiter, encoding, decimal)
     if report_to is None and others is None and is_table(sets):
         with screen.working(f"reading {sets}"):
             named = {"truth": truth, "candidates": candidates, "by": by}
-            result, compared = evaluate_table(sets, column, **named, separator=separator), noted_comparison(sets)
+            result = evaluate_table(sets, column, **named, separator=separator, engine=runs)
+            compared = noted_comparison(sets)
         _finish(screen, sets, result, compared)
         return
+    if runs is not run_local:
+        raise ValueError("--engine: a report, and --labels, need all rows in this process; leave out --engine.")
     with screen.working(f"reading {sets}"):
         beside = candidates if labels is None else None
         predicted, _ = read_predicted(sets, column, candidates=beside, separator=separator)

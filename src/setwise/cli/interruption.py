@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 STATUS = 130
@@ -45,7 +45,13 @@ def asked() -> bool:
 
 
 def _end(*_: Any) -> None:
-    os.write(2, SENTENCE.encode())
+    with suppress(OSError):  # nobody listens
+        os.write(2, SENTENCE.encode())
+    remove = getattr(
+        sys.modules.get("setwise._files"), "remove_unfinished", None
+    )  # none is there before it is loaded
+    if remove is not None:
+        remove()
     os._exit(STATUS)  # nothing above is to run: an import cut short ends in anything
 
 

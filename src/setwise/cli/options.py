@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setwise._files import check_replaceable
+from setwise._files import check_replaceable, folder_of
 from setwise.scores import SCORES
 from setwise.strategies import STRATEGIES, Mixture, Rectified
 
@@ -78,8 +78,19 @@ MemoryLimit = Annotated[
         help="What calibration rows may take, such as 512MB or 4GB; beyond it a random sample of them is used.",
     ),
 ]
-Engine = Annotated[str, typer.Option("--engine", help="What works through the files: local (this process).")]
-Address = Annotated[str | None, typer.Option("--address", help="Of an engine that is a cluster: where it is.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine", help="What works through the files: local (this process) or ray (a cluster, a file at a time)."
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="Of a Ray cluster: host:port, or auto for the one here. Default: RAY_ADDRESS, else this machine.",
+    ),
+]
 OptionalOutFile = Annotated[Path | None, _out_file]
 OutTasks = Annotated[
     Path,
@@ -368,7 +379,7 @@ def bytes_of(text: str) -> int:
 
 def is_folder(out: Path) -> bool:
     """Whether --out names a folder: one that exists, or a name without a suffix."""
-    return out != STANDARD and (out.is_dir() or not out.suffix)
+    return out != STANDARD and (out.is_dir() or not (out.suffix or out.exists()))
 
 
 def refuse_existing(path: Path, *, force: bool, folder: bool = False) -> None:
@@ -381,5 +392,5 @@ def refuse_existing(path: Path, *, force: bool, folder: bool = False) -> None:
         raise ValueError(f"{path} exists already; use --force to replace it.")
     if not path.is_dir():  # a model may take the place of a model
         check_replaceable(path)
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"{path}: the folder {path.absolute().parent} does not exist.")
+    if not folder_of(path).is_dir():
+        raise ValueError(f"{path}: the folder {folder_of(path)} does not exist.")

@@ -13,7 +13,7 @@ import typer
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 from setwise.ranks import doubt_level
-from setwise.scale.engines import Engine, engine_of
+from setwise.scale.engines import Engine, engine_of, run_local
 
 if TYPE_CHECKING:
     from setwise.data.table_files import TableFiles
@@ -26,6 +26,7 @@ EXAMPLES = (
     "setwise predict model/ new.parquet --out sets.parquet --confidence 0.95 --p-values",
     "setwise predict model.cal --probabilities scores.csv --by hospital --out sets.csv",
     "setwise predict model.cal --probabilities scores/ --out sets/ --resume",
+    "setwise predict model.cal --probabilities scores/ --out sets/ --engine ray --address 10.0.0.7:6379",
 )
 
 
@@ -67,6 +68,8 @@ def predict(
     if not in_parts:
         if resume:
             raise ValueError("--resume: completes a folder of files; name a folder with --out.")
+        if engine_of(engine, address) is not run_local:
+            raise ValueError("--engine: others than local write a folder of files; name a folder with --out.")
         opt.refuse_existing(out, force=force)
     source = opt.tables(probabilities or file or [], delimiter, encoding, decimal)
     if file:
@@ -89,12 +92,11 @@ def predict(
             asked: dict[str, Any] = {
                 "force": force,
                 "resume": resume,
-                "engine": engine_of(engine, address),
+                "engine": engine_of(engine, address, predictor.wanted_device),
                 "separator": separator,
             }
             found = _in_parts(predictor, source, out, advance, **asked)
         else:
-            engine_of(engine, address)
             found = _in_one(predictor, source, out, advance, separator)
     level, shares = predictor.confidence_level, found.shares()
     screen.say(
@@ -155,7 +157,7 @@ def _in_parts(
     """Each file into one of a folder; finished ones are kept where that is asked for."""
     from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.scale.predicted_parts import PartWriter, PredictedRows, finished_rows  # noqa: PLC0415
-    from setwise.scale.table_parts import digest_of, open_folder, parts_of  # noqa: PLC0415
+    from setwise.scale.table_parts import check_complete, digest_of, open_folder, parts_of  # noqa: PLC0415
 
     parts = parts_of(source, out)
     names = column_names(source) if is_table(source) else []
@@ -168,6 +170,7 @@ def _in_parts(
     for part, rows in engine([part for part in parts if part.number not in done], worker.itself):
         done[part.number] = rows
         advance(rows.rows)
+    check_complete(parts, [part.out for part in parts])
     found = [done[part.number] for part in parts]
     total = PredictedRows(sum((rows.sizes for rows in found), Counter()))
     kept = sum(rows.compared is None for rows in found)

@@ -20,12 +20,16 @@ from setwise.paper.reproduction_page import page
 from setwise.paper.result_tables import CAPTIONS, shown_rows
 from setwise.paper.results import write_text
 from setwise.report.html_pages import page_as_html
+from setwise.scale.engines import engine_of, run_local
 
 if TYPE_CHECKING:
     from setwise.paper.cell_stacks import Stack
     from setwise.paper.runner import Todo
 
-EXAMPLES = ("setwise reproduce --table 5 --seeds 5 --out results/",)
+EXAMPLES = (
+    "setwise reproduce --table 5 --seeds 5 --out results/",
+    "setwise reproduce --engine ray --address 10.0.0.7:6379 --out results/",
+)
 _SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -46,6 +50,8 @@ def reproduce(
         str,
         typer.Option("--variant", help="paper; to compare, annealed, stretched, text or long; or all of them."),
     ] = "paper",
+    engine: opt.Engine = "local",
+    address: opt.Address = None,
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the page of all results here.")] = None,
     write_only: Annotated[
         bool, typer.Option("--write-only", help="Compute nothing; write tables and page from what is there.")
@@ -61,11 +67,12 @@ def reproduce(
     made: dict[str, Any] = {}
     if not write_only:
         todo = plan(cells, out, device)
+        runs = engine_of(engine, address, "cuda" if todo.device.startswith("cuda") else "cpu")
         for name in todo.absent:
             screen.say(f"{NAMES[name]}: data not present (setwise data fetch {name})")
         screen.say(f"{todo.finished} cells are there, {todo.cells} to compute on {todo.device}")
         with _progress(screen, todo) as watch:
-            made = run(todo, out, watch)
+            made = run(todo, out, watch, None if runs is run_local else runs)
     began = time.perf_counter()
     kept = record(out)
     if not kept.results:

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from setwise.cli.closed_streams import output_is_closed
+
 SECONDS = 5.0
 """Between two lines about what runs, where there is no terminal."""
 
@@ -60,6 +62,18 @@ def _steers(mark: str) -> bool:
     return unseen and mark not in {"\n", "\t"}
 
 
+@contextmanager
+def to_standard_output() -> Iterator[None]:
+    """Names standard output where it takes no more; that nobody reads a pipe any longer is no error."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(f"standard output: cannot be written: {error.strerror}.") from None
+
+
 @dataclass(frozen=True)
 class Screen:
     """Where a command's words go."""
@@ -73,6 +87,8 @@ class Screen:
             if self.as_json:
                 raise ValueError("--json: standard output is taken by --out -; name a file with --out.")
             object.__setattr__(self, "quiet", True)
+        if output_is_closed() and (self.as_json or self.out == Path("-")):
+            raise ValueError("standard output is closed, and the result was to go there; name a file with --out.")
 
     @property
     def shows_progress(self) -> bool:
@@ -82,14 +98,15 @@ class Screen:
     def say(self, text: str = "") -> None:
         """A line for people."""
         if not self.quiet and not self.as_json:
-            sys.stdout.write(visible(text) + "\n")
-            sys.stdout.flush()
+            with to_standard_output():
+                sys.stdout.write(visible(text) + "\n")
 
     def emit(self, result: dict[str, Any]) -> None:
         """The result for scripts."""
         if self.as_json:
             wide = codecs.lookup(sys.stdout.encoding or "utf-8").name.startswith("utf")
-            sys.stdout.write(json.dumps(result, default=_plain, ensure_ascii=not wide) + "\n")
+            with to_standard_output():
+                sys.stdout.write(json.dumps(result, default=_plain, ensure_ascii=not wide) + "\n")
 
     def table(self, columns: list[str], rows: list[list[str]], wide: int | None = None) -> None:
         """A table for people; the first column and the one numbered `wide` are text, the others numbers."""
@@ -104,7 +121,8 @@ class Screen:
             table.add_column(Text(visible(column)), justify="left" if number in {0, wide} else "right")
         for row in rows:
             table.add_row(*(Text(visible(cell)) for cell in row))  # text: brackets are no markup here
-        Console(width=None if sys.stdout.isatty() else 120).print(table)
+        with to_standard_output():
+            Console(width=None if sys.stdout.isatty() else 120).print(table)
 
     @contextmanager
     def working(self, title: str, *, shows_itself: bool = False) -> Iterator[None]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from setwise._files import replacing, temporary
 from setwise.cli.options import STANDARD
-from setwise.cli.screen import Screen
+from setwise.cli.screen import Screen, to_standard_output
 from setwise.data import Table, from_annotators_long, from_label_studio, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, is_table
 from setwise.data.check_files import merge_checks, read_checks
@@ -298,13 +298,14 @@ def writing(out: Path, **options: Any) -> Iterator[SetWriter]:
         beside = folder / "out.csv"
         with set_writer(beside, **options) as writer:
             yield writer
-        if hasattr(sys.stdout, "buffer"):  # a table is UTF-8, whatever the terminal's encoding
-            sys.stdout.flush()
-            with beside.open("rb") as file:
-                shutil.copyfileobj(file, sys.stdout.buffer)
-            return
-        with beside.open(encoding="utf-8", newline="") as text:
-            shutil.copyfileobj(text, sys.stdout)
+        with to_standard_output():
+            if hasattr(sys.stdout, "buffer"):  # a table is UTF-8, whatever the terminal's encoding
+                sys.stdout.flush()
+                with beside.open("rb") as file:
+                    shutil.copyfileobj(file, sys.stdout.buffer)
+                return
+            with beside.open(encoding="utf-8", newline="") as text:
+                shutil.copyfileobj(text, sys.stdout)
 
 
 def write_candidates(

@@ -13,7 +13,7 @@ from setwise._arrays import Ints
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.labels.vocabulary import MISSING, missing_labels
-from setwise.scale.engines import Engine, engine_of
+from setwise.scale.engines import Engine, engine_of, run_local
 
 if TYPE_CHECKING:
     from setwise.cli.given_rows import GivenRows, Named
@@ -102,12 +102,11 @@ def triage(
         file, model = [model], None  # votes without a model
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
-    in_parts = _are_folders(out, review, force=force, resume=resume)
+    in_parts = _are_folders(out, review, engine_of(engine, address), force=force, resume=resume)
     sources = (item, annotator, label, weight)
     text = (delimiter, encoding, decimal)
     named = Named(candidates, None, votes, key, sources, verified, checks, from_name, separator, text)
     asked: dict[str, Any] = {"max_error": max_error, "mode": mode}
-    runs: dict[str, Any] = {"engine": engine_of(engine, address), "force": force, "resume": resume}
     if in_parts:
         if model is None or any((votes, verified, checks)) or not (file or probabilities):
             raise ValueError(
@@ -120,6 +119,8 @@ def triage(
         _refuse_checks(named, model, predictor.asked.parts[0])
         source = named.files(probabilities or file)
         asked |= {"candidates": candidates, "separator": separator}
+        runs: dict[str, Any] = {"force": force, "resume": resume}
+        runs["engine"] = engine_of(engine, address, predictor.wanted_device)
         with screen.working("deciding"):
             decided = _in_parts(predictor, source, out, review, answer or "label", asked, **runs)
         _say(screen, decided, out, review, {"rows": len(decided), "checked": 0, "undecided": 0})
@@ -143,13 +144,15 @@ def triage(
     _say(screen, made.found, out, review, counts, *told)
 
 
-def _are_folders(out: Path, review: Path, *, force: bool, resume: bool) -> bool:
+def _are_folders(out: Path, review: Path, engine: Engine, *, force: bool, resume: bool) -> bool:
     """Whether the outputs are folders, and not files; refuses one of each, and files that exist."""
     folders = opt.is_folder(out)
     if folders != opt.is_folder(review):
         raise ValueError("--review: name a folder where --out is one, and a file where it is a file.")
     if resume and not folders:
         raise ValueError("--resume: completes folders of files; name folders with --out and --review.")
+    if engine is not run_local and not folders:
+        raise ValueError("--engine: others than local write folders; name folders with --out and --review.")
     for target in () if folders else (out, review):
         opt.refuse_existing(target, force=force)
     return folders

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, stdtr
 
-from setwise._arrays import Array, Bools, Floats, Ints, blocks, count_true, frozen
+from setwise._arrays import Array, Bools, Floats, Ints, along_rows, blocks, count_true, frozen
 from setwise._lazy import lazy
 from setwise.contamination.assumption import Assumption
 from setwise.evidence.score_table import Table, row_order
@@ -90,12 +90,12 @@ class RankedRows:
             order = row_order(scores)
             self.predicted[rows] = top = order[:, 0]
             self.best[rows] = scores[np.arange(len(top)), top]
-            ranked = np.take_along_axis(mask, order, axis=1)
+            ranked = along_rows(mask, order)
             self.hits += np.count_nonzero(ranked, axis=0)
             if self.W is not None and rarest is not None:
                 self.least += rarest[order].sum(axis=0)
-                self._top[:-1] += _suffix_sums(np.take_along_axis(self.W[top], order, axis=1), edges).sum(axis=0)
-                ranked = np.take_along_axis(mask @ self.W, order, axis=1)
+                self._top[:-1] += _suffix_sums(along_rows(self.W[top], order), edges).sum(axis=0)
+                ranked = along_rows(mask @ self.W, order)
             self._from[rows, :-1] = _suffix_sums(ranked, edges)
 
     @lazy

@@ -10,7 +10,6 @@ import itertools
 import json
 import re
 import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -129,7 +128,7 @@ def is_table(source: Any) -> bool:
 
 def absent_column(name: str, names: Sequence[str], where: str, why: str = "") -> DataError:
     """The error about a column that a table does not have; `why` says what it is needed for."""
-    names = [one if one and one == one.strip() else repr(one) for one in names if any(names)]
+    names = [one if one.isprintable() and one == one.strip() != "" else repr(one) for one in names if any(names)]
     shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
     one = len(names) == 1 and where != "the table"
     remedies = [Remedy("delimiter", None, "to say what stands between columns")] if one else []
@@ -371,20 +370,21 @@ def _read_excel(path: Path, where: str) -> Any:
             f"{where}: Excel files are read by openpyxl: pip install 'setwise[excel]', or save the sheet as .csv."
         ) from None
     try:
+        members = []
         if is_zipfile(path):
             with ZipFile(path) as archive:
-                check_unpacked(where, path.stat().st_size, sum(member.file_size for member in archive.infolist()))
+                members = archive.infolist()
+        check_unpacked(where, path.stat().st_size, sum(member.file_size for member in members))
         book = load_workbook(path, read_only=True, data_only=True)
+        sheets = book.sheetnames
+        rows = [row for row in book[sheets[0]].values if any(value is not None for value in row)]
     except DataError:
         raise
     except Exception as error:  # noqa: BLE001 - zip, XML and its own errors
-        if zipfile.is_zipfile(path) and not any(
-            name.startswith("xl/") for name in zipfile.ZipFile(path).namelist()
-        ):
+        if members and not any(member.filename.startswith("xl/") for member in members):
             raise DataError(f"{where}: is a zip archive, and no Excel workbook; unpack it.") from None
-        raise DataError(f"{where}: is no Excel workbook that can be read ({error}); save it as .csv.") from None
-    sheets = book.sheetnames
-    rows = [row for row in book[sheets[0]].values if any(value is not None for value in row)]
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"{where}: is no Excel workbook that can be read ({reason}); save it as .csv.") from None
     if len(sheets) > 1:
         problem = f"{where}: only the first of {len(sheets)} sheets, {sheets[0]!r}, is read"
         warnings.warn(MisuseWarning(problem, "save another one as .csv to read it"), stacklevel=2)
@@ -399,7 +399,7 @@ def _read_excel(path: Path, where: str) -> Any:
 def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
     """A table from JSON lines; Arrow's reader where it keeps every value, else Python's."""
     pa.array([content], pa.large_binary()).cast(pa.large_string())  # Arrow's reader takes any bytes for text
-    check_depth(content, where)  # and follows brackets as deep as they go
+    check_depth(content, where, first_line)  # and follows brackets as deep as they go
     try:
         table = pa.json.read_json(io.BytesIO(content), read_options=pa.json.ReadOptions(block_size=_BLOCK))
     except pa.ArrowException:

@@ -7,6 +7,7 @@ size is allocated, and never more is decompressed than was claimed.
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import struct
 import zlib
@@ -20,6 +21,7 @@ from setwise.errors import DataError
 from setwise.limits import unpack_limit
 
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_EMPTY = 2**31  # what an array without entries may be as large as in its other sides; numpy counts these too
 _DEFLATE_LIMIT = 1032  # deflate cannot shrink data more than that
 
 
@@ -79,10 +81,9 @@ def _read(stream: BinaryIO, file: Path, limit: int) -> tuple[bytes, bytearray]:
     if len(sizes) < 4 * magic[3]:
         raise DataError(f"{file}: the idx header breaks off after {4 + len(sizes)} bytes; fetch the file again.")
     shape = struct.unpack(f">{magic[3]}I", sizes)
-    claimed = np.dtype(_TYPES[magic[2]]).itemsize
-    for size in shape:
-        claimed *= size  # Python integers: no overflow
-    if claimed > limit:
+    wide = np.dtype(_TYPES[magic[2]]).itemsize
+    claimed = wide * math.prod(shape)  # Python integers: no overflow
+    if claimed > limit or wide * math.prod(filter(None, shape)) > max(limit, _EMPTY):
         described = " × ".join(map(str, shape))
         raise DataError(
             f"{file}: the idx header claims {described} = {claimed:,} bytes, more than such a file can hold or "

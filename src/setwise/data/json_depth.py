@@ -1,8 +1,8 @@
-"""How deep JSON lines are nested: looked at before Arrow's reader, which follows brackets until its stack ends.
+"""What Arrow's reader of JSON lines does not survive: brackets deeper than its stack, and null as the first line.
 
 Where every line is one object (it ends in a closing brace and the next one starts with an opening one, which JSON
 allows between objects alone), a line is at most as deep as it is long, or as it has opening brackets. Other lines
-are counted exactly, with what stands in quotes left out.
+are counted exactly, with what stands in quotes left out, and none of them may be null.
 """
 
 from __future__ import annotations
@@ -18,25 +18,29 @@ from setwise.errors import DataError
 DEEPEST = 256
 """Lists and objects in each other that a table may hold."""
 _QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_NULL = re.compile(rb"(?:\A|\n)\s*null")
 _BLOCK = 2**17
 _NEWLINE, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
 
 
-def check_depth(content: bytes, where: str) -> None:
-    """Refuses JSON lines that are nested deeper than any table."""
+def check_depth(content: bytes, where: str, first_line: int = 0) -> None:
+    """Refuses JSON lines that are nested deeper than any table, and lines that are null."""
     lines = content.strip()
     read = np.frombuffer(lines, dtype=np.uint8)
     ends = _found(read, lambda part: part == _NEWLINE)
     if _are_objects(read, ends) and _most_openings(read, ends) <= DEEPEST:
         return
+    if found := _NULL.search(content):
+        line = first_line + content.count(b"\n", 0, found.end()) + 1
+        raise DataError(f'{where}: line {line} is null; expected {{"column": value, …}}.')
     if _depth(_QUOTED.sub(b"", lines)) > DEEPEST:
         raise DataError(f"{where}: is nested more than {DEEPEST} lists and objects deep, which no table is.")
 
 
 def _are_objects(read: Array, ends: Ints) -> bool:
-    """Whether each line ends as an object does, and the next one starts as one."""
+    """Whether each line starts as an object does, and ends as one where another follows."""
     last = ends - 1 - (read[ends - 1] == _RETURN)
-    return bool((read[last] == _CLOSE).all() and (read[ends + 1] == _OPEN).all())
+    return bool((read[:1] == _OPEN).all() and (read[last] == _CLOSE).all() and (read[ends + 1] == _OPEN).all())
 
 
 def _most_openings(read: Array, ends: Ints) -> int:

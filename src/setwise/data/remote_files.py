@@ -10,12 +10,11 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from setwise._files import NO_ROOM, sweep, temporary
 from setwise.errors import DataError
 from setwise.limits import too_large, unpack_limit
 
@@ -76,19 +75,23 @@ def obtain(file: RemoteFile, verify: Verify, *, progress: bool = True) -> Path:
     `verify` is called with a fetched file before it takes its final name, and raises if the content is wrong.
     """
     if place := find(file):
+        sweep(place.parent)
         return place
     target = cache_folder() / file.folder / file.name
     if file.url is None:
         raise DataError(f"{file.name}: not found, and no public home is known; {_remedy(file, target)}")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = "name a folder for fetched files with the environment variable SETWISE_CACHE"
+        raise DataError(f"{target.parent}: cannot be made: {error.strerror}", remedy) from None
     with _locked(target):
         if place := find(file):  # another process fetched it while this one waited
             return place
-        _sweep(target)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=_partial(target)) as work:
-            fetched = _download(file, Path(work), target, progress=progress)
+        with temporary(target.parent, target.name, folder=True) as work:
+            fetched = _download(file, work, target, progress=progress)
             if file.is_rar:
-                fetched = _unpack(file, fetched, Path(work), target)
+                fetched = _unpack(file, fetched, work, target)
             verify(fetched)
             fetched.replace(target)
     return target
@@ -109,6 +112,8 @@ def _download(file: RemoteFile, work: Path, target: Path, *, progress: bool) -> 
     try:
         return Path(pooch.retrieve(file.url, known_hash=None, fname=name, path=work, downloader=downloader))
     except (RequestException, OSError, ValueError) as error:
+        if getattr(error, "errno", None) in NO_ROOM:
+            raise
         reason = f"{type(error).__name__} from {file.url}"
         raise DataError(f"{file.name}: could not be fetched ({reason}); {_remedy(file, target)}") from error
 
@@ -155,16 +160,6 @@ def _remedy(file: RemoteFile, target: Path) -> str:
     unpack = ", unpack it" if file.is_rar else ""
     place = f"{file.folder}/{file.name} below the folder that SETWISE_DATA names"
     return f"{source}{unpack} and place it at {target}, or at {place}."
-
-
-def _partial(target: Path) -> str:
-    return f".partial-{target.name}-"
-
-
-def _sweep(target: Path) -> None:
-    """Removes what killed processes left of this file; whoever holds the lock is the only one at work."""
-    for remains in target.parent.glob(_partial(target) + "*"):
-        shutil.rmtree(remains, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from setwise._files import temporary
+from setwise._files import check_name, temporary
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.limits import too_large, unpack_limit
 
@@ -45,6 +45,8 @@ _SUFFIXES = {
     ".npz": "npz",
     ".mat": "mat",
 }
+MODEL_HEAD = "setwise.json"
+"""What makes a folder a model, and no folder of tables."""
 ARRAYS = ("npz", "mat")
 """The formats that hold arrays; the others have named columns."""
 _CONTENT = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "xlsx", b"{": "jsonl", b"[": "json"}
@@ -323,7 +325,8 @@ def _suffix(path: Path) -> str:
 def _named(source: str | os.PathLike[str]) -> list[Path]:
     """The files that a path or a pattern names."""
     path = Path(source)
-    if (path / "setwise.json").is_file():
+    check_name(path)
+    if (path / MODEL_HEAD).is_file():
         raise DataError(f"{path}: is a model, and a table is expected; name the model first, then files with rows.")
     if path.is_dir():
         return _inside(path)

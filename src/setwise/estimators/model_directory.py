@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from setwise._arrays import Floats
-from setwise._files import open_regular, temporary
+from setwise._files import folder_of, open_regular, temporary
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
@@ -72,7 +72,7 @@ def save_model(
         raise ValueError("save: the model is not fitted yet; call fit first.")
     check_target(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with temporary(target.absolute().parent, target.name, folder=True) as stage:
+    with temporary(folder_of(target), target.name, folder=True) as stage:
         head = _head(model, stage) | {"notes": getattr(model, "notes_", {}) if notes is None else notes}
         if feature_names is not None:
             head["features"]["names"] = list(feature_names)
@@ -353,16 +353,30 @@ def _restore(made: Any, head: dict[str, Any], models: list[Any], calibrations: l
     for name, value in objects.items():
         if name not in head["parameters"]:
             made.set_params(**{name: value})
-    features = head.get("features", {})
-    if features.get("number") is not None:
-        made.n_features_in_ = features["number"]
-    if features.get("names") is not None:
-        made.feature_names_in_ = np.array(features["names"], dtype=object)
+    number, names = _features(head.get("features", {}))
+    if number is not None:
+        made.n_features_in_ = number
+    if names is not None:
+        made.feature_names_in_ = np.array(names, dtype=object)
         for part in (part for model in models for part in _readers(model)):
             if hasattr(part, "n_features_in_") and not hasattr(part, "feature_names_in_"):
                 part.feature_names_in_ = made.feature_names_in_
     made.summary_ = {k: v for k, v in head.get("training", {}).items() if k != "calibrated_on"}
     made.notes_ = head.get("notes", {})
+
+
+def _features(described: dict[str, Any]) -> tuple[int | None, list[str] | None]:
+    """Number and names of the columns of X, as far as they are known."""
+    number, names = described.get("number"), described.get("names")
+    if number is not None and (type(number) is not int or number < 0):
+        raise ValueError(f"features: {str(number)[:40]!r} is no number of columns")
+    if names is None:
+        return number, None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("features: the names of columns are no list of texts")
+    if number not in {None, len(names)}:
+        raise ValueError(f"features: {len(names)} names for {number} columns")
+    return number, names
 
 
 def _readers(model: Any) -> list[Any]:

@@ -35,7 +35,7 @@ _NOTHING = {
 def doubt_spellings(labels: Iterable[Any], where: str) -> None:
     """Warns of labels that differ only in how they are written, and of those that stand for "not known".
 
-    >>> with warnings.catch_warnings(record=True) as found:
+    >>> with warnings.catch_warnings(record=True, action="always") as found:
     ...     doubt_spellings(["Cat", "cat ", "dog", "NA"], "y")
     >>> for warning in found:
     ...     print(warning.message)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from setwise._files import replacing
 from setwise.paper.cells import NAMES
 from setwise.paper.measure import LEVELS, MUS, ORACLE, STRATEGIES
 from setwise.paper.results import Result
@@ -74,7 +75,8 @@ def _figure(
             paint(axes, own)
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="lower center", ncols=8, fontsize=6, frameon=False)
-        figure.savefig(path, metadata={"Date": None})
+        with replacing(path) as beside:
+            figure.savefig(beside, format="svg", metadata={"Date": None})
     return path
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,19 +46,51 @@ def plan(cells: Iterable[Cell], out: Path, device: str = "auto") -> Todo:
     return Todo(tuple(stacks(here, device)), len(wanted) - len(lacking), tuple(gone), device)
 
 
-def run(todo: Todo, out: Path, watch: Watch = lambda *_: None) -> dict[str, Any]:
+def _silent(_stack: Stack, _epoch: int) -> None:
+    """Watches nothing."""
+
+
+@dataclass(frozen=True)
+class StackRunner:
+    """Makes workers of an engine, which compute stacks and keep each result; what stacks share is made once."""
+
+    out: Path
+    device: str
+    watch: Watch = _silent
+
+    def __call__(self) -> Callable[[Stack], tuple[Stack, dict[str, float]]]:
+        """A worker, which returns the stack and how long each stage took."""
+        stages = Stages()
+        material = Material(torch.device(self.device), stages)
+
+        def work(stack: Stack) -> tuple[Stack, dict[str, float]]:
+            stages.seconds.clear()
+            for result in compute(stack, material, self.watch):
+                with stages.timed("write"):
+                    save(result, self.out)
+            return stack, dict(stages.seconds)
+
+        return work
+
+
+def run(todo: Todo, out: Path, watch: Watch = _silent, engine: Any = None) -> dict[str, Any]:
     """Computes and keeps what is to be done; returns how long each stage took, as noted in ``OUT/runs.json``.
 
-    What stacks share (data sets, supermodels) is made once.
+    `engine` is one of `setwise.scale.engines`, which gives stacks to other processes; default is this process, in
+    which `watch` is told of every epoch, and not only of the last.
     """
-    began, stages = time.perf_counter(), Stages()
+    began, seconds = time.perf_counter(), defaultdict[str, float](float)
     out.mkdir(parents=True, exist_ok=True)
-    material = Material(torch.device(todo.device), stages)
-    for stack in todo.stacks:
-        for result in compute(stack, material, watch):
-            with stages.timed("write"):
-                save(result, out)
-    spent = {"wall": time.perf_counter() - began, **stages.seconds}
+    if engine is None:
+        done = map(StackRunner(out, todo.device, watch)(), todo.stacks)
+    else:
+        done = engine(todo.stacks, StackRunner(out, todo.device))
+    for stack, stages in done:
+        for stage, taken in stages.items():
+            seconds[stage] += taken
+        if engine is not None:
+            watch(stack, stack.epochs)
+    spent = {"wall": time.perf_counter() - began, **seconds}
     made = {
         **environment(torch.device(todo.device)),
         "cells": todo.cells,

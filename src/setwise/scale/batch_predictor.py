@@ -172,6 +172,13 @@ class BatchPredictor:
             return saved.probability_layout(names, self.asked.classes.tolist(), where)
         return saved.feature_layout(names, self.loaded, self.columns, where)
 
+    @property
+    def wanted_device(self) -> str:
+        """Where this runs best: on the CPU, unless a network predicts; then where it was said that it should."""
+        if self.probabilities or saved.network_of(self.loaded.fitted_models[0]) is None:
+            return "cpu"
+        return self.device
+
     def rows_at_a_time(self, names: list[str]) -> int:
         """How many rows of such a table make a batch: of few probabilities more than of features."""
         return saved.ROWS * (max(1, min(8, 128 // len(names))) if self.probabilities else 1)

@@ -172,6 +172,16 @@ class CalibrationRows:
             self._parts[0].check_alike(rows)
         self._hold([rows], self.seen + n)
 
+    def emptied(self) -> CalibrationRows:
+        """No rows, of which as many would be kept, by the same keys."""
+        return CalibrationRows(
+            classes=self.classes,
+            memory_limit=self.memory_limit,
+            max_rows=self.max_rows,
+            random_state=self._seed,
+            domain=self.domain,
+        )
+
     def merge(self, other: CalibrationRows) -> CalibrationRows:
         """The rows of both; associative, and with `sampling_ids` commutative too."""
         made = CalibrationRows(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Ints
-from setwise.data.arrow_tables import absent_column, column_names, located_batches
+from setwise.data.arrow_tables import absent_column, column_names, has_rows, located_batches, row_count
 from setwise.data.doubts import doubt_features
 from setwise.data.label_columns import categories_of
 from setwise.data.set_files import probability_labels
@@ -23,7 +23,9 @@ from setwise.errors import DataError, Remedy
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
 from setwise.probabilities import as_probabilities
 from setwise.scale.calibration_rows import CalibrationRows
+from setwise.scale.engines import Engine, run_local
 from setwise.scale.prefetch import ahead
+from setwise.scale.table_parts import check_columns
 
 _ROWS = 2**14
 _PART = 2**40  # rows that a file has at most, for the numbers by which rows are known
@@ -35,6 +37,8 @@ class ProbabilityTable:
 
     files: TableFiles
     columns: tuple[str, ...]
+    first_file: int = 0
+    """The number of the first file, by which rows are known wherever they are read."""
 
     @classmethod
     def of(cls, files: TableFiles, others: set[str]) -> ProbabilityTable:
@@ -74,6 +78,20 @@ class ProbabilityTable:
             source=str(self.files),
         )
 
+    def files_of_one(self) -> list[ProbabilityTable]:
+        """A table for each file, whose rows are known by the same numbers."""
+        return [
+            replace(self, files=replace(self.files, paths=(path,)), first_file=number)
+            for number, path in enumerate(self.files.paths, self.first_file)
+        ]
+
+    def count(self) -> int:
+        """How many rows there are: as files say, or as they are read."""
+        stored = row_count(self.files)
+        if stored is not None:
+            return stored
+        return sum(len(batch) for *_, batch in located_batches(self.files, _ROWS, only=self.columns[:1]))
+
     def add_to(self, rows: CalibrationRows, known: Mapping[str, Any]) -> None:
         """Adds all rows, with what is `known` of each: candidates or votes, by, verified."""
         first = 0
@@ -94,14 +112,13 @@ class ProbabilityTable:
 
     def _batches(self, layout: Layout) -> Iterator[tuple[Table, Ints]]:
         """Batches of rows, and the numbers by which rows are known wherever they are read."""
-        number, before = -1, ""
+        numbers = {self.files.where(path): number for number, path in enumerate(self.files.paths, self.first_file)}
         with ahead(located_batches(self.files, _ROWS, text=layout.text_columns)) as batches:
             for where, first, batch in batches:
-                number, before = number + (where != before), where
                 table = interpret(batch, layout, where, first)
-                if number == 0 and first == 0:
+                if numbers[where] == 0 and first == 0:
                     doubt_features(replace(table, candidates=None))
-                yield table, np.arange(first, first + len(table)) + number * _PART
+                yield table, np.arange(first, first + len(table)) + numbers[where] * _PART
 
     def _add(self, rows: CalibrationRows, table: Table, given: dict[str, Any], ids: Ints) -> None:
         """Adds rows; an error names the file and the row."""
@@ -113,3 +130,77 @@ class ProbabilityTable:
                 held = f"the verified label of row {table.first_row + row} is {given['verified'].tolist()[row]!r}"
                 raise DataError(f"{table.source}: {held}, which is not among the classes", "correct the label")
         rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationPart:
+    """Files, and what is known of its rows; None where all of that stands in them."""
+
+    table: ProbabilityTable
+    known: Mapping[str, Any] | None
+
+    def __str__(self) -> str:
+        return str(self.table.files)
+
+    def add_to(self, rows: CalibrationRows, layout: Layout, by: str | None) -> None:
+        """Adds the rows to others; `layout` and `by` say what stands in the files."""
+        if self.known is None:
+            self.table.add_own_to(rows, layout, by)
+        else:
+            self.table.add_to(rows, self.known)
+
+
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """A worker of an engine: the calibration rows of one file, or a sample of them.
+
+    `rows` are none, and say how many are kept; `names` are the columns of the first file, which all must have.
+    """
+
+    rows: CalibrationRows
+    names: tuple[str, ...]
+    layout: Layout
+    by: str | None
+
+    def __call__(self, part: CalibrationPart) -> CalibrationRows:
+        """The rows of a part."""
+        made = self.rows.emptied()
+        if has_rows(part.table.files):
+            check_columns(part.table.files, self.names)
+            part.add_to(made, self.layout, self.by)
+        return made
+
+    def itself(self) -> RowReader:
+        """What makes a worker, for an engine."""
+        return self
+
+
+def read_rows(
+    table: ProbabilityTable,
+    rows: CalibrationRows,
+    known: Mapping[str, Any] | None = None,
+    layout: Layout | None = None,
+    by: str | None = None,
+    engine: Engine = run_local,
+) -> CalibrationRows:
+    """The rows of a table beside those there are: the same ones, and the same sample, whatever the engine."""
+    layout = layout or Layout()
+    if engine is run_local:  # one batch after the other into the same rows, which takes the least memory
+        CalibrationPart(table, known).add_to(rows, layout, by)
+        return rows
+    reader = RowReader(rows.emptied(), tuple(column_names(table.files)), layout, by)
+    for found in engine(_parts(table, known), reader.itself):
+        rows = rows.merge(found)
+    return rows
+
+
+def _parts(table: ProbabilityTable, known: Mapping[str, Any] | None) -> Iterator[CalibrationPart]:
+    """One for each file, with what is known of its rows."""
+    first = 0
+    for one in table.files_of_one():
+        if known is None:
+            yield CalibrationPart(one, None)
+            continue
+        rows = slice(first, first + one.count())
+        yield CalibrationPart(one, {name: value[rows] for name, value in known.items() if value is not None})
+        first = rows.stop

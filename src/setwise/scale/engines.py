@@ -1,16 +1,18 @@
-"""Who works through the parts of a table: this process (`local`), or others that fit the same seam.
+"""Who works through the parts of a table: this process (`local`), or the nodes of a cluster (`ray`).
 
 An engine is a function ``run(parts, make_worker)`` that makes workers, gives each part to one of them, and yields
 what they return, in the order of the parts. A worker is a function of a part that is safe to repeat: it writes the
-part's output whole or not at all. `make_worker`, parts and what workers return can be pickled.
+part's output whole or not at all. `make_worker`, parts and what workers return can be pickled; the text of a
+part names it in errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from setwise.errors import InputError
+from setwise.scale.ray_engine import RayEngine
 
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
@@ -36,14 +38,16 @@ def run_local(parts: Iterable[_Part], make_worker: Callable[[], Callable[[_Part]
         yield worker(part)
 
 
-def engine_of(name: str = "local", address: str | None = None) -> Engine:
-    """The engine of a name; `address` is where a cluster is."""
-    if name not in ENGINES:
+def engine_of(name: str = "local", address: str | None = None, device: str = "cpu") -> Engine:
+    """The engine of a name; `address` is where a cluster is, `device` what a part needs there."""
+    if name == "ray":
+        return RayEngine(address, device)
+    if name != "local":
         raise InputError(f"engine: {name!r} is not known; use one of {', '.join(ENGINES)}")
-    if address is not None and name == "local":
+    if address is not None:
         raise InputError("address: the local engine works in this process, and has none", "leave it out")
-    return ENGINES[name](address)
+    return run_local
 
 
-ENGINES: dict[str, Callable[[Any], Engine]] = {"local": lambda _: run_local}
-"""What makes an engine, by its name, from an address."""
+ENGINES = ("local", "ray")
+"""The names of engines."""

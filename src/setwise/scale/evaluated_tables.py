@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
-from setwise.data.arrow_tables import column_names
+from setwise.data.arrow_tables import column_names, has_rows
 from setwise.data.label_columns import categories_of
 from setwise.data.set_files import probability_labels
 from setwise.data.table_files import TableFiles
 from setwise.data.tabular import read_batches
 from setwise.metrics import SetCounts
+from setwise.scale.engines import Engine, run_local
+from setwise.scale.table_parts import check_columns
+
+
+@dataclass(frozen=True)
+class SetCounter:
+    """A worker of an engine: counts of the sets of some files; arguments as in `evaluate_table`."""
+
+    column: str
+    truth: str | None
+    candidates: str | None
+    by: str | None
+    told: dict[str, Any]
+    names: tuple[str, ...]
+
+    def __call__(self, files: TableFiles) -> SetCounts:
+        """What is counted of some files."""
+        counts = SetCounts()
+        if not has_rows(files):
+            return counts
+        check_columns(files, self.names)
+        options: dict[str, Any] = {"truth": self.truth, "carry": [self.by] if self.by else []}
+        sets = read_batches(files, candidates=self.column, missing="empty", **options, **self.told)
+        others: Iterator[Any] = repeat(None)
+        if self.candidates is not None:
+            others = read_batches(files, candidates=self.candidates, **self.told)
+        for batch, own in zip(sets, others, strict=False):
+            groups = None
+            if self.by:
+                groups = categories_of(batch.carried[self.by], self.by, files, batch.first_row)
+            known = None if own is None else own.candidates
+            counts.add(batch.candidates, batch.truth, candidates=known, by=groups)
+        return counts
+
+    def itself(self) -> SetCounter:
+        """What makes a worker, for an engine."""
+        return self
 
 
 def evaluate_table(
@@ -20,6 +60,7 @@ def evaluate_table(
     candidates: str | None = None,
     by: str | None = None,
     separator: str = "|",
+    engine: Engine = run_local,
 ) -> dict[str, Any]:
     """The result of `setwise.evaluate` for a column of sets, beside true labels, candidates or categories.
 
@@ -27,18 +68,14 @@ def evaluate_table(
     among sets and candidates, for which the files are read twice.
     """
     told: dict[str, Any] = {"features": [], "separator": separator}
-    marked = [name for name in column_names(files) if name.startswith("p:")]
-    classes = probability_labels(marked) if marked else _classes(files, [column, candidates], told)
-    told["classes"] = classes
-    options: dict[str, Any] = {"truth": truth, "carry": [by] if by else []}
-    sets = read_batches(files, candidates=column, missing="empty", **options, **told)
-    others = (
-        (None for _ in iter(int, 1)) if candidates is None else read_batches(files, candidates=candidates, **told)
-    )
+    names = column_names(files)
+    marked = [name for name in names if name.startswith("p:")]
+    told["classes"] = probability_labels(marked) if marked else _classes(files, [column, candidates], told)
+    counter = SetCounter(column, truth, candidates, by, told, tuple(names))
+    parts = [files] if engine is run_local else [replace(files, paths=(path,)) for path in files.paths]
     counts = SetCounts()
-    for batch, own in zip(sets, others, strict=False):
-        groups = categories_of(batch.carried[by], by, files, batch.first_row) if by else None
-        counts.add(batch.candidates, batch.truth, candidates=None if own is None else own.candidates, by=groups)
+    for found in engine(parts, counter.itself):
+        counts.include(found)
     return counts.result()
 
 

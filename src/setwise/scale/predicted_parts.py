@@ -17,7 +17,7 @@ from setwise.evidence.row_digests import row_digests
 from setwise.scale import saved_models as saved
 from setwise.scale.batch_predictor import BatchPredictor, Predicted
 from setwise.scale.prefetch import ahead
-from setwise.scale.table_parts import TablePart
+from setwise.scale.table_parts import TablePart, check_columns
 
 _LOOKED_AT = 16  # batches of which rows are compared with those that the model knows
 
@@ -108,7 +108,7 @@ class PartWriter:
         if is_table(part.source) and not has_rows(part.source):
             part.out.unlink(missing_ok=True)
             return part, PredictedRows(compared=self.predictor.new_rows().counted())
-        part.check_columns(self.columns)
+        check_columns(part.source, self.columns)
         with set_writer(part.out, column=self.predictor.column, separator=self.separator) as writer:
             found = predict_table(self.predictor, part.source, writer)
         part.finish(self.asked, {"rows": found.rows, "sizes": {str(k): n for k, n in found.sizes.items()}})

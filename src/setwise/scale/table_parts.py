@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from setwise._files import replacing
-from setwise.data.arrow_tables import TABLES, column_names, is_table
-from setwise.data.table_files import TableFiles
+from setwise.data.arrow_tables import TABLES, column_names, is_table, row_count
+from setwise.data.table_files import MODEL_HEAD, TableFiles
 from setwise.errors import DataError, InputError, Remedy
 
 _RECORD = ".{}.done.json"
@@ -31,18 +31,13 @@ class TablePart:
     source: TableFiles
     out: Path
 
+    def __str__(self) -> str:
+        return str(self.source)
+
     @property
     def record(self) -> Path:
         """The file that says that it is finished."""
         return self.out.with_name(_RECORD.format(self.out.name))
-
-    def check_columns(self, columns: Collection[str]) -> None:
-        """Refuses a part with other columns than the first one has."""
-        names = column_names(self.source) if is_table(self.source) else []
-        other = next(iter(sorted({*names} ^ {*columns})), None)
-        if other is not None:
-            lacks, first = ("there is no column", "has") if other in columns else ("there is a column", "lacks")
-            raise DataError(f"{self.source}: {lacks} {other!r}, which the first file {first}.")
 
     def finished(self, asked: str) -> dict[str, Any] | None:
         """What was found, where the output is that of this input and of this question; else None."""
@@ -66,6 +61,15 @@ class TablePart:
         (path,) = self.source.paths
         state = path.stat()
         return {"file": path.name, "bytes": state.st_size, "modified": state.st_mtime_ns}
+
+
+def check_columns(source: TableFiles, columns: Collection[str]) -> None:
+    """Refuses a file with other columns than the first one has."""
+    names = column_names(source) if is_table(source) else []
+    other = next(iter(sorted({*names} ^ {*columns})), None)
+    if other is not None:
+        lacks, first = ("there is no column", "has") if other in columns else ("there is a column", "lacks")
+        raise DataError(f"{source}: {lacks} {other!r}, which the first file {first}.")
 
 
 def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:
@@ -94,6 +98,11 @@ def open_folder(folder: Path, parts: list[TablePart], *, force: bool, resume: bo
 
     What earlier runs made of files that are no longer among the parts is removed with `force`, and refused else.
     """
+    if (folder / MODEL_HEAD).exists():
+        raise InputError(f"{folder}: holds a model", "name another folder")
+    given = {path.resolve() for part in parts for path in part.source.paths}
+    if own := next((part.out for part in parts if part.out.resolve() in given), None):
+        raise InputError(f"{own}: is read, and would be replaced", "name another folder")
     inside = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
     if folder.is_file() or (inside and not force and not resume):
         ways = [
@@ -114,6 +123,20 @@ def open_folder(folder: Path, parts: list[TablePart], *, force: bool, resume: bo
         part.out.parent.mkdir(parents=True, exist_ok=True)
         if not resume:
             part.record.unlink(missing_ok=True)
+
+
+def check_complete(parts: Sequence[TablePart], *outputs: Sequence[Path]) -> None:
+    """Refuses a part whose rows are not all in its outputs, as far as files say how many they have.
+
+    `outputs` have the places of each part.
+    """
+    for part, *places in zip(parts, *outputs, strict=True):
+        rows, written = row_count(part.source), [place for place in places if place.is_file()]
+        held = row_count(written) if written else 0
+        if None not in (rows, held) and held != rows:
+            part.record.unlink(missing_ok=True)
+            problem = f"{part.source}: has {rows:,} rows, and {' and '.join(map(str, places))} {held:,}"
+            raise DataError(problem, Remedy("resume", True, "to make it again"))
 
 
 def digest_of(described: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from setwise.scale import saved_models as saved
 from setwise.scale.batch_predictor import BatchPredictor
 from setwise.scale.engines import Engine
 from setwise.scale.prefetch import ahead
-from setwise.scale.table_parts import TablePart
+from setwise.scale.table_parts import TablePart, check_columns, check_complete
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Proposer:
         return self
 
     def _batches(self, part: TablePart) -> Iterator[tuple[str, int, Any, Any]]:
-        part.check_columns(self.columns)
+        check_columns(part.source, self.columns)
         source, names = part.source, column_names(part.source)
         layout, classes = self.predictor.layout(names, source), self.predictor.asked.classes
         own = Layout(
@@ -99,6 +99,9 @@ class DecidedPart:
     confidence: Floats
     accepted: Bools
     rank: Ints
+
+    def __str__(self) -> str:
+        return str(self.part)
 
 
 @dataclass(frozen=True)
@@ -188,4 +191,5 @@ def triage_parts(
     ]
     for _ in engine(todo, writer.itself):
         continue
+    check_complete(parts, [part.out for part in parts], review)
     return made, len(parts) - len(todo)

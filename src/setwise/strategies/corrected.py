@@ -27,7 +27,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, blocks
+from setwise._arrays import Array, Floats, along_rows, blocks
 from setwise.contamination.assumption import Assumption
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError, Remedy
@@ -157,7 +157,7 @@ class TableSteps:
             scores, weights = self.table[rows], label_weights(part, self.setting)[0]
             if ordered:
                 order = row_order(scores)
-                scores, weights = (np.take_along_axis(one, order, axis=1) for one in (scores, weights))
+                scores, weights = along_rows(scores, order), along_rows(weights, order)
             yield rows, scores, weights
 
 

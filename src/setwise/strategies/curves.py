@@ -44,7 +44,7 @@ Margin = Literal["none", "normal", "finite"]
 
 _CELLS = 400  # of the unit interval, for integrals over the coverage
 _MIDDLES = (np.arange(_CELLS) + 0.5) / _CELLS
-_SLACK = 1e-11  # by which rounding may hide that a level falls
+_SLACK = 1e-8  # by which rounding may hide that a level falls: a root near zero magnifies it
 _MISSES = 10  # expected at a level, below which the central limit theorem is not relied on
 
 
@@ -163,7 +163,7 @@ class Curve:
 
     def standard_error(self, level: Fraction) -> float:
         """The standard error of the coverage estimated at the threshold of a level."""
-        steps, limit = self.steps, self.threshold(level)
+        steps, limit = self.steps, np.float64(self.threshold(level))
         steps.check()
         parts = steps.parts(ordered=False)
         reached = np.concatenate([(jumps * (scores <= limit)).sum(axis=1) for _, scores, jumps in parts])
@@ -260,7 +260,7 @@ def _certified(steps: RowSteps, margin: Margin, delta: float) -> tuple[Floats, F
         fall: Bools = lowest < after + _SLACK
         return fall
 
-    thresholds, sums = step_sums(steps, may_fall, "d")
+    thresholds, sums = step_sums(steps, may_fall, products=True)
     return thresholds, certified(*sums)
 
 

@@ -1,6 +1,6 @@
 """Sums over rows of their step functions, at every threshold that can matter: counted, not sorted.
 
-Row i contributes N_i(t) = Σ_{s_ij ≤ t} w_ij. Wanted are ΣN_i, ΣN_i² and ΣN_i·b_i at the scores t. All three jump at
+Row i contributes N_i(t) = Σ_{s_ij ≤ t} w_ij. Wanted are ΣN_i, ΣN_i² and ΣN_i·d_i at the scores t. All three jump at
 single scores, and so are sums over all (n, K) entries up to t:
 
 1. a pass over blocks of rows counts the jumps in cells of the scores, the leading bits of their float32, and how
@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from setwise._arrays import Bools, Floats, Ints, blocks
+from setwise._arrays import Bools, Floats, Ints, along_rows, blocks
 from setwise.ranks import Ascending, ordered_bits
 
 FEW = 2**16
@@ -28,7 +28,6 @@ FEW = 2**16
 _FINER = 5  # bits by which the second pass tells more scores apart than the first
 
 Columns: TypeAlias = tuple[Floats, ...]
-Beside: TypeAlias = Literal["end", "d"]
 
 
 class StepBlocks(Protocol):
@@ -114,24 +113,24 @@ def count(parts: Iterable[tuple[Ints, Columns]], counted: CellCounts) -> None:
 
 
 def step_sums(
-    steps: StepBlocks, matters: Callable[[Bounds], Bools], beside: Beside | None = None
+    steps: StepBlocks, matters: Callable[[Bounds], Bools], *, products: bool = False
 ) -> tuple[Floats, Floats]:
-    """Thresholds in order, and (ΣN, ΣN², ΣN·b) at each as a (3, m) array; ΣN alone where nothing stands beside it.
+    """Thresholds in order, and ΣN at each as a (1, m) array; with `products` (ΣN, ΣN², ΣN·d) as a (3, m) array.
 
-    b is the end of the row's steps, or its `d`. `matters` chooses cells by the bounds on these sums. Of a run of
-    cells that were not chosen the end is given, under the threshold before it.
+    `matters` chooses cells by the bounds on these sums. Of a run of cells that were not chosen the end is given,
+    under the threshold before it.
     """
     if steps.size <= FEW:
-        scores, jumps = _in_order(_entries(steps, beside))
+        scores, jumps = _in_order(_entries(steps, products))
         return scores, _running(jumps)
-    kinds = 1 if beside is None else 3
+    kinds = 3 if products else 1
     omitted = min(max(36 - steps.size.bit_length(), 11), 16)  # bits: about as many cells, whatever the size
     coarse = CellCounts(0, np.zeros((2 * kinds, 0)))
-    count(((ordered_bits(s) >> omitted, c) for s, c in _entries(steps, beside)), coarse)
+    count(((ordered_bits(s) >> omitted, c) for s, c in _entries(steps, products)), coarse)
     cells = _FineCells(coarse, matters(coarse.bounds), omitted)
     fine = CellCounts(0, cells.outside(coarse))
     del coarse
-    count((cells.inside(s, c)[1:] for s, c in _entries(steps, beside)), fine)
+    count((cells.inside(s, c)[1:] for s, c in _entries(steps, products)), fine)
     chosen = matters(fine.bounds) & cells.split
     chosen[: 1 << _FINER] = True  # before the first threshold there is none
     runs = np.flatnonzero(np.diff(chosen, append=True) & ~chosen)  # where cells that were not chosen end
@@ -139,7 +138,7 @@ def step_sums(
     del fine
 
     def collected() -> Iterator[tuple[Floats, Columns]]:
-        for scores, columns in _entries(steps, beside):
+        for scores, columns in _entries(steps, products):
             found, cell, parts = cells.inside(scores, columns)
             wanted = np.flatnonzero(chosen.take(cell))
             yield found.take(wanted), tuple(part.take(wanted) for part in parts)
@@ -162,9 +161,9 @@ def sums_at(steps: StepBlocks, thresholds: Floats) -> tuple[Floats, Floats]:
         place <<= shift
         place |= np.arange(labels)
         place.sort(axis=1)
-        ordered = np.take_along_axis(jumps, place & ((1 << shift) - 1), axis=1)
+        ordered = along_rows(jumps, place & ((1 << shift) - 1))
         place >>= shift
-        more_squares, more_ends = _beside(ordered, None)
+        more_squares, more_ends = _products(ordered)
         squares += np.bincount(place.ravel(), more_squares.ravel(), minlength=bins)
         ends += np.bincount(place.ravel(), more_ends.ravel(), minlength=bins)
     return np.cumsum(squares), np.cumsum(ends)
@@ -201,19 +200,16 @@ class _FineCells:
         return scores.ravel().take(found), cells, tuple(column.ravel().take(found) for column in columns)
 
 
-def _entries(steps: StepBlocks, beside: Beside | None) -> Iterator[tuple[Floats, Columns]]:
+def _entries(steps: StepBlocks, products: bool) -> Iterator[tuple[Floats, Columns]]:
     """The scores of blocks of rows, and by how much the sums jump there."""
-    for rows, scores, jumps in steps.parts(ordered=beside is not None):
-        if beside is None:
-            yield scores, (jumps,)
-        else:
-            yield scores, (jumps, *_beside(jumps, steps.d[rows] if beside == "d" else None))
+    for rows, scores, jumps in steps.parts(ordered=products):
+        yield scores, (jumps, *_products(jumps, steps.d[rows])) if products else (jumps,)
 
 
-def _beside(jumps: Floats, b: Floats | None) -> tuple[Floats, Floats]:
-    """By how much N² and N·b jump, where N is that of the row and b, if it is not given, its end."""
+def _products(jumps: Floats, d: Floats | None = None) -> tuple[Floats, Floats]:
+    """By how much N² and N·d jump in each row; if d is not given, N times its end."""
     values = np.cumsum(jumps, axis=1)
-    products = jumps * (values[:, -1] if b is None else b)[:, None]
+    products = jumps * (values[:, -1] if d is None else d)[:, None]
     values *= 2
     values -= jumps
     values *= jumps  # N² − (N − w)²

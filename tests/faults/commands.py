@@ -1,0 +1,146 @@
+"""The commands that write, on small files: what each is given, and what it leaves when nothing disturbs it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.server
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import skops.io  # noqa: F401 - once for all processes that are forked from this one
+from sklearn.linear_model import LogisticRegression
+
+from setwise import ConformalClassifier, LabelSets, conformalize
+from setwise.cli.predict import predict
+from setwise.data.benchmark_sets import Benchmark, available
+from setwise.data.registry import REGISTRY, Entry
+from setwise.data.remote_files import RemoteFile
+from setwise.estimators.model_directory import save_model
+from setwise.paper import cell_stacks, material, result_plots, runner  # noqa: F401 - torch
+
+NAMES = ["wren", "owl", "ant", "cat"]
+FEATURES = ["w", "x", "y", "z"]
+ROWS, PARTS = 240, 3
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is called in a folder, and what it writes there, of which an old version may lie there already."""
+
+    arguments: tuple[str, ...]
+    outputs: tuple[str, ...]
+    old: bool = True
+
+
+def _command(line: str, *outputs: str, old: bool = True) -> Command:
+    return Command(tuple(line.split()), outputs, old)
+
+
+COMMANDS = {
+    "fit": _command(
+        "fit rows.csv --candidates answers --ignore id --ignore truth --learner em --seed 1 --out model --force -q",
+        "model",
+    ),
+    "predict": _command("predict model rows.parquet --out sets.parquet --force -q", "sets.parquet"),
+    "predict to text": _command("predict model rows.csv --out sets.csv --force -q", "sets.csv"),
+    "conformalize": _command(
+        "conformalize --probabilities p.csv --labels rows.csv --candidates answers --key id --out c.cal --force -q",
+        "c.cal",
+    ),
+    "triage": _command(
+        "triage v.cal --probabilities p.csv --out accepted.csv --review review.json --force -q",
+        *("accepted.csv", "review.json"),
+    ),
+    "report": _command("report model rows.csv --truth truth --out report.html --force -q", "report.html"),
+    "reproduce": _command(
+        "reproduce --table 5 --quick --seeds 1 --device cpu --out results -q", "results", old=False
+    ),
+    "fetch": _command("data fetch tiny -q", "cache", old=False),
+}
+if "resume" in signature(predict).parameters:
+    COMMANDS["streams"] = _command("predict model parts --out sets --resume -q", "sets", old=False)
+
+
+def write_inputs(folder: Path) -> None:
+    """Tables, probabilities, a model and calibrations."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, ROWS)
+    X = np.round(2.5 * np.eye(4)[y] + rng.normal(size=(ROWS, 4)), 4)
+    mask = (np.eye(4)[y] + (rng.random((ROWS, 4)) < 0.1)) > 0
+    sets, truth = LabelSets.from_mask(mask, NAMES), [NAMES[k] for k in y]
+    P = np.exp(X) / np.exp(X).sum(axis=1, keepdims=True)
+    ids = {"id": [f"r{i}" for i in range(ROWS)]}
+    features = dict(zip(FEATURES, X.T, strict=True))
+    texts = ["|".join(row) for row in sets.to_lists()]
+    rows = pa.table({**ids, **features, "answers": texts, "truth": truth})
+    pa.csv.write_csv(rows, folder / "rows.csv")
+    pq.write_table(rows, folder / "rows.parquet", row_group_size=60)
+    (folder / "parts").mkdir()
+    for number in range(PARTS):
+        pq.write_table(rows.slice(number * 80, 80), folder / "parts" / f"{number}.parquet")
+    pa.csv.write_csv(pa.table({**ids, **{f"p:{n}": P[:, k] for k, n in enumerate(NAMES)}}), folder / "p.csv")
+    made = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, sets)
+    save_model(made, folder / "model", feature_names=FEATURES)
+    verified = np.where(np.arange(ROWS) < 150, np.array(truth, dtype=object), None)
+    conformalize(P, sets, verified=verified, random_state=0).save(folder / "v.cal")
+
+
+def write_old(folder: Path, command: Command) -> None:
+    """Something under the names that a command will write; the model is there already."""
+    for name in command.outputs if command.old else ():
+        if not (folder / name).exists():
+            (folder / name).write_text("old\n")
+
+
+def small_sets(name: str, **_: Any) -> Benchmark:
+    """A benchmark set that trains in a moment."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60)
+    X = np.eye(3)[y] + rng.normal(size=(60, 3))
+    mask = (np.eye(3)[y] + (rng.random((60, 3)) < 0.3)) > 0
+    return Benchmark(name, X, LabelSets.from_mask(mask), y, ("0", "1", "2"), None, "", "")
+
+
+@contextlib.contextmanager
+def surroundings(*, pictures: bool) -> Iterator[None]:
+    """Benchmark sets that are small, and one that a server on this machine has."""
+    material.load = small_sets
+    listed = [replace(entry, found=() if entry.name == "lost" else None) for entry in available()]
+    cell_stacks.available = lambda: listed
+    if not pictures:
+        result_plots.can_plot = bool
+    server = http.server.HTTPServer(("127.0.0.1", 0), _Handler)
+    digest = hashlib.sha256(_Handler.content).hexdigest()
+    file = RemoteFile("sub", "tiny-idx1-ubyte", f"http://127.0.0.1:{server.server_port}/tiny", digest)
+    REGISTRY["tiny"] = Entry((file,), 1024, 1, 1, None, (), "", "", None)
+    if (process := os.fork()) == 0:  # a process, not a thread: others are forked from this one
+        server.serve_forever()
+    server.socket.close()
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    content = bytes([0, 0, 8, 1, 0, 0, 4, 0]) + bytes(1024)
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.content)))
+        self.end_headers()
+        self.wfile.write(self.content)
+
+    def log_message(self, *_: Any) -> None:
+        pass

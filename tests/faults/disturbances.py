@@ -1,0 +1,157 @@
+"""What happens around a command: a disk that is full, folders that vanish, files that change, another writer.
+
+Whatever happens, a command ends well with all rows, or with one sentence that names what it is about.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from tests.faults.commands import COMMANDS, ROWS
+from tests.faults.moments import Ended, run_in
+from tests.faults.survival import Case, contents, prepared, undisturbed, wrong_left
+
+_TOUCHES = ("touch",)
+
+
+def full_disk(root: Path, step: int) -> Iterator[Case]:
+    """No file may grow beyond so many bytes: the old output stays, and the sentence names the new one."""
+    for name, command in COMMANDS.items():
+        for size in (0, 512)[:: max(1, step // 2)]:
+            folder = prepared(root, name, f"full-{size}")
+            old = contents(folder)
+            ended = run_in(folder, command.arguments, before=lambda size=size: _bound_files(size))
+            wrong = [*_wrong_refusal(ended, command.outputs, "cannot be written"), *_changed(folder, old)]
+            yield Case(name, "full disk", f"{size} bytes", tuple(wrong))
+
+
+def _bound_files(size: int) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def read_only_folder(root: Path, _: int) -> Iterator[Case]:
+    """A folder that takes no files."""
+    for name in ("predict", "conformalize", "report", "fit"):
+        folder = prepared(root, name, "read-only")
+        old = contents(folder)
+        place = "/sys/kernel/output" + Path(COMMANDS[name].outputs[0]).suffix  # not even root writes there
+        arguments = _instead(name, place)
+        wrong = [*_wrong_refusal(run_in(folder, arguments), (place,)), *_changed(folder, old)]
+        yield Case(name, "read-only folder", "", tuple(wrong))
+
+
+def vanishing_folder(root: Path, step: int) -> Iterator[Case]:
+    """The folder of the output is removed meanwhile."""
+    for name in ("predict", "conformalize", "fit"):
+        place = f"gone/{COMMANDS[name].outputs[0]}"
+        for moment in range(1, undisturbed(root, name, _TOUCHES)[0]["touch"], step):
+            folder = prepared(root, name, f"gone-{moment}")
+            (folder / "gone").mkdir()
+            old = contents(folder)
+            ended = run_in(
+                folder,
+                _instead(name, place),
+                at=("touch", moment),
+                happens=lambda: shutil.rmtree("gone", ignore_errors=True),
+            )
+            wrong = [] if ended.status == 0 else [*_wrong_refusal(ended, (place,)), *_changed(folder, old)]
+            yield Case(name, "vanishing folder", f"touch {moment}", tuple(wrong))
+
+
+def changing_file(root: Path, step: int) -> Iterator[Case]:
+    """A table that loses its second half, in place or by another file, is read whole, or is an error."""
+    for name, file in (("predict", "rows.parquet"), ("predict to text", "rows.csv"), ("conformalize", "rows.csv")):
+        moments = undisturbed(root, name, ("touch", "call"))[0]
+        counted = [("touch", moment) for moment in range(1, moments["touch"], step)]
+        counted += [("call", moments["call"] * part // 12) for part in range(1, 12, step)]
+        for number, at in enumerate(counted):
+            folder = prepared(root, name, f"changing-{number}")
+            ended = run_in(folder, COMMANDS[name].arguments, at=at, happens=lambda: _halve(Path(file), number % 2))  # noqa: B023
+            wrong = _wrong_rows(folder, name) if ended.status == 0 else _wrong_refusal(ended, (file,))
+            yield Case(name, "changing file", f"{at[0]} {at[1]}", tuple(wrong))
+
+
+def _halve(path: Path, replaced: int) -> None:
+    """The first half of the rows, under the same name."""
+    half = path.with_name("half")
+    if path.suffix == ".parquet":
+        pq.write_table(pq.read_table(path).slice(0, ROWS // 2), half)
+    else:
+        half.write_text("".join(path.read_text().splitlines(keepends=True)[: 1 + ROWS // 2]))
+    if replaced:
+        half.replace(path)
+    else:
+        path.write_bytes(half.read_bytes())
+        half.unlink()
+
+
+def two_writers(root: Path, step: int) -> Iterator[Case]:
+    """The same command runs from beginning to end while another is at work: both end well, and nothing is left."""
+    for name, command in COMMANDS.items():
+        if name == "fetch":  # who fetches waits for who is first
+            continue
+        moments, _, new = undisturbed(root, name, _TOUCHES)
+        for moment in range(1, moments["touch"], step * 4):
+            folder = prepared(root, name, f"two-{moment}")
+
+            def other(folder: Path = folder, arguments: Any = command.arguments) -> None:
+                if run_in(folder, arguments).status != 0:
+                    os._exit(98)
+
+            ended = run_in(folder, command.arguments, at=("touch", moment), happens=other)
+            wrong = [] if ended.status == 0 else [f"exit status {ended.status}: {ended.said[-300:]}"]
+            wrong += [*wrong_left(folder, {}, new, swept=True), *_wrong_rows(folder, name)]
+            yield Case(name, "two writers", f"touch {moment}", tuple(wrong))
+
+
+DISTURBANCES: dict[str, Callable[[Path, int], Iterator[Case]]] = {
+    "full disk": full_disk,
+    "read-only folder": read_only_folder,
+    "vanishing folder": vanishing_folder,
+    "changing file": changing_file,
+    "two writers": two_writers,
+}
+
+
+def _instead(name: str, place: str) -> tuple[str, ...]:
+    """The arguments of a command that writes to another place."""
+    command = COMMANDS[name]
+    return tuple(place if word == command.outputs[0] and before == "--out" else word
+                 for before, word in zip(("", *command.arguments), command.arguments, strict=False))  # fmt: skip
+
+
+def _wrong_refusal(ended: Ended, names: tuple[str, ...], says: str = "") -> list[str]:
+    """What is wrong with how a command ended that could not do its work."""
+    lines = [line for line in ended.said.splitlines() if line.startswith("error: ")]
+    good = ended.status == 2 and len(lines) == 1 and says in ended.said and any(name in lines[0] for name in names)
+    if good and "Errno" not in lines[0] and ".setwise.tmp" not in lines[0]:
+        return []
+    return [f"exit status {ended.status}: {ended.said[-400:]}"]
+
+
+def _changed(folder: Path, old: dict[str, str]) -> list[str]:
+    """What is other than before; a file that says who fetches may be new."""
+    now = contents(folder)
+    names = {name for name in now.keys() | old.keys() if now.get(name) != old.get(name)}
+    return [
+        f"{name} is not as before" for name in names if not name.endswith(".lock") and not name.startswith("gone/")
+    ]
+
+
+def _wrong_rows(folder: Path, name: str) -> list[str]:
+    """Rows in are rows out: all, or all of a file that was shorter from the start."""
+    if not name.startswith("predict"):
+        return []
+    path = folder / COMMANDS[name].outputs[0]
+    rows = pq.read_table(path) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
+    return [] if len(rows) in {ROWS, ROWS // 2} else [f"{len(rows)} rows of {ROWS}"]

@@ -1,0 +1,154 @@
+"""A short slice of `make fuzz`, the same in every run, and files that it found."""
+
+import itertools
+import re
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from setwise import Calibration, ConformalClassifier
+from setwise.data import read_idx, read_table, read_votes
+from setwise.data.arrow_tables import arrow_batches
+from setwise.errors import DataError
+from setwise.stored_arrays import read_arrays
+from tests.fuzz.mutation import mutations
+from tests.fuzz.oracle import ENVIRONMENT, Finding, judge
+from tests.fuzz.repair import sealed
+from tests.fuzz.targets import TARGETS, Target, npz_file
+
+INPUTS = 25  # of each target
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_no_file_does_more_than_be_refused_by_name(name, tmp_path, monkeypatch):
+    for variable, value in ENVIRONMENT.items():
+        monkeypatch.setenv(variable, value)
+    target, found = TARGETS[name], []
+    inputs = list(itertools.islice(mutations(target.seeds(), target.words, 0), INPUTS))
+    assert all(judge(target, tmp_path, content) for content in target.seeds())  # what our writers write is read
+    for content in inputs:
+        try:
+            judge(target, tmp_path, content)
+        except Finding as finding:
+            found.append((str(finding), content))
+    assert found == []
+
+
+def test_a_reader_that_fails_otherwise_is_found(tmp_path):
+    def read(path):
+        content = path.read_bytes()
+        if b"crash" in content:
+            raise IndexError("list index out of range")
+        if b"unnamed" in content:
+            raise ValueError("cannot be")
+        if b"lines" in content:
+            raise ValueError(f"{path}: cannot be\nread")
+        raise ValueError(f"{path}: cannot be read")
+
+    target = Target(read, "f", lambda: [b""])
+    assert not judge(target, tmp_path, b"")
+    for content, told in (
+        (b"crash", "is no refusal"),
+        (b"unnamed", "does not name"),
+        (b"lines", "no plain sentence"),
+    ):
+        with pytest.raises(Finding, match=told):
+            judge(target, tmp_path, content)
+
+
+def test_repairs_reach_what_lies_behind_a_digest(tmp_path):
+    whole = TARGETS["calibration"].seeds()[0]
+    assert sealed(whole) == whole
+    place = whole.index(b'"n_classes": 3')
+    changed = whole[: place + 13] + b"7" + whole[place + 14 :]
+    (tmp_path / "c.cal").write_bytes(sealed(changed))
+    with pytest.raises(ValueError, match="setting"):
+        Calibration.load(tmp_path / "c.cal")
+    (tmp_path / "c.cal").write_bytes(changed)
+    with suppress(ValueError):
+        Calibration.load(tmp_path / "c.cal")
+        pytest.fail("a changed file was read")
+
+
+# ---------------------------------------------------------------------------------------- what fuzzing found
+
+
+@pytest.mark.parametrize(
+    "content", [b"null", b"null{", b" null", b"\n\nnull\n", b'null{"a": 1}', b'{"a": 1}\n null\n']
+)
+def test_found_a_line_that_is_null_ended_the_process_in_arrow(content, tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(content)
+    for read in (read_table, lambda path: list(arrow_batches(path, 1))):
+        with pytest.raises(DataError, match=re.escape(str(path)) + r": line \d is null; expected"):
+            read(path)
+
+
+def test_found_a_header_that_is_no_python_was_a_token_error(tmp_path):
+    content = npz_file(X=np.zeros((2, 1)))
+    place = content.index(b"}", content.index(b"descr"))
+    (tmp_path / "t.npz").write_bytes(sealed(content[:place] + b"(" + content[place + 1 :]))
+    with (
+        pytest.raises(DataError, match=r"t.npz: not a readable npz archive"),
+        (tmp_path / "t.npz").open("rb") as file,
+    ):
+        read_arrays(file, tmp_path / "t.npz")
+
+
+def test_found_an_array_without_entries_was_too_large_for_numpy(tmp_path):
+    path = tmp_path / "t-idx3-ubyte"
+    path.write_bytes(bytes([0, 0, 8, 3, 0, 0, 0, 0]) + b"\xff" * 8)
+    with pytest.raises(DataError, match=r"t-idx3-ubyte: the idx header claims 0 × 4294967295"):
+        read_idx(path)
+    path.write_bytes(bytes([0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 28]))
+    assert read_idx(path).shape == (0, 28, 28)
+
+
+@pytest.mark.parametrize("text", ["item,worker\n1,ann\n", "item,label\n,cat\n", "a,b\n1,2\n"])
+def test_found_errors_about_votes_did_not_name_their_file(text, tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=re.escape(str(path))):
+        read_votes(path)
+
+
+def test_found_a_broken_column_name_broke_the_sentence(tmp_path):
+    (tmp_path / "s.csv").write_bytes(b'"lab\nels","size"\n"a",1\n')
+    with pytest.raises(DataError, match=r"there is no column 'labels'; it has 'lab\\nels', size") as error:
+        read_table(tmp_path / "s.csv", candidates="labels")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "damage", [(b"PK\x01\x02", b"PK\x01\x03"), (b"</sheetData>", b"</sheetDat >"), (b"<row ", b"<rom ")]
+)
+def test_found_damaged_workbooks_were_other_errors(damage, tmp_path):
+    pytest.importorskip("openpyxl")
+    import zipfile
+
+    (tmp_path / "t.xlsx").write_bytes(TARGETS["xlsx"].seeds()[0])
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as packed, zipfile.ZipFile(tmp_path / "u.xlsx", "w") as plain:
+        for name in packed.namelist():
+            plain.writestr(name, packed.read(name))
+    content = (tmp_path / "u.xlsx").read_bytes()
+    assert damage[0] in content
+    (tmp_path / "u.xlsx").write_bytes(sealed(content.replace(*damage)))
+    with pytest.raises(DataError, match=r"u.xlsx"):
+        read_table(tmp_path / "u.xlsx", candidates="s")
+
+
+@pytest.mark.parametrize(
+    "features", [{"number": "3"}, {"number": -1}, {"number": 2, "names": ["a"]}, {"names": "ab"}]
+)
+def test_found_a_model_said_anything_about_its_columns(features, tmp_path):
+    import json
+
+    from tests.fuzz.targets import model
+
+    for name, content in model("skops").items():
+        (tmp_path / name).write_bytes(content)
+    head = json.loads((tmp_path / "setwise.json").read_text()) | {"features": features}
+    (tmp_path / "setwise.json").write_text(json.dumps(head))
+    with pytest.raises(ValueError, match=r"features: "):
+        ConformalClassifier.load(tmp_path)
