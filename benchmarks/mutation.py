@@ -406,16 +406,21 @@ class Plans:
     def __init__(self, known: dict[str, Any]) -> None:
         self.seconds: dict[str, float] = known["seconds"]
         self.lines: dict[str, dict[str, list[str]]] = known["lines"]
+        self.idle = self.seconds.keys() - {
+            t for lines in self.lines.values() for found in lines.values() for t in found
+        }
         spent = defaultdict(list)
         for test, seconds in self.seconds.items():
             spent[_of(test)].append(seconds)
         self.mean = {file: sum(all_) / len(all_) for file, all_ in spent.items()}
 
     def tests(self, mutant: Mutant, after: float, until: float) -> list[tuple[str, float]]:
-        """Those that execute the line (or, for what an import runs, the module), files of fast tests first."""
+        """Those that execute the line, fast ones first; for what an import runs, the module or nothing else."""
         lines = self.lines.get(mutant.path, {})
         numbers = _statement(mutant) if mutant.functions else map(int, lines)
         tests = {test for n in numbers for test in lines.get(str(n), ())}
+        if not mutant.functions:
+            tests |= self.idle
         chosen, spent, own = [], 0.0, (Path(mutant.path).stem, mutant.room)
 
         def order(test: str) -> tuple[object, ...]:  # first the module's own, then its package's
@@ -656,6 +661,7 @@ def _limit(seconds: float) -> None:
 
 def _session(plugin: object, files: list[str] | None = None, tmp: Path | None = None) -> None:
     options = ["-q", "-s", "--tb=no", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+    options += ["--assert=plain"]  # else pytest would load the modules that it is given, past `get_code`
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is imported already
     pytest.main([*options, *([f"--basetemp={tmp}"] if tmp else []), *(files or TESTS)], plugins=[plugin])
 

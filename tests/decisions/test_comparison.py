@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from setwise import Calibration, ConformalClassifier, CrossConformalClassifier, MisuseWarning, Votes, conformalize
 from setwise.decisions import comparison
 from setwise.decisions.comparison import LEVEL, NewRows
-from setwise.decisions.feature_summary import FeatureSummary, Reference
+from setwise.decisions.feature_summary import FeatureSummary, FeatureTally, Reference
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.statistical.sampling import at_most
 
@@ -76,6 +76,32 @@ def test_batches_count_as_the_whole(calibrated):
     whole = cal.compare(sharpened(P, 1.1))
     assert rows.compare().p_value == whole.p_value
     assert rows.compare().bars == whole.bars
+    np.testing.assert_array_equal(
+        whole.bars[1], np.histogram(sharpened(P, 1.1).max(axis=1), np.linspace(0, 1, 21))[0]
+    )
+
+
+def test_what_was_counted_elsewhere_counts_as_the_whole(calibrated, rng):
+    cal, P = calibrated
+    X = rng.normal(size=(900, 3))
+    summary = FeatureSummary.of(X[:400])
+    whole, here, there = (NewRows(cal, summary) for _ in range(3))
+    whole.add(sharpened(P, 1.1), X=X[400:] + 1)
+    here.add(sharpened(P[:200], 1.1), X=X[400:600] + 1)
+    there.add(sharpened(P[200:], 1.1), X=X[600:] + 1)
+    here.include(there.counted())
+    assert here.compare().to_dict() == whole.compare().to_dict()
+    assert any("feature" in finding.sentence for finding in whole.compare().findings)
+
+
+def test_of_a_long_stream_every_eighth_row_counts(calibrated):
+    cal, P = calibrated
+    late = 2**17
+    taken = NewRows(cal).add(P, first_row=late).compare()
+    assert taken.to_dict() == cal.compare(P[::8]).to_dict()
+    assert NewRows(cal).add(P, first_row=0).compare().to_dict() == cal.compare(P).to_dict()
+    candidates = np.ones((500, 4), bool)
+    assert NewRows(cal).add(P, candidates=candidates, first_row=late).compare().m == 500
 
 
 def test_where_it_is_refuted_nothing_is_promised(calibrated):
@@ -137,6 +163,8 @@ def test_another_precision_is_no_difference(rng):
     cal = conformalize(P[:300], np.zeros(300, dtype=int))
     assert not cal.compare(P[300:].astype(np.float32)).refuted
     assert cal.compare(sharpened(P[300:]).astype(np.float32)).refuted
+    tied = np.tile([0.4 - 1e-12, 0.4 + 1e-12, 0.2], (600, 1))  # which is the first is a matter of rounding
+    assert not conformalize(tied[:300], np.zeros(300, dtype=int)).compare(tied[300:].astype(np.float32)).refuted
 
 
 def test_the_mix_of_categories_may_change(rng):
@@ -243,6 +271,7 @@ def test_distances_count_what_is_there():
     rows = pd.DataFrame({"a": [3.0, np.nan, 1e9], "b": ["x", "z", "x"], "c": [5, 6, 5]})
     assert reference.distances(rows).tolist() == [1.0, 10.0, 5.0]
     assert reference.distances(rows[["a"]]) is None
+    assert Reference.of(rows[["c"]][:2]).distances(rows[["c"]]).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_a_summary_is_the_same_after_saving(frame, tmp_path):
@@ -284,6 +313,19 @@ def test_a_broken_summary_is_refused(frame, tmp_path):
 )
 def test_what_is_no_table_is_not_summarised(X):
     assert FeatureSummary.of(X) is None
+
+
+def test_lists_of_rows_are_tables(rng):
+    X = rng.normal(size=(50, 3))
+    made = FeatureSummary.of(X.tolist())
+    assert made.names == FeatureSummary.of(X).names
+    assert made.rows == 50
+    tally = FeatureTally(made)
+    tally.add(X)
+    assert len(list(tally.tests())) == 4
+    tally.add(X[:, :2])  # other columns: nothing is tested, and why is said
+    assert tally.remarks
+    assert list(tally.tests()) == []
 
 
 def test_a_model_says_which_features_it_could_not_compare(rng):

@@ -78,6 +78,17 @@ def test_changes_are_noticed_soon_also_late():
     assert moved.differs == "predicted label"
 
 
+def test_the_row_of_the_alarm_does_not_depend_on_batches():
+    rng = np.random.default_rng(1)
+    P = simplex(rng, 400, 4)
+    sure = P**3 / (P**3).sum(axis=1, keepdims=True)
+    cal = calibrated(P[:200])
+    assert cal.monitor(random_state=0).state.p_value == 1
+    at_once, singly = cal.monitor(random_state=0), cal.monitor(random_state=0)
+    found = [singly.update(sure[row : row + 1]).first_row for row in range(200, 400)]
+    assert at_once.update(sure[200:]).first_row == found[-1] == found.index(found[-1])
+
+
 def test_batches_and_pauses_change_nothing(rng, tmp_path):
     P = simplex(rng, 1500, 4)
     cal, other = calibrated(P[:200]), calibrated(P[1:201])

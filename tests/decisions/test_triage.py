@@ -184,6 +184,13 @@ def test_confident_thresholds_are_walked_down_to_the_first_failure():
     )
 
 
+def test_equal_confidences_need_as_many_checks_as_pass_without_an_error():
+    """One threshold, which all rows reach: how many checks are above it is no matter of chance."""
+    for m in (58, 59):
+        found = decided(np.full(300, 0.5), np.zeros(300, bool), np.arange(300) < m, 0.05, "confident")
+        assert found.accepted.all() == (m == 59)
+
+
 def test_nothing_is_accepted_where_the_surest_rows_are_wrong():
     confidence, checked = np.linspace(1, 0, 1000), np.arange(1000) % 2 == 0
     for mode in ("rate", "confident"):
