@@ -164,7 +164,7 @@ def test_a_language_models_answers_come_as_json_lines(tmp_path):
         ("{", "line 1 is not JSON"),
         ("7", "line 1 is int, not an object"),
         ('{"answers": ["a"]}', "'id' is None"),
-        ('{"id": 1}', "either 'answers' or 'probabilities'"),
+        ('{"id": 1}', "either 'answers', a list, or 'probabilities'"),
         ('{"id": 1, "answers": [["a"]]}', r"an answer is \['a'\]"),
         ('{"id": 1, "probabilities": {"a": 1.5}}', "the probability of 'a' is 1.5"),
         ('{"id": 1, "probabilities": {"a": NaN}}', "the probability of 'a' is nan"),

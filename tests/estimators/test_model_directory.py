@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
 from setwise.learn import EMClassifier, PartialLabelClassifier, PartialLabelKNN
@@ -359,3 +360,13 @@ def test_a_kill_in_the_middle_of_saving_leaves_the_old_model_or_the_new_one(one)
     assert olds == sorted(olds, reverse=True)  # one step, the one that replaces setwise.json, makes the model new
     assert olds[0]
     assert not olds[-1]
+
+
+def test_a_pipeline_over_columns_is_loaded_without_a_word_of_trust(tmp_path):
+    X, y = sample(seed=4)
+    frame = pd.DataFrame(X).assign(kind=np.where(X[:, 0] > 0, "a", "b"))
+    frame.columns = frame.columns.astype(str)
+    columns = ColumnTransformer([("kind", OneHotEncoder(), ["kind"])], remainder="passthrough")
+    model = ConformalClassifier(make_pipeline(columns, LogisticRegression()), random_state=0).fit(frame, y)
+    model.save(tmp_path / "m")
+    assert ConformalClassifier.load(tmp_path / "m").predict_set(frame[:50]) == model.predict_set(frame[:50])

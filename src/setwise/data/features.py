@@ -137,7 +137,9 @@ def _indicators(
     strange = np.flatnonzero(held == -2)
     if len(strange):
         row = int(strange[0])
-        raise DataError(f"{place}: row {first_row + row} is {column[row].as_py()!r}, which is no known category.")
+        shown = ", ".join(map(str, order[:6])) + (", …" if len(order) > 6 else "")
+        problem = f"{place}: row {first_row + row} is {column[row].as_py()!r}, which is no known category ({shown})"
+        raise DataError(problem, "write one of these, or leave the cell empty")
     return order, [held == i for i in range(len(order))]
 
 

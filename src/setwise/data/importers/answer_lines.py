@@ -124,7 +124,7 @@ def _identifier(found: Mapping[str, Any], ids: str, place: str) -> Any:
 def _answers(found: Mapping[str, Any], place: str) -> Iterator[tuple[Any, float]]:
     """The labels of a line with their weights."""
     if ("answers" in found) == ("probabilities" in found):
-        raise DataError(f"{place}: expected either 'answers' or 'probabilities'.")
+        raise DataError(f"{place}: expected either 'answers', a list, or 'probabilities', by label.")
     if "answers" in found:
         answers = found["answers"]
         for label in [] if answers is None else answers if isinstance(answers, list) else [answers]:
