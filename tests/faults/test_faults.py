@@ -20,7 +20,7 @@ def faults(out, *options):
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory):
-    counts = ["--kills", "10", "--interruptions", "10", "--step", "16", "--kind", "touch"]
+    counts = ["--kills", "10", "--interruptions", "10", "--step", "30", "--kind", "touch"]
     return faults(tmp_path_factory.mktemp("faults") / "few.json", *counts)
 
 
