@@ -34,7 +34,7 @@ from setwise.paper import cell_stacks, material, result_plots
 NAMES = ["wren", "owl", "ant", "cat"]
 FEATURES = ["w", "x", "y", "z"]
 ROWS, PARTS = 240, 3
-_OTHERS = ("skops.io", "jinja2", "markdown_it", "pooch", "requests", "pydantic", "pyarrow.json")
+_OTHERS = ("skops.io", "jinja2", "markdown_it", "pooch", "requests", "typer._adapters", "pyarrow.json")
 
 
 def _load_all() -> None:

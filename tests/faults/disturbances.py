@@ -17,8 +17,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from tests.faults.commands import COMMANDS, ROWS
+from tests.faults.leftovers import contents, wrong_left
 from tests.faults.moments import Ended, run_in
-from tests.faults.survival import Case, contents, prepared, undisturbed, wrong_left
+from tests.faults.survival import Case, prepared, undisturbed
 
 _TOUCHES = ("touch",)
 
@@ -97,9 +98,9 @@ def _halve(path: Path, replaced: int) -> None:
 
 def two_writers(root: Path, step: int) -> Iterator[Case]:
     """The same command runs from beginning to end while another is at work: both end well, and nothing is left."""
-    for name, command in COMMANDS.items():
-        if name == "fetch":  # who fetches waits for who is first
-            continue
+    every = [name for name in COMMANDS if name != "fetch"]  # who fetches waits for who is first
+    for name in every if step == 1 else ("fit", "triage"):
+        command = COMMANDS[name]
         moments, _, new = undisturbed(root, name, _TOUCHES)
         for moment in range(1, moments["touch"], step * 4):
             folder = prepared(root, name, f"two-{moment}")
