@@ -115,6 +115,20 @@ def sweep(parent: Path) -> None:
                 _remove_if_dead(path)
 
 
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time; where the system has no locks, none waits."""
+    if fcntl is None:
+        yield
+        return
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
     """A file opened for reading, if it is one: pipes and devices are refused and never waited for.
 

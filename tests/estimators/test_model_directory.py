@@ -1,11 +1,13 @@
 """What was saved is what is loaded; what cannot be trusted or understood is refused in one line."""
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -355,3 +357,30 @@ def test_a_kill_in_the_middle_of_saving_leaves_the_old_model_or_the_new_one(one)
             np.testing.assert_array_equal(left.predict_p(X), before)
         else:
             assert left.predict_p(X[:, :2]).shape == (240, 2)
+
+
+def test_parts_of_a_process_that_was_killed_go_when_a_model_is_saved_again(one):
+    content = b"moved in before setwise.json was"
+    left = one / f"probe-{hashlib.sha256(content).hexdigest()[:8]}.npz"
+    left.write_bytes(content)
+    other = one / "probe-01234567.npz"
+    other.write_bytes(content)
+    ConformalClassifier.load(one).save(one)
+    listed = json.loads((one / "setwise.json").read_text())["files"]
+    assert {path.name for path in one.iterdir()} == {*listed, "setwise.json", other.name}
+
+
+def test_a_model_takes_its_place_where_another_process_was_first(one, tmp_path, monkeypatch):
+    model, place = ConformalClassifier.load(one), tmp_path / "new"
+    rename = Path.rename
+
+    def late(self, target):
+        shutil.copytree(one, place, dirs_exist_ok=True)
+        return rename(self, target)
+
+    monkeypatch.setattr(
+        Path, "rename", lambda self, target: (late if Path(target) == place else rename)(self, target)
+    )
+    model.save(place)
+    assert ConformalClassifier.load(place).classes_.tolist() == model.classes_.tolist()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

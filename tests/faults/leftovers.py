@@ -1,4 +1,4 @@
-"""What is in the folder of a command that was cut short: the old or the new, whole; and nothing that nobody knows."""
+"""What is in the folder of a command that was cut short: the old or the new, whole, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from setwise import ConformalClassifier
 
-_TEMPORARY = re.compile(r"(^|/)(\.[^/]*\.[0-9a-f]{16}\.setwise\.tmp|\.partial-[^/]*)(/|$)")
+_TEMPORARY = re.compile(r"(^|/)\.[^/]*\.[0-9a-f]{16}\.setwise\.tmp(/|$)")
 _TIMED = {"runs.json", "results.json", "report.html"}  # hold durations: complete is all that can be asked
 
 
@@ -27,6 +27,12 @@ def wrong_left(folder: Path, old: dict[str, str], new: dict[str, str], *, swept:
             ConformalClassifier.load(folder / "model")
         except (ValueError, OSError) as error:
             yield f"the model does not load: {error}"
+            return
+        listed = {"setwise.json", *json.loads((folder / "model" / "setwise.json").read_text())["files"]}
+        if swept and not old:  # after an undisturbed run
+            yield from (
+                f"{part} is no part" for part in {path.name for path in (folder / "model").iterdir()} - listed
+            )
     for name, digest in contents(folder).items():
         if _TEMPORARY.search(name):
             if swept:

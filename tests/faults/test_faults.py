@@ -41,7 +41,7 @@ def test_ten_interruptions_leave_one_sentence_and_nothing_else(few):
     "what", ["full disk", "read-only folder", "vanishing folder", "changing file", "two writers"]
 )
 def test_what_happens_around_a_command_ends_in_all_rows_or_one_sentence(few, what):
-    assert few["cases"][what] > 2
+    assert few["cases"][what] >= 2
     assert [case for case in few["wrong"] if case["what"] == what] == []
 
 
