@@ -101,7 +101,8 @@ def remove_unfinished() -> None:
     """Removes the temporary files of this process: Ctrl-C may come before, or while, whoever made them does so."""
     for process, path in [*_unfinished]:
         if process == os.getpid():
-            _remove(path)
+            with suppress(OSError):
+                _remove(path)
 
 
 def sweep(parent: Path) -> None:
@@ -156,6 +157,7 @@ def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[P
             else:
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
         except OSError as error:
+            _unfinished.discard((os.getpid(), path))
             raise _unwritten(error, parent / name) from None
         if fcntl is None:
             return path, None

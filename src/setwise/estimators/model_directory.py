@@ -12,7 +12,6 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -278,8 +277,12 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 def _put_in_place(stage: Path, target: Path) -> None:
     """A new directory appears by one rename; in an old one `setwise.json` changes last, then other parts go."""
     if not target.exists():
-        with suppress(OSError):  # another process may have been first
+        try:
             stage.rename(target)
+        except OSError:
+            if not target.exists():  # it does where another process was first
+                raise
+        else:
             return
     with locked(target):  # the parts of another process that is at it would look like those of one that was killed
         parts = [part for part in stage.iterdir() if part.name != _HEAD]
