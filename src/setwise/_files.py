@@ -101,7 +101,8 @@ def remove_unfinished() -> None:
     """Removes the temporary files of this process: Ctrl-C may come before, or while, whoever made them does so."""
     for process, path in [*_unfinished]:
         if process == os.getpid():
-            _remove(path)
+            with suppress(OSError):
+                _remove(path)
 
 
 def sweep(parent: Path) -> None:
@@ -113,6 +114,20 @@ def sweep(parent: Path) -> None:
         for path in [Path(entry.path) for entry in entries if _OURS.fullmatch(entry.name)]:
             with suppress(OSError):
                 _remove_if_dead(path)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time; where the system has no locks, none waits."""
+    if fcntl is None:
+        yield
+        return
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
@@ -142,6 +157,7 @@ def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[P
             else:
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
         except OSError as error:
+            _unfinished.discard((os.getpid(), path))
             raise _unwritten(error, parent / name) from None
         if fcntl is None:
             return path, None

@@ -76,6 +76,8 @@ def array_of(content: bytes, name: str) -> Array:
     if min(shape, default=0) < 0 or count * dtype.itemsize != held or max(shape, default=0) > max(count, _SIDE):
         raise ValueError(f"{name} claims the shape {shape} and holds {held:,} bytes")
     flat = np.frombuffer(content, dtype, count, stream.tell())
+    if dtype.kind == "U" and not _is_unicode(flat.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))):
+        raise ValueError(f"{name} holds text that is not Unicode")
     array = flat.reshape(shape, order="F" if by_columns else "C")
     return frozen(array if dtype.isnative else array.astype(dtype.newbyteorder("=")))
 
@@ -104,6 +106,11 @@ def checked(
     if not within.all():
         raise ValueError(f"{name} holds {array[~within][0]}, expected {_bounds(low, high)}")
     return array
+
+
+def _is_unicode(codes: Array) -> bool:
+    """Whether these are characters, of which Python makes text without looking."""
+    return bool(((codes < 0xD800) | ((codes > 0xDFFF) & (codes <= 0x10FFFF))).all())
 
 
 _WORDS = {"f": "decimal numbers", "iu": "whole numbers", "b": "yes or no", "u": "digests"}

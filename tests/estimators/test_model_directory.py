@@ -1,11 +1,13 @@
 """What was saved is what is loaded; what cannot be trusted or understood is refused in one line."""
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -370,3 +372,30 @@ def test_a_pipeline_over_columns_is_loaded_without_a_word_of_trust(tmp_path):
     model = ConformalClassifier(make_pipeline(columns, LogisticRegression()), random_state=0).fit(frame, y)
     model.save(tmp_path / "m")
     assert ConformalClassifier.load(tmp_path / "m").predict_set(frame[:50]) == model.predict_set(frame[:50])
+
+
+def test_parts_of_a_process_that_was_killed_go_when_a_model_is_saved_again(one):
+    content = b"moved in before setwise.json was"
+    left = one / f"probe-{hashlib.sha256(content).hexdigest()[:8]}.npz"
+    left.write_bytes(content)
+    other = one / "probe-01234567.npz"
+    other.write_bytes(content)
+    ConformalClassifier.load(one).save(one)
+    listed = json.loads((one / "setwise.json").read_text())["files"]
+    assert {path.name for path in one.iterdir()} == {*listed, "setwise.json", other.name}
+
+
+def test_a_model_takes_its_place_where_another_process_was_first(one, tmp_path, monkeypatch):
+    model, place = ConformalClassifier.load(one), tmp_path / "new"
+    rename = Path.rename
+
+    def late(self, target):
+        shutil.copytree(one, place, dirs_exist_ok=True)
+        return rename(self, target)
+
+    monkeypatch.setattr(
+        Path, "rename", lambda self, target: (late if Path(target) == place else rename)(self, target)
+    )
+    model.save(place)
+    assert ConformalClassifier.load(place).classes_.tolist() == model.classes_.tolist()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

@@ -9,28 +9,46 @@ import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-import skops.io  # noqa: F401 - once for all processes that are forked from this one
 from sklearn.linear_model import LogisticRegression
+from typer.main import get_command
 
-from setwise import ConformalClassifier, LabelSets, conformalize
+from setwise import ConformalClassifier, LabelSets, cli, conformalize, data, paper, report
+from setwise.cli.app import app
 from setwise.cli.predict import predict
 from setwise.data.benchmark_sets import Benchmark, available
 from setwise.data.registry import REGISTRY, Entry
 from setwise.data.remote_files import RemoteFile
 from setwise.estimators.model_directory import save_model
-from setwise.paper import cell_stacks, material, result_plots, runner  # noqa: F401 - torch
+from setwise.paper import cell_stacks, material, result_plots
 
 NAMES = ["wren", "owl", "ant", "cat"]
 FEATURES = ["w", "x", "y", "z"]
 ROWS, PARTS = 240, 3
+_OTHERS = ("skops.io", "jinja2", "markdown_it", "pooch", "requests", "typer._adapters", "pyarrow.json")
+
+
+def _load_all() -> None:
+    """Imports once, for all processes that are forked from this one, what each would import by itself."""
+    for package in (cli, data, paper, report):
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    for name in _OTHERS:
+        with contextlib.suppress(ModuleNotFoundError):
+            import_module(name)
+    dict(get_command(app).commands)  # each is made when it is looked up
+
+
+_load_all()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Whatever happens, a command ends well with all rows, or with one sentence that n
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import shutil
@@ -17,8 +18,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from tests.faults.commands import COMMANDS, ROWS
+from tests.faults.leftovers import contents, wrong_left
 from tests.faults.moments import Ended, run_in
-from tests.faults.survival import Case, contents, prepared, undisturbed, wrong_left
+from tests.faults.survival import Case, prepared, undisturbed
 
 _TOUCHES = ("touch",)
 
@@ -97,21 +99,33 @@ def _halve(path: Path, replaced: int) -> None:
 
 def two_writers(root: Path, step: int) -> Iterator[Case]:
     """The same command runs from beginning to end while another is at work: both end well, and nothing is left."""
-    for name, command in COMMANDS.items():
-        if name == "fetch":  # who fetches waits for who is first
-            continue
+    every = [name for name in COMMANDS if name != "fetch"]  # who fetches waits for who is first
+    for name in every if step == 1 else ("fit", "triage"):
+        command = COMMANDS[name]
         moments, _, new = undisturbed(root, name, _TOUCHES)
         for moment in range(1, moments["touch"], step * 4):
             folder = prepared(root, name, f"two-{moment}")
 
             def other(folder: Path = folder, arguments: Any = command.arguments) -> None:
-                if run_in(folder, arguments).status != 0:
+                if not _waits(folder / "model") and run_in(folder, arguments).status != 0:
                     os._exit(98)
 
             ended = run_in(folder, command.arguments, at=("touch", moment), happens=other)
             wrong = [] if ended.status == 0 else [f"exit status {ended.status}: {ended.said[-300:]}"]
             wrong += [*wrong_left(folder, {}, new, swept=True), *_wrong_rows(folder, name)]
             yield Case(name, "two writers", f"touch {moment}", tuple(wrong))
+
+
+def _waits(folder: Path) -> bool:
+    """Whether another process would wait until this one has put its model in place."""
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 DISTURBANCES: dict[str, Callable[[Path, int], Iterator[Case]]] = {

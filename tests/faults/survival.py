@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
-import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -13,13 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from setwise import ConformalClassifier
 from setwise.cli.interruption import SENTENCE, STATUS
 from tests.faults.commands import COMMANDS, write_inputs, write_old
+from tests.faults.leftovers import contents, wrong_left
 from tests.faults.moments import KINDS, Ended, run_in
-
-_TEMPORARY = re.compile(r"(^|/)(\.[^/]*\.[0-9a-f]{16}\.setwise\.tmp|\.partial-[^/]*)(/|$)")
-_TIMED = {"runs.json", "results.json", "report.html"}  # hold durations: complete is all that can be asked
 
 
 @dataclass(frozen=True)
@@ -82,12 +76,6 @@ def prepared(root: Path, name: str, end: str) -> Path:
     return folder
 
 
-def contents(folder: Path) -> dict[str, str]:
-    """Every file in a folder, with a digest of what it holds."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
 def _wrong_end(ended: Ended, happens: int) -> Iterator[str]:
     if happens == signal.SIGKILL:
         if ended.status != -signal.SIGKILL:
@@ -97,38 +85,3 @@ def _wrong_end(ended: Ended, happens: int) -> Iterator[str]:
         yield f"exit status {ended.status}: {ended.said[-300:]}"
     if not ended.said.endswith(SENTENCE) or ended.said.count("interrupted") > 1 or "Traceback" in ended.said:
         yield f"said {ended.said[-300:]!r}"
-
-
-def wrong_left(folder: Path, old: dict[str, str], new: dict[str, str], *, swept: bool) -> Iterator[str]:
-    """What is neither the old nor the new, or should not be there; temporary files must be gone if `swept`."""
-    if (folder / "model").exists():
-        try:
-            ConformalClassifier.load(folder / "model")
-        except (ValueError, OSError) as error:
-            yield f"the model does not load: {error}"
-    for name, digest in contents(folder).items():
-        if _TEMPORARY.search(name):
-            if swept:
-                yield f"{name} is left"
-        elif name not in old and name not in new and not _may_differ(name):
-            yield f"{name} is left, which nobody knows"
-        elif digest not in {old.get(name), new.get(name)} and not (_may_differ(name) and _complete(folder / name)):
-            yield f"{name} is neither the old nor the new one"
-    for name in old.keys() & new.keys():
-        if not (folder / name).exists():
-            yield f"{name} is gone"
-    for place in folder.rglob(".*.setwise.tmp"):
-        if swept and place.is_dir():
-            yield f"{place.name} is left"
-
-
-def _may_differ(name: str) -> bool:
-    """Whether two runs need not write the same bytes: durations, and archives with the time of day."""
-    return Path(name).name in _TIMED or name.startswith(("results/cells/", "model/"))
-
-
-def _complete(path: Path) -> bool:
-    content = path.read_bytes()
-    if path.suffix == ".json":
-        return isinstance(json.loads(content), (dict, list))
-    return content.rstrip().endswith(b"</html>") if path.suffix == ".html" else path.parent.name == "model"

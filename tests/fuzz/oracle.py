@@ -14,7 +14,7 @@ from tests.fuzz.targets import Target
 
 SECONDS = 20.0
 """Of the processor for one input; more is a hang, which ends the process."""
-MEMORY = 2**30
+MEMORY = 2**32
 """How much a process may grow while it reads inputs."""
 ENVIRONMENT = {VARIABLE: "16M"}
 """For processes that read inputs."""

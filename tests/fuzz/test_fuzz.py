@@ -110,6 +110,16 @@ def test_found_an_array_without_entries_was_too_large_for_numpy(tmp_path):
     assert read_idx(path).shape == (0, 28, 28)
 
 
+@pytest.mark.parametrize("code", [0x110000, 0xFFFFFFFF, 0xD800])
+@pytest.mark.parametrize("order", "<>")
+def test_found_text_that_is_not_unicode_was_a_system_error(code, order, tmp_path):
+    names = np.array(["cat", "dog"]).astype(f"{order}U3")
+    names.view(f"{order}u4")[1] = code
+    (tmp_path / "t.npz").write_bytes(npz_file(X=np.zeros((2, 1)), candidates=np.eye(2, dtype=bool), classes=names))
+    with pytest.raises(DataError, match=r"t.npz: .*classes holds text that is not Unicode"):
+        read_table(tmp_path / "t.npz")
+
+
 WRONG_NOTES = [
     {"p_value": "0"},
     {"p_value": 10**400},

@@ -47,11 +47,8 @@ def asked() -> bool:
 def _end(*_: Any) -> None:
     with suppress(OSError):  # nobody listens
         os.write(2, SENTENCE.encode())
-    remove = getattr(
-        sys.modules.get("setwise._files"), "remove_unfinished", None
-    )  # none is there before it is loaded
-    if remove is not None:
-        remove()
+    files = sys.modules.get("setwise._files")  # not there yet: nothing was written
+    getattr(files, "remove_unfinished", int)()
     os._exit(STATUS)  # nothing above is to run: an import cut short ends in anything
 
 

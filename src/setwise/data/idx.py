@@ -21,7 +21,7 @@ from setwise.errors import DataError
 from setwise.limits import unpack_limit
 
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-_EMPTY = 2**31  # what an array without entries may be as large as in its other sides; numpy counts these too
+_EMPTY = 2**31  # bytes that the other sides of an array without entries may claim: numpy multiplies them
 _DEFLATE_LIMIT = 1032  # deflate cannot shrink data more than that
 
 

@@ -6,6 +6,7 @@ its place last and in one step. So a directory holds the old model or the new on
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -17,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from setwise._arrays import Floats
-from setwise._files import folder_of, open_regular, temporary
+from setwise._files import folder_of, locked, open_regular, temporary
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
@@ -28,7 +29,7 @@ from setwise.estimators.adapters import answers, as_trained
 from setwise.estimators.fingerprint import UsedRows, read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.serialization import read_model, write_model
-from setwise.parts import Parts, is_part_name, listing
+from setwise.parts import Parts, listing
 from setwise.ranks import as_level
 
 FORMAT, VERSION = "setwise-model", 1
@@ -274,33 +275,31 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 
 def _put_in_place(stage: Path, target: Path) -> None:
-    """A new directory appears by one rename; in an old one `setwise.json` changes last, then old parts go."""
+    """A new directory appears by one rename; in an old one `setwise.json` changes last, then other parts go."""
     if not target.exists():
-        stage.rename(target)
-        return
-    old: dict[str, Any] = {}
-    if (target / _HEAD).is_file():
         try:
-            old = dict(json.loads((target / _HEAD).read_text(encoding="utf-8"))["files"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            old = {}
-    parts = [part for part in stage.iterdir() if part.name != _HEAD]
-    for part in parts:
-        part.replace(target / part.name)
-    (stage / _HEAD).replace(target / _HEAD)
-    for name in old.keys() - {part.name for part in parts}:
-        if _is_ours(target, name, old[name]):
-            (target / name).unlink(missing_ok=True)
+            stage.rename(target)
+        except OSError:
+            if not target.exists():  # it does where another process was first
+                raise
+        else:
+            return
+    with locked(target):  # the parts of another process that is at it would look like those of one that was killed
+        parts = [part for part in stage.iterdir() if part.name != _HEAD]
+        for part in parts:
+            part.replace(target / part.name)
+        (stage / _HEAD).replace(target / _HEAD)
+        for other in {*target.iterdir()} - {target / part.name for part in parts}:
+            if _is_part(other):
+                other.unlink(missing_ok=True)
 
 
-def _is_ours(folder: Path, name: Any, noted: Any) -> bool:
-    """Whether what a list names is a part as `save_model` writes it: a file whose name carries its digest."""
-    if not is_part_name(name) or not isinstance(noted, dict):
-        return False
-    named, path = _PART.fullmatch(name), folder / name
+def _is_part(path: Path) -> bool:
+    """Whether a file is a part as `save_model` writes it: its name carries the digest of its content."""
+    named = _PART.fullmatch(path.name)
     if named is None or path.is_symlink() or not path.is_file():
         return False
-    return bool(str(noted.get("sha256")).startswith(named[1]) and path.stat().st_size == noted.get("bytes"))
+    return hashlib.sha256(path.read_bytes()).hexdigest().startswith(named[1])
 
 
 # -------------------------------------------------------------------- reading
