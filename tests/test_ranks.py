@@ -54,6 +54,7 @@ def test_nine_examples_are_enough_for_ninety_percent():
         (Fraction(2, 3), Fraction(2, 3)),
         (1 / 3, Fraction(1, 3)),
         (0.9999999, Fraction(0.9999999)),
+        (1 / 1_234_567, Fraction(1 / 1_234_567)),
         (Decimal("0.9"), Fraction(9, 10)),
         (np.array(0.9), Fraction(9, 10)),
     ],

@@ -113,6 +113,14 @@ def test_golden_values():
     assert Margin().score(p).tolist() == [[-0.25, 0.25, 0.375, 0.375]]
 
 
+def test_defaults_are_those_of_the_page():
+    assert RAPS() == RAPS(penalty=0.01, free_ranks=5, randomized=True)
+    assert SAPS() == SAPS(weight=0.2, randomized=True)
+    assert APS() == APS(randomized=True)
+    assert [made().randomized for made in (LAC, Margin, APS, RAPS, SAPS)] == [False, False, True, True, True]
+    assert [made.elementwise for made in (LAC, Margin, APS, RAPS, SAPS)] == [True, False, False, False, False]
+
+
 def test_tiny_probabilities_keep_their_order_under_lac():
     p = np.array([[1.0, 1e-20, 1e-30, 0.0]])
     scores = LAC().score(p)[0]

@@ -271,6 +271,8 @@ def test_distances_count_what_is_there():
     rows = pd.DataFrame({"a": [3.0, np.nan, 1e9], "b": ["x", "z", "x"], "c": [5, 6, 5]})
     assert reference.distances(rows).tolist() == [1.0, 10.0, 5.0]
     assert reference.distances(rows[["a"]]) is None
+    objects = pd.DataFrame({"a": pd.Series([0.0, 2.0, None], dtype=object)})
+    assert Reference.of(objects).distances(objects).tolist() == [1.0, 1.0, 0.0]
     assert Reference.of(rows[["c"]][:2]).distances(rows[["c"]]).tolist() == [1.0, 1.0, 1.0]
 
 

@@ -195,6 +195,7 @@ def test_few_labels_come_as_positions_and_many_as_a_mask(rng):
         sets = device_rows.label_sets(one, setwise.LabelSets.from_mask(mask.numpy()).vocabulary)
         assert (sets.to_mask() == one.numpy()).all()
         assert (sets.sizes == one.sum(dim=1).numpy()).all()
+        assert (sets._mask is None) == (one is mask)
 
 
 def test_arrays_do_without_torch():

@@ -186,3 +186,11 @@ def test_it_is_saved_with_the_calibration(rng, tmp_path):
     again = setwise.Calibration.load(tmp_path / "a.cal")
     assert again.predict_set(top) == cal.predict_set(top)
     assert again.setting.top == 3
+
+
+def test_rows_of_one_id_share_their_noise_and_calibration_wants_each_once(rng):
+    p = simplex(rng, 4, 3)
+    top = TopK.of(p, 2)
+    assert len(set(top.uniforms(0, ["a", "a", "b", "b"]).tolist())) == 2
+    with pytest.raises(ValueError, match="row_ids"):
+        top.uniforms(0, ["a", "a", "b", "b"], distinct=True)

@@ -245,6 +245,10 @@ def told(**changes):
     return change
 
 
+def drop_an_answer(_, arrays):
+    arrays["annotators.confusion"] = arrays["annotators.confusion"][:, :2]
+
+
 CHANGES = {
     "NaN scores": ("max.cal", spoil("evidence.high", np.nan), "evidence.high"),
     "infinite scores": ("max.cal", spoil("evidence.low", -np.inf), "evidence.low"),
@@ -264,6 +268,13 @@ CHANGES = {
     "a table of other labels": ("corrected.cal", halve("evidence.table"), "evidence.table"),
     "a candidate too many": ("corrected.cal", lambda _, a: a["evidence.named"].fill(True), "named and sizes"),
     "an annotator that is none": ("votes.cal", spoil("annotators.people", 99), "annotators.people"),
+    "an annotator after the last": ("votes.cal", spoil("annotators.people", 3), "annotators.people"),
+    "annotators of other names": (
+        "votes.cal",
+        lambda h, _: h["annotators"].update(names=["ann"]),
+        "their names or",
+    ),
+    "answers of other labels": ("votes.cal", drop_an_answer, "their names or answers"),
     "an answer that is none": ("votes.cal", spoil("annotators.said", -1), "annotators.said"),
     "a confusion above one": ("votes.cal", spoil("annotators.confusion", 2.0), "annotators.confusion"),
     "an unknown array": ("max.cal", lambda _, a: a.update(more=np.zeros(1)), "more is not known"),
@@ -287,6 +298,11 @@ def test_medium_5_every_array_of_a_calibration_is_checked(change, models, tmp_pa
     name, craft, message = CHANGES[change]
     path = crafted(models, name, tmp_path / "x.cal", craft)
     assert message in refused(Calibration.load, path)
+
+
+def test_medium_5_annotators_may_have_answered_less_than_one_whole_row(models, tmp_path):
+    path = crafted(models, "votes.cal", tmp_path / "x.cal", spoil("annotators.total", 0.25))
+    assert Calibration.load(path).annotators.total[0, 0] == 0.25
 
 
 def test_medium_5_a_changed_calibration_is_noticed_by_its_digest(models, tmp_path):
