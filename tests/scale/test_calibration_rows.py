@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import setwise
 from setwise import LabelSets, Votes
+from setwise.container import read_container, write_container
 from setwise.errors import InputError
 from setwise.row_noise import sampling_keys, uniforms
 from setwise.scale import CalibrationRows, calibration_rows
@@ -272,3 +273,15 @@ def test_with_ids_seeds_must_agree_and_no_part_counts_twice():
     twice = added(SETS, ids, [slice(0, 9)]).merge(added(SETS, ids, [slice(5, 20)]))
     with pytest.raises(InputError, match="sampling_ids: 5 identifies two rows"):
         twice.conformalize()
+
+
+def test_offsets_that_wrap_are_refused(tmp_path):
+    rows = CalibrationRows(random_state=0)
+    rows.add(np.full((3, 2), 0.5), [[0], [0, 1], [1]])
+    rows.save(tmp_path / "rows")
+    header, arrays = read_container(tmp_path / "rows", calibration_rows.FORMAT, calibration_rows.VERSION)
+    wild = arrays["sets.indptr"].astype(np.int64)
+    wild[1:3] = 2**63 - 1, -2
+    write_container(tmp_path / "rows", header, arrays | {"sets.indptr": wild})
+    with pytest.raises(ValueError, match="rows"):
+        CalibrationRows.load(tmp_path / "rows")

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, Ints, frozen
+from setwise._arrays import Array, Floats, Ints, frozen, sizes_between
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.conformalize import conformalize, on_columns_of
@@ -488,11 +488,12 @@ class _Rows:
         answers: LabelSets | Votes
         if header["annotators"] is None:
             indptr, indices = arrays["sets.indptr"], arrays["sets.indices"]
-            if len(indptr) != n + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+            sizes = sizes_between(indptr, len(indices))
+            if len(sizes) != n or indices.ndim != 1 or indices.dtype.kind not in "iu":
                 raise ValueError("candidates that do not fit the rows")
             if len(indices) and not (indices.min() >= 0 and indices.max() < k):
                 raise ValueError("candidates outside the classes")
-            made = LabelSets.from_codes(vocabulary, indices, np.diff(indptr))
+            made = LabelSets.from_codes(vocabulary, indices, sizes)
             answers = replace(made, **{name: bool(header["flags"][name]) for name in _FLAGS})  # type: ignore[arg-type]
         else:
             held = {name.removeprefix("votes."): v for name, v in arrays.items() if name.startswith("votes.")}
