@@ -645,7 +645,8 @@ def _fork_each(
 
 
 def _apart() -> None:
-    """A fork prints nothing, and may not use up the memory."""
+    """A fork prints nothing, signals none of the others, and may not use up the memory."""
+    os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)

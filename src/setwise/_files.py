@@ -85,7 +85,7 @@ def temporary(parent: Path, name: str, *, folder: bool = False, private: bool = 
     try:
         yield path
     except OSError as error:
-        if error.errno in NO_ROOM or str(path) in str(error):
+        if error.errno in NO_ROOM or str(path) in str(error) or not path.exists():  # or its folder is gone
             raise _unwritten(error, parent / name) from error
         raise
     finally:
