@@ -269,6 +269,6 @@ def test_both_networks_share_their_trials(monkeypatch):
     X, candidates = np.eye(3)[y] + 0.1 * rng.normal(size=(60, 3)), np.eye(3)[y] + (rng.random((60, 3)) < 0.4) > 0
     small = PartialLabelClassifier(epochs=1)
     model = CoveringClassifier(small, small, random_state=0).fit(X, candidates)
-    assert doings.count("trying") == 8  # two networks with two scales each, for both models
+    assert doings.count("trying") == 4  # two networks with both scales at once, then both with the better one
     assert len(model.posterior_.choices_) == 4
     assert "auto" not in {model.posterior_.network, model.posterior_.scale}

@@ -25,7 +25,7 @@ from setwise.learn.classifier import PartialLabelClassifier, own_generator
 from setwise.learn.fitted_networks import FEWEST, compare, trial_rows, try_out
 from setwise.learn.losses import InclusionLoss
 from setwise.learn.seeds import draw_seeds
-from setwise.learn.settings import Settings, usual_epochs
+from setwise.learn.settings import Settings, inclusion_epochs
 from setwise.ranks import as_level, order_statistic, rank
 
 _WEIGHTS = (0.75, 1.0, 0.5, 0.25, 0.0)  # the first is taken where rows are too few to tell
@@ -117,7 +117,7 @@ class CoveringClassifier(CandidateClassifier):
         if values:
             posterior.fitted_ = replace(posterior.fitted_, choices=values)
         if self.inclusion is None and inclusion.network == "mlp":
-            inclusion.set_params(epochs=max(usual_epochs(len(sets), device) // 2, 1))
+            inclusion.set_params(epochs=inclusion_epochs(len(sets), device))
         self.inclusion_ = inclusion.fit(X, sets) if self.weight_ else None
         self.classes_, self.posterior_ = posterior.classes_, posterior
         return self
@@ -173,10 +173,14 @@ class CoveringClassifier(CandidateClassifier):
             return {}
         chosen, values, logits = compare(choices, source, candidates, seed)
         _settle(posterior, chosen)
+        found = [(choice.network, str(choice.scale), v) for choice, v in zip(choices, values.values(), strict=True)]
+        worse = {(name, scale) for name, scale, v in found if v < max(w for other, _, w in found if other == name)}
         held = trial_rows(len(candidates), seed, candidates.device)[1]
         mask: Bools = candidates[held].cpu().numpy()
         probabilities, smallest = logits.double().softmax(-1).cpu().numpy(), np.inf
         for option in options:
+            if (option.network, str(option.scale)) in worse:  # a scale that suits the one network suits the other
+                continue
             included = try_out(option, source, candidates, seed).double().sigmoid().cpu().numpy()
             for weight in _WEIGHTS:
                 size = covering_size(_mixed(included, probabilities, weight), mask, as_level(self.confidence_level))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import torch
 from torch import Tensor, nn
@@ -191,7 +192,8 @@ def compare(
     Those are the second part of `trial_rows`.
     """
     held = trial_rows(len(candidates), seed, candidates.device)[1]
-    logits = [try_out(option, source, candidates, seed) for option in options]
+    groups = groupby(options, key=lambda option: (option.network, *option.hidden_sizes))
+    logits = [found for _, alike in groups for found in _try_scales(list(alike), source, candidates, seed)]
     values: dict[str, float] = {}
     for option, found in zip(options, logits, strict=True):
         depth = f"{len(option.hidden_sizes)} hidden, " if option.network == "mlp" else ""
@@ -205,7 +207,23 @@ def try_out(settings: Settings, source: Source, candidates: Tensor, seed: int) -
     """The logits (m, K) of the rows to judge by, of one plain model that learned from the rows to try it on."""
     kept, held = trial_rows(len(candidates), seed, candidates.device)
     tried = source.rows(kept), candidates[kept][None], [seed]
-    return train_stack(settings.for_trial(), *tried, doing="trying").logits(source.rows(held))[0]
+    return train_stack(settings.for_trial(len(kept)), *tried, doing="trying").logits(source.rows(held))[0]
+
+
+def _try_scales(options: list[Settings], source: Source, candidates: Tensor, seed: int) -> list[Tensor]:
+    """What `try_out` gives for each of some options that differ by their scale alone: they learn at once."""
+    first, positions = options[0], trial_rows(len(candidates), seed, candidates.device)
+    trial, n = first.for_trial(len(positions[0])), len(positions[0])
+    if len(options) == 1 or not (trial.stackable and isinstance(source, Resident)):
+        return [try_out(option, source, candidates, seed) for option in options]
+    tried = source.rows(positions[0])
+    plain = source.batch(torch.cat(positions)[None])
+    scaled = torch.cat([fit_scaling(option.scale, tried.chunks()).to(plain.device)(plain)[0] for option in options])
+    place = torch.arange(len(scaled), device=scaled.device).view(len(options), -1)
+    both = candidates[positions[0]].expand(len(options), -1, -1)
+    seeds = [seed] * len(options)
+    trainer = train_stack(replace(trial, scale=None), Resident(scaled, place[:, :n]), both, seeds, doing="trying")
+    return list(trainer.logits(Resident(scaled, place[:, n:])))
 
 
 def trial_rows(n: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from setwise.learn import gpu_kernels
 from setwise.learn.graphs import beside
@@ -34,6 +35,7 @@ class Optimizer(ABC):
         self.base = torch.tensor(learning_rate, dtype=like.dtype, device=like.device)
         self.decay = torch.tensor(weight_decay, dtype=like.dtype, device=like.device)
         self.rate = self.base.clone()
+        self.rates = {*zip(learning_rate, weight_decay, strict=True)}
         self.count = torch.zeros(1, dtype=torch.float64, device=like.device)
         self.wide = [(_wide(self.rate, p), _wide(self.decay, p)) for p in self.parameters]
         self.state = [[torch.zeros_like(p) for _ in range(self.slots)] for p in self.parameters]
@@ -86,6 +88,33 @@ class Adam(Optimizer):
 
     slots, betas, eps = 2, (0.9, 0.999), 1e-8
     corrections: tuple[Tensor, Tensor]
+    decoupled = False
+
+    @torch.no_grad()
+    def step(self, gradients: Sequence[Tensor | None]) -> None:
+        """One update; on a CPU by torch's kernel for all parameters, where models have one rate."""
+        known = [i for i, gradient in enumerate(gradients) if gradient is not None]
+        if self.count.device.type != "cpu" or len(self.rates) > 1 or not known:
+            super().step(gradients)
+            return
+        adam(
+            [self.parameters[i] for i in known],
+            [gradients[i].contiguous() for i in known],  # type: ignore[union-attr] # the kernel ignores strides
+            [self.state[i][0] for i in known],
+            [self.state[i][1] for i in known],
+            [],
+            list(self.count.float().expand(len(known)).clone().unbind()),
+            fused=True,
+            decoupled_weight_decay=self.decoupled,
+            amsgrad=False,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            lr=float(self.rate[0]),
+            weight_decay=float(self.decay[0]),
+            eps=self.eps,
+            maximize=False,
+        )
+        self.count.add_(1)
 
     def prepare(self) -> None:
         """Computes the corrections of both moments, which begin at zero."""
@@ -111,6 +140,8 @@ class Adam(Optimizer):
 
 class AdamW(Adam):
     """Adam with decoupled weight decay."""
+
+    decoupled = True
 
     def update(self, p: Tensor, g: Tensor, state: list[Tensor], rate: Tensor, decay: Tensor) -> None:
         """Decay first, p ← (1 − ηλ) p, then Adam's step."""

@@ -14,6 +14,7 @@ from setwise.learn.trainer import Plan
 
 _SMALL = 10_000  # rows below which small batches and a shallow network are the better first choice
 _EPOCHS, _FEWEST_EPOCHS, _TRIAL_EPOCHS = 100, 5, 40
+_FEW, _EPOCHS_OF_FEW = 2_000, 25  # rows below which more passes improve neither trials nor inclusion models
 _ROWS_SEEN = 1_000_000  # over all epochs on a CPU: more rows need fewer passes, and a fit is to take a minute
 
 _BY_NETWORK: dict[str, dict[str, Any]] = {
@@ -63,9 +64,10 @@ class Settings:
         """The same with network and scaling as chosen elsewhere."""
         return replace(self, network=other.network, scale=other.scale, hidden_sizes=other.hidden_sizes)
 
-    def for_trial(self) -> Settings:
+    def for_trial(self, n_rows: int) -> Settings:
         """One plain model, with as many epochs as it takes to compare settings on few rows."""
-        epochs = _TRIAL_EPOCHS if self.epochs is None else min(self.epochs, _TRIAL_EPOCHS)
+        most = _EPOCHS_OF_FEW if n_rows < _FEW else _TRIAL_EPOCHS
+        epochs = most if self.epochs is None else min(self.epochs, most)
         plain = replace(self, cleaning=None, early_stopping=None, temperature=False, checkpoint=None)
         return replace(plain, epochs=epochs, ensemble=1)
 
@@ -116,3 +118,12 @@ def usual_epochs(n_rows: int, device: torch.device) -> int:
     if device.type != "cpu":
         return _EPOCHS
     return min(_EPOCHS, max(_ROWS_SEEN // max(n_rows, 1), _FEWEST_EPOCHS))
+
+
+def inclusion_epochs(n_rows: int, device: torch.device) -> int:
+    """How many suit an inclusion model: half of the usual ones, fewer where rows are few.
+
+    >>> [inclusion_epochs(n, torch.device("cpu")) for n in (800, 5_000, 80_000)]
+    [25, 50, 6]
+    """
+    return _EPOCHS_OF_FEW if n_rows < _FEW else max(usual_epochs(n_rows, device) // 2, 1)

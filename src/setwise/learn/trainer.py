@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -258,7 +258,7 @@ class Trainer:
 
     def _logits(self, x: Tensor) -> Tensor:
         half = self.plan.precision == "bfloat16"
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=half):
+        with torch.autocast(self.device.type, dtype=torch.bfloat16) if half else nullcontext():
             logits: Tensor = self.network(x)
         return logits
 
@@ -277,6 +277,8 @@ class Trainer:
 
     def _check_finite(self) -> None:
         sound = torch.isfinite(self.losses)
+        if sound.all() and torch.isfinite(torch.stack(torch._foreach_norm([*self.parameters]))).all():
+            return
         for parameter in self.parameters:
             finite = torch.isfinite(parameter.detach())
             stacked = parameter.ndim > 0 and len(parameter) == self.n_models
