@@ -41,21 +41,21 @@ def trained(optimizer, loss, norm, device):
         plan=Plan(2, 16, optimizer, [0.05, 0.1, 0.02], [1e-3, 0.0, 1e-2]),
         seeds=[0, 1, 2],
     )
+    trainer.optimizer.eps = 1e-2  # with 1e-8 Adam takes whole steps along slopes that are nothing but rounding
     return trainer.fit()
 
 
-def compare(found, wanted, norm):
+def compare(found, wanted):
     torch.testing.assert_close(found.losses.cpu(), wanted.losses, rtol=1e-4, atol=1e-5)
-    if found.plan.optimizer == "sgd" or not norm:  # Adam magnifies the noise of biases that a norm takes away
-        for a, b in zip(found.tensors(), wanted.tensors(), strict=True):
-            torch.testing.assert_close(a.cpu(), b, rtol=1e-3, atol=3e-3)
+    for a, b in zip(found.tensors(), wanted.tensors(), strict=True):
+        torch.testing.assert_close(a.cpu(), b, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="NOT TESTED: no GPU")
 @pytest.mark.parametrize(("optimizer", "loss", "norm"), CASES)
 def test_kernels_on_a_gpu_follow_the_plain_operations(optimizer, loss, norm):
     assert gpu_kernels.usable(torch.zeros(2, device="cuda"))
-    compare(trained(optimizer, loss, norm, "cuda"), trained(optimizer, loss, norm, "cpu"), norm)
+    compare(trained(optimizer, loss, norm, "cuda"), trained(optimizer, loss, norm, "cpu"))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="NOT TESTED: no Triton")
@@ -109,7 +109,7 @@ def interpreted():
         gpu_kernels.usable = lambda *tensors: all(t.dtype == torch.float32 and t.is_contiguous() for t in tensors)
         found = trained(*case, "cpu")
         gpu_kernels.usable = usable
-        compare(found, wanted, case[2])
+        compare(found, wanted)
 
 
 if __name__ == "__main__":
