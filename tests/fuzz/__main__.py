@@ -57,7 +57,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where inputs that were found are left")
-    parser.add_argument("--keep", action="store_true", help="write benchmarks/results/fuzz.json")
+    parser.add_argument("--keep", action="store_true", help="into benchmarks/results/fuzz.json")
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="setwise-fuzz-"))
     guided = importlib.util.find_spec("atheris") is not None
@@ -79,11 +79,13 @@ def main() -> int:
     executions = sum(one["executions"] for one in made.values())
     print(f"{executions:,} executions of {len(made)} targets, {found} findings")
     if options.keep:
+        earlier = json.loads(RESULTS.read_text())["targets"] if RESULTS.exists() else {}
+        targets = {name: made.get(name) or earlier[name] for name in TARGETS if name in {*made, *earlier}}
         kept = {
             "guided": guided,
-            "executions": executions,
-            "findings": found,
-            "targets": made,
+            "executions": sum(one["executions"] for one in targets.values()),
+            "findings": sum(len(one["findings"]) for one in targets.values()),
+            "targets": targets,
             "python": platform.python_version(),
             "versions": {name: version for name in _VERSIONS if (version := _version(name))},
         }
