@@ -117,4 +117,6 @@ def test_every_step_of_the_first_hour_is_shown_with_its_limit(monkeypatch):
     steps = importlib.import_module("first_hour").STEPS
     page = (FILE.parent.parent / "docs" / "benchmarks.md").read_text()
     for step, limit in steps.items():
-        assert re.search(rf"^\| {re.escape(step.replace(' x ', ' × '))} \| .*\| {limit:g} ", page, re.MULTILINE), step
+        assert re.search(rf"^\| {re.escape(step.replace(' x ', ' × '))} \| .*\| {limit:g} ", page, re.MULTILINE), (
+            step
+        )

@@ -14,7 +14,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from typer.main import get_command
 
-from setwise import ConformalClassifier, LabelSets
+from setwise import ConformalClassifier, LabelSets, progress_lines
 from setwise.cli import inspect, screen
 from setwise.cli.app import app, run
 from setwise.cli.demo import demo_commands
@@ -296,7 +296,7 @@ def test_without_a_terminal_a_line_now_and_then_says_what_runs(capsys, monkeypat
         def isatty(self):
             return False
 
-    monkeypatch.setattr(screen, "SECONDS", 0.001)
+    monkeypatch.setattr(progress_lines, "SECONDS", 0.001)
     monkeypatch.setattr(sys, "stderr", Watched())
     with screen.Screen(quiet=quiet).working("learning", shows_itself=True):
         assert quiet or told.wait(60)
