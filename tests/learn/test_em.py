@@ -269,6 +269,19 @@ def test_text_and_dates_are_named_by_column(rows, estimator):
         model.fit(frame[["b", "city"]].to_numpy(), candidates)
 
 
+def test_a_column_that_the_classifier_reads_is_not_blamed(rows):
+    frame, candidates, _ = rows
+    model = EMClassifier(BOOSTING, random_state=0)
+    with pytest.raises(ValueError, match=r"X: row 0 holds text \('red'\) in column 'colour'"):
+        model.fit(native(frame).assign(colour="red"), candidates)
+    with pytest.raises(ValueError, match=r"X: row 0 holds a date .* in column 'when'"):
+        model.fit(native(frame).assign(when=pd.Timestamp("2024-05-01")), candidates)
+    endless = frame[["a", "b"]].copy()
+    endless.loc["row 9", "b"] = np.inf
+    with pytest.raises(ValueError, match=r"X: row 9 holds infinity \(inf\) in column 'b'"):
+        EMClassifier(make_pipeline(SimpleImputer(), GaussianNB())).fit(endless, candidates)
+
+
 def test_an_error_of_another_kind_stays_what_it_is(rows):
     frame, candidates, _ = rows
 

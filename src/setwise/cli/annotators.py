@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setwise import data
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 
@@ -33,6 +32,7 @@ def annotators(
     as_json: opt.Json = False,
 ) -> None:
     """Describes annotators by their answers alone: accuracy, agreement, oddities; and their consensus."""
+    from setwise.cli.table_columns import long_votes  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.contamination.people import annotators as people_of  # noqa: PLC0415 - scipy's sparse matrices
 
     screen = Screen(quiet, as_json, out)
@@ -40,9 +40,7 @@ def annotators(
         opt.refuse_existing(out, force=force)
     source = opt.tables(file, delimiter, encoding, decimal)
     with screen.working(f"reading {source}"):
-        imported = data.from_annotators_long(
-            source, task=item, worker=annotator, label=label, weight=weight, missing="empty"
-        )
+        imported = long_votes(source, item, annotator, label, weight=weight, missing="empty")
         votes = imported.votes
         if votes is None or not len(votes.row):
             raise ValueError(f"{source}: there is no answer in the column {label!r}.")
