@@ -8,6 +8,7 @@ import runpy
 import tomllib
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 import setwise
 
@@ -115,6 +116,21 @@ def test_the_badge_that_says_that_there_is_no_pickle_is_true():
 def test_the_readme_shows_nothing_from_a_network():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert not re.search(r"!\[[^\]]*\]\(https?:", readme)
+
+
+def test_the_first_example_prints_the_same_however_many_threads_work():
+    """Sums in another order move a fit that did not converge; the figures of the README do not depend on it."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    block = doctest.DocTestParser().get_doctest(first, {}, "README.md", "README.md", 0)
+    with threadpool_limits(2, "blas"):
+        assert doctest.DocTestRunner(verbose=False).run(block).failed == 0
+
+
+def test_the_readme_says_what_to_run_in_a_clone_and_promises_no_index():
+    first = (ROOT / "README.md").read_text(encoding="utf-8").split("```")[1]
+    assert "pip install .  " in first
+    assert "pip install setwise once it is on an index" in first
 
 
 def test_versions_agree():

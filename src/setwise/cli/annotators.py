@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
@@ -23,6 +25,9 @@ def annotators(
     annotator: opt.Annotator,
     label: opt.Label,
     weight: opt.Weight = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="List every annotator, not only the ten that come first.")
+    ] = False,
     out: opt.OptionalOutFile = None,
     delimiter: opt.Delimiter = None,
     encoding: opt.Encoding = None,
@@ -46,7 +51,7 @@ def annotators(
             raise ValueError(f"{source}: there is no answer in the column {label!r}.")
         found = people_of(votes)
     screen.say(f"read {source}: {len(votes.row):,} answers")
-    screen.say(repr(found))
+    screen.say(found.described(None) if show_all else repr(found))
     if out is not None:
         _write(out, item, imported.ids, found)
         screen.say(f"saved to {out}: the consensus of each item and the probability of each label")

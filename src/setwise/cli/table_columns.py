@@ -18,6 +18,7 @@ import numpy as np
 from setwise._files import replacing, temporary
 from setwise.cli.options import STANDARD
 from setwise.cli.screen import Screen, to_standard_output
+from setwise.contamination.vote_doubts import doubt_repeated
 from setwise.data import Table, from_annotators_long, from_answers_jsonl, from_label_studio, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, is_table
 from setwise.data.check_files import merge_checks, read_checks
@@ -200,7 +201,9 @@ def imported_votes(
             raise DataError(f"{file}: exports of votes are read one by one", "export all tasks as one file")
         return from_label_studio(file.paths[0], key=key or item, from_name=label, classes=classes, missing="empty")
     if is_answer_lines(file):
-        return answer_lines(file, item or key, classes=classes, missing="empty")
+        found = answer_lines(file, item or key, classes=classes, missing="empty")
+        doubt_repeated(cast("Votes", found.votes), str(file))
+        return found
     told: dict[str, Any] = {"weight": weight, "classes": classes, "missing": "empty"}
     return long_votes(file, item or key or "item", annotator, label or "label", **told)
 

@@ -72,7 +72,7 @@ def _first_unread(X: Any, message: str) -> tuple[str, ...] | None:
     kinds, gaps = None if infinite else _ABOUT_KINDS.search(message), _ABOUT_GAPS.search(message)
     dates = re.search(r"datetime|timestamp|holds a date", message, re.IGNORECASE)
     found = [(name, values, _suspects(values, infinite=infinite)) for name, values in _columns(X) if kinds or gaps]
-    found.sort(key=lambda column: not _holds_quoted(*column[1:], message))
+    found.sort(key=lambda column: not _holds_quoted(column[1], column[2], message))
     for name, values, rows in found:
         for row in rows:
             place, value = f"in column {name!r}", values[row]
