@@ -8,7 +8,6 @@ import runpy
 import tomllib
 
 import pytest
-from threadpoolctl import threadpool_limits
 
 import setwise
 
@@ -118,13 +117,15 @@ def test_the_readme_shows_nothing_from_a_network():
     assert not re.search(r"!\[[^\]]*\]\(https?:", readme)
 
 
-def test_the_first_example_prints_the_same_however_many_threads_work():
-    """Sums in another order move a fit that did not converge; the figures of the README do not depend on it."""
+def test_the_first_example_prints_the_same_where_sums_are_rounded_otherwise():
+    """As several threads do, which a fit that has not converged shows."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    first = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    first = re.search(r"```python\n(.*? labels per set\n)", text, re.DOTALL)[1].replace(
+        "X / 16", "X * (1 - 1e-9) / 16"
+    )
+    assert "1e-9" in first
     block = doctest.DocTestParser().get_doctest(first, {}, "README.md", "README.md", 0)
-    with threadpool_limits(2, "blas"):
-        assert doctest.DocTestRunner(verbose=False).run(block).failed == 0
+    assert doctest.DocTestRunner(verbose=False).run(block).failed == 0
 
 
 def test_the_readme_says_what_to_run_in_a_clone_and_promises_no_index():
