@@ -1,4 +1,7 @@
-"""`benchmarks/broken_promises.py` runs and its verdicts can fail; the observatory tests the promises themselves."""
+"""`benchmarks/broken_promises.py` runs and its verdicts can fail; the observatory tests the promises themselves.
+
+And the pages that `benchmarks/summary.py` writes are those of the documentation.
+"""
 
 import importlib
 import json
@@ -100,3 +103,20 @@ def test_the_command_prints_a_table_and_keeps_it(promises, monkeypatch, tmp_path
     kept = json.loads((tmp_path / "results.json").read_text())
     assert len(kept["rows"]) == 4
     assert kept["broken"] == 0
+
+
+def test_pages_of_results_are_what_the_summary_writes(monkeypatch):
+    monkeypatch.syspath_prepend(str(FILE.parent))
+    summary = importlib.import_module("summary")
+    for name, text in summary.pages().items():
+        assert text == (summary.ROOT / "docs" / name).read_text(), f"run benchmarks/summary.py for docs/{name}"
+
+
+def test_every_step_of_the_first_hour_is_shown_with_its_limit(monkeypatch):
+    monkeypatch.syspath_prepend(str(FILE.parent))
+    steps = importlib.import_module("first_hour").STEPS
+    page = (FILE.parent.parent / "docs" / "benchmarks.md").read_text()
+    for step, limit in steps.items():
+        assert re.search(rf"^\| {re.escape(step.replace(' x ', ' × '))} \| .*\| {limit:g} ", page, re.MULTILINE), (
+            step
+        )

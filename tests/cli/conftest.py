@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from setwise.cli import screen
+from setwise import progress_lines
 from setwise.cli.app import run
 
 NAMES = ["wren", "owl", "ant", "cat"]  # not in alphabetical order
@@ -20,7 +20,7 @@ NAMES = ["wren", "owl", "ant", "cat"]  # not in alphabetical order
 @pytest.fixture(autouse=True)
 def no_lines_about_time(monkeypatch):
     """However slow the machine is, commands in tests say the same."""
-    monkeypatch.setattr(screen, "SECONDS", 3600.0)
+    monkeypatch.setattr(progress_lines, "SECONDS", 3600.0)
 
 
 def setwise(*arguments, folder):

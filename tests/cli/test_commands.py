@@ -1,6 +1,7 @@
 """Single commands in this process: what they refuse, what they write, and how they fail."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from typer.main import get_command
 
-from setwise import ConformalClassifier, LabelSets
+from setwise import ConformalClassifier, LabelSets, progress_lines
 from setwise.cli import inspect, screen
 from setwise.cli.app import app, run
 from setwise.cli.demo import demo_commands
@@ -296,7 +297,7 @@ def test_without_a_terminal_a_line_now_and_then_says_what_runs(capsys, monkeypat
         def isatty(self):
             return False
 
-    monkeypatch.setattr(screen, "SECONDS", 0.001)
+    monkeypatch.setattr(progress_lines, "SECONDS", 0.001)
     monkeypatch.setattr(sys, "stderr", Watched())
     with screen.Screen(quiet=quiet).working("learning", shows_itself=True):
         assert quiet or told.wait(60)
@@ -321,8 +322,8 @@ def test_columns_between_other_marks_are_recognised(german, capsys):
     inspect = ("inspect", "visits.csv", "--candidates", "opinions", "--separator", "/", "--truth", "final")
     assert run([*inspect]) == 0
     advised = capsys.readouterr().out.splitlines()[-1].removeprefix("try:  setwise ").split()
-    assert advised[-5:] == ["/", "--ignore", "final", "--out", "model/"]
-    assert run([*advised, "--ignore", "id", "--learner", "em", "-q"]) == 0
+    assert advised[-7:] == ["/", "--ignore", "final", "--ignore", "id", "--out", "model/"]
+    assert run([*advised, "--learner", "em", "-q"]) == 0
     assert run(["predict", "model", "visits.csv", "--out", "sets.csv", "-q"]) == 0
     assert read_table("sets.csv", candidates="labels", truth="final", carry=["id", "opinions"]).X.shape == (200, 1)
     for mark in (",", "^"):
@@ -381,6 +382,17 @@ def test_annotators_describes_people_and_writes_their_consensus(tmp_path, capsys
     assert "--force" in capsys.readouterr().err
     assert run([*options[:-1], "answer"]) == 2
     assert "there is no column 'answer'" in capsys.readouterr().err
+
+
+def test_annotators_are_all_listed_where_asked(tmp_path, capsys):
+    file = tmp_path / "votes.csv"
+    file.write_text("task,who,said\n" + "".join(f"{i},w{j},{i % 2}\n" for i in range(12) for j in range(13)))
+    options = ["annotators", str(file), "--item", "task", "--annotator", "who", "--label", "said"]
+    for more, names in (([], 10), (["--all"], 13)):
+        assert run([*options, *more]) == 0
+        told = capsys.readouterr().out
+        assert len(re.findall(r"^w\d+ ", told, re.MULTILINE)) == names
+        assert ("… 3 more" in told) == (not more)
 
 
 def test_votes_take_the_place_of_candidates_and_are_matched_by_their_key(here, capsys):

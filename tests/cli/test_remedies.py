@@ -1,6 +1,7 @@
 """Advice in an error names options that the command has, and following it helps."""
 
 import ast
+import json
 import re
 import shlex
 from pathlib import Path
@@ -16,7 +17,7 @@ from typer.main import get_command
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
 from setwise.cli.app import app, run
-from setwise.data import arrow_tables
+from setwise.data import arrow_tables, read_table
 
 from .conftest import NAMES, rows, write
 from .test_commands import failure
@@ -50,6 +51,9 @@ def here(tmp_path, monkeypatch):
     write(tmp_path / "scores.csv", scores)
     write(tmp_path / "noted.csv", {"note": ["a"] * N, **scores})
     write(tmp_path / "keyed.csv", {"id": np.arange(N), **scores})
+    said = [(i, label) for i, labels in enumerate(lists) for label in labels]
+    told = {"task": [i for i, _ in said], "by": [f"w{j % 5}" for j in range(len(said))], "n": [1] * len(said)}
+    write(tmp_path / "votes.csv", {**told, "said": [label for _, label in said]})
     more = {"id": [*range(N), N], "candidates": [*lists, ["owl"]]}
     write(tmp_path / "more.csv", more)
     pq.write_table(
@@ -64,6 +68,10 @@ HOLES = ("fit", "t.parquet", "--candidates", "holes", "--out", "model", *PLAIN)
 COLUMNS = ("--features", "x", "--learner", "em", "--features")
 CAL = ("conformalize", "--probabilities", "scores.csv", "--labels", "a.parquet", "--out", "c.cal", "--candidates")
 NOTED = ("conformalize", "--probabilities", "noted.csv", "--labels", "a.parquet", "--candidates", "answers")
+VOTED = (
+    *("fit", "keyed.csv", "--votes", "votes.csv", "--key", "id", "--learner", "em", "--out", "model"),
+    *("--label", "said", "--annotator", "by", "--item", "task"),
+)
 OTHERS = tuple(
     word for name in ("who", "gap", "colour", "day", "holes", "pairs", "unknown") for word in ("--ignore", name)
 )
@@ -78,13 +86,29 @@ ADVICE = {
     "a gap": ((*FIT, *COLUMNS, "gap"), {"--impute median": ("--impute", "median")}),
     "text": (
         (*FIT, "--learner", "em", *OTHERS[:4], *OTHERS[6:], "--ignore", "checked"),
-        {"--ignore …": ("--ignore", "colour"), "--features …": ("--features", "x"), "--one-hot": ("--one-hot",)},
+        {
+            "--ignore colour": ("--ignore", "colour"),
+            "--features …": ("--features", "x"),
+            "--one-hot": ("--one-hot",),
+        },
     ),
     "dates": (
         (*FIT, "--learner", "em", *OTHERS[:6], *OTHERS[8:], "--ignore", "checked"),
         {"--ignore …": ("--ignore", "day"), "--features …": ("--features", "x")},
     ),
-    "text among probabilities": ((*NOTED, "--out", "c.cal"), {"--ignore …": ("--ignore", "note")}),
+    "text among probabilities": ((*NOTED, "--out", "c.cal"), {"--ignore note": ("--ignore", "note")}),
+    "votes without the key": (VOTED[:-2], {"--item …": ("--item", "task")}),
+    "votes without the annotators": ((*VOTED[:12], *VOTED[14:]), {"--annotator …": ("--annotator", "by")}),
+    "votes without the answers": ((*VOTED[:10], *VOTED[12:]), {"--label …": ("--label", "said")}),
+    "votes without the weights": ((*VOTED, "--weight", "sure"), {"--weight …": ("--weight", "n")}),
+    "items of annotators": (
+        ("annotators", "votes.csv", "--item", "id", "--annotator", "by", "--label", "said"),
+        {"--item …": ("--item", "task")},
+    ),
+    "votes to convert": (
+        ("convert", "votes.csv", "--from", "votes", "--item", "task", "--annotator", "by", "--out", "o.csv"),
+        {"--label …": ("--label", "said")},
+    ),
     "nothing declared": (
         (*FIT, *PLAIN, "--strategy", "corrected"),
         {
@@ -200,6 +224,7 @@ FILES = {  # what is in the file, and how it is read
     "an identifier": (table_text(id=int).encode(), READ),
     "the truth": (table_text(final=lambda i: rows(N, 0)[2][i]).encode(), (*READ, "--one-hot")),
     "text": (table_text(colour=lambda i: "red" if i % 3 else "blue").encode(), READ),
+    "an identifier in text": (table_text(row=lambda i: f"r{i}").encode(), READ),
     "a gap": (table_text(gap=lambda i: i % 7 or "").encode(), READ),
     "an old file": (table_text().encode(), (*READ, "--report", "r.html")),
 }
@@ -245,7 +270,7 @@ def test_each_remedy_of_the_readers_is_followed_somewhere_above():
     named = {call.args[0].value for call in calls}
     assert named == {
         "candidates", "carry", "categories", "classes", "column", "decimal", "delimiter", "encoding", "escapes",
-        "features", "format", "impute", "key", "separator", "verify",
+        "features", "format", "impute", "key", "label", "separator", "task", "verify", "weight", "worker",
     }  # fmt: skip
     options = {one.name: one.opts[0] for command in get_command(app).commands.values() for one in command.params}
     followed = {words.split()[0] for _, advice in ADVICE.values() for words in advice}
@@ -265,6 +290,72 @@ def test_a_column_that_the_sets_need_and_a_mark_that_means_two_things(here, caps
     fit = ("fit", "marks.csv", *READ, "--decimal", ",")
     assert "use --delimiter … to say what stands between columns" in failure(capsys, *fit)
     assert run([*fit, "--delimiter", "^", "-q"]) == 0
+
+
+def test_the_command_that_inspect_suggests_runs_without_a_doubt(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.csv").write_text(table_text(id=int, row=lambda i: f"r{i}", n=lambda i: i % 7))
+    assert run(["inspect", "own.csv", "--candidates", "answers"]) == 0
+    tried = capsys.readouterr().out.splitlines()[-1]
+    assert tried == "try:  setwise fit own.csv --candidates answers --ignore id --ignore row --out model/"
+    assert run([*shlex.split(tried)[2:], "--learner", "em"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_an_identifier_is_left_out_before_it_is_made_indicators(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.csv").write_text(table_text(row=lambda i: f"r{i}"))
+    line = failure(capsys, "fit", "own.csv", *READ)
+    assert "row 0 is 'r0', not a number; use --ignore row to keep an identifier out" in line
+    assert "--one-hot" not in line
+    (tmp_path / "own.csv").write_text(table_text().replace(table_text().split(",")[4].split()[1], "much", 1))
+    assert "is 'much', not a number; use --one-hot" in failure(capsys, "fit", "own.csv", *READ)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_gaps_in_new_rows_are_filled_where_the_fit_was_told_how(here, capsys, kind):
+    write(here / f"gaps.{kind}", {"x": [None, 1.0], "y": [0.0, 1.0], "z": [0.0, 1.0]})
+    predict = ["predict", "model", f"gaps.{kind}", "--out", "s.csv"]
+    assert run([*FIT, *PLAIN, "--quiet"]) == 0
+    line = failure(capsys, *predict)
+    advised = re.search(r"row 0 is missing .*when the model is fitted \(setwise fit (--impute \w+)\)", line)[1]
+    assert run([*FIT, *PLAIN, "--quiet", "--force", *advised.split()]) == 0  # no row there has a gap
+    assert run([*predict, "--quiet"]) == 0
+
+
+ANSWERS = {
+    "answers": lambda label: {"answers": [label, label, "owl"]},
+    "labels": lambda label: {"labels": [label]},
+    "probabilities": lambda label: {"probabilities": {label: 0.7, "owl" if label != "owl" else "ant": 0.2}},
+    "prediction": lambda label: {
+        "prediction": [
+            {"label": label, "probability": 0.7},
+            {"label": "emu", "score": 0},
+            {"label": "ant", "p": 0.2},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("form", ANSWERS)
+def test_lines_of_a_language_model_are_votes_candidates_and_probabilities(here, capsys, form):
+    truth = rows(N, 0)[2]
+    lines = [{"id": i, **ANSWERS[form](label)} for i, label in enumerate(truth)]
+    (here / "llm.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run(["fit", "keyed.csv", "--votes", "llm.jsonl", "--key", "id", "--learner", "em", "--out", "m"]) == 0
+    for target in ("candidates", "votes", "probabilities"):
+        out = f"{target}.csv".replace("votes", "said")
+        assert run(["convert", "llm.jsonl", "--from", "answers", "--to", target, "--out", out, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out.splitlines()[-1])["rows"] == N
+    shares = read_table("probabilities.csv", features=[f"p:{name}" for name in sorted(set(truth))]).X
+    assert np.allclose(shares.sum(axis=1), 1)
+    assert (np.array(sorted(set(truth)))[shares.argmax(axis=1)] == truth).all()
+    cal = ("conformalize", "--labels", "candidates.csv", "--key", "id", "--out", "c.cal", "--probabilities")
+    if form == "prediction":
+        line = failure(capsys, *cal, "llm.jsonl")
+        advised = re.search(r"with setwise (convert --from answers --to probabilities)", line)[1]
+        assert run([*shlex.split(advised), "llm.jsonl", "--out", "probabilities.csv", "--force"]) == 0
+    assert run([*cal, "probabilities.csv"]) == 0
 
 
 NO_OPTION = {

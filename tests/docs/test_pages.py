@@ -117,6 +117,23 @@ def test_the_readme_shows_nothing_from_a_network():
     assert not re.search(r"!\[[^\]]*\]\(https?:", readme)
 
 
+def test_the_first_example_prints_the_same_where_sums_are_rounded_otherwise():
+    """As several threads do, which a fit that has not converged shows."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = re.search(r"```python\n(.*? labels per set\n)", text, re.DOTALL)[1].replace(
+        "X / 16", "X * (1 - 1e-9) / 16"
+    )
+    assert "1e-9" in first
+    block = doctest.DocTestParser().get_doctest(first, {}, "README.md", "README.md", 0)
+    assert doctest.DocTestRunner(verbose=False).run(block).failed == 0
+
+
+def test_the_readme_says_what_to_run_in_a_clone_and_promises_no_index():
+    first = (ROOT / "README.md").read_text(encoding="utf-8").split("```")[1]
+    assert "pip install .  " in first
+    assert "pip install setwise once it is on an index" in first
+
+
 def test_versions_agree():
     for file in ("docs/comparison.md", "CITATION.cff", "docs/citation.md", "CHANGELOG.md"):
         assert setwise.__version__ in (ROOT / file).read_text(encoding="utf-8"), file

@@ -102,7 +102,9 @@ PLAIN = text()
 FULL = FRAME.assign(answers=["|".join(labels) for labels in LISTS])
 RECORDS = [json.loads(line) for line in jsonl(list).splitlines()]
 LETTERS = PLAIN.replace("owl", "eüle")
-MISSING = error("t.csv, column 'x': row 9 is missing (1 such rows); fill them yourself")
+MISSING = error(
+    "t.csv, column 'x': row 9 is missing (1 such rows); say how to fill them when the model is fitted (setwise fit --impute median), or fill them yourself"
+)
 EMPTY = error("t.csv: holds no rows")
 BINARY = error("which text does not hold; save the table as .csv text")
 ALIKE = "labels that differ only in how they are written are classes of their own: "
@@ -354,6 +356,12 @@ COMMANDS = {  # files, a command line, and what happens
     "votes in two spellings": (voted(label=replaced(4, "Owl")), VOTED, warns(f"v.csv: {ALIKE}'Owl' and 'owl'")),
     "votes for NA": (voted(label=replaced(4, "NA")), VOTED, warns("v.csv: 'NA' is a class and looks like a missing label")),
     "votes in columns": ({"v.csv": csv(id=range(N), ann=TRUTH, bob=TRUTH)}, VOTED, error("v.csv: there is no column 'who'; it has id, ann, bob")),
+    "votes of one model": ({"v.jsonl": "".join(json.dumps({"id": i, "answers": [label, label, "owl"]}) + "\n" for i, label in enumerate(TRUTH))}, "fit rows.csv --votes v.jsonl --key id --learner em --out m", warns("v.jsonl: all answers are by one annotator, 3 of them about row 0")),
+    "votes of one annotator": (voted(who=lambda column: ["llm"] * len(column)), VOTED, warns("y: all answers are by one annotator, 3 of them about row 0")),
+    "votes of one model, once": ({"v.jsonl": "".join(json.dumps({"id": i, "prediction": [{"label": label, "probability": 0.9}]}) + "\n" for i, label in enumerate(TRUTH))}, "fit rows.csv --votes v.jsonl --key id --learner em --out m", right(READ_RIGHT)),
+    "votes by another key": (voted(), "fit rows.csv --votes v.csv --key nr --annotator who --learner em --out m", error("rows.csv: there is no column 'nr'; it has x, y, z, id")),
+    "votes whose key is called otherwise": ({"v.csv": votes().replace("id,", "task,", 1)}, VOTED, error("v.csv: there is no column 'id'; it has task, who, label, weight; use --item … to name its column of items")),
+    "votes whose key is named": ({"v.csv": votes().replace("id,", "task,", 1)}, f"{VOTED} --item task", right(READ_RIGHT)),
     "annotators without answers": (voted(label=lambda column: [""] * len(column)), ASKED, error("v.csv: there is no answer in the column 'label'")),
     "annotators in the column of items": ({}, "annotators votes.csv --item id --annotator id --label label", error("votes.csv: the column 'id' is named twice")),
     "annotators in a column that is not there": ({}, "annotators votes.csv --item id --annotator me --label label", error("votes.csv: there is no column 'me'")),
@@ -511,7 +519,7 @@ COMMANDS = {  # files, a command line, and what happens
     # convert, contaminate, inspect, data
     "convert a column that is not there": ({}, "convert plain.csv --candidates no --out o.csv", error("plain.csv: there is no column 'no'")),
     "convert a table to votes": ({}, "convert plain.csv --candidates answers --to votes --out o.csv", error("--to: 'votes' cannot be made from table; use candidates, or --from votes")),
-    "convert from an unknown kind": ({}, "convert plain.csv --from excel --out o.csv", error("--from: 'excel' is not known; use table, votes or label-studio")),
+    "convert from an unknown kind": ({}, "convert plain.csv --from excel --out o.csv", error("--from: 'excel' is not known; use table, votes, label-studio or answers")),
     "convert votes without naming columns": ({}, "convert votes.csv --from votes --out o.csv", error("votes.csv: there is no column 'task'; it has id, who")),
     "convert an export without tasks": ({"l.json": "[]"}, "convert l.json --from label-studio --out o.csv", error("l.json: holds no tasks")),
     "convert an export of something else": ({"l.json": "[1, 2]"}, "convert l.json --from label-studio --out o.csv", error("l.json: task 0 is no JSON object; export as JSON or JSON-MIN")),

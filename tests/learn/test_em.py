@@ -1,5 +1,10 @@
 """Any classifier, pipeline or search learns from candidate sets, on any X that it reads."""
 
+import io
+import re
+import sys
+import threading
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,7 +24,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, Votes
+from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, Votes, progress_lines
 from setwise.learn import EMClassifier
 from setwise.learn.em import _copies
 
@@ -141,6 +146,39 @@ def test_every_fit_is_told_where_asked(rows, capsys):
     assert lines[3] == "EMClassifier: fit 4, round 2 of at most 10"
 
 
+class Watched(io.StringIO):
+    """Says when a line was written."""
+
+    def __init__(self):
+        super().__init__()
+        self.told = threading.Event()
+
+    def flush(self):
+        self.told.set()
+
+
+class Slow(GaussianNB):
+    """One whose fit takes until a line about it was written."""
+
+    def fit(self, X, y, sample_weight=None):
+        assert sys.stderr.told.wait(60)
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_long_fit_says_how_far_it_is_and_a_short_or_silent_one_nothing(rows, monkeypatch):
+    frame, candidates, _ = rows
+    X = frame[["b", "c"]]
+    for seconds, base, verbose in ((3600, GaussianNB(), None), (0.001, GaussianNB(), 0), (0.001, Slow(), None)):
+        monkeypatch.setattr(progress_lines, "SECONDS", seconds)
+        monkeypatch.setattr(sys, "stderr", Watched())
+        ConformalClassifier(EMClassifier(base, verbose=verbose), random_state=0).fit(X, candidates)
+        said = sys.stderr.getvalue()
+        if isinstance(base, Slow):
+            assert re.match(r"EMClassifier: fit \d+, round 1 of at most 10: \d+ s so far\n", said)
+        else:
+            assert said == ""
+
+
 def test_copies_stand_for_weights():
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.ones(4), size=300)
@@ -229,6 +267,19 @@ def test_text_and_dates_are_named_by_column(rows, estimator):
         model.fit(dated, candidates)
     with pytest.raises(ValueError, match=r"row 0 holds text \('\w+'\) in column 1"):
         model.fit(frame[["b", "city"]].to_numpy(), candidates)
+
+
+def test_a_column_that_the_classifier_reads_is_not_blamed(rows):
+    frame, candidates, _ = rows
+    model = EMClassifier(BOOSTING, random_state=0)
+    with pytest.raises(ValueError, match=r"X: row 0 holds text \('red'\) in column 'colour'"):
+        model.fit(native(frame).assign(colour="red"), candidates)
+    with pytest.raises(ValueError, match=r"X: row 0 holds a date .* in column 'when'"):
+        model.fit(native(frame).assign(when=pd.Timestamp("2024-05-01")), candidates)
+    endless = frame[["a", "b"]].copy()
+    endless.loc["row 9", "b"] = np.inf
+    with pytest.raises(ValueError, match=r"X: row 9 holds infinity \(inf\) in column 'b'"):
+        EMClassifier(make_pipeline(SimpleImputer(), GaussianNB())).fit(endless, candidates)
 
 
 def test_an_error_of_another_kind_stays_what_it_is(rows):

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import setwise
-from setwise.cli import screen
+from setwise import progress_lines
 from setwise.cli.app import run
 
 CLASSES = np.array(["wren", "owl", "ant", "cat"])
@@ -18,7 +18,7 @@ CLASSES = np.array(["wren", "owl", "ant", "cat"])
 
 @pytest.fixture(autouse=True)
 def no_lines_about_time(monkeypatch):
-    monkeypatch.setattr(screen, "SECONDS", 3600.0)
+    monkeypatch.setattr(progress_lines, "SECONDS", 3600.0)
 
 
 def rows(n, seed):

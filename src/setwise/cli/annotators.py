@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from setwise import data
+import typer
+
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 
@@ -24,6 +25,9 @@ def annotators(
     annotator: opt.Annotator,
     label: opt.Label,
     weight: opt.Weight = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="List every annotator, not only the ten that come first.")
+    ] = False,
     out: opt.OptionalOutFile = None,
     delimiter: opt.Delimiter = None,
     encoding: opt.Encoding = None,
@@ -33,6 +37,7 @@ def annotators(
     as_json: opt.Json = False,
 ) -> None:
     """Describes annotators by their answers alone: accuracy, agreement, oddities; and their consensus."""
+    from setwise.cli.table_columns import long_votes  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.contamination.people import annotators as people_of  # noqa: PLC0415 - scipy's sparse matrices
 
     screen = Screen(quiet, as_json, out)
@@ -40,15 +45,13 @@ def annotators(
         opt.refuse_existing(out, force=force)
     source = opt.tables(file, delimiter, encoding, decimal)
     with screen.working(f"reading {source}"):
-        imported = data.from_annotators_long(
-            source, task=item, worker=annotator, label=label, weight=weight, missing="empty"
-        )
+        imported = long_votes(source, item, annotator, label, weight=weight, missing="empty")
         votes = imported.votes
         if votes is None or not len(votes.row):
             raise ValueError(f"{source}: there is no answer in the column {label!r}.")
         found = people_of(votes)
     screen.say(f"read {source}: {len(votes.row):,} answers")
-    screen.say(repr(found))
+    screen.say(found.described(None) if show_all else repr(found))
     if out is not None:
         _write(out, item, imported.ids, found)
         screen.say(f"saved to {out}: the consensus of each item and the probability of each label")

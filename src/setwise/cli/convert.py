@@ -12,6 +12,7 @@ from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 
 if TYPE_CHECKING:
+    from setwise.data.importers.imported import Imported
     from setwise.data.table_files import TableFiles
     from setwise.labels.label_sets import LabelSets
     from setwise.labels.votes import Votes
@@ -20,6 +21,7 @@ EXAMPLES = (
     "setwise convert votes.csv --from votes --out candidates.parquet",
     "setwise convert export.json --from label-studio --to votes --out votes.csv",
     "setwise convert export.json --from label-studio --key id --out candidates.csv",
+    "setwise convert answers.jsonl --from answers --to probabilities --out probabilities.csv",
 )
 
 
@@ -29,11 +31,18 @@ def convert(
     source: Annotated[
         str,
         typer.Option(
-            "--from", help="table (with a column of candidates), votes (one answer per line), label-studio."
+            "--from",
+            help="table (with a column of candidates), votes (one answer per line), label-studio, or answers (JSON "
+            "lines of a language model: an id, and answers or labels with probabilities).",
         ),
     ] = "table",
     target: Annotated[
-        str, typer.Option("--to", help="candidates, or (of votes and label-studio) votes: one answer per line.")
+        str,
+        typer.Option(
+            "--to",
+            help="candidates; of all but a table also votes (one answer per line), or probabilities (a column for "
+            "each label: its share of the answers about the row, or of their probabilities).",
+        ),
     ] = "candidates",
     candidates: opt.Candidates = "candidates",
     rule: Annotated[
@@ -54,31 +63,36 @@ def convert(
     as_json: opt.Json = False,
 ) -> None:
     """Writes candidate sets in another format, makes them out of annotators' answers, or writes those answers."""
-    from setwise.cli.table_columns import write_candidates  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import answer_lines, long_votes, write_candidates  # noqa: PLC0415 - Arrow is loaded
 
     screen = Screen(quiet, as_json, out)
     opt.refuse_existing(out, force=force)
-    if target not in {"candidates", "votes"} or (target == "votes" and source == "table"):
+    if target not in {"candidates", "votes", "probabilities"} or (target != "candidates" and source == "table"):
         raise ValueError(f"--to: {target!r} cannot be made from {source}; use candidates, or --from votes.")
     files = opt.tables(file, delimiter, encoding, decimal)
     with screen.working(f"reading {files}"):
         if source == "table":
             sets, carried = _from_table(files, out, candidates, separator, missing)
-        elif source in {"votes", "label-studio"}:
-            options: dict[str, Any] = {"rule": rule, "missing": "empty" if target == "votes" else missing}
+        elif source in {"votes", "label-studio", "answers"}:
+            options: dict[str, Any] = {"rule": rule, "missing": missing if target == "candidates" else "empty"}
             if source == "votes":
-                options |= {"task": item or "task", "worker": annotator, "label": label or "label"}
-                found = data.from_annotators_long(files, **options)
+                found = long_votes(files, item or "task", annotator, label or "label", **options)
+            elif source == "answers":
+                found = answer_lines(files, key or item, **options)
             else:
                 found = data.from_label_studio(files.paths[0], key=key, from_name=from_name, **options)
             if target == "votes":
                 _write_votes(screen, out, found.votes)
                 return
-            sets, carried = found.candidates, {key or item or "task": _arrow(found.ids)}
+            name = key or item or ("id" if source == "answers" else "task")
+            if target == "probabilities":
+                _write_shares(screen, out, name, found)
+                return
+            sets, carried = found.candidates, {name: _arrow(found.ids)}
             if found.truth is not None:
                 carried["truth"] = _arrow(found.truth)
         else:
-            raise ValueError(f"--from: {source!r} is not known; use table, votes or label-studio.")
+            raise ValueError(f"--from: {source!r} is not known; use table, votes, label-studio or answers.")
     write_candidates(screen, out, sets, carried, candidates, separator)
 
 
@@ -90,6 +104,28 @@ def _write_votes(screen: Screen, out: Path, votes: Votes | None) -> None:
     screen.say(f"{len(votes.row):,} answers on {len(votes):,} rows, {votes.n_classes:,} classes")
     screen.say(f"saved to {out}   try:  setwise annotators {out} --item item --annotator worker --label label")
     screen.emit({"rows": len(votes), "classes": votes.n_classes, "answers": len(votes.row), "out": str(out)})
+
+
+def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None:
+    """Writes which share of its answers each label of a row has, as `setwise conformalize` reads probabilities."""
+    from setwise.cli.table_columns import writing  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.delimited import encode_labels  # noqa: PLC0415
+
+    if found.votes is None:
+        raise ValueError("--to: this file does not say who answered what.")
+    counts, labels = found.votes.counts, found.votes.classes.tolist()
+    total = counts.sum(axis=1, keepdims=True)
+    if not total.all():
+        raise ValueError(
+            f"{name} {found.ids[total.argmin()]!r} has no answer, of which shares could be; leave it out."
+        )
+    columns = [f"p:{text}" for text in encode_labels(labels, "|")]
+    with writing(out) as writer:
+        writer.append_columns({name: _arrow(found.ids), **dict(zip(columns, (counts / total).T, strict=True))})
+    screen.say(f"{len(counts):,} rows, a column of probabilities for each of {len(labels):,} labels")
+    asked = f"--probabilities {out} --labels SETS.csv --key {name}"
+    screen.say(f"saved to {out}   try:  setwise conformalize {asked} --out sets.cal")
+    screen.emit({"rows": len(counts), "classes": len(labels), "out": str(out)})
 
 
 def _from_table(

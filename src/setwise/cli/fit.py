@@ -254,7 +254,7 @@ def _estimator(learner: str, options: dict[str, Any], settings: dict[str, Any]) 
         from sklearn.pipeline import make_pipeline  # noqa: PLC0415
         from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
 
-        return make_pipeline(StandardScaler(), learn.EMClassifier(LogisticRegression(max_iter=1000)))
+        return make_pipeline(StandardScaler(), learn.EMClassifier(LogisticRegression(max_iter=1000), verbose=0))
     plain = learn.PartialLabelClassifier(**options, **settings)
     return plain if learner == "network" else learn.CoveringClassifier(plain, **settings)
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from setwise import data
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 
+if TYPE_CHECKING:
+    from setwise.data.table_files import TableFiles
+
 EXAMPLES = ("setwise inspect votes.csv --candidates answers --truth checked",)
+_LOOKED_AT = 10_000
 
 
 def inspect(
@@ -47,8 +51,19 @@ def inspect(
     start = f"{candidates.removesuffix(':')}:"
     left = {name for name in column_names(source) if not name.startswith(start)} if is_table(source) else {"X"}
     if left - {candidates, truth}:
-        words = ["fit", *named, "--candidates", candidates, *told, *(["--ignore", truth] if truth else [])]
+        ids = _identifiers(source, candidates, sorted(left - {candidates, truth})) if is_table(source) else []
+        ignored = [word for name in (truth, *ids) if name for word in ("--ignore", name)]
+        words = ["fit", *named, "--candidates", candidates, *told, *ignored]
     else:  # no features beside the candidates
         words = ["fit", "FEATURES.csv", "--labels", named[0], "--candidates", candidates, *told]
     screen.say(f"\ntry:  setwise {shlex.join(words)} --out model/")
     screen.emit(found.to_dict())
+
+
+def _identifiers(source: TableFiles, candidates: str, names: list[str]) -> list[str]:
+    """The columns that look like identifiers in the first rows, and are not features."""
+    from setwise.data.arrow_tables import arrow_batches  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.doubts import names_rows  # noqa: PLC0415
+
+    first = next(arrow_batches(source, _LOOKED_AT, text=[candidates]))
+    return [name for name in names if names_rows(name, first[name])]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import json
 import sys
-import threading
 import time
 import unicodedata
 from collections.abc import Iterator
@@ -17,10 +16,7 @@ from typing import Any
 import numpy as np
 
 from setwise.cli.closed_streams import output_is_closed
-
-SECONDS = 5.0
-"""Between two lines about what runs, where there is no terminal."""
-
+from setwise.progress_lines import lines_on_stderr
 
 _PLAIN = {"→": "->", "−": "-", "–": "-", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "·": "*", "√": "sqrt"}
 _PLAIN |= {"ε": "eps", "δ": "delta", "μ": "mu", "α": "alpha", "η": "eta", "ρ": "rho"}
@@ -131,7 +127,7 @@ class Screen:
         `shows_itself` says that what runs has a bar of its own on a terminal.
         """
         if not self.shows_progress or shows_itself:
-            with nullcontext() if self.quiet or self.shows_progress else lines_on_stderr(title):
+            with nullcontext() if self.quiet or self.shows_progress else lines_on_stderr(lambda: title):
                 yield
             return
         with bar_on_stderr(title, None) as (bar, _):
@@ -159,25 +155,6 @@ def bar_on_stderr(title: str, total: float | None) -> Iterator[tuple[Any, Any]]:
     columns = (texts[0], progress.BarColumn(), texts[1], progress.TimeElapsedColumn())
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield bar, bar.add_task(title, total=total, state="")
-
-
-@contextmanager
-def lines_on_stderr(title: str) -> Iterator[None]:
-    """A line with the time every few seconds, for logs."""
-    clock, done = Clock(), threading.Event()
-
-    def tell() -> None:
-        while not done.wait(SECONDS):
-            sys.stderr.write(f"{title}: {clock.seconds:.0f} s so far\n")
-            sys.stderr.flush()
-
-    teller = threading.Thread(target=tell, daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        done.set()
-        teller.join()
 
 
 class Clock:

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, cast
@@ -17,9 +18,11 @@ import numpy as np
 from setwise._files import replacing, temporary
 from setwise.cli.options import STANDARD
 from setwise.cli.screen import Screen, to_standard_output
-from setwise.data import Table, from_annotators_long, from_label_studio, read_table
+from setwise.contamination.vote_doubts import doubt_repeated
+from setwise.data import Table, from_annotators_long, from_answers_jsonl, from_label_studio, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, is_table
 from setwise.data.check_files import merge_checks, read_checks
+from setwise.data.importers.answer_lines import is_answer_lines
 from setwise.data.importers.imported import Imported
 from setwise.data.importers.label_studio import is_export
 from setwise.data.key_join import matching_rows, refuse_other_order
@@ -188,7 +191,7 @@ def votes_of(
 def imported_votes(
     file: Any, key: str | None, columns: Sequence[str | None], classes: Sequence[Any] | None = None
 ) -> Imported:
-    """The votes in a long table, or in a Label Studio export whose tasks' data hold `key`.
+    """The votes in a long table, in a language model's lines of answers, or in a Label Studio export with `key`.
 
     `columns` are those of items, annotators, labels and weights; items are called as the key unless named.
     """
@@ -197,8 +200,32 @@ def imported_votes(
         if len(file.paths) > 1:
             raise DataError(f"{file}: exports of votes are read one by one", "export all tasks as one file")
         return from_label_studio(file.paths[0], key=key or item, from_name=label, classes=classes, missing="empty")
-    options: dict[str, Any] = {"worker": annotator, "label": label or "label", "weight": weight}
-    return from_annotators_long(file, task=item or key or "item", classes=classes, missing="empty", **options)
+    if is_answer_lines(file):
+        found = answer_lines(file, item or key, classes=classes, missing="empty")
+        doubt_repeated(cast("Votes", found.votes), str(file))
+        return found
+    told: dict[str, Any] = {"weight": weight, "classes": classes, "missing": "empty"}
+    return long_votes(file, item or key or "item", annotator, label or "label", **told)
+
+
+def answer_lines(file: TableFiles, item: str | None, **options: Any) -> Imported:
+    """A language model's lines of answers."""
+    if len(file.paths) > 1:
+        raise DataError(f"{file}: lines of answers are read from one file", "put all lines into one")
+    return from_answers_jsonl(file.paths[0], ids=item or "id", **options)
+
+
+def long_votes(file: Any, item: str, annotator: str | None, label: str, **options: Any) -> Imported:
+    """The votes in a table with one answer per line; what helps with a column is an option here."""
+    try:
+        return from_annotators_long(file, task=item, worker=annotator, label=label, **options)
+    except DataError as error:
+        called = {"task": "item", "worker": "annotator"}
+        ways = (
+            replace(way, argument=called.get(way.argument, way.argument)) if isinstance(way, Remedy) else way
+            for way in error.remedies
+        )
+        raise DataError(error.problem, *ways) from None
 
 
 def answered(votes: Votes, file: Any, table: Any) -> LabelSets:

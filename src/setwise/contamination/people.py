@@ -145,11 +145,17 @@ class Annotators:
         }
 
     def __repr__(self) -> str:
-        cells = [("annotator", "answers", "right", "95 %", "")] + [self._told(j) for j in self.worst_first[:_SHOWN]]
+        return self.described()
+
+    def described(self, top: int | None = _SHOWN) -> str:
+        """The table of annotators in words, at most `top` of them, the least accurate first; None shows all."""
+        listed = self.worst_first[:top]
+        cells = [("annotator", "answers", "right", "95 %", "")] + [self._told(j) for j in listed]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
         shown = lines if len(self) else []
-        return "\n".join(line.rstrip() for line in [self._head(), *shown, *self._more(), self.agreement])
+        more = self._more(len(self) - len(listed))
+        return "\n".join(line.rstrip() for line in [self._head(), *shown, *more, self.agreement])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in ("annotator", "answers", "right", "95 %", "remarks"))
@@ -157,7 +163,7 @@ class Annotators:
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._told(j)) + "</tr>"
             for j in self.worst_first[:_SHOWN]
         )
-        more = "".join(f"<p>{escape(line)}</p>" for line in [*self._more(), self.agreement])
+        more = "".join(f"<p>{escape(line)}</p>" for line in [*self._more(len(self) - _SHOWN), self.agreement])
         table = f"<table><tr>{head}</tr>{rows}</table>" if len(self) else ""
         return f"<p>{escape(self._head())}</p>{table}{more}"
 
@@ -165,8 +171,8 @@ class Annotators:
         by = f"{len(self):,} annotators" if len(self) else "anonymous annotators"
         return f"Annotators: {by}, {len(self.consensus):,} rows, {len(self.classes):,} classes"
 
-    def _more(self) -> list[str]:
-        more = [f"… {len(self) - _SHOWN:,} more"] if len(self) > _SHOWN else []
+    def _more(self, left: int) -> list[str]:
+        more = [f"… {left:,} more"] if left > 0 else []
         return [*more, *filter(None, [self.caution])]
 
     def _told(self, j: int) -> tuple[str, ...]:

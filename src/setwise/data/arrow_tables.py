@@ -126,13 +126,13 @@ def is_table(source: Any) -> bool:
         return files.form(files.paths[0]) not in ARRAYS
 
 
-def absent_column(name: str, names: Sequence[str], where: str, why: str = "") -> DataError:
-    """The error about a column that a table does not have; `why` says what it is needed for."""
+def absent_column(name: str, names: Sequence[str], where: str, why: str = "", *ways: Remedy) -> DataError:
+    """The error about a column that a table does not have; `why` says what it is needed for, `ways` what helps."""
     names = [one if one.isprintable() and one == one.strip() != "" else repr(one) for one in names if any(names)]
     shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
     one = len(names) == 1 and where != "the table"
     remedies = [Remedy("delimiter", None, "to say what stands between columns")] if one else []
-    return DataError(f"{where}: there is no column {name!r}{why}; it has {shown or 'none'}", *remedies)
+    return DataError(f"{where}: there is no column {name!r}{why}; it has {shown or 'none'}", *remedies, *ways)
 
 
 def column_names(source: Any) -> list[str]:

@@ -11,8 +11,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from setwise._arrays import Array, Floats
+from setwise.data.label_columns import is_text
 from setwise.errors import MisuseWarning, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.spellings import doubt_spellings
@@ -73,6 +76,17 @@ def doubt_features(table: Table) -> None:
             continue
         problem = f"{table.source}: the column {name!r} {shows}; if it is the truth, new rows will lack it"
         _warn(problem, Remedy("carry", name, "to leave it out"))
+
+
+def names_rows(name: str, column: Any) -> bool:
+    """Whether an Arrow column looks like an identifier: text or whole numbers, with another value in every row."""
+    values, kind = column.drop_null(), column.type
+    if len(values) < len(column) or pc.count_distinct(values).as_py() < len(values):
+        return False
+    if is_text(kind):
+        return len(values) >= _FEW or bool(_ID.search(name))
+    whole = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return whole and len(values) >= _FEW and _numbers_rows(name, values.to_numpy())
 
 
 def _columns(table: Table) -> Iterator[tuple[str, Array]]:

@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from setwise._arrays import Array, Bools, Floats
+from setwise.data.doubts import names_rows
 from setwise.data.label_columns import is_list, is_text
 from setwise.errors import DataError, Remedy
 
 Impute = Literal["nan", "mean", "median"] | float | Mapping[str, float] | None
 _BLOCK = 2048
+_FIT_FILLING = "say how to fill them when the model is fitted (setwise fit --impute median)"
 Categories = Literal["onehot"] | Mapping[str, Sequence[str]] | None
 
 
@@ -44,7 +46,7 @@ def feature_matrix(
         X = _from_lists(table[columns[0]], f"{where}, column {columns[0]!r}", first_row)
         return Features(X, tuple(f"{columns[0]}[{j}]" for j in range(X.shape[1])), {}, {})
     plain = _plain_matrix(table, columns)
-    if plain is not None:
+    if plain is not None and (impute in (None, "nan") or isinstance(impute, Mapping)):  # nothing is to be learned
         return Features(plain, tuple(columns), {}, {})
     narrow = all(table.schema.field(name).type in {pa.float32(), pa.float16()} for name in columns) and columns
     parts: list[Array] = []
@@ -56,7 +58,7 @@ def feature_matrix(
         if is_text(table.schema.field(name).type):
             known = categories.get(name) if isinstance(categories, Mapping) else None
             if categories is None or (known is None and isinstance(categories, Mapping)):
-                _refuse_text(table[name], place, first_row)
+                _refuse_text(name, table[name], place, first_row)
             learned[name], indicators = _indicators(table[name], known, place, first_row)
             parts.extend(indicators)
             names.extend(f"{name}={value}" for value in learned[name])
@@ -67,7 +69,7 @@ def feature_matrix(
         if name not in imputed and impute != "nan" and gaps.any():
             raise DataError(
                 f"{place}: row {first_row + int(np.flatnonzero(gaps)[0])} is missing ({int(gaps.sum())} such rows)",
-                Remedy("impute", "median", "to fill such gaps"),
+                _FIT_FILLING if isinstance(impute, Mapping) else Remedy("impute", "median", "to fill such gaps"),
                 "fill them yourself",
             )
         parts.append(np.where(gaps, imputed[name], values) if name in imputed else values)
@@ -166,7 +168,7 @@ def _from_lists(column: Any, place: str, first_row: int) -> Floats:
     return X
 
 
-def _refuse_text(column: Any, place: str, first_row: int) -> None:
+def _refuse_text(name: str, column: Any, place: str, first_row: int) -> None:
     """Raises the error for a text column among the features, naming the first value that is no number."""
     texts = pc.cast(column, pa.large_string())
     plain = pc.match_substring_regex(texts, r"^\s*([-+]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][-+]?[0-9]+)?)?\s*$")
@@ -183,9 +185,11 @@ def _refuse_text(column: Any, place: str, first_row: int) -> None:
         raise DataError(problem, Remedy("decimal", ",", "if the comma is the decimal mark"), *thousands)
     if re.fullmatch(r"\s*[-+]?\d{1,3}([., ']\d{3})+([.,]\d+)?\s*", shown):
         raise DataError(problem, "write numbers without marks between thousands")
-    raise DataError(
-        problem,
+    ways = [
         Remedy("categories", "onehot", "to turn text into indicators"),
-        Remedy("carry", None, "for a column that is no feature"),
+        Remedy("carry", name, "if it is no feature"),
         Remedy("features", None, "to name the features"),
-    )
+    ]
+    if len(wrong) == len(column) and names_rows(name, column):  # every row would have an indicator of its own
+        ways = [Remedy("carry", name, "to keep an identifier out of the features"), ways[2]]
+    raise DataError(problem, *ways)

@@ -22,6 +22,9 @@ from setwise.errors import DataError, MisuseWarning, Remedy, reading_from
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 
+LABEL_FIELDS = ("label", "class", "name", "answer", "value")
+"""What the label is called in objects that have a number beside it."""
+
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column holds text, dictionary-encoded or not."""
@@ -55,10 +58,10 @@ def as_lists(column: Any, where: str, first_row: int = 0) -> Any:
         return _weighted_labels(array, where)
     if is_list(array.type) and pa.types.is_struct(array.type.value_type):
         fields = array.type.value_type
-        name = next((one.name for one in fields if one.name in _LABEL_NAMES), None)
+        name = next((one.name for one in fields if one.name in LABEL_FIELDS), None)
         if name is None:
             raise DataError(
-                f"{where}: its lists hold {fields}; expected labels, or objects with a field {_LABEL_NAMES[0]!r}."
+                f"{where}: its lists hold {fields}; expected labels, or objects with a field {LABEL_FIELDS[0]!r}."
             )
         if len(fields) > 1:
             _say_unused(where)
@@ -218,7 +221,6 @@ def sets_from_flags(
 
 _CALLED = r"(?:set|frozenset|(?:np\.)?array|c|)"  # what may stand before brackets
 _WRITTEN = rf"(?s)^\s*(\[.*\]|{_CALLED}\(.*\)|\{{.*\}})?\s*$"
-_LABEL_NAMES = ("label", "class", "name", "answer", "value")
 
 
 def _parsed(texts: Any, where: str, first_row: int) -> Any:

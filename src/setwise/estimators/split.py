@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import Array, Ints
 from setwise.calibration.conformalize import calibrate
+from setwise.contamination.vote_doubts import doubt_by_checks, doubt_repeated
 from setwise.decisions.feature_summary import FeatureSummary, Reference
 from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.estimators.adapters import as_y, default_learner, learner_for
@@ -145,6 +146,11 @@ class ConformalClassifier(BaseConformalClassifier):
         asked = (self.strategy, self.conformity_score, self.assume, len(facts.checked))
         votes = y.recoded(sets.vocabulary) if isinstance(y, Votes) else None
         facts = replace(facts, votes=votes, position=np.arange(n))
+        if votes is not None:
+            if votes.annotator is not None:
+                doubt_repeated(votes)
+            if facts.verified is not None:
+                doubt_by_checks(votes, facts.verified, facts.checked)
         default = default_learner(*asked, votes=votes is not None) if self.estimator is None else self.estimator
         model = learner_for(default, sets, rng)
         choice, first = "", self._first(facts)

@@ -10,6 +10,7 @@ each label: at first given the answers alone, then also given such p, recalibrat
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from setwise.labels.votes import Votes
 from setwise.learn.base import CandidateClassifier, unfitted
 from setwise.learn.feature_errors import naming_features
 from setwise.learn.validation import read_candidates, vote_targets
+from setwise.progress_lines import lines_on_stderr
 
 _COPIES = 3  # of each row for a classifier without sample_weight
 _FEW_ROUNDS = 4
@@ -56,7 +58,8 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
     random_state
         Assigns rows to folds, where `cv` is a number.
     verbose
-        0 is silent, 1 writes a line on stderr for every fit.
+        None writes a line on stderr every 5 seconds, so nothing where learning ends before; 0 is silent, 1 writes
+        one for every fit.
 
     Attributes
     ----------
@@ -91,7 +94,7 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         tol: float = 1e-3,
         cv: Any = 3,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.max_iter = max_iter
@@ -116,7 +119,8 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         self.n_iter_, self.n_fits_ = 1, 0
         self.memorises_: bool | None = None
         fitted: tuple[Any, Ints] | None = None
-        with naming_features(X):
+        shown = nullcontext() if self.verbose is not None else lines_on_stderr(self._state)
+        with naming_features(X), shown:
             while self.n_iter_ < rounds:
                 if folds and (votes or self.n_iter_ == 1 or self.memorises_):
                     p, seen = self._out_of_fold(base, X, weights, folds)
@@ -179,12 +183,15 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         """A clone fitted on (row, candidate) pairs, and the labels that it learned."""
         self.n_fits_ += 1
         if self.verbose:
-            sys.stderr.write(f"EMClassifier: fit {self.n_fits_}, round {self.n_iter_} of at most {self.max_iter}\n")
+            sys.stderr.write(f"{self._state()}\n")
         argument = _weight_argument(base)
         rows, labels, given = _pairs(weights) if argument else (*_copies(weights), None)
         learned, codes = np.unique(labels, return_inverse=True)
         named = {} if given is None else {str(argument): given}
         return unfitted(base).fit(_safe_indexing(X, rows), codes, **named), learned
+
+    def _state(self) -> str:
+        return f"EMClassifier: fit {self.n_fits_}, round {self.n_iter_} of at most {self.max_iter}"
 
     def _probabilities(self, model: Any, learned: Ints, X: Any) -> NDArray[np.float64]:
         if not hasattr(model, "predict_proba"):  # known of some only when they are fitted

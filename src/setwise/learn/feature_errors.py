@@ -63,25 +63,38 @@ def check_finite(X: Any) -> None:
 
 
 def _first_unread(X: Any, message: str) -> tuple[str, ...] | None:
-    """The first value of the kind that a message is about, and what helps."""
-    kinds, gaps = _ABOUT_KINDS.search(message), _ABOUT_GAPS.search(message)
-    for name, values in _columns(X) if kinds or gaps else ():
-        for row in _suspects(values):
+    """The first value of the kind that a message is about, and what helps.
+
+    A model may read gaps, and text in one column and not in another: the text that the message quotes, and whether
+    it speaks of dates or infinity, show where to look.
+    """
+    infinite = "infinity" in message and "NaN" not in message
+    kinds, gaps = None if infinite else _ABOUT_KINDS.search(message), _ABOUT_GAPS.search(message)
+    dates = re.search(r"datetime|timestamp|holds a date", message, re.IGNORECASE)
+    found = [(name, values, _suspects(values, infinite=infinite)) for name, values in _columns(X) if kinds or gaps]
+    found.sort(key=lambda column: not _holds_quoted(column[1], column[2], message))
+    for name, values, rows in found:
+        for row in rows:
             place, value = f"in column {name!r}", values[row]
-            if kinds and isinstance(value, str):
+            if kinds and isinstance(value, str) and not dates:
                 return f"X: row {row} holds text ({str(value)!r}) {place}", _ENCODE, _OMIT
             if kinds and isinstance(value, (date, np.datetime64)):
                 return f"X: row {row} holds a date ({value}) {place}", _COUNT, _OMIT
             if gaps and not isinstance(value, (str, date, np.datetime64)):
-                infinite = isinstance(value, (float, np.floating)) and np.isinf(value)
-                return f"X: row {row} holds {'infinity (inf)' if infinite else 'NaN'} {place}", _IMPUTE
+                endless = isinstance(value, (float, np.floating)) and np.isinf(value)
+                return f"X: row {row} holds {'infinity (inf)' if endless else 'NaN'} {place}", _IMPUTE
     return None
 
 
-def _suspects(values: Array) -> list[int]:
-    """The rows of a column whose values are no finite numbers."""
+def _holds_quoted(values: Array, rows: list[int], message: str) -> bool:
+    texts = {str(values[row]) for row in rows if isinstance(values[row], str)}
+    return any(repr(text) in message for text in texts)
+
+
+def _suspects(values: Array, *, infinite: bool) -> list[int]:
+    """The rows of a column whose values are no finite numbers; of numbers the first."""
     if values.dtype.kind in "fc":
-        return np.flatnonzero(~np.isfinite(values)).tolist()[:1]
+        return np.flatnonzero(np.isinf(values) if infinite else ~np.isfinite(values)).tolist()[:1]
     if values.dtype.kind in "biu":
         return []
     return [row for row, value in enumerate(values) if not _is_finite_number(value)]

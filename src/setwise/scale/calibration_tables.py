@@ -53,7 +53,9 @@ class ProbabilityTable:
             problem = f"{files}: a column has no name, as the index that pandas writes"
             raise DataError(problem, Remedy("carry", "", "to leave it out"))
         if len(columns) < 2:
-            raise DataError(f"{files}: {len(columns)} column of probabilities; at least two classes are needed.")
+            problem = f"{files}: {len(columns)} column of probabilities; at least two classes are needed"
+            columns_of_answers = "make one for each label with setwise convert --from answers --to probabilities"
+            raise DataError(problem, *([columns_of_answers] if files.form(files.paths[0]) == "jsonl" else []))
         return cls(files, tuple(columns))
 
     @property

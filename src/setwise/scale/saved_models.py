@@ -138,9 +138,7 @@ def feature_layout(names: list[str], model: Any, features: list[str] | None, whe
     if absent:
         found = f"{len(known)} features expected, {len(known) - len(absent)} found"
         raise absent_column(absent[0], names, str(where), f", which the model was trained on ({found})")
-    return Layout(
-        features=known, impute=reading.get("imputed") or None, categories=reading.get("categories") or None
-    )
+    return Layout(features=known, impute=reading.get("imputed") or {}, categories=reading.get("categories") or None)
 
 
 def probability_layout(names: list[str], labels: list[Any], where: Any) -> Layout:

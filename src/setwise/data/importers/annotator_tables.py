@@ -13,13 +13,19 @@ from setwise.data.arrow_tables import absent_column, arrow_table, as_written
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.label_columns import distinct, one_chunk
 from setwise.data.table_files import names_files, table_files
-from setwise.errors import DataError, reading_from
+from setwise.errors import DataError, Remedy, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, is_missing
 from setwise.labels.votes import Votes
 
 _WORKER = ("worker", "annotator", "performer")
+_NAMED = {
+    "task": Remedy("task", None, "to name its column of items"),
+    "worker": Remedy("worker", None, "to name its column of annotators"),
+    "label": Remedy("label", None, "to name its column of answers"),
+    "weight": Remedy("weight", None, "to name its column of weights"),
+}
 
 
 def from_annotators_long(
@@ -59,11 +65,12 @@ def from_annotators_long(
     where = str(table_files(table)) if names_files(table) else "the table"
     lines = as_written(table, ids=[task, *([worker] if worker else _WORKER)], labels=[label])
     worker = worker or next((name for name in _WORKER if name in lines.column_names), "worker")
-    for name in (task, worker, label, *([weight] if weight else [])):
+    roles = {"task": task, "worker": worker, "label": label, **({"weight": weight} if weight else {})}
+    for role, name in roles.items():
         if name not in lines.column_names:
-            raise absent_column(name, lines.column_names, where)
-    roles = [task, worker, label, *([weight] if weight else [])]
-    twice = next((name for name in roles if roles.count(name) > 1), None)
+            raise absent_column(name, lines.column_names, where, "", _NAMED[role])
+    taken = list(roles.values())
+    twice = next((name for name in taken if taken.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"{where}: the column {twice!r} is named twice, and holds one thing; name another one.")
     tasks, rows = distinct(one_chunk(lines[task]))

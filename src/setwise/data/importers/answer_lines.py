@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,27 @@ import numpy as np
 from setwise._arrays import frozen
 from setwise.data.arrow_tables import reading
 from setwise.data.importers.imported import Imported, id_array
-from setwise.data.table_files import is_path
+from setwise.data.label_columns import LABEL_FIELDS
+from setwise.data.table_files import TableFiles, is_path
 from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, is_missing
 from setwise.labels.votes import Votes
+
+_FORMS = ("answers", "labels", "probabilities", "prediction")
+_NUMBER_FIELDS = ("probability", "prob", "p", "score", "confidence", "weight")
+
+
+def is_answer_lines(files: TableFiles) -> bool:
+    """Whether a file has lines as `from_answers_jsonl` reads them; one with a label per line is a long table."""
+    path = files.paths[0]
+    if files.form(path) != "jsonl":
+        return False
+    with reading(path, files), suppress(DataError, UnicodeError):  # whoever reads it as a table says what is wrong
+        first = next((found for line in _lines(path) if (found := _object(line, str(path))) is not None), {})
+        return any(isinstance(first.get(name), (list, Mapping)) for name in _FORMS)
+    return False
 
 
 def from_answers_jsonl(
@@ -32,9 +48,10 @@ def from_answers_jsonl(
 ) -> Imported:
     """One object per line: an identifier with ``answers``, a list of labels, or ``probabilities``, by label.
 
-    Lines with the same identifier are further calls about the same example. An answer counts one, a label with a
-    probability counts that much; `null` and empty text are no answer. Rules such as ``"at_least:2"`` add these
-    weights.
+    Answers may also be called ``labels``, probabilities ``prediction``, and probabilities may be a list of objects
+    such as ``{"label": "cat", "probability": 0.7}``. Lines with the same identifier are further calls about the
+    same example. An answer counts one, a label with a probability counts that much; `null` and empty text are no
+    answer. Rules such as ``"at_least:2"`` add these weights.
 
     Parameters
     ----------
@@ -123,24 +140,37 @@ def _identifier(found: Mapping[str, Any], ids: str, place: str) -> Any:
 
 def _answers(found: Mapping[str, Any], place: str) -> Iterator[tuple[Any, float]]:
     """The labels of a line with their weights."""
-    if ("answers" in found) == ("probabilities" in found):
+    named = [name for name in _FORMS if name in found]
+    if len(named) != 1:
         raise DataError(f"{place}: expected either 'answers', a list, or 'probabilities', by label.")
-    if "answers" in found:
-        answers = found["answers"]
-        for label in [] if answers is None else answers if isinstance(answers, list) else [answers]:
+    given = found[named[0]]
+    listed = [] if given is None else given if isinstance(given, list) else [given]
+    if named[0] == "probabilities" and not all(isinstance(one, Mapping) for one in listed):
+        raise DataError(f"{place}: probabilities is {type(given).__name__}, not an object.")
+    if not any(isinstance(one, Mapping) for one in listed):
+        for label in listed:
             if not (is_missing(label) or label == ""):
                 yield _label(label, place), 1.0
         return
-    proposals = found["probabilities"]
-    if proposals is None:
-        return
-    if not isinstance(proposals, Mapping):
-        raise DataError(f"{place}: probabilities is {type(proposals).__name__}, not an object.")
-    for label, value in proposals.items():
+    proposals = given.items() if isinstance(given, Mapping) else [_proposal(one, place) for one in listed]
+    for label, value in proposals:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
             raise DataError(f"{place}: the probability of {label!r} is {value!r}, not in [0, 1].")
         if value > 0:
             yield label, float(value)
+
+
+def _proposal(one: Any, place: str) -> tuple[Any, Any]:
+    """The label and the number of an object such as {"label": "cat", "probability": 0.7}."""
+    fields = one if isinstance(one, Mapping) else {}
+    label, number = (
+        next((fields[name] for name in names if name in fields), None) for names in (LABEL_FIELDS, _NUMBER_FIELDS)
+    )
+    if is_missing(label) or number is None:
+        raise DataError(
+            f"{place}: {one!r} has no label with a probability, as in {{'label': 'a', 'probability': 0.7}}."
+        )
+    return _label(label, place), number
 
 
 def _refuse_twins(labels: list[Any], where: str) -> None:
