@@ -230,7 +230,9 @@ def test_another_file_at_its_home_is_refused_and_the_same_one_is_not(unknown, se
     assert fetch_unknown() == (unknown,)
     unknown.unlink()
     server.content = b"second"
-    with pytest.raises(DataError, match=r"its home now serves content with SHA-256 .* when it was fetched first") as e:
+    with pytest.raises(
+        DataError, match=r"its home now serves content with SHA-256 .* when it was fetched first"
+    ) as e:
         fetch_unknown()
     assert str(e.value).endswith(f"remove {unknown}.sha256 if you trust the new one.")
     assert left_behind(unknown.parent) == ["Some Set.mat.sha256"]

@@ -146,7 +146,7 @@ def _obtain(file: RemoteFile, *, progress: bool) -> Path:
 
 
 def _content(file: RemoteFile, place: Path, *, verify: bool) -> tuple[bytes, bytearray]:
-    """The decompressed content, in two parts; compared with the checksum where there is one, or one is remembered."""
+    """The decompressed content, in two parts; compared with the checksum that is known or remembered."""
     if verify and file.sha256 is None:
         check_remembered(place)
     head, body = (b"", bytearray(place.read_bytes())) if file.name.endswith(".mat") else read_idx_bytes(place)

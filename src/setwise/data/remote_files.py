@@ -105,7 +105,7 @@ def obtain(file: RemoteFile, verify: Verify, *, progress: bool = True) -> Path:
 
 
 def check_remembered(place: Path, *, fetched: Path | None = None) -> None:
-    """Refuses a file that is not what it was when it was fetched first, where that is written beside its `place`."""
+    """Refuses a file that is not what it was when it was fetched first, if that is written beside its `place`."""
     note = _note(place)
     if not note.is_file():
         return
@@ -129,8 +129,8 @@ def _trust_once(file: RemoteFile, fetched: Path, target: Path) -> None:
     with replacing(note) as beside:
         beside.write_text(f"{seen}  {target.name}\n", encoding="utf-8")
     warnings.warn(
-        f"{file.name}: no checksum of it is published, so that {file.url} was trusted; its SHA-256 is {seen}, which "
-        f"{note} remembers: other content will be refused.",
+        f"{file.name}: no checksum of it is published, so that {file.url} was trusted; its SHA-256 is {seen}, "
+        f"which {note} remembers: other content will be refused.",
         stacklevel=2,
     )
 
