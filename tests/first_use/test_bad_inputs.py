@@ -300,7 +300,7 @@ CAL = "conformalize --probabilities q.csv --labels full.csv --candidates answers
 TRIAGE = "triage --out ok.csv --review no.csv"
 EVALUATE = "evaluate sets.csv --labels a.csv --truth truth --key id"
 SUGGEST = "suggest model full.csv --candidates answers --out s.csv"
-NUMBER = "Input should be a valid number"
+NUMBER = "Invalid value for '--confidence': "
 OUTSIDE = "is not between 0 and 1 (exclusive)"
 JOIN = ["|".join(labels) for labels in LISTS]
 READ_RIGHT = {"rows": N, "features": 3, "classes": 3}
@@ -628,7 +628,7 @@ CALLS = {  # a call, and what happens
     "infinity": (lambda: fit(SETS, np.where(X[9, 0] == X, np.inf, X)), error("X: row 9 holds infinity (inf) in column 0")),
     "NaN with labels": (lambda: fit(rows=np.where(X[9, 0] == X, np.nan, X)), error("X: row 9 holds NaN in column 0")),
     "text": (lambda: fit(SETS, FRAME.assign(c="red")), error("X: row 0 holds text ('red') in column 'c'; encode it in a pipeline")),
-    "dates": (lambda: fit(SETS, FRAME.assign(d=pd.Timestamp("2024-01-01"))), error("X: row 0 holds a date (2024-01-01T00:00:00.000000) in column 'd'; make a number of it")),
+    "dates": (lambda: fit(SETS, FRAME.assign(d=pd.Timestamp("2024-01-01"))), error("X: row 0 holds a date (2024-01-01) in column 'd'; make a number of it")),
     "objects": (lambda: sizes(OTHER.astype(object), X.astype(object)), right(SIZES)),
     "lists": (lambda: sizes(OTHER.tolist(), X.tolist()), right(SIZES)),
     "a sparse matrix": (lambda: sizes(scipy.sparse.csr_matrix(OTHER), scipy.sparse.csr_matrix(X), LogisticRegression()), right(LINEAR)),
@@ -645,7 +645,7 @@ CALLS = {  # a call, and what happens
     "rows of several levels": (lambda: classes(pd.Series(NAMED, INDEXED.index), INDEXED), right(THREE)),
     "row names twice": (lambda: classes(pd.Series(NAMED, [0] * N), FRAME.set_axis([0] * N)), right(THREE)),
     "rows in another order": (lambda: fit(pd.Series(NAMED), FRAME.sort_values("x")), error("y: its index holds the rows of X in another order: row 0 is 0 in y and 53 in X; use y.loc[X.index]")),
-    "columns twice": (lambda: fit(rows=FRAME.set_axis(["x", "x", "z"], axis=1)), error("Expected unique column names")),
+    "columns twice": (lambda: fit(rows=FRAME.set_axis(["x", "x", "z"], axis=1)), error("X: several columns are called 'x'; give each a name of its own")),
     "column names of two types": (lambda: fit(rows=FRAME.set_axis(["x", 1, "z"], axis=1)), error("Feature names are only supported if all input features have string names")),
     # new rows
     "a model without fit": (lambda: ConformalClassifier(GaussianNB()).predict_set(X), error("This ConformalClassifier instance is not fitted yet")),
