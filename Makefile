@@ -9,13 +9,21 @@ BENCH_READY := .venv-bench/.ready
 THIRD  := .venv-third/bin
 THIRD_READY := .venv-third/.ready
 RELEASE := .venv-release/bin
+LOWEST := .venv-lowest/bin
+LICENCES := .venv-licences/bin
 DOCS_READY  := $(VENV)/.docs-ready
 MUTATION_READY := $(VENV)/.mutation-ready
 FUZZ_READY  := $(VENV)/.fuzz-ready
 FUZZ_SECONDS ?= 60
+TRY    := -n 2 --dist worksteal -q
+# The newest interpreter of a version that there is, from the path or from pyenv; empty where there is none.
+python  = $(firstword $(shell python$(1) -c "import sys; print(sys.executable)" 2>/dev/null) $(lastword $(sort $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/$(1).*/bin/python))))
+# A new environment $(1) of an interpreter $(2), and uv in it: it knows lowest versions, and downloads once for all environments.
+fresh   = rm -rf $(1) && $(2) -m venv $(1) && $(1)/bin/python -m pip install --quiet --constraint constraints.txt uv
+uv      = $(1)/bin/python -m uv pip install --quiet --python $(1)
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long test-third-party faults fuzz mutation observatory lint bench docs reproduce release-check clean
+.PHONY: demo browser test test-long test-third-party test-lowest test-pythons trust licences faults fuzz mutation observatory lint bench docs reproduce release-check clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -35,18 +43,40 @@ test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost, Hugging Face and MLflow, in an environment of their own
 	$(THIRD)/python -m pytest tests/third_party
 
+# Old versions use what newer versions of their own dependencies call deprecated, which is not our business.
+test-lowest: .venv-lowest/.ready   ## the tests with the lowest versions that pyproject.toml allows, on the lowest Python
+	OMP_NUM_THREADS=1 $(LOWEST)/python scripts/try_versions.py lowest $(TRY) -W ignore::DeprecationWarning -W ignore::FutureWarning
+	$(LOWEST)/python benchmarks/trust.py
+
+test-pythons: test-3.12 test-3.13   ## the tests on newer Pythons, where they can be had
+
+test-3.%:
+	@test -n "$(call python,3.$*)" || echo "NOTE: no Python 3.$*: not tested there."
+	test -z "$(call python,3.$*)" || $(MAKE) .venv-3.$*/.ready
+	test -z "$(call python,3.$*)" || OMP_NUM_THREADS=1 .venv-3.$*/bin/python scripts/try_versions.py 3.$* $(TRY)
+	test -z "$(call python,3.$*)" || .venv-3.$*/bin/python benchmarks/trust.py
+
+trust: $(READY)         ## docs/trust.md anew from the results that are kept
+	$(BIN)/python benchmarks/trust.py
+
+licences: .venv-licences/.ready    ## docs/licences.md: what comes with the package and its extras, and under which licence
+	$(LICENCES)/python scripts/list_licences.py
+
 faults: $(READY)        ## commands killed, interrupted and disturbed at hundreds of moments; minutes
 	$(BIN)/python -m tests.faults --kills 120 --interruptions 120 --pictures --out benchmarks/results/faults.json
+	$(BIN)/python benchmarks/trust.py
 
 fuzz: $(FUZZ_READY)     ## broken files for every reader and loader, FUZZ_SECONDS each; FUZZ=--keep notes the counts
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
+	$(BIN)/python benchmarks/trust.py
 
 observatory: $(READY)   ## every promise against simulations with known truth; exit status 1 where one is broken
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.observatory --out benchmarks/results/observatory.json
-	$(BIN)/python benchmarks/observatory.py
+	$(BIN)/python benchmarks/trust.py
 
 mutation: $(MUTATION_READY)   ## a seeded sample of changes of one token in what claims rest on: which does no test notice?
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutation.py
+	$(BIN)/python benchmarks/trust.py
 
 browser:                ## what the report is tested in; a note where it cannot be installed
 	@command -v chromium >/dev/null || (apt-get update && apt-get install -y chromium) >/dev/null 2>&1 || \
@@ -113,5 +143,23 @@ $(THIRD_READY): pyproject.toml constraints.txt
 	$(THIRD)/python -m pip install --quiet --constraint constraints.txt xgboost lightgbm catboost transformers
 	touch $@
 
+.venv-lowest/.ready: pyproject.toml
+	@test -n "$(call python,3.11)" || (echo "Python 3.11 is the lowest version that is supported, and is not here." && false)
+	$(call fresh,.venv-lowest,$(call python,3.11))
+	$(call uv,.venv-lowest) --resolution lowest-direct --editable ".[dev,learn,cli,excel]"
+	touch $@
+
+.venv-3.%/.ready: pyproject.toml constraints.txt
+	$(call fresh,.venv-3.$*,$(call python,3.$*))
+	$(call uv,.venv-3.$*) --constraint constraints.txt --editable ".[dev,learn,cli,excel,scale]" || \
+	  (echo "NOTE: no Ray for Python 3.$*: the extra scale is left out." && \
+	  $(call uv,.venv-3.$*) --constraint constraints.txt --editable ".[dev,learn,cli,excel]")
+	touch $@
+
+.venv-licences/.ready: pyproject.toml constraints.txt
+	$(call fresh,.venv-licences,$(PYTHON))
+	$(call uv,.venv-licences) --constraint constraints.txt --editable ".[all]" pip-licenses
+	touch $@
+
 clean:
-	rm -rf $(VENV) .venv-bench .venv-third .venv-release docs/_build docs/auto_examples docs/reference/generated
+	rm -rf $(VENV) .venv-bench .venv-third .venv-release .venv-lowest .venv-3.* .venv-licences docs/_build docs/auto_examples docs/reference/generated

@@ -76,7 +76,8 @@ def test_long_tables_come_from_files_and_their_errors_name_them(tmp_path):
 def test_long_tables_of_many_votes_agree_with_sets_built_one_by_one():
     rng = np.random.default_rng(0)
     votes = pd.DataFrame(rng.integers(0, [50, 5, 8], size=(1000, 3)), columns=["task", "worker", "label"])
-    found = from_annotators_long(votes, rule="at_least:2", missing="empty")
+    with pytest.warns(MisuseWarning, match=f"more than once \\({votes.duplicated().sum()} answers repeat"):
+        found = from_annotators_long(votes, rule="at_least:2", missing="empty")
     ballots = votes.drop_duplicates().groupby(["task", "label"]).size()
     for task, row in zip(found.ids, found.candidates, strict=True):
         assert row == {label for label, count in ballots[task].items() if count >= 2}

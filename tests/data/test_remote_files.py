@@ -10,11 +10,13 @@ import sys
 import textwrap
 import threading
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from setwise.data import DataError, remote_files
+from setwise.data import DataError, fetch, load, remote_files
+from setwise.data.registry import REGISTRY
 from setwise.data.remote_files import RemoteFile, obtain
 
 from .conftest import gzipped, idx_bytes
@@ -74,8 +76,8 @@ def collected():
     gc.collect()
 
 
-def remote(server, path="file", name="train.gz"):
-    return RemoteFile("sub", name, f"http://127.0.0.1:{server.server_port}/{path}")
+def remote(server, path="file", name="train.gz", sha256="compared by `check`"):
+    return RemoteFile("sub", name, f"http://127.0.0.1:{server.server_port}/{path}", sha256)
 
 
 def left_behind(cache):
@@ -148,7 +150,8 @@ SCRIPT = textwrap.dedent("""
     from setwise.data.remote_files import RemoteFile, obtain
     print("ready", flush=True)
     input()
-    obtain(RemoteFile("sub", "train.gz", sys.argv[1]), lambda place: place.read_bytes(), progress=False)
+    file = RemoteFile("sub", "train.gz", sys.argv[1], "not compared here")
+    obtain(file, lambda place: place.read_bytes(), progress=False)
 """)
 
 
@@ -189,6 +192,61 @@ def test_a_killed_process_leaves_no_file_under_the_final_name_and_the_next_one_c
     quiet(remote(server), check)
     assert left_behind(nothing_here) == ["train.gz"]
     assert not list((nothing_here / "sub").glob(".*.setwise.tmp"))
+
+
+def test_a_download_prints_nothing_unless_a_bar_is_wanted(nothing_here, server, capfd):
+    quiet(remote(server), check)
+    assert capfd.readouterr() == ("", "")
+
+
+# Two sets have no published checksum: they are trusted once
+
+
+@pytest.fixture
+def unknown(nothing_here, server, monkeypatch):
+    """A benchmark set of one file without a checksum."""
+    file = remote(server, name="Some Set.mat", sha256=None)
+    server.content = b"first"
+    monkeypatch.setitem(REGISTRY, "unknown", replace(REGISTRY["yahoo_news"], files=(file,)))
+    return nothing_here / "sub" / "Some Set.mat"
+
+
+def fetch_unknown():
+    return fetch("unknown", progress=False)
+
+
+def test_a_file_without_a_published_checksum_is_fetched_with_a_warning_that_shows_it(unknown):
+    digest = hashlib.sha256(b"first").hexdigest()
+    with pytest.warns(UserWarning, match=f"Some Set.mat: no checksum of it is published.*its SHA-256 is {digest}"):
+        assert fetch_unknown() == (unknown,)
+    assert (unknown.parent / "Some Set.mat.sha256").read_text() == f"{digest}  Some Set.mat\n"
+    assert fetch_unknown() == (unknown,), "found, without another warning"
+
+
+def test_another_file_at_its_home_is_refused_and_the_same_one_is_not(unknown, server):
+    with pytest.warns(UserWarning, match="no checksum"):
+        fetch_unknown()
+    unknown.unlink()
+    assert fetch_unknown() == (unknown,)
+    unknown.unlink()
+    server.content = b"second"
+    with pytest.raises(
+        DataError, match=r"its home now serves content with SHA-256 .* when it was fetched first"
+    ) as e:
+        fetch_unknown()
+    assert str(e.value).endswith(f"remove {unknown}.sha256 if you trust the new one.")
+    assert left_behind(unknown.parent) == ["Some Set.mat.sha256"]
+
+
+def test_a_file_that_changed_since_it_was_fetched_is_not_loaded(unknown):
+    with pytest.warns(UserWarning, match="no checksum"):
+        fetch_unknown()
+    unknown.write_bytes(b"changed")
+    with pytest.raises(DataError, match=r"Some Set.mat: its content has SHA-256 .*, or use verify=False"):
+        load("unknown")
+    with pytest.raises(DataError) as read_all_the_same:
+        load("unknown", verify=False)
+    assert "SHA-256" not in str(read_all_the_same.value)
 
 
 def rar(name, content, method=0x30):

@@ -26,7 +26,7 @@ FULL = Votes.from_table(
     "votes",
     [
         FULL,
-        Votes.from_table({"item": [3, 1, 3], "worker": [7, 8, 7], "label": [0, 2, 0]}, items=[1, 2, 3]),
+        Votes.from_table({"item": [3, 1, 3], "worker": [7, 8, 9], "label": [0, 2, 0]}, items=[1, 2, 3]),
         Votes.from_table({"item": ["p", "q"], "label": ["1", "2"]}, annotator=None),
     ],
     ids=["everything", "numbers", "nameless"],

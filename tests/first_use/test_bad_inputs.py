@@ -302,7 +302,7 @@ CAL = "conformalize --probabilities q.csv --labels full.csv --candidates answers
 TRIAGE = "triage --out ok.csv --review no.csv"
 EVALUATE = "evaluate sets.csv --labels a.csv --truth truth --key id"
 SUGGEST = "suggest model full.csv --candidates answers --out s.csv"
-NUMBER = "Input should be a valid number"
+NUMBER = "Invalid value for '--confidence': "
 OUTSIDE = "is not between 0 and 1 (exclusive)"
 JOIN = ["|".join(labels) for labels in LISTS]
 READ_RIGHT = {"rows": N, "features": 3, "classes": 3}
@@ -339,7 +339,7 @@ COMMANDS = {  # files, a command line, and what happens
     "votes without item": (voted(id=replaced(4, None)), VOTED, error("v.csv: row 4 has no id")),
     "votes of nobody": (voted(who=replaced(4, None)), VOTED, error("v.csv: row 4 has no who")),
     "votes without answer": (voted(label=replaced(4, None)), f"{ASKED} --json", right({"answers": 3 * N - 1})),
-    "votes twice": ({"v.csv": votes() + "0,ann,wren,1.0\n"}, f"{ASKED} --json", right({"answers": 3 * N + 1, "rows": N})),
+    "votes twice": ({"v.csv": votes() + "0,ann,wren,1.0\n"}, ASKED, warns("v.csv: 'ann' gives 0 the label 'wren' more than once (1 answers repeat an earlier one)")),
     "votes that contradict": ({"v.csv": votes() + "0,ann,ant,1.0\n"}, f"{ASKED} --json", right({"answers": 3 * N + 1, "rows": N})),
     "votes for an unknown label": (voted(label=replaced(4, "emu")), f"{VOTED} --classes 'wren|owl|ant'", error("v.csv: row 1: 'emu' is not among the 3 classes; use --classes")),
     "votes of negative weight": (voted(weight=replaced(4, -1)), f"{VOTED} --weight weight", error("v.csv: weight: row 1 has an answer of weight -1.0; use positive numbers")),
@@ -636,7 +636,7 @@ CALLS = {  # a call, and what happens
     "infinity": (lambda: fit(SETS, np.where(X[9, 0] == X, np.inf, X)), error("X: row 9 holds infinity (inf) in column 0")),
     "NaN with labels": (lambda: fit(rows=np.where(X[9, 0] == X, np.nan, X)), error("X: row 9 holds NaN in column 0")),
     "text": (lambda: fit(SETS, FRAME.assign(c="red")), error("X: row 0 holds text ('red') in column 'c'; encode it in a pipeline")),
-    "dates": (lambda: fit(SETS, FRAME.assign(d=pd.Timestamp("2024-01-01"))), error("X: row 0 holds a date (2024-01-01T00:00:00.000000) in column 'd'; make a number of it")),
+    "dates": (lambda: fit(SETS, FRAME.assign(d=pd.Timestamp("2024-01-01"))), error("X: row 0 holds a date (2024-01-01) in column 'd'; make a number of it")),
     "objects": (lambda: sizes(OTHER.astype(object), X.astype(object)), right(SIZES)),
     "lists": (lambda: sizes(OTHER.tolist(), X.tolist()), right(SIZES)),
     "a sparse matrix": (lambda: sizes(scipy.sparse.csr_matrix(OTHER), scipy.sparse.csr_matrix(X), LogisticRegression()), right(LINEAR)),
@@ -653,7 +653,7 @@ CALLS = {  # a call, and what happens
     "rows of several levels": (lambda: classes(pd.Series(NAMED, INDEXED.index), INDEXED), right(THREE)),
     "row names twice": (lambda: classes(pd.Series(NAMED, [0] * N), FRAME.set_axis([0] * N)), right(THREE)),
     "rows in another order": (lambda: fit(pd.Series(NAMED), FRAME.sort_values("x")), error("y: its index holds the rows of X in another order: row 0 is 0 in y and 53 in X; use y.loc[X.index]")),
-    "columns twice": (lambda: fit(rows=FRAME.set_axis(["x", "x", "z"], axis=1)), error("Expected unique column names")),
+    "columns twice": (lambda: fit(rows=FRAME.set_axis(["x", "x", "z"], axis=1)), error("X: several columns are called 'x'; give each a name of its own")),
     "column names of two types": (lambda: fit(rows=FRAME.set_axis(["x", 1, "z"], axis=1)), error("Feature names are only supported if all input features have string names")),
     # new rows
     "a model without fit": (lambda: ConformalClassifier(GaussianNB()).predict_set(X), error("This ConformalClassifier instance is not fitted yet")),
@@ -749,6 +749,7 @@ CALLS = {  # a call, and what happens
     "a row without votes": (lambda: fit(Votes.from_lists(first([]))), error("y: row 0 is empty")),
     "negative counts": (lambda: Votes.from_counts([[1, -1], [2, 3]]), error("counts: expected a table of numbers from 0 on")),
     "counts with NaN": (lambda: Votes.from_counts([[1, np.nan], [2, 3]]), error("counts: expected a table of numbers from 0 on")),
+    "copied lines of votes": (lambda: Votes.from_table({"item": [1, 1, 2, 1], "worker": ["x", "x", "x", "y"], "label": ["a", "a", "a", "a"]}), warns("'x' gives 1 the label 'a' more than once (1 answers repeat an earlier one); each counts as an answer; leave out lines that are copies")),
     "votes without a column": (lambda: Votes.from_table({"item": [1], "label": ["a"]}), error("worker: the table has no column of this name; it has 'item', 'label'")),
     "categories of fewer rows": (lambda: conformalize(P, Y, by=["a"] * 3), error("by: 3 entries for 60 rows; give one per row")),
     "a row without category": (lambda: conformalize(P, Y, by=[None, *["a"] * 59]), error("by: row 0 has none; give it one")),

@@ -118,7 +118,7 @@ def declared():
 
 
 @pytest.mark.parametrize(
-    ("package", "oldest"), [("skops", "0.13"), ("torch", "2.10"), ("pyarrow", "24"), ("typer", "0.16.1")]
+    ("package", "oldest"), [("skops", "0.13"), ("torch", "2.10"), ("pyarrow", "24"), ("typer", "0.26.8")]
 )
 def test_high_1_and_3_medium_7_no_version_with_a_known_hole_is_allowed(package, oldest):
     def parts(text):

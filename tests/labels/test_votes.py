@@ -8,6 +8,7 @@ import pytest
 from sklearn.model_selection import train_test_split
 
 from setwise import LabelSets, Votes
+from setwise.errors import MisuseWarning
 
 LONG = {
     "item": ["a", "b", "a", "c", "a"],
@@ -194,6 +195,16 @@ def test_items_have_names_of_their_own():
         Votes.from_table(table, items=["a", "a", "b"])
     with pytest.raises(ValueError, match="items: row 1 has no name"):
         Votes.from_table(table, items=["a", None, "b"])
+
+
+def test_only_the_same_answer_of_the_same_annotator_about_the_same_item_is_a_copy():
+    table = {"item": [1, 1, 1, 2], "worker": ["x", "x", "y", "x"], "label": ["a", "b", "a", "a"]}
+    Votes.from_table(table)  # warnings are errors in these tests
+    flags = {name: [*column, column[0]] for name, column in table.items()} | {"not": [0, 0, 0, 0, 1]}
+    Votes.from_table(flags, against="not")
+    Votes.from_table(flags, annotator=None)
+    with pytest.warns(MisuseWarning, match="'x' gives 1 the label 'a' more than once"):
+        assert Votes.from_table(flags).counts.tolist() == [[3, 1], [1, 0]]
 
 
 def test_rows_taken_twice_are_not_written_as_one():

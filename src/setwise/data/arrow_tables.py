@@ -375,9 +375,10 @@ def _read_excel(path: Path, where: str) -> Any:
             with ZipFile(path) as archive:
                 members = archive.infolist()
         check_unpacked(where, path.stat().st_size, sum(member.file_size for member in members))
-        book = load_workbook(path, read_only=True, data_only=True)
-        sheets = book.sheetnames
-        rows = [row for row in book[sheets[0]].values if any(value is not None for value in row)]
+        with path.open("rb") as file:  # which openpyxl would leave open after an error
+            book = load_workbook(file, read_only=True, data_only=True)
+            sheets = book.sheetnames
+            rows = [row for row in book[sheets[0]].values if any(value is not None for value in row)]
     except DataError:
         raise
     except Exception as error:  # noqa: BLE001 - zip, XML and its own errors

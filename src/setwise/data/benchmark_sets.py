@@ -13,7 +13,7 @@ from setwise._arrays import Array, Ints, frozen
 from setwise.data.idx import decode_idx, read_idx_bytes
 from setwise.data.mat import decode_mat
 from setwise.data.registry import REGISTRY, Entry
-from setwise.data.remote_files import RemoteFile, find, obtain
+from setwise.data.remote_files import RemoteFile, check_remembered, find, obtain
 from setwise.errors import DataError, Remedy
 from setwise.labels.label_sets import LabelSets
 
@@ -146,7 +146,9 @@ def _obtain(file: RemoteFile, *, progress: bool) -> Path:
 
 
 def _content(file: RemoteFile, place: Path, *, verify: bool) -> tuple[bytes, bytearray]:
-    """The decompressed content, in two parts; compared with the checksum where there is one."""
+    """The decompressed content, in two parts; compared with the checksum that is known or remembered."""
+    if verify and file.sha256 is None:
+        check_remembered(place)
     head, body = (b"", bytearray(place.read_bytes())) if file.name.endswith(".mat") else read_idx_bytes(place)
     if verify and file.sha256 and place.name not in file.others:
         digest = hashlib.sha256(head)

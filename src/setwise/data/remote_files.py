@@ -3,19 +3,24 @@
 A download goes into a folder of its own, is verified there, and then takes its final name in one step; so a
 file under its final name is whole, whoever was killed meanwhile. One process fetches a file at a time: the
 lock is the operating system's and dies with the process that holds it.
+
+A file whose checksum nobody published is trusted on first use: what it had when it was fetched is written beside it
+(`NAME.sha256`, which ``sha256sum --check`` reads), and other content is refused from then on.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from setwise._files import NO_ROOM, sweep, temporary
-from setwise.errors import DataError
+from setwise._files import NO_ROOM, replacing, sweep, temporary
+from setwise.errors import DataError, Remedy
 from setwise.limits import too_large, unpack_limit
 
 Verify = Callable[[Path], object]
@@ -93,8 +98,50 @@ def obtain(file: RemoteFile, verify: Verify, *, progress: bool = True) -> Path:
             if file.is_rar:
                 fetched = _unpack(file, fetched, work, target)
             verify(fetched)
+            if file.sha256 is None:
+                _trust_once(file, fetched, target)
             fetched.replace(target)
     return target
+
+
+def check_remembered(place: Path, *, fetched: Path | None = None) -> None:
+    """Refuses a file that is not what it was when it was fetched first, if that is written beside its `place`."""
+    note = _note(place)
+    if not note.is_file():
+        return
+    known, seen = note.read_text("utf-8", errors="replace")[:64], _sha256(fetched or place)
+    if seen != known:
+        what = "its home now serves content with" if fetched else "its content has"
+        raise DataError(
+            f"{place}: {what} SHA-256 {seen}, and {known} when it was fetched first",
+            f"remove {note} if you trust the new one",
+            *(() if fetched else (Remedy("verify", False),)),
+        )
+
+
+def _trust_once(file: RemoteFile, fetched: Path, target: Path) -> None:
+    """Says and remembers the checksum of a file that has none, or refuses another one than last time."""
+    note = _note(target)
+    if note.is_file():
+        check_remembered(target, fetched=fetched)
+        return
+    seen = _sha256(fetched)
+    with replacing(note) as beside:
+        beside.write_text(f"{seen}  {target.name}\n", encoding="utf-8")
+    warnings.warn(
+        f"{file.name}: no checksum of it is published, so that {file.url} was trusted; its SHA-256 is {seen}, "
+        f"which {note} remembers: other content will be refused.",
+        stacklevel=2,
+    )
+
+
+def _note(place: Path) -> Path:
+    return place.with_name(f"{place.name}.sha256")
+
+
+def _sha256(place: Path) -> str:
+    with place.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _download(file: RemoteFile, work: Path, target: Path, *, progress: bool) -> Path:
@@ -108,14 +155,15 @@ def _download(file: RemoteFile, work: Path, target: Path, *, progress: bool) -> 
 
     shown = progress and importlib.util.find_spec("tqdm") is not None
     downloader = pooch.HTTPDownloader(progressbar=shown, timeout=30)
-    name = "archive.rar" if file.is_rar else file.name
+    place = work / ("archive.rar" if file.is_rar else file.name)
     try:
-        return Path(pooch.retrieve(file.url, known_hash=None, fname=name, path=work, downloader=downloader))
+        downloader(file.url, str(place), None)  # `pooch.retrieve` would print lines of its own
     except (RequestException, OSError, ValueError) as error:
         if getattr(error, "errno", None) in NO_ROOM:
             raise
         reason = f"{type(error).__name__} from {file.url}"
         raise DataError(f"{file.name}: could not be fetched ({reason}); {_remedy(file, target)}") from error
+    return place
 
 
 def _unpack(file: RemoteFile, archive: Path, work: Path, target: Path) -> Path:

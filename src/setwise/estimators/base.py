@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -320,6 +321,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if isinstance(X, (str, os.PathLike)):
             raise TypeError(f"X: {X!r} is a path; pass its features, read with setwise.data.read_table.")
         _refuse_masked(X)
+        _refuse_same_names(X)
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1 and not isinstance(y, (LabelSets, Votes)):
             y = column_or_1d(y, warn=True)
         sets = read_sets(y, name="y")
@@ -367,6 +369,13 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
 def _refuse_other_names(named: Mapping[str, Any]) -> None:
     refuse_names({name: value for name, value in named.items() if name in _OTHER_NAMES}, **_OTHER_NAMES)
+
+
+def _refuse_same_names(X: Any) -> None:
+    names = list(getattr(X, "columns", ()))
+    if len(set(names)) < len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise InputError(f"X: several columns are called {twice!r}", "give each a name of its own")
 
 
 def _refuse_masked(X: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen, row_positions, take_rows
 from setwise._lazy import lazy
-from setwise.errors import InputError, Remedy
+from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.labels import constructors
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, is_missing, label_vector, missing_labels
@@ -93,7 +94,8 @@ class Votes(LabelledRows):
         table
             A pandas, polars or Arrow table, or a dict of columns.
         item, annotator, label
-            The columns; ``annotator=None`` where nobody is named. Lines without a label are no answers.
+            The columns; ``annotator=None`` where nobody is named. Lines without a label are no answers. Each line
+            counts as an answer; a warning says where an annotator gives an item the same label twice.
         weight
             The column of how much an answer counts.
         against
@@ -127,7 +129,7 @@ class Votes(LabelledRows):
                 f"{item}: {held[item][given].tolist()[first]!r} is not among items; add it, or leave it out."
             )
         people = None if annotator is None else held[annotator][given]
-        return cls.of(
+        made = cls.of(
             len(rows),
             row,
             held[label][given],
@@ -137,6 +139,8 @@ class Votes(LabelledRows):
             classes=classes,
             items=rows.classes,
         )
+        doubt_copies(made)
+        return made
 
     @classmethod
     def from_matrix(
@@ -524,6 +528,27 @@ class Votes(LabelledRows):
             name = f"{'not ' if self.against is not None and self.against[i] else ''}{self.classes[self.label[i]]}"
             told[name] = told.get(name, 0.0) + (1.0 if self.weight is None else float(self.weight[i]))
         return ", ".join(f"{name}: {number:g}" for name, number in told.items())
+
+
+def doubt_copies(votes: Votes, where: str = "") -> None:
+    """Warns where an annotator gave a row the same answer more than once, as copied lines do."""
+    if votes.annotator is None:
+        return
+    keys = (votes.row * len(votes.annotators) + votes.annotator) * votes.n_classes + votes.label
+    if votes.against is not None:
+        keys = 2 * keys + votes.against
+    order = np.argsort(keys, kind="stable")
+    copies = order[1:][keys[order[1:]] == keys[order[:-1]]]
+    if len(copies):
+        first = copies.min()
+        items = np.arange(len(votes)) if votes.items is None else votes.items
+        columns = ((votes.annotators, votes.annotator), (items, votes.row), (votes.classes, votes.label))
+        who, item, label = (names[code[[first]]].tolist()[0] for names, code in columns)
+        problem = (
+            f"{where}{who!r} gives {item!r} the label {label!r} more than once ({len(copies):,} answers repeat an "
+            "earlier one); each counts as an answer"
+        )
+        warnings.warn(MisuseWarning(problem, "leave out lines that are copies"), stacklevel=3)
 
 
 def _column(table: Any, name: str) -> Any:

@@ -79,7 +79,8 @@ def _first_unread(X: Any, message: str) -> tuple[str, ...] | None:
             if kinds and isinstance(value, str) and not dates:
                 return f"X: row {row} holds text ({str(value)!r}) {place}", _ENCODE, _OMIT
             if kinds and isinstance(value, (date, np.datetime64)):
-                return f"X: row {row} holds a date ({value}) {place}", _COUNT, _OMIT
+                day = np.datetime_as_string(value, unit="auto") if isinstance(value, np.datetime64) else value
+                return f"X: row {row} holds a date ({day}) {place}", _COUNT, _OMIT
             if gaps and not isinstance(value, (str, date, np.datetime64)):
                 endless = isinstance(value, (float, np.floating)) and np.isinf(value)
                 return f"X: row {row} holds {'infinity (inf)' if endless else 'NaN'} {place}", _IMPUTE

@@ -17,7 +17,7 @@ from setwise.errors import DataError, Remedy, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, is_missing
-from setwise.labels.votes import Votes
+from setwise.labels.votes import Votes, doubt_copies
 
 _WORKER = ("worker", "annotator", "performer")
 _NAMED = {
@@ -95,6 +95,7 @@ def from_annotators_long(
         )
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)
+        doubt_copies(votes, f"{where}: ")
         return Imported(votes.candidates(rule, missing=missing), ids, votes=votes)
 
 

@@ -1,0 +1,56 @@
+"""What `make test-lowest`, `make test-pythons` and `make licences` read and note."""
+
+import importlib
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def script(request, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))  # as where it is run as a script
+    return importlib.import_module(request.param)
+
+
+@pytest.mark.parametrize("script", ["declared"], indirect=True)
+def test_what_is_declared_is_what_the_project_says(script):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = {re.match(r"[\w-]+", line)[0] for line in project["optional-dependencies"]["learn"]}
+    assert script.declared("learn") == asked
+    assert {"typer", "pooch", "jinja2"} <= script.declared("cli"), "extras within extras are read"
+    assert script.declared("core") == {"numpy", "scipy", "scikit-learn"}
+    assert {"joblib", "threadpoolctl"} <= script.brought("core")
+    assert not script.brought("core") & script.brought("learn")
+    assert set(script.USED) - {"core"} == project["optional-dependencies"].keys() - {"all", "dev", "docs", "bench"}
+
+
+@pytest.mark.parametrize("script", ["try_versions"], indirect=True)
+def test_a_finished_run_is_noted_beside_the_others_and_an_interrupted_one_is_not(script, monkeypatch, tmp_path):
+    monkeypatch.setattr(script, "RESULTS", tmp_path / "versions.json")
+    monkeypatch.setattr(sys, "argv", ["", "3.12", "-q"])
+    (tmp_path / "versions.json").write_text('{"lowest": {}}')
+
+    def run(options, plugins):
+        assert options == ["-q"]
+        stats = {"passed": [1, 2], "failed": [3], "skipped": []}
+        plugins[0].pytest_terminal_summary(SimpleNamespace(stats=stats))
+        return status
+
+    monkeypatch.setattr(script.pytest, "main", run)
+    status = pytest.ExitCode.INTERRUPTED
+    assert script.main() == 2
+    assert json.loads((tmp_path / "versions.json").read_text()) == {"lowest": {}}
+    status = pytest.ExitCode.TESTS_FAILED
+    assert script.main() == 1
+    noted = json.loads((tmp_path / "versions.json").read_text())
+    assert noted.keys() == {"lowest", "3.12"}
+    counts = {name: noted["3.12"][name] for name in ("passed", "failed", "error", "skipped")}
+    assert counts == {"passed": 2, "failed": 1, "error": 0, "skipped": 0}
+    assert {"numpy", "scipy"} <= noted["3.12"]["versions"].keys()
