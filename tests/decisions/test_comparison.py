@@ -282,6 +282,15 @@ def test_noise_in_all_features_together_is_noticed(rng):
         assert found.differs.startswith("the features of a row lie") == refuted
 
 
+def test_of_many_findings_some_are_kept_and_few_are_named(rng):
+    P, X = simplex(rng, 300, 3), rng.normal(size=(300, 40))
+    cal, summary = conformalize(P[:150], P[:150].argmax(axis=1)), FeatureSummary.of(X[:150])
+    found = NewRows(cal, summary).add(P[150:], X=X[150:] + 3).compare()
+    assert len(found.findings) == 32
+    assert found.differs.count("is at most") == 3
+    assert "; and 29 more; p" in found.differs
+
+
 def test_distances_count_what_is_there():
     reference = Reference.of(pd.DataFrame({"a": [0.0, 2.0], "b": ["x", "y"], "c": [5, 5]}))
     rows = pd.DataFrame({"a": [3.0, np.nan, 1e9], "b": ["x", "z", "x"], "c": [5, 6, 5]})
