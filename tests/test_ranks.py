@@ -175,3 +175,24 @@ def test_hoeffdings_bound_wants_enough_rows():
     assert ranks.mean_exceeds(ones[60], 0.2, 0.05)
     assert not ranks.mean_exceeds(1 - ones[60], 0.8, 0.05)  # as far below
     assert not ranks.mean_exceeds(np.array([]), 0.2, 0.05)
+
+
+def test_scores_are_looked_up_and_none_is_searched_for(monkeypatch):
+    ulp = float(np.spacing(np.float32(1)))
+    even, tied = np.linspace(1, 2, 1000), np.append(np.ones(20), 1 + 2 * ulp)
+    searched = []
+    honest = np.searchsorted
+    monkeypatch.setattr(
+        ranks.np,
+        "searchsorted",
+        lambda values, scores, side: searched.append(scores) or honest(values, scores, side),
+    )
+    for values, scores in (
+        (even, even + 3e-4),
+        (even * 2.0**-30, (even + 3e-4) * 2.0**-30),
+        (np.append(even[:-1], np.full(10, 2.0)), np.array([3.0])),
+        (tied, np.array([1 + ulp])),
+    ):
+        found = Ascending(values).count_below(scores)
+        assert np.array_equal(found, honest(values, scores))
+    assert sum(map(len, searched)) == 0

@@ -13,8 +13,8 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
@@ -52,6 +52,44 @@ def replacing(target: str | os.PathLike[str]) -> Iterator[Path]:
         beside.replace(place)
 
 
+@contextmanager
+def replacing_together(*targets: Path) -> Iterator[list[Path]]:
+    """Paths of the same names in hidden folders: what is written there replaces the targets once all is written.
+
+    No system renames two files at once. The old ones but the first are removed before, so that a process killed
+    between two renames leaves a file missing, and never an old one beside a new one.
+
+    >>> import tempfile
+    >>> one, other = Path(tempfile.mkdtemp(), "a.txt"), Path(tempfile.mkdtemp(), "b.txt")
+    >>> with replacing_together(one, other) as beside:
+    ...     _ = [path.write_text("whole") for path in beside]
+    >>> one.read_text(), other.read_text(), len(list(one.parent.iterdir()))
+    ('whole', 'whole', 1)
+    """
+    for place in targets:
+        check_replaceable(place)
+    with ExitStack() as stages:
+        stage = [stages.enter_context(temporary(folder_of(place), place.name, folder=True)) for place in targets]
+        beside = [folder / place.name for folder, place in zip(stage, targets, strict=True)]
+        yield beside
+        if targets:
+            stages.enter_context(locked(folder_of(targets[0])))  # two processes do not mix theirs
+        try:
+            _put_in_place(beside, targets)
+        except KeyboardInterrupt:
+            _put_in_place(beside, targets)
+            raise
+
+
+def _put_in_place(beside: Sequence[Path], targets: Sequence[Path]) -> None:
+    if all(path.exists() for path in beside):
+        for place in targets[1:]:
+            place.unlink(missing_ok=True)
+    for path, place in zip(beside, targets, strict=True):
+        if path.exists():
+            path.replace(place)
+
+
 def folder_of(place: Path) -> Path:
     """The folder that something is written into."""
     try:
@@ -85,7 +123,8 @@ def temporary(parent: Path, name: str, *, folder: bool = False, private: bool = 
     try:
         yield path
     except OSError as error:
-        if error.errno in NO_ROOM or str(path) in str(error) or not path.exists():  # or its folder is gone
+        named = isinstance(error.__cause__, OSError) and str(path) not in str(error)  # it is about another file
+        if not named and (error.errno in NO_ROOM or str(path) in str(error) or not path.exists()):
             raise _unwritten(error, parent / name) from error
         raise
     finally:
@@ -158,7 +197,7 @@ def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[P
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
         except OSError as error:
             _unfinished.discard((os.getpid(), path))
-            raise _unwritten(error, parent / name) from None
+            raise _unwritten(error, parent / name) from error
         if fcntl is None:
             return path, None
         with suppress(FileNotFoundError):  # swept by another process before it was locked

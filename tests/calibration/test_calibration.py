@@ -322,6 +322,20 @@ def test_groups_of_one_row_change_nothing(rows):
         assert np.allclose(grouped.predict_p(q), plain.predict_p(q))
 
 
+def test_what_every_claim_rests_on_are_examples_weights_or_groups(rows):
+    p, mask, _ = rows
+    known = {"same_examples", "weights", "same_groups"}
+    n = len(p)
+    for options, needed in (
+        ({}, "same_examples"),
+        ({"sample_weight": np.linspace(1, 2, n)}, "weights"),
+        ({"groups": np.arange(n) // 2}, "same_groups"),
+    ):
+        for claim in conformalize(p, mask, **options).guarantee(0.8).claims:
+            assert {premise.name for premise in claim.premises} & known == {needed}
+            assert ("a row of a random new group" in claim.subject) == ("groups" in options)
+
+
 def test_rows_of_a_group_share_one_unit_of_weight(rows, rng):
     p, mask, q = rows
     groups = rng.integers(0, 25, 300)

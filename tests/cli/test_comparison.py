@@ -59,6 +59,15 @@ def test_predict_says_so_and_promises_nothing(folder, monkeypatch, capsys, case)
     assert "Void: " in capsys.readouterr().out
 
 
+def test_sets_of_rows_that_differ_are_never_there_without_the_note(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    renamed, rename = [], Path.replace
+    monkeypatch.setattr(Path, "replace", lambda path, to: (renamed.append(Path(to).name), rename(path, to)))
+    arguments = [word.format("far") for word in CASES["calibration"]]
+    assert run(["predict", *arguments, "--out", "noted.csv", "-q"]) == 0
+    assert renamed.index("noted.csv.differs.json") < renamed.index("noted.csv")
+
+
 def test_evaluate_and_report_know_what_predict_found(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     for name, refuted in (("far", True), ("near", False)):

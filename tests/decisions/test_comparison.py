@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from setwise import Calibration, ConformalClassifier, CrossConformalClassifier, MisuseWarning, Votes, conformalize
 from setwise.decisions import comparison
-from setwise.decisions.comparison import LEVEL, NewRows
+from setwise.decisions.comparison import LEVEL, Comparison, NewRows
 from setwise.decisions.feature_summary import FeatureSummary, FeatureTally, Reference
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.statistical.sampling import at_most
@@ -149,6 +149,22 @@ def test_every_claim_of_every_strategy_rests_on_it(rng, given):
             assert {premise.name for premise in claim.refuted} & {"same_examples", "same_groups"}
 
 
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        *(("p_value", value) for value in (-0.1, 1.5, True, "0.5")),
+        *(("new_rows", value) for value in (-1, 2**63, 1.0, True)),
+        ("remarks", [0]),
+    ],
+)
+def test_what_is_no_comparison_is_refused(calibrated, name, broken):
+    cal, P = calibrated
+    plain = cal.compare(P).to_dict()
+    assert Comparison.from_dict(plain).to_dict() == plain
+    with pytest.raises((ValueError, TypeError), match="is no "):
+        Comparison.from_dict(plain | {name: broken})
+
+
 def test_it_travels_with_the_file(calibrated, tmp_path):
     cal, P = calibrated
     cal.differing("in everything").save(tmp_path / "told.cal")
@@ -264,6 +280,15 @@ def test_noise_in_all_features_together_is_noticed(rng):
         found = rows.compare()
         assert found.refuted == refuted
         assert found.differs.startswith("the features of a row lie") == refuted
+
+
+def test_of_many_findings_some_are_kept_and_few_are_named(rng):
+    P, X = simplex(rng, 300, 3), rng.normal(size=(300, 40))
+    cal, summary = conformalize(P[:150], P[:150].argmax(axis=1)), FeatureSummary.of(X[:150])
+    found = NewRows(cal, summary).add(P[150:], X=X[150:] + 3).compare()
+    assert len(found.findings) == 32
+    assert found.differs.count("is at most") == 3
+    assert "; and 29 more; p" in found.differs
 
 
 def test_distances_count_what_is_there():

@@ -116,6 +116,7 @@ def test_a_broken_state_is_refused(rng, tmp_path):
         ({"rows": 3}, {}),
         ({"first_row": 99}, {}),
         ({"delta": 2}, {}),
+        ({"seed": 2**63}, {}),
         ({}, {"values.0": arrays["values.0"][::-1]}),
         ({}, {"values.1": arrays["values.1"][1:]}),
         ({}, {"capital.0": arrays["capital.0"][1:]}),

@@ -47,6 +47,8 @@ def test_other_numbers_are_those_that_are_enough_and_that_are_left(rows):
     verified = np.where(np.arange(500) < 50, y, None)
     assert list(suggest_verification(Model(), p, mask, 20, verified=verified).curve) == [10, 50, 100, 200]
     assert list(suggest_verification(Model(), p, mask, 50, confidence_level=0.96).curve) == [100, 200, 500]
+    twice = suggest_verification(Model(), np.vstack([p, p]), np.vstack([mask, mask]), 500)
+    assert list(twice.curve) == [10, 20, 50, 100, 200, 1000]
 
 
 def test_uncertain_rows_are_preferred_and_none_is_left_without_a_chance(rows):

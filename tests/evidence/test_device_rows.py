@@ -177,10 +177,11 @@ def test_what_needs_the_host_says_so(rng, as_if_elsewhere):
             ValueError, match=r"this strategy is worked out on the host; pass prob.*cpu\(\).numpy\(\)"
         ):
             conformalize(tensor, mask, **options)
-    with pytest.raises(ValueError, match=r"verified rows and votes are worked out on the host"):
-        conformalize(tensor, mask, verified=[0] + [None] * 199)
-    with pytest.raises(ValueError, match=r"verified rows and votes are worked out on the host"):
-        conformalize(tensor, setwise.Votes.from_counts(mask.astype(int)))
+    for strategy in ("auto", "max"):
+        with pytest.raises(ValueError, match=r"verified rows and votes are worked out on the host"):
+            conformalize(tensor, mask, strategy, verified=[0] + [None] * 199)
+        with pytest.raises(ValueError, match=r"verified rows and votes are worked out on the host"):
+            conformalize(tensor, setwise.Votes.from_counts(mask.astype(int)), strategy)
 
     class Own(Margin):
         name = "own"

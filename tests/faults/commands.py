@@ -33,7 +33,7 @@ from setwise.paper import cell_stacks, material, result_plots
 
 NAMES = ["wren", "owl", "ant", "cat"]
 FEATURES = ["w", "x", "y", "z"]
-ROWS, PARTS = 240, 3
+ROWS, PARTS, CHECKED = 240, 3, 150
 _OTHERS = ("skops.io", "jinja2", "markdown_it", "pooch", "requests", "typer._adapters", "pyarrow.json")
 
 
@@ -87,6 +87,11 @@ COMMANDS = {
 }
 if "resume" in signature(predict).parameters:
     COMMANDS["streams"] = _command("predict model parts --out sets --resume -q", "sets", old=False)
+    COMMANDS["triage streams"] = _command(
+        "triage v.cal --probabilities p-parts --out accepted --review review --resume -q",
+        *("accepted", "review"),
+        old=False,
+    )
 
 
 def write_inputs(folder: Path) -> None:
@@ -103,13 +108,15 @@ def write_inputs(folder: Path) -> None:
     rows = pa.table({**ids, **features, "answers": texts, "truth": truth})
     pa.csv.write_csv(rows, folder / "rows.csv")
     pq.write_table(rows, folder / "rows.parquet", row_group_size=60)
-    (folder / "parts").mkdir()
-    for number in range(PARTS):
-        pq.write_table(rows.slice(number * 80, 80), folder / "parts" / f"{number}.parquet")
-    pa.csv.write_csv(pa.table({**ids, **{f"p:{n}": P[:, k] for k, n in enumerate(NAMES)}}), folder / "p.csv")
+    probabilities = pa.table({**ids, **{f"p:{n}": P[:, k] for k, n in enumerate(NAMES)}})
+    pa.csv.write_csv(probabilities, folder / "p.csv")
+    for table, parts in ((rows, folder / "parts"), (probabilities, folder / "p-parts")):
+        parts.mkdir()
+        for number, first in enumerate(range(0, ROWS, ROWS // PARTS)):
+            pq.write_table(table.slice(first, ROWS // PARTS), parts / f"{number}.parquet")
     made = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, sets)
     save_model(made, folder / "model", feature_names=FEATURES)
-    verified = np.where(np.arange(ROWS) < 150, np.array(truth, dtype=object), None)
+    verified = np.where(np.arange(ROWS) < CHECKED, np.array(truth, dtype=object), None)
     conformalize(P, sets, verified=verified, random_state=0).save(folder / "v.cal")
 
 

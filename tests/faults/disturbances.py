@@ -6,6 +6,7 @@ Whatever happens, a command ends well with all rows, or with one sentence that n
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import resource
 import shutil
@@ -17,12 +18,32 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from tests.faults.commands import COMMANDS, ROWS
+from tests.faults.commands import CHECKED, COMMANDS, PARTS, ROWS
 from tests.faults.leftovers import contents, wrong_left
 from tests.faults.moments import Ended, run_in
 from tests.faults.survival import Case, prepared, undisturbed
 
 _TOUCHES = ("touch",)
+_READ = {
+    "fit": "rows.csv",
+    "predict": "rows.parquet",
+    "predict to text": "rows.csv",
+    "conformalize": "rows.csv",
+    "triage": "p.csv",
+    "report": "rows.csv",
+    "streams": "parts/1.parquet",
+    "triage streams": "p-parts/1.parquet",
+}
+"""A table that a command reads."""
+_HALF, _PART = ROWS // 2, ROWS // PARTS // 2
+_ROWS = {
+    "predict": (ROWS, _HALF),
+    "predict to text": (ROWS, _HALF),
+    "triage": (ROWS - CHECKED, _HALF),  # the rows it was calibrated on without those that were checked, or new ones
+    "streams": (ROWS, ROWS - _PART),
+    "triage streams": (ROWS, ROWS - _PART),
+}
+"""How many rows a command writes: of the whole table, and where that has lost half of a file."""
 
 
 def full_disk(root: Path, step: int) -> Iterator[Case]:
@@ -43,36 +64,42 @@ def _bound_files(size: int) -> None:
 
 def read_only_folder(root: Path, _: int) -> Iterator[Case]:
     """A folder that takes no files."""
-    for name in ("predict", "conformalize", "report", "fit"):
-        folder = prepared(root, name, "read-only")
-        old = contents(folder)
-        place = "/sys/kernel/output" + Path(COMMANDS[name].outputs[0]).suffix  # not even root writes there
-        arguments = _instead(name, place)
-        wrong = [*_wrong_refusal(run_in(folder, arguments), (place,)), *_changed(folder, old)]
-        yield Case(name, "read-only folder", "", tuple(wrong))
+    for name, command in COMMANDS.items():
+        for output in command.outputs:
+            folder = prepared(root, name, f"read-only-{output}")
+            old = contents(folder)
+            place = "/sys/kernel/output" + Path(output).suffix  # not even root writes there
+            ended = run_in(folder, _instead(name, {output: place}), before=lambda: _move_cache("/sys/kernel"))
+            wrong = [*_wrong_refusal(ended, (place, "/sys/kernel")), *_changed(folder, old)]
+            yield Case(name, "read-only folder", output, tuple(wrong))
+
+
+def _move_cache(place: str) -> None:
+    os.environ["SETWISE_CACHE"] = place
 
 
 def vanishing_folder(root: Path, step: int) -> Iterator[Case]:
     """The folder of the output is removed meanwhile."""
-    for name in ("predict", "conformalize", "fit"):
-        place = f"gone/{COMMANDS[name].outputs[0]}"
+    for name, command in COMMANDS.items():
+        places = {output: f"gone/{output}" for output in command.outputs}
         for moment in range(1, undisturbed(root, name, _TOUCHES)[0]["touch"], step):
             folder = prepared(root, name, f"gone-{moment}")
             (folder / "gone").mkdir()
             old = contents(folder)
             ended = run_in(
                 folder,
-                _instead(name, place),
+                _instead(name, places),
                 at=("touch", moment),
                 happens=lambda: shutil.rmtree("gone", ignore_errors=True),
+                before=lambda: _move_cache("gone/cache"),
             )
-            wrong = [] if ended.status == 0 else [*_wrong_refusal(ended, (place,)), *_changed(folder, old)]
+            wrong = [] if ended.status == 0 else [*_wrong_refusal(ended, ("gone",)), *_changed(folder, old)]
             yield Case(name, "vanishing folder", f"touch {moment}", tuple(wrong))
 
 
 def changing_file(root: Path, step: int) -> Iterator[Case]:
     """A table that loses its second half, in place or by another file, is read whole, or is an error."""
-    for name, file in (("predict", "rows.parquet"), ("predict to text", "rows.csv"), ("conformalize", "rows.csv")):
+    for name, file in _READ.items():
         moments = undisturbed(root, name, ("touch", "call"))[0]
         counted = [("touch", moment) for moment in range(1, moments["touch"], step)]
         counted += [("call", moments["call"] * part // 12) for part in range(1, 12, step)]
@@ -85,11 +112,13 @@ def changing_file(root: Path, step: int) -> Iterator[Case]:
 
 def _halve(path: Path, replaced: int) -> None:
     """The first half of the rows, under the same name."""
-    half = path.with_name("half")
+    half = Path("half")
     if path.suffix == ".parquet":
-        pq.write_table(pq.read_table(path).slice(0, ROWS // 2), half)
+        rows = pq.read_table(path)
+        pq.write_table(rows.slice(0, len(rows) // 2), half)
     else:
-        half.write_text("".join(path.read_text().splitlines(keepends=True)[: 1 + ROWS // 2]))
+        lines = path.read_text().splitlines(keepends=True)
+        half.write_text("".join(lines[: 1 + len(lines) // 2]))
     if replaced:
         half.replace(path)
     else:
@@ -107,7 +136,7 @@ def two_writers(root: Path, step: int) -> Iterator[Case]:
             folder = prepared(root, name, f"two-{moment}")
 
             def other(folder: Path = folder, arguments: Any = command.arguments) -> None:
-                if not _waits(folder / "model") and run_in(folder, arguments).status != 0:
+                if not any(map(_waits, (folder / "model", folder))) and run_in(folder, arguments).status != 0:
                     os._exit(98)
 
             ended = run_in(folder, command.arguments, at=("touch", moment), happens=other)
@@ -117,7 +146,7 @@ def two_writers(root: Path, step: int) -> Iterator[Case]:
 
 
 def _waits(folder: Path) -> bool:
-    """Whether another process would wait until this one has put its model in place."""
+    """Whether another process would wait until this one has put its model or its files in place."""
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -137,11 +166,13 @@ DISTURBANCES: dict[str, Callable[[Path, int], Iterator[Case]]] = {
 }
 
 
-def _instead(name: str, place: str) -> tuple[str, ...]:
-    """The arguments of a command that writes to another place."""
-    command = COMMANDS[name]
-    return tuple(place if word == command.outputs[0] and before == "--out" else word
-                 for before, word in zip(("", *command.arguments), command.arguments, strict=False))  # fmt: skip
+def _instead(name: str, places: dict[str, str]) -> tuple[str, ...]:
+    """The arguments of a command that writes outputs to other places."""
+    before = ("", *COMMANDS[name].arguments)
+    return tuple(
+        places.get(word, word) if option in {"--out", "--review"} else word
+        for option, word in zip(before, COMMANDS[name].arguments, strict=False)
+    )
 
 
 def _wrong_refusal(ended: Ended, names: tuple[str, ...], says: str = "") -> list[str]:
@@ -164,8 +195,15 @@ def _changed(folder: Path, old: dict[str, str]) -> list[str]:
 
 def _wrong_rows(folder: Path, name: str) -> list[str]:
     """Rows in are rows out: all, or all of a file that was shorter from the start."""
-    if not name.startswith("predict"):
+    if name not in _ROWS:
         return []
-    path = folder / COMMANDS[name].outputs[0]
-    rows = pq.read_table(path) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
-    return [] if len(rows) in {ROWS, ROWS // 2} else [f"{len(rows)} rows of {ROWS}"]
+    places = [folder / output for output in COMMANDS[name].outputs]
+    files = [file for place in places for file in (sorted(place.glob("*.*")) if place.is_dir() else [place])]
+    rows = sum(_count(file) for file in files if not file.name.startswith("."))
+    return [] if rows in _ROWS[name] else [f"{rows} rows of {' or '.join(map(str, _ROWS[name]))}"]
+
+
+def _count(file: Path) -> int:
+    if file.suffix == ".json":
+        return len(json.loads(file.read_text()))
+    return len(pq.read_table(file) if file.suffix == ".parquet" else pyarrow.csv.read_csv(file))

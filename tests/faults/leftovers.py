@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from setwise import ConformalClassifier
@@ -20,8 +20,13 @@ def contents(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def wrong_left(folder: Path, old: dict[str, str], new: dict[str, str], *, swept: bool) -> Iterator[str]:
-    """What is neither the old nor the new, or should not be there; temporary files must be gone if `swept`."""
+def wrong_left(
+    folder: Path, old: dict[str, str], new: dict[str, str], *, swept: bool, together: Sequence[str] = ()
+) -> Iterator[str]:
+    """What is neither the old nor the new, or should not be there; temporary files must be gone if `swept`.
+
+    Of files that belong `together` none is old beside a new one; a killed process may leave the first alone.
+    """
     if (folder / "model").exists():
         try:
             ConformalClassifier.load(folder / "model")
@@ -33,7 +38,8 @@ def wrong_left(folder: Path, old: dict[str, str], new: dict[str, str], *, swept:
             yield from (
                 f"{part} is no part" for part in {path.name for path in (folder / "model").iterdir()} - listed
             )
-    for name, digest in contents(folder).items():
+    left = contents(folder)
+    for name, digest in left.items():
         if _TEMPORARY.search(name):
             if swept:
                 yield f"{name} is left"
@@ -41,9 +47,10 @@ def wrong_left(folder: Path, old: dict[str, str], new: dict[str, str], *, swept:
             yield f"{name} is left, which nobody knows"
         elif digest not in {old.get(name), new.get(name)} and not (_may_differ(name) and _complete(folder / name)):
             yield f"{name} is neither the old nor the new one"
-    for name in old.keys() & new.keys():
-        if not (folder / name).exists():
-            yield f"{name} is gone"
+    may_lack = () if swept else together[1:]
+    yield from (f"{name} is gone" for name in old.keys() & new.keys() - left.keys() - {*may_lack})
+    if len({left[name] == old.get(name) for name in together if name in left}) > 1:
+        yield f"{' and '.join(together)} are an old one and a new one"
     for place in folder.rglob(".*.setwise.tmp"):
         if swept and place.is_dir():
             yield f"{place.name} is left"

@@ -40,7 +40,9 @@ def cuts(
         moment = chance.randint(1, moments[kind])
         folder = prepared(root, name, f"{signal.Signals(happens).name}-{number}")
         ended = run_in(folder, command.arguments, at=(kind, moment), happens=happens)
-        wrong = [*_wrong_end(ended, happens), *wrong_left(folder, old, new, swept=happens == signal.SIGINT)]
+        pair = command.outputs if command.old else ()
+        left = wrong_left(folder, old, new, swept=happens == signal.SIGINT, together=pair)
+        wrong = [*_wrong_end(ended, happens), *left]
         again = run_in(folder, command.arguments)
         if again.status != 0:
             wrong.append(f"the next run failed: {again.said[-300:]}")

@@ -50,6 +50,11 @@ def test_whatever_else_is_left_would_be_seen(tmp_path):
     (tmp_path / "other.csv").unlink()
     (tmp_path / "sets.csv").unlink()
     assert list(wrong_left(tmp_path, old, new, swept=True)) == ["sets.csv is gone"]
+    pair = {"together": ("rows.csv", "sets.csv")}
+    assert list(wrong_left(tmp_path, old, new, swept=False, **pair)) == []
+    (tmp_path / "sets.csv").write_text("new")
+    mixed = "rows.csv and sets.csv are an old one and a new one"
+    assert list(wrong_left(tmp_path, old, new, swept=False, **pair)) == [mixed]
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "setwise.json").write_text("{")
     assert any("does not load" in told for told in wrong_left(tmp_path, {}, {}, swept=True))

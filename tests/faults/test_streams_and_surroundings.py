@@ -93,6 +93,18 @@ def test_a_cache_that_cannot_be_written_is_named_with_the_way_out(folder, monkey
     assert "error: file/pll: cannot be made: Not a directory; name a folder" in capsys.readouterr().err
 
 
+def test_a_user_without_a_home_is_told_how_to_fetch(monkeypatch, capsys):
+    def unknown(_):
+        raise KeyError
+
+    for name in ("HOME", "XDG_CACHE_HOME", "SETWISE_CACHE", "SETWISE_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    assert run(["data", "fetch", "lost"]) == 2
+    said = "error: this user has no home folder, where fetched files would be kept; name a folder for fetched files"
+    assert capsys.readouterr().err.startswith(said)
+
+
 def test_a_working_folder_that_is_gone_is_one_sentence(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gone").mkdir()

@@ -53,11 +53,12 @@ def test_a_declared_contamination_makes_the_sets_smaller(rng):
     assert told.sizes.mean() < blind.sizes.mean()
 
 
+@pytest.mark.parametrize("score", ["lac", "aps"])
 @pytest.mark.parametrize("assume", ["nothing", "uniform"])
-def test_p_values_and_sets_tell_the_same_story(assume, rng):
+def test_p_values_and_sets_tell_the_same_story(assume, score, rng):
     p, _, mask = rows(rng)
     q = simplex(rng, 300, K)
-    made = conformalize(p, mask, "classwise", assume=assume)
+    made = conformalize(p, mask, "classwise", assume=assume, conformity_score=score, random_state=0)
     values = made.predict_p(q)
     for level in (0.7, 0.8, 0.9):
         assert np.array_equal(made.predict_set(q, level).to_mask(), values > 1 - level + 1e-12)

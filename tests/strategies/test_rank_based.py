@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from setwise import LabelSets, conformalize
+from setwise.calibration.pooled import check_poolable
 from setwise.evidence.evidence import Evidence
 from setwise.ranks import beta_interval, rank, upper_bound
 from setwise.strategies import All, Auto, Max, Mean, Min, Mixture, Setting, as_strategy
@@ -382,6 +383,14 @@ def test_too_few_verified_rows_are_refused_with_the_number_needed(rng):
 def test_senseless_mixtures_are_refused(bad):
     with pytest.raises(ValueError, match=next(iter(bad)) + "|confidence_level"):
         Mixture(**bad)
+
+
+def test_what_has_one_score_per_row_has_a_cross_conformal_form():
+    for strategy in ("max", "min", "mean", "auto", Mixture(mu=0.3)):
+        check_poolable(strategy)
+    for strategy in ("all", Mixture(mu="verified")):
+        with pytest.raises(ValueError, match="has no cross-conformal form"):
+            check_poolable(strategy)
 
 
 def test_strategies_by_name_or_object():

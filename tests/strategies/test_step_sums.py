@@ -121,6 +121,16 @@ def test_cells_change_nothing_where_most_scores_are_in_none_that_is_looked_into(
     assert np.allclose(cells.levels, at_once.levels, rtol=0, atol=1.1e-12)  # a last digit of those that are kept
 
 
+def test_the_last_sum_is_that_of_all_steps_also_where_no_late_cell_matters(rng, monkeypatch):
+    monkeypatch.setattr(step_sums, "FEW", 0)
+    p = simplex(rng, 500, 4)
+    named = candidates_from(rng, labels_from(rng, p), 4)
+    made = steps(-p, named - 0.1, np.ones(500), spread=2.0)
+
+    _, sums = step_sums.step_sums(made, lambda bounds: np.arange(bounds.reached.shape[1]) < 2)
+    assert np.isclose(sums[0, -1], (named - 0.1).sum())
+
+
 @pytest.mark.usefixtures("few")
 def test_a_category_is_calibrated_as_if_it_were_alone(rng):
     p = simplex(rng, 900, 6).astype(np.float32)

@@ -185,7 +185,11 @@ def _as_option(command: Any, remedy: Remedy | Omission) -> str | None:
 
 
 def _worded(message: Exception | str, command: Any) -> str:
-    return message.worded(partial(_as_option, command)) if isinstance(message, Advice) else str(message)
+    if isinstance(message, Advice):
+        return message.worded(partial(_as_option, command))
+    if isinstance(message, OSError) and message.filename is not None:  # as the system tells it, with a number
+        return f"{message.filename}: {message.strerror}."
+    return str(message)
 
 
 def _show_warning(arguments: list[str], message: Warning | str, *_: Any, **__: Any) -> None:

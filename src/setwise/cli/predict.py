@@ -134,13 +134,16 @@ class _Found:
 
 def _in_one(predictor: BatchPredictor, source: TableFiles, out: Path, advance: Any, separator: str) -> _Found:
     """All rows into one file."""
-    from setwise.cli.table_columns import writing  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.cli.table_columns import note_comparison, writing  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.scale.predicted_parts import predict_table  # noqa: PLC0415
 
     predictor.new_rows()  # what cannot be asked is refused before a file is opened
     with writing(out, column=predictor.column, separator=separator) as writer:
         found = predict_table(predictor, source, writer, advance)
-    return _Found(found, _compared(predictor, [found]), used=found.used)
+        compared = _compared(predictor, [found])
+        if compared.refuted:  # noted before the sets are in place: nobody finds them without it
+            note_comparison(out, compared)
+    return _Found(found, compared, used=found.used)
 
 
 def _in_parts(

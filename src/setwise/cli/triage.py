@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from setwise._arrays import Ints
+from setwise._files import replacing_together
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.labels.vocabulary import MISSING, missing_labels
@@ -354,6 +355,7 @@ def _checked(calibration: Any) -> Ints:
 def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[str, Any]) -> None:
     """The accepted rows in their order, and the others: rows to look at first on top, undecided ones last."""
     from setwise.cli.table_columns import refuse_taken, write_rows  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.set_files import written_form  # noqa: PLC0415
 
     refuse_taken(made.given.columns, [column, "confidence", "proposed", "rank"])
     found, left = made.found, made.undecided
@@ -361,9 +363,16 @@ def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[s
     yes = place[found.accepted[place]]
     order = place[np.searchsorted(found.rows, found.review, sorter=place)]
     accepted: dict[str, Any] = {"label": (column, found.labels[yes]), "confidence": found.confidence[yes]}
-    write_rows(out, made.given.take(found.rows[yes]), **accepted, **options)
     proposed = [*found.labels[order].tolist(), *[None] * len(left)]
     sure = [*found.confidence[order].tolist(), *[None] * len(left)]
     rows = np.concatenate([found.rows[order], left])
-    rank = {"rank": np.arange(1, len(rows) + 1)}
-    write_rows(review, made.given.take(rows), label=("proposed", proposed), confidence=sure, more=rank, **options)
+    others: dict[str, Any] = {"label": ("proposed", proposed), "confidence": sure}
+    others["more"] = {"rank": np.arange(1, len(rows) + 1)}
+    files = [path for path in (out, review) if path != opt.STANDARD]
+    for path in files:
+        if path.suffix != ".json":  # tasks
+            written_form(path)
+    with replacing_together(*files) as beside:
+        place_of = {opt.STANDARD: opt.STANDARD, **dict(zip(files, beside, strict=True))}
+        write_rows(place_of[out], made.given.take(found.rows[yes]), **accepted, **options)
+        write_rows(place_of[review], made.given.take(rows), **others, **options)

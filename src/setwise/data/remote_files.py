@@ -24,6 +24,7 @@ from setwise.errors import DataError, Remedy
 from setwise.limits import too_large, unpack_limit
 
 Verify = Callable[[Path], object]
+_ELSEWHERE = "name a folder for fetched files with the environment variable SETWISE_CACHE"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ def cache_folder() -> Path:
     """Where fetched files are kept: `SETWISE_CACHE`, else the user's cache folder."""
     if named := os.environ.get("SETWISE_CACHE"):
         return Path(named)
+    with contextlib.suppress(RuntimeError):  # neither HOME nor an entry for this user; some libraries leave the ~
+        if (place := _users_cache()).is_absolute():
+            return place
+    raise DataError("this user has no home folder, where fetched files would be kept", _ELSEWHERE)
+
+
+def _users_cache() -> Path:
     try:
         import pooch  # noqa: PLC0415 - optional, and slow to import
     except ModuleNotFoundError:
@@ -88,8 +96,7 @@ def obtain(file: RemoteFile, verify: Verify, *, progress: bool = True) -> Path:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        remedy = "name a folder for fetched files with the environment variable SETWISE_CACHE"
-        raise DataError(f"{target.parent}: cannot be made: {error.strerror}", remedy) from None
+        raise DataError(f"{target.parent}: cannot be made: {error.strerror}", _ELSEWHERE) from None
     with _locked(target):
         if place := find(file):  # another process fetched it while this one waited
             return place
