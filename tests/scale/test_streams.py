@@ -12,6 +12,7 @@ import pytest
 
 import setwise
 from setwise import LabelSets, MisuseWarning
+from setwise._files import sole_writer
 from setwise.data import read_sets, read_table
 from setwise.data.table_files import table_files
 from setwise.decisions.comparison import NewRows
@@ -20,6 +21,7 @@ from setwise.scale import BatchPredictor, CalibrationRows, calibration_tables, p
 from setwise.scale.calibration_tables import ProbabilityTable
 from setwise.scale.engines import engine_of
 from setwise.scale.prefetch import ahead
+from setwise.scale.table_parts import parts_of
 from tests.scale.conftest import CLASSES, done, failed, rows, table, write
 
 PREDICT = ("predict", "m.cal", "--probabilities", "in", "--out", "out")
@@ -509,3 +511,105 @@ def test_identifiers_among_the_probabilities_raise_a_doubt(parts):
     told = setwise.data.tabular.Layout(candidates="s")
     with pytest.warns(MisuseWarning, match="'id' has another value"), pytest.raises(ValueError, match="row 1 "):
         table.add_own_to(made, told, None)
+
+
+# -------------------------------------------------------------------- folders of answers to one question
+
+
+TRIAGE = ("triage", "d.cal", "--probabilities", "in", "--max-error", "0.3")
+
+
+def double(n=600):
+    """A calibration d.cal in double precision with verified rows, as text files need it."""
+    P, y, candidates = rows(n, 0)
+    P = P.astype(np.float64)
+    P /= P.sum(axis=1, keepdims=True)
+    setwise.conformalize(P, candidates, classes=CLASSES, verified=y, random_state=0).save("d.cal")
+
+
+def held(folder):
+    """How many rows the files of a folder hold."""
+    return sum(len(read_table(path, features=[])) for path in Path(folder).glob("[0-9]*.*"))
+
+
+def test_outputs_of_another_question_do_not_stay_when_a_part_fails(parts, capsys):
+    P, y, candidates = parts()
+    done(capsys, *PREDICT)
+    broken = P[100:200].copy()
+    broken[40] = np.nan
+    write(table(broken, y[100:200], candidates[100:200]), Path("in/1.parquet"))
+    failed(capsys, *PREDICT, "--confidence", "0.5", "--resume")
+    assert list(stamps()) == ["0.parquet"]
+
+
+def test_text_that_is_read_otherwise_is_another_question(parts, capsys):
+    parts(".csv")
+    for path in Path("in").iterdir():
+        path.write_text(path.read_text().replace("wren", "wrén").replace("p:wrén", "p:wren"), encoding="latin-1")
+    done(capsys, *PREDICT, "--encoding", "cp1251")
+    assert done(capsys, *PREDICT, "--encoding", "latin-1", "--resume")["files_kept"] == 0
+    assert "wrén" in Path("out/0.csv").read_text()
+
+
+def test_another_file_of_the_same_name_size_and_time_is_another_input(parts, capsys):
+    P, y, candidates = parts(".arrow")
+    os.utime("in/0.arrow", (0, 0))
+    done(capsys, *PREDICT)
+    size = Path("in/0.arrow").stat().st_size
+    write(table(P[:100][::-1], y[:100], candidates[:100]), Path("in/0.arrow"))
+    os.utime("in/0.arrow", (0, 0))
+    assert Path("in/0.arrow").stat().st_size == size
+    assert done(capsys, *PREDICT, "--resume")["files_kept"] == 2
+
+
+def test_an_output_that_somebody_changed_is_made_again(parts, capsys):
+    parts(".csv")
+    done(capsys, *PREDICT)
+    path = Path("out/0.csv")
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"owl", b"awl"))
+    assert done(capsys, *PREDICT, "--resume")["files_kept"] == 2
+    assert path.read_bytes() == before
+
+
+def test_rows_to_review_that_another_run_replaced_are_written_again(parts, capsys):
+    parts(".csv")
+    double()
+    done(capsys, *TRIAGE, "--out", "yes", "--review", "no")
+    done(capsys, *TRIAGE[:-1], "0.05", "--out", "other", "--review", "no", "--force")
+    done(capsys, *TRIAGE, "--out", "yes", "--review", "no", "--resume")
+    assert held("yes") + held("no") == 300
+
+
+def test_rows_to_review_of_files_that_are_gone_do_not_stay(parts, capsys):
+    parts(".csv")
+    double()
+    done(capsys, *TRIAGE, "--out", "all", "--review", "all/no")
+    assert done(capsys, *TRIAGE, "--out", "all", "--review", "all/no", "--resume")["rows"] == 300
+    Path("in/2.csv").unlink()
+    Path("in/1.csv").write_text(Path("in/1.csv").read_text().partition("\n")[0] + "\n")
+    done(capsys, *TRIAGE, "--out", "all", "--review", "all/no", "--force")
+    assert held("all") + held("all/no") == 100
+
+
+def test_accepted_rows_and_rows_to_review_go_to_different_places(parts, capsys):
+    parts(".csv")
+    double()
+    assert "--review: is the file of --out" in failed(capsys, *TRIAGE, "--out", "t", "--review", "in/../t")
+
+
+def test_one_run_at_a_time_writes_into_a_folder(parts, capsys):
+    parts()
+    done(capsys, *PREDICT)
+    with sole_writer(Path("out")):
+        assert "out: another run writes into this folder" in failed(capsys, *PREDICT, "--resume")
+    assert done(capsys, *PREDICT, "--resume")["files_kept"] == 3
+
+
+def test_outputs_stay_in_their_folder_wherever_inputs_are(parts):
+    parts()
+    Path("deep/a").mkdir(parents=True)
+    Path("in/0.parquet").rename("deep/0.parquet")
+    Path("in/1.parquet").rename("deep/a/1.parquet")
+    found = parts_of(table_files(["deep/a/1.parquet", "deep/a/../0.parquet"]), Path("out"))
+    assert [str(part.out) for part in found] == ["out/a/1.parquet", "out/0.parquet"]

@@ -91,10 +91,10 @@ class Proposer:
 
 @dataclass(frozen=True, eq=False)
 class DecidedPart:
-    """What was decided of the rows of a part, and where the rows to review go."""
+    """What was decided of the rows of a part, whose rows to review are those of another part."""
 
     part: TablePart
-    review: Path
+    review: TablePart
     labels: Array
     confidence: Floats
     accepted: Bools
@@ -115,9 +115,10 @@ class TriageWriter:
     def __call__(self, decided: DecidedPart) -> TablePart:
         """Writes the rows of a part to two files, each whole or absent."""
         part, first, names = decided.part, 0, column_names(decided.part.source)
-        part.record.unlink(missing_ok=True)
+        for place in (part, decided.review):
+            place.record.unlink(missing_ok=True)
         options: dict[str, Any] = {"separator": self.separator}
-        with set_writer(part.out, **options) as accepted, set_writer(decided.review, **options) as review:
+        with set_writer(part.out, **options) as accepted, set_writer(decided.review.out, **options) as review:
             for _, _, batch in located_batches(part.source, saved.ROWS, text=names):
                 rows = slice(first, first + len(batch))
                 first += len(batch)
@@ -132,7 +133,8 @@ class TriageWriter:
                     if writer is review:
                         columns["rank"] = decided.rank[rows][taken]
                     writer.append_columns(columns)
-        part.finish(self.asked, {"rows": first})
+        for place in (part, decided.review):
+            place.finish(self.asked, {"rows": first})
         return part
 
     def itself(self) -> TriageWriter:
@@ -166,7 +168,7 @@ def decide(
 def triage_parts(
     predictor: BatchPredictor,
     parts: Sequence[TablePart],
-    review: Sequence[Path],
+    review: Sequence[TablePart],
     columns: Sequence[str],
     engine: Engine,
     *,
@@ -187,9 +189,9 @@ def triage_parts(
             one.part, place, predictor.asked.classes[one.proposed.label], one.proposed.confidence, accepted, rank
         )
         for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)
-        if len(one.proposed) and not (resume and one.part.finished(writer.asked) is not None and place.is_file())
+        if len(one.proposed) and not (resume and all(p.finished(writer.asked) is not None for p in (one.part, place)))
     ]
     for _ in engine(todo, writer.itself):
         continue
-    check_complete(parts, [part.out for part in parts], review)
+    check_complete(parts, [part.out for part in parts], [part.out for part in review])
     return made, len(parts) - len(todo)
