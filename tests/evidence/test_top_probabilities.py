@@ -194,3 +194,15 @@ def test_rows_of_one_id_share_their_noise_and_calibration_wants_each_once(rng):
     assert len(set(top.uniforms(0, ["a", "a", "b", "b"]).tolist())) == 2
     with pytest.raises(ValueError, match="row_ids"):
         top.uniforms(0, ["a", "a", "b", "b"], distinct=True)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.uint64])
+def test_positions_may_be_of_any_kind_and_arrays_stay_the_callers(rng, kind):
+    p = simplex(rng, 60, 8)
+    top, y = TopK.of(p, 3), labels_from(rng, p)
+    indices, values = top.indices.astype(kind), top.values.copy()
+    other = TopK(indices, values, 8)
+    assert conformalize(other, y).predict_set(other) == conformalize(top, y).predict_set(top)
+    assert indices.flags.writeable
+    assert values.flags.writeable
+    assert not other.values.flags.writeable

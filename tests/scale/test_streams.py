@@ -242,6 +242,39 @@ def test_a_column_of_another_type_is_named(parts, capsys):
     pq.write_table(spoilt(P[100:200], y[100:200], candidates[100:200], "other ids"), "in/1.parquet")
     line = failed(capsys, *PREDICT[:-1], "out.parquet")
     assert "in/1.parquet: the column 'id' holds string, and int64 in the rows before" in line
+    assert not Path("out.parquet").exists()
+
+
+ODD = {
+    "string": ["007"] * 100,
+    "timestamp": [np.datetime64("2020-01-01", "us")] * 100,
+    "double": [2.5] * 100,
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_no_value_of_a_carried_column_changes_for_the_type_of_an_earlier_file(parts, capsys, kind):
+    P, y, candidates = parts()
+    made = table(P[100:200], y[100:200], candidates[100:200])
+    pq.write_table(made.set_column(0, "id", pa.array(ODD[kind])), "in/1.parquet")
+    assert f"in/1.parquet: the column 'id' holds {kind}" in failed(capsys, *PREDICT[:-1], "out.parquet")
+    pq.write_table(made.set_column(0, "id", pa.array([1.0] * 100)), "in/1.parquet")
+    assert done(capsys, *PREDICT[:-1], "out.parquet")["rows"] == 300
+    single = made.append_column("share", pa.array([0.1] * 100, pa.float32()))
+    pq.write_table(single, "in/0.parquet")
+    pq.write_table(made.append_column("share", pa.array([0.1, *[np.nan] * 99])), "in/1.parquet")
+    Path("in/2.parquet").unlink()
+    assert "'share' holds double, and float in" in failed(capsys, *PREDICT[:-1], "other.parquet")
+    pq.write_table(made.append_column("share", pa.array([0.5, *[np.nan] * 99])), "in/1.parquet")
+    assert done(capsys, *PREDICT[:-1], "other.parquet")["rows"] == 200
+
+
+def test_probabilities_of_another_precision_are_named(parts, capsys):
+    P, y, candidates = parts()
+    write(table(P[100:200].astype(np.float64), y[100:200], candidates[100:200]), Path("in/1.parquet"))
+    told = ["conformalize", "--probabilities", "in", "--candidates", "answers", "--out", "n.cal"]
+    line = failed(capsys, *told, "--ignore", "truth", "--ignore", "id")
+    assert line.startswith("error: in/1.parquet: probabilities: float64 here, float32 in the rows before")
 
 
 def test_an_unknown_label_is_named_by_its_file_and_number(parts, capsys):

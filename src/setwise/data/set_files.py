@@ -319,17 +319,30 @@ def _cast(table: Any, schema: Any) -> Any:
         if field.name not in table.column_names:
             raise InputError(f"there is no column {field.name!r}, which the rows before have")
         if table.schema.field(field.name).type != field.type:
-            try:
-                table[field.name].cast(field.type)
-            except pa.ArrowException:
+            if not _keeps(table[field.name], field.type):
                 kind = table.schema.field(field.name).type
                 problem = f"the column {field.name!r} holds {kind}, and {field.type} in the rows before"
-                raise InputError(problem, "give all rows one type") from None
+                raise InputError(problem, "give all rows one type")
     if table.column_names != schema.names:
         added = next((name for name in table.column_names if name not in schema.names), None)
         if added is not None:
             raise InputError(f"there is a column {added!r}, which the rows before lack")
     return table.select(schema.names).cast(schema)
+
+
+def _keeps(values: Any, kind: pa.DataType) -> bool:
+    """Whether values of another type are the same as this one: 007 is not 7, and a time is no number."""
+    if pa.types.is_null(values.type):
+        return True
+    if is_text(values.type) > is_text(kind) or pa.types.is_temporal(values.type) != pa.types.is_temporal(kind):
+        return False
+    try:
+        back = values.cast(kind).cast(values.type)
+    except pa.ArrowException:
+        return False
+    if pa.types.is_floating(values.type):
+        back, values = (pc.if_else(pc.is_nan(one), None, one) for one in (back, values))
+    return bool(back.equals(values))
 
 
 def _as_array(values: Any) -> Any:

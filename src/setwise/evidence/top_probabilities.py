@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Bools, Floats, Ints, row_positions
+from setwise._arrays import Bools, Floats, Ints, frozen, row_positions
 from setwise._lazy import lazy
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
@@ -72,6 +72,8 @@ class TopK:
             )
         if self.indices.dtype.kind not in "iu":
             raise TypeError(f"indices: expected whole numbers, got {self.indices.dtype}.")
+        if self.indices.dtype == np.uint64:  # which numpy adds to signed numbers as floating point
+            self.indices = self.indices.astype(np.int64)
         if not k <= self.n_classes:
             raise ValueError(f"n_classes: {n_classes} classes, and {k} labels in a row.")
         outside = (self.indices < 0) | (self.indices >= self.n_classes)
@@ -93,9 +95,9 @@ class TopK:
             share,
             "values: row {row} has {value:.4g} for a label outside; store the largest",
         )
-        self.columns = np.column_stack([self.values, np.minimum(share, least).astype(self.values.dtype)])
-        for array in (self.indices, self.values, self.rest, self.columns):
-            array.flags.writeable = False
+        self.columns = frozen(np.column_stack([self.values, np.minimum(share, least).astype(self.values.dtype)]))
+        # what was given stays writeable for whoever gave it
+        self.indices, self.values, self.rest = (frozen(a.view()) for a in (self.indices, self.values, self.rest))
 
     @classmethod
     def of(cls, probabilities: Any, k: int) -> TopK:

@@ -189,7 +189,8 @@ def triage_parts(
             one.part, place, predictor.asked.classes[one.proposed.label], one.proposed.confidence, accepted, rank
         )
         for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)
-        if len(one.proposed) and not (resume and all(p.finished(writer.asked) is not None for p in (one.part, place)))
+        if len(one.proposed)
+        and not (resume and all(p.finished(writer.asked) is not None for p in (one.part, place)))
     ]
     for _ in engine(todo, writer.itself):
         continue
