@@ -132,7 +132,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def sole_writer(folder: Path) -> Iterator[None]:
-    """Refuses a folder into which another process writes just so; where the system has no locks, none is noticed."""
+    """Refuses a folder into which another process writes; where there are no locks, none is noticed."""
     if fcntl is None:
         yield
         return

@@ -646,3 +646,26 @@ def test_outputs_stay_in_their_folder_wherever_inputs_are(parts):
     Path("in/1.parquet").rename("deep/a/1.parquet")
     found = parts_of(table_files(["deep/a/1.parquet", "deep/a/../0.parquet"]), Path("out"))
     assert [str(part.out) for part in found] == ["out/a/1.parquet", "out/0.parquet"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".jsonl", ".csv"])
+def test_batches_of_which_all_or_no_rows_are_accepted_are_written_as_others(parts, capsys, monkeypatch, suffix):
+    double()
+    P, y, candidates = parts()
+    order = np.argsort(P.max(axis=1))  # all rows to review come first
+    made = table(P.astype(np.float64)[order], y[order], [candidates[i] for i in order])
+    Path("in").rename("old")
+    if suffix == ".jsonl":
+        Path("in").mkdir()
+        Path("in/0.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made.to_pylist()))
+        Path("in/1.jsonl").write_text("")
+    else:
+        write(made, Path("in") / f"0{suffix}")
+    monkeypatch.setattr(saved_models, "ROWS", 7)
+    found = done(capsys, *TRIAGE, "--out", "yes", "--review", "no")
+    assert 0 < found["accepted"] < 300
+    one = done(capsys, *TRIAGE, "--out", "yes.csv", "--review", "no.csv")
+    assert (one["accepted"], one["review"]) == (found["accepted"], found["review"])
+    for folder, column in (("yes", "label"), ("no", "proposed")):
+        labels, others = (read_table(s, truth=column, features=[]).truth for s in (folder, f"{folder}.csv"))
+        assert sorted(labels) == sorted(others)

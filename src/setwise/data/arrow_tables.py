@@ -275,7 +275,9 @@ def _slices(table: Any, rows: int) -> Iterator[Any]:
 
 def _joined(parts: list[Any], files: TableFiles) -> Any:
     """Tables of the same columns below each other."""
-    alike = [_like(part, parts[0].schema, files, path) for part, path in zip(parts, files.paths, strict=True)]
+    held = [(part, path) for part, path in zip(parts, files.paths, strict=True) if part.num_columns]
+    first = held[0][0].schema if held else parts[0].schema  # an empty file of JSON lines names no columns
+    alike = [_like(part, first, files, path) for part, path in held] or parts
     try:
         return pa.concat_tables(alike, promote_options="permissive")
     except pa.ArrowException as error:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from setwise._arrays import Array, Bools, Floats, Ints
+from setwise._arrays import Array, Bools, Ints
 from setwise.calibration.calibration import Calibration
 from setwise.data.arrow_tables import column_names, has_rows, located_batches
 from setwise.data.set_files import set_writer
@@ -95,8 +94,8 @@ class DecidedPart:
 
     part: TablePart
     review: TablePart
-    labels: Array
-    confidence: Floats
+    classes: Array
+    proposed: Proposals
     accepted: Bools
     rank: Ints
 
@@ -128,8 +127,9 @@ class TriageWriter:
                 ):
                     kept = batch.filter(pa.array(taken))
                     columns = {name: kept[name] for name in names}
-                    columns[column] = writer.label_column(decided.labels[rows][taken].tolist())
-                    columns["confidence"] = decided.confidence[rows][taken]
+                    labels = decided.classes[decided.proposed.label[rows][taken]]
+                    columns[column] = writer.label_column(labels.tolist(), decided.classes.tolist())
+                    columns["confidence"] = decided.proposed.confidence[rows][taken]
                     if writer is review:
                         columns["rank"] = decided.rank[rows][taken]
                     writer.append_columns(columns)
@@ -185,9 +185,7 @@ def triage_parts(
     found = sorted(engine(parts, proposer.itself), key=lambda one: one.part.number)
     made, decisions = decide(predictor, found, max_error, mode)
     todo = [
-        DecidedPart(
-            one.part, place, predictor.asked.classes[one.proposed.label], one.proposed.confidence, accepted, rank
-        )
+        DecidedPart(one.part, place, predictor.asked.classes, one.proposed, accepted, rank)
         for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)
         if len(one.proposed)
         and not (resume and all(p.finished(writer.asked) is not None for p in (one.part, place)))
