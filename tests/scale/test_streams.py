@@ -452,6 +452,16 @@ def test_the_predictor_travels_by_path_and_answers_alike(parts):
         in_memory.described()
 
 
+def test_what_is_no_arrow_table_of_distinct_columns_is_refused(parts):
+    parts()
+    predictor, made = BatchPredictor("m.cal"), pq.read_table("in/0.parquet")
+    for other in (made.to_pandas(), {name: made[name].to_numpy() for name in made.column_names}):
+        with pytest.raises(TypeError, match="expected one of Arrow, got .*; of Ray ask for batch_format='pyarrow'"):
+            predictor(other)
+    with pytest.raises(InputError, match="two columns have the same name"):
+        predictor(made.append_column("p:owl", made["p:owl"]))
+
+
 def test_categories_are_named_where_there_are_any(parts):
     P, y, candidates = parts()
     by = np.arange(300) % 2

@@ -108,6 +108,11 @@ class BatchPredictor:
         """The table without features or probabilities, and with the prediction sets of its rows."""
         if isinstance(table, pa.RecordBatch):
             table = pa.Table.from_batches([table])
+        if not isinstance(table, pa.Table):
+            kind = type(table).__name__
+            raise TypeError(f"table: expected one of Arrow, got {kind}; of Ray ask for batch_format='pyarrow'.")
+        if len(set(table.column_names)) < table.num_columns:
+            raise InputError("table: two columns have the same name", "rename one of them")
         with saved.no_name_warnings():
             made = self.predict(table)
         return set_table(made.sets, p_values=made.p_values, carry=made.carried, column=self.column)
