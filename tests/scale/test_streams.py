@@ -649,6 +649,20 @@ def test_one_run_at_a_time_writes_into_a_folder(parts, capsys):
     assert done(capsys, *PREDICT, "--resume")["files_kept"] == 3
 
 
+def test_a_folder_in_the_place_of_an_output_is_named(parts, capsys):
+    parts()
+    Path("out/1.parquet").mkdir(parents=True)
+    assert "out/1.parquet: is a folder, which no file replaces" in failed(capsys, *PREDICT, "--force")
+
+
+def test_text_among_numbers_is_named_however_late_it_comes(parts, capsys):
+    parts()
+    line = "0,0.25,0.25,0.25,0.25\n"
+    Path("late.csv").write_text(f"id,{','.join(f'p:{c}' for c in CLASSES)}\n{line * 60_000}0,x,0.5,0.25,0.25\n")
+    told = failed(capsys, "predict", "m.cal", "--probabilities", "late.csv", "--out", "out.csv")
+    assert told == "error: late.csv: row 60000, column 2: invalid value 'x', and numbers before; correct it."
+
+
 def test_outputs_stay_in_their_folder_wherever_inputs_are(parts):
     parts()
     Path("deep/a").mkdir(parents=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from setwise._files import replacing, sole_writer
+from setwise._files import check_replaceable, replacing, sole_writer
 from setwise._version import __version__
 from setwise.data.arrow_tables import TABLES, column_names, is_table, row_count
 from setwise.data.table_files import MODEL_HEAD, TableFiles
@@ -118,6 +118,8 @@ def open_folders(
     that are no longer among the parts is removed with `force`, and refused else.
     """
     every = [part for parts in planned.values() for part in parts]
+    for part in every:
+        check_replaceable(part.out)
     gone = {record for folder in planned for record in _others(folder, every, force, resume)}
     with ExitStack() as held:
         for folder in planned:
