@@ -380,9 +380,27 @@ def test_a_note_that_rows_differ_is_found_beside_the_folder(parts, capsys):
     assert done(capsys, *PREDICT)["promised"] is None
     assert Path("out.differs.json").is_file()
     assert done(capsys, "evaluate", "out", "--truth", "truth")["comparison"]["refuted"]
-    kept = done(capsys, *PREDICT, "--resume")  # nothing is compared, and the note stays
+    kept = done(capsys, *PREDICT, "--resume")  # nothing is compared, and what was found stays
     assert "files that were finished before" in kept["comparison"]["text"]
+    assert kept["promised"] is None
     assert Path("out.differs.json").is_file()
+
+
+def test_rows_that_the_model_knows_are_known_of_finished_files_too(tmp_path, capsys, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    from sklearn.linear_model import LogisticRegression
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    X = pd.DataFrame(2 * np.eye(3)[y] + rng.normal(size=(300, 3)), columns=["a", "b", "c"])
+    setwise.ConformalClassifier(LogisticRegression(), random_state=0).fit(X, y).save("model")
+    Path("in").mkdir()
+    X.to_parquet("in/0.parquet")
+    told = ["predict", "model", "in", "--out", "out"]
+    found = [done(capsys, *told, *more) for more in ([], ["--resume"])]
+    assert [one["files_kept"] for one in found] == [0, 1]
+    assert [one["promised"] for one in found] == [None, None]
 
 
 @pytest.mark.parametrize(("mode", "error"), [("rate", 0.3), ("confident", 0.4), ("rate", 0.06)])

@@ -155,7 +155,8 @@ def _in_parts(
     separator: str,
 ) -> _Found:
     """Each file into one of a folder; finished ones are kept where that is asked for."""
-    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import note_beside  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
     from setwise.scale.predicted_parts import PartWriter, PredictedRows, finished_rows  # noqa: PLC0415
     from setwise.scale.table_parts import check_complete, digest_of, open_folders, parts_of  # noqa: PLC0415
 
@@ -175,7 +176,10 @@ def _in_parts(
     total = PredictedRows(sum((rows.sizes for rows in found), Counter()))
     kept = sum(rows.compared is None for rows in found)
     used = next((rows.used for rows in found if rows.used), "")
-    return _Found(total, _compared(predictor, found), kept, used)
+    compared, noted = _compared(predictor, found), note_beside(out) if kept else None
+    if noted is not None and not compared.refuted:  # by the rows of finished files
+        compared = replace(noted, asked=compared.asked, remarks=compared.remarks)
+    return _Found(total, compared, kept, used)
 
 
 def _compared(predictor: BatchPredictor, found: list[PredictedRows]) -> Comparison:
