@@ -653,6 +653,20 @@ def test_rows_to_review_of_files_that_are_gone_do_not_stay(parts, capsys):
     assert held("all") + held("all/no") == 100
 
 
+def test_a_calibration_by_category_decides_parts_as_it_does_one_file(parts, capsys):
+    P, y, candidates = rows(600, 7)
+    parts()
+    by = np.array(["north", "south"])[np.arange(600) % 2]
+    setwise.conformalize(P, candidates, classes=CLASSES, by=by, verified=y, random_state=0).save("d.cal")
+    found = done(capsys, *TRIAGE, "--out", "yes", "--review", "no")
+    one = done(capsys, *TRIAGE, "--out", "yes.parquet", "--review", "no.parquet")
+    assert 0 < found["accepted"] == one["accepted"] < 300
+    assert found["guarantee"] == one["guarantee"]
+    for told in (PREDICT, [*PREDICT[:-1], "out.csv"]):
+        assert "d.cal: was calibrated by category" in failed(capsys, "predict", "d.cal", *told[2:])
+        assert not Path(told[-1]).exists()
+
+
 def test_accepted_rows_and_rows_to_review_go_to_different_places(parts, capsys):
     parts(".csv")
     double()

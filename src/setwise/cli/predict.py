@@ -87,6 +87,7 @@ def predict(
         trusted=trusted,
     )
     doubt_level(predictor.confidence_level)
+    predictor.check_categories()
     with screen.counting(f"predicting {source.name}", row_count(source)) as advance:
         if in_parts:
             asked: dict[str, Any] = {
