@@ -306,3 +306,21 @@ def test_no_rows_leave_the_keys_of_others_as_they_are():
     whole = added(SETS, {"sampling_ids": np.arange(N)}, max_rows=50).conformalize(conformity_score="aps")
     for merged in made:
         assert_same(merged.conformalize(conformity_score="aps"), whole)
+
+
+def test_what_was_added_stays_when_the_caller_uses_its_arrays_again():
+    weight, ids = WEIGHT.copy(), np.arange(N)
+    rows = CalibrationRows(random_state=7)
+    rows.add(P, SETS, sample_weight=weight, sampling_ids=ids)
+    weight[:] = 1
+    ids += N
+    assert_same(rows.conformalize(), added(SETS, {"sample_weight": WEIGHT}).conformalize())
+    rows.add(P, SETS, sample_weight=weight, sampling_ids=ids)
+    assert rows.conformalize().evidence.n == 2 * N
+
+
+def test_votes_are_of_named_annotators_in_all_rows_or_in_none():
+    rows = CalibrationRows()
+    rows.add(P, VOTES)
+    with pytest.raises(ValueError, match="votes of named annotators here and of nobody in other rows"):
+        rows.add(P, Votes.from_lists([[int(label)] for label in Y], classes=range(K)))

@@ -173,7 +173,7 @@ class CalibrationRows:
             np.array(matrix, dtype=precision_of(probabilities)),
             sets if votes is None else votes,
             unchecked if facts.verified is None else facts.verified.astype(np.int32),
-            {name: value for name, value in told.items() if value is not None},
+            {name: value.copy() for name, value in told.items() if value is not None},  # buffers may be used again
         )
         if self._parts:
             self._parts[0].check_alike(rows)
@@ -448,6 +448,9 @@ class _Rows:
             )
         if type(self.answers) is not type(other.answers):
             raise ValueError("candidates: votes here and candidate sets in other rows; give one kind of them.")
+        named = [a.annotator is not None for a in (self.answers, other.answers) if isinstance(a, Votes)]
+        if len(set(named)) > 1:
+            raise ValueError("candidates: votes of named annotators here and of nobody in other rows; name all.")
         for name in _NAMES:
             if (name in self.facts) != (name in other.facts):
                 raise ValueError(f"{name}: given for some rows only; give it for all, or for none.")
