@@ -169,6 +169,26 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Refuses a folder into which another process writes; where there are no locks, none is noticed."""
+    if fcntl is None:
+        yield
+        return
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            problem = f"{folder}: another run writes into this folder; wait until it ends, or name another one."
+            raise ValueError(problem) from None
+        except OSError:
+            pass  # a file system without locks for folders
+        yield
+    finally:
+        os.close(lock)
+
+
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
     """A file opened for reading, if it is one: pipes and devices are refused and never waited for.
 

@@ -11,7 +11,12 @@ from setwise.data import DataError
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: joins are not tested")
 
-from setwise.data.key_join import matching_rows
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from setwise.data.key_join import matching_rows, refuse_other_order
+from setwise.errors import MisuseWarning
 
 
 def matched(ours, theirs):
@@ -63,3 +68,26 @@ def test_values_that_the_other_side_lacks_are_at_minus_one_where_that_may_be():
     assert matching_rows("id", ["b", "z"], ["a", "b"], **files).tolist() == [1, -1]
     with pytest.raises(DataError, match="no row with id = 'y'"):  # none at all: another column is meant
         matching_rows("id", ["y", "z"], ["a", "b"], **files)
+
+
+def test_rows_that_share_a_row_of_the_other_table_are_said():
+    with pytest.warns(MisuseWarning, match="x.csv: 2 rows have the id of another row, and share its row of s.csv"):
+        rows = matching_rows("id", [1, 2, 1, 1], [2, 1], source="x.csv", other="s.csv", all_used=True)
+    assert rows.tolist() == [1, 0, 1, 1]
+
+
+def test_another_order_is_seen_whatever_the_formats(tmp_path):
+    """And of the tables only the columns are read that both have."""
+    for i in range(2):
+        part = pa.table({"id": [2 * i, 2 * i + 1], "sets": [["a"], ["b"]], "p": [0.5, 0.5]})
+        pq.write_table(part, tmp_path / f"part-{i}.parquet")
+    parts = tmp_path / "part-*.parquet"
+    for ids, wrong in (([0, 1, 2, 3], False), ([0, 1, 3, 2], True), ([0, 1, 2, 9], False)):
+        pa.csv.write_csv(pa.table({"id": ids, "answers": [*"abab"]}), tmp_path / "s.csv")
+        pq.write_table(pa.table({"id": ids, "sets": [["a"]] * 4}), tmp_path / "s.parquet")
+        for other in ("s.csv", "s.parquet"):
+            if wrong:
+                with pytest.raises(DataError, match="the column 'id' names the rows of .* in another order"):
+                    refuse_other_order(parts, tmp_path / other)
+            else:
+                refuse_other_order(parts, tmp_path / other)

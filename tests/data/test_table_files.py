@@ -167,7 +167,14 @@ def test_several_files_and_patterns_are_read_as_one_table(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none-\*.csv: no file is called so"):
         read_table(tmp_path / "none-*.csv")
     (tmp_path / ".part-0.csv.done.json").write_text("{}")  # hidden files are no tables
-    check(read_table(tmp_path, candidates="s"))
+    (tmp_path / "sub.csv").mkdir()
+    for source in (tmp_path, tmp_path / "*", tmp_path / "sub.csv" / ".." / "*"):
+        check(read_table(source, candidates="s"))
+    assert table_files(tmp_path / ".*.json").paths == (tmp_path / ".part-0.csv.done.json",)
+    (tmp_path / "part-2.csv").symlink_to(tmp_path / "part-0.csv")
+    with pytest.raises(DataError, match="part-2.csv: is the same file as .*part-0.csv"):
+        read_table(tmp_path, candidates="s")
+    (tmp_path / "part-2.csv").unlink()
     (tmp_path / "part-2.csv").write_text("x,s\n1,owl\n")
     with pytest.raises(DataError, match="part-2.csv: there is no column 'y', which .*part-0.csv has"):
         read_table(tmp_path / "part-*.csv", candidates="s")

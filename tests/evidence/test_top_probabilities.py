@@ -194,3 +194,27 @@ def test_rows_of_one_id_share_their_noise_and_calibration_wants_each_once(rng):
     assert len(set(top.uniforms(0, ["a", "a", "b", "b"]).tolist())) == 2
     with pytest.raises(ValueError, match="row_ids"):
         top.uniforms(0, ["a", "a", "b", "b"], distinct=True)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.uint64])
+def test_positions_may_be_of_any_kind_and_arrays_stay_the_callers(rng, kind):
+    p = simplex(rng, 60, 8)
+    top, y = TopK.of(p, 3), labels_from(rng, p)
+    indices, values = top.indices.astype(kind), top.values.copy()
+    other = TopK(indices, values, 8)
+    assert conformalize(other, y).predict_set(other) == conformalize(top, y).predict_set(top)
+    assert indices.flags.writeable
+    assert values.flags.writeable
+    assert not other.values.flags.writeable
+
+
+def test_sums_that_rounding_left_beside_one_are_those_of_whole_rows():
+    top = TopK(
+        [[2, 0], [1, 2]], np.array([[1 + 1e-7, 0.0], [0.6, 0.4 + 1e-7]], dtype=np.float32), 5, rest=[0, -1e-7]
+    )
+    assert top.rest.tolist() == [0, 0]
+    assert TopK.of(np.array([[1 + 1e-7, 0.0, 0.0]]), 2).argmax(1).tolist() == [0]
+    with pytest.raises(ValueError, match=r"rest: row 0 holds -0\.1, which is no probability"):
+        TopK([[0, 1]], [[0.6, 0.5]], 5, rest=[-0.1])
+    with pytest.raises(ValueError, match="row 0 sums to nan"):
+        TopK([[0, 1]], [[0.6, 0.4]], 5, rest=[np.nan])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import setwise
-from setwise import LabelSets, Votes
+from setwise import LabelSets, TopK, Votes
 from setwise.container import read_container, write_container
 from setwise.errors import InputError
 from setwise.row_noise import sampling_keys, uniforms
@@ -256,6 +256,8 @@ MISTAKES = {
     "other classes than in the rows before": lambda rows: rows.add(
         P.astype("f4"), LabelSets.from_mask(SETS, [*"abcd"])
     ),
+    "TopK is not added in batches": lambda rows: rows.add(TopK.of(P, 2), SETS),
+    "memory_limit: 0": lambda rows: CalibrationRows(memory_limit=0),
     "max_rows: 0": lambda rows: CalibrationRows(max_rows=0),
 }
 
@@ -285,3 +287,40 @@ def test_offsets_that_wrap_are_refused(tmp_path):
     write_container(tmp_path / "rows", header, arrays | {"sets.indptr": wild})
     with pytest.raises(ValueError, match="rows"):
         CalibrationRows.load(tmp_path / "rows")
+
+
+def test_ids_are_of_one_kind_and_none_are_rounded():
+    rows = added(SETS, {"sampling_ids": np.arange(N, dtype=np.uint64) + np.uint64(2**62)})
+    with pytest.raises(ValueError, match="sampling_ids: numbers in some rows and text in others"):
+        rows.add(P, SETS, sampling_ids=[f"row {i}" for i in range(N)])
+    rows.add(P, SETS, sampling_ids=np.arange(N))
+    assert rows.conformalize().evidence.n == 2 * N
+
+
+def test_no_rows_leave_the_keys_of_others_as_they_are():
+    rows = added(SETS, {"sampling_ids": np.arange(N)}, [slice(0, 99)], max_rows=50)
+    empty = CalibrationRows(max_rows=50, random_state=8)
+    made = [rows.merge(empty), empty.merge(rows)]
+    for merged in made:
+        merged.add(P[99:], SETS[99:], sampling_ids=np.arange(99, N))
+    whole = added(SETS, {"sampling_ids": np.arange(N)}, max_rows=50).conformalize(conformity_score="aps")
+    for merged in made:
+        assert_same(merged.conformalize(conformity_score="aps"), whole)
+
+
+def test_what_was_added_stays_when_the_caller_uses_its_arrays_again():
+    weight, ids = WEIGHT.copy(), np.arange(N)
+    rows = CalibrationRows(random_state=7)
+    rows.add(P, SETS, sample_weight=weight, sampling_ids=ids)
+    weight[:] = 1
+    ids += N
+    assert_same(rows.conformalize(), added(SETS, {"sample_weight": WEIGHT}).conformalize())
+    rows.add(P, SETS, sample_weight=weight, sampling_ids=ids)
+    assert rows.conformalize().evidence.n == 2 * N
+
+
+def test_votes_are_of_named_annotators_in_all_rows_or_in_none():
+    rows = CalibrationRows()
+    rows.add(P, VOTES)
+    with pytest.raises(ValueError, match="votes of named annotators here and of nobody in other rows"):
+        rows.add(P, Votes.from_lists([[int(label)] for label in Y], classes=range(K)))

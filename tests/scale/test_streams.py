@@ -12,6 +12,7 @@ import pytest
 
 import setwise
 from setwise import LabelSets, MisuseWarning
+from setwise._files import sole_writer
 from setwise.data import read_sets, read_table
 from setwise.data.table_files import table_files
 from setwise.decisions.comparison import NewRows
@@ -20,6 +21,7 @@ from setwise.scale import BatchPredictor, CalibrationRows, calibration_tables, p
 from setwise.scale.calibration_tables import ProbabilityTable
 from setwise.scale.engines import engine_of
 from setwise.scale.prefetch import ahead
+from setwise.scale.table_parts import parts_of
 from tests.scale.conftest import CLASSES, done, failed, rows, table, write
 
 PREDICT = ("predict", "m.cal", "--probabilities", "in", "--out", "out")
@@ -240,6 +242,39 @@ def test_a_column_of_another_type_is_named(parts, capsys):
     pq.write_table(spoilt(P[100:200], y[100:200], candidates[100:200], "other ids"), "in/1.parquet")
     line = failed(capsys, *PREDICT[:-1], "out.parquet")
     assert "in/1.parquet: the column 'id' holds string, and int64 in the rows before" in line
+    assert not Path("out.parquet").exists()
+
+
+ODD = {
+    "string": ["007"] * 100,
+    "timestamp": [np.datetime64("2020-01-01", "us")] * 100,
+    "double": [2.5] * 100,
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_no_value_of_a_carried_column_changes_for_the_type_of_an_earlier_file(parts, capsys, kind):
+    P, y, candidates = parts()
+    made = table(P[100:200], y[100:200], candidates[100:200])
+    pq.write_table(made.set_column(0, "id", pa.array(ODD[kind])), "in/1.parquet")
+    assert f"in/1.parquet: the column 'id' holds {kind}" in failed(capsys, *PREDICT[:-1], "out.parquet")
+    pq.write_table(made.set_column(0, "id", pa.array([1.0] * 100)), "in/1.parquet")
+    assert done(capsys, *PREDICT[:-1], "out.parquet")["rows"] == 300
+    single = made.append_column("share", pa.array([0.1] * 100, pa.float32()))
+    pq.write_table(single, "in/0.parquet")
+    pq.write_table(made.append_column("share", pa.array([0.1, *[np.nan] * 99])), "in/1.parquet")
+    Path("in/2.parquet").unlink()
+    assert "'share' holds double, and float in" in failed(capsys, *PREDICT[:-1], "other.parquet")
+    pq.write_table(made.append_column("share", pa.array([0.5, *[np.nan] * 99])), "in/1.parquet")
+    assert done(capsys, *PREDICT[:-1], "other.parquet")["rows"] == 200
+
+
+def test_probabilities_of_another_precision_are_named(parts, capsys):
+    P, y, candidates = parts()
+    write(table(P[100:200].astype(np.float64), y[100:200], candidates[100:200]), Path("in/1.parquet"))
+    told = ["conformalize", "--probabilities", "in", "--candidates", "answers", "--out", "n.cal"]
+    line = failed(capsys, *told, "--ignore", "truth", "--ignore", "id")
+    assert line.startswith("error: in/1.parquet: probabilities: float64 here, float32 in the rows before")
 
 
 def test_an_unknown_label_is_named_by_its_file_and_number(parts, capsys):
@@ -345,9 +380,27 @@ def test_a_note_that_rows_differ_is_found_beside_the_folder(parts, capsys):
     assert done(capsys, *PREDICT)["promised"] is None
     assert Path("out.differs.json").is_file()
     assert done(capsys, "evaluate", "out", "--truth", "truth")["comparison"]["refuted"]
-    kept = done(capsys, *PREDICT, "--resume")  # nothing is compared, and the note stays
+    kept = done(capsys, *PREDICT, "--resume")  # nothing is compared, and what was found stays
     assert "files that were finished before" in kept["comparison"]["text"]
+    assert kept["promised"] is None
     assert Path("out.differs.json").is_file()
+
+
+def test_rows_that_the_model_knows_are_known_of_finished_files_too(tmp_path, capsys, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    from sklearn.linear_model import LogisticRegression
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    X = pd.DataFrame(2 * np.eye(3)[y] + rng.normal(size=(300, 3)), columns=["a", "b", "c"])
+    setwise.ConformalClassifier(LogisticRegression(), random_state=0).fit(X, y).save("model")
+    Path("in").mkdir()
+    X.to_parquet("in/0.parquet")
+    told = ["predict", "model", "in", "--out", "out"]
+    found = [done(capsys, *told, *more) for more in ([], ["--resume"])]
+    assert [one["files_kept"] for one in found] == [0, 1]
+    assert [one["promised"] for one in found] == [None, None]
 
 
 @pytest.mark.parametrize(("mode", "error"), [("rate", 0.3), ("confident", 0.4), ("rate", 0.06)])
@@ -415,6 +468,16 @@ def test_the_predictor_travels_by_path_and_answers_alike(parts):
     assert pickle.loads(pickle.dumps(in_memory))(whole).equals(made)  # noqa: S301 - our own
     with pytest.raises(InputError, match="save it, and name its path"):
         in_memory.described()
+
+
+def test_what_is_no_arrow_table_of_distinct_columns_is_refused(parts):
+    parts()
+    predictor, made = BatchPredictor("m.cal"), pq.read_table("in/0.parquet")
+    for other in (made.to_pandas(), {name: made[name].to_numpy() for name in made.column_names}):
+        with pytest.raises(TypeError, match="expected one of Arrow, got .*; of Ray ask for batch_format='pyarrow'"):
+            predictor(other)
+    with pytest.raises(InputError, match="two columns have the same name"):
+        predictor(made.append_column("p:owl", made["p:owl"]))
 
 
 def test_categories_are_named_where_there_are_any(parts):
@@ -509,3 +572,156 @@ def test_identifiers_among_the_probabilities_raise_a_doubt(parts):
     told = setwise.data.tabular.Layout(candidates="s")
     with pytest.warns(MisuseWarning, match="'id' has another value"), pytest.raises(ValueError, match="row 1 "):
         table.add_own_to(made, told, None)
+
+
+# -------------------------------------------------------------------- folders of answers to one question
+
+
+TRIAGE = ("triage", "d.cal", "--probabilities", "in", "--max-error", "0.3")
+
+
+def double(n=600):
+    """A calibration d.cal in double precision with verified rows, as text files need it."""
+    P, y, candidates = rows(n, 0)
+    P = P.astype(np.float64)
+    P /= P.sum(axis=1, keepdims=True)
+    setwise.conformalize(P, candidates, classes=CLASSES, verified=y, random_state=0).save("d.cal")
+
+
+def held(folder):
+    """How many rows the files of a folder hold."""
+    return sum(len(read_table(path, features=[])) for path in Path(folder).glob("[0-9]*.*"))
+
+
+def test_outputs_of_another_question_do_not_stay_when_a_part_fails(parts, capsys):
+    P, y, candidates = parts()
+    done(capsys, *PREDICT)
+    broken = P[100:200].copy()
+    broken[40] = np.nan
+    write(table(broken, y[100:200], candidates[100:200]), Path("in/1.parquet"))
+    failed(capsys, *PREDICT, "--confidence", "0.5", "--resume")
+    assert list(stamps()) == ["0.parquet"]
+
+
+def test_text_that_is_read_otherwise_is_another_question(parts, capsys):
+    parts(".csv")
+    for path in Path("in").iterdir():
+        path.write_text(path.read_text().replace("wren", "wrén").replace("p:wrén", "p:wren"), encoding="latin-1")
+    done(capsys, *PREDICT, "--encoding", "cp1251")
+    assert done(capsys, *PREDICT, "--encoding", "latin-1", "--resume")["files_kept"] == 0
+    assert "wrén" in Path("out/0.csv").read_text()
+
+
+def test_another_file_of_the_same_name_size_and_time_is_another_input(parts, capsys):
+    P, y, candidates = parts(".arrow")
+    os.utime("in/0.arrow", (0, 0))
+    done(capsys, *PREDICT)
+    size = Path("in/0.arrow").stat().st_size
+    write(table(P[:100][::-1], y[:100], candidates[:100]), Path("in/0.arrow"))
+    os.utime("in/0.arrow", (0, 0))
+    assert Path("in/0.arrow").stat().st_size == size
+    assert done(capsys, *PREDICT, "--resume")["files_kept"] == 2
+
+
+def test_an_output_that_somebody_changed_is_made_again(parts, capsys):
+    parts(".csv")
+    done(capsys, *PREDICT)
+    path = Path("out/0.csv")
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"owl", b"awl"))
+    assert done(capsys, *PREDICT, "--resume")["files_kept"] == 2
+    assert path.read_bytes() == before
+
+
+def test_rows_to_review_that_another_run_replaced_are_written_again(parts, capsys):
+    parts(".csv")
+    double()
+    done(capsys, *TRIAGE, "--out", "yes", "--review", "no")
+    done(capsys, *TRIAGE[:-1], "0.05", "--out", "other", "--review", "no", "--force")
+    done(capsys, *TRIAGE, "--out", "yes", "--review", "no", "--resume")
+    assert held("yes") + held("no") == 300
+
+
+def test_rows_to_review_of_files_that_are_gone_do_not_stay(parts, capsys):
+    parts(".csv")
+    double()
+    done(capsys, *TRIAGE, "--out", "all", "--review", "all/no")
+    assert done(capsys, *TRIAGE, "--out", "all", "--review", "all/no", "--resume")["rows"] == 300
+    Path("in/2.csv").unlink()
+    Path("in/1.csv").write_text(Path("in/1.csv").read_text().partition("\n")[0] + "\n")
+    done(capsys, *TRIAGE, "--out", "all", "--review", "all/no", "--force")
+    assert held("all") + held("all/no") == 100
+
+
+def test_a_calibration_by_category_decides_parts_as_it_does_one_file(parts, capsys):
+    P, y, candidates = rows(600, 7)
+    parts()
+    by = np.array(["north", "south"])[np.arange(600) % 2]
+    setwise.conformalize(P, candidates, classes=CLASSES, by=by, verified=y, random_state=0).save("d.cal")
+    found = done(capsys, *TRIAGE, "--out", "yes", "--review", "no")
+    one = done(capsys, *TRIAGE, "--out", "yes.parquet", "--review", "no.parquet")
+    assert 0 < found["accepted"] == one["accepted"] < 300
+    assert found["guarantee"] == one["guarantee"]
+    for told in (PREDICT, [*PREDICT[:-1], "out.csv"]):
+        assert "d.cal: was calibrated by category" in failed(capsys, "predict", "d.cal", *told[2:])
+        assert not Path(told[-1]).exists()
+
+
+def test_accepted_rows_and_rows_to_review_go_to_different_places(parts, capsys):
+    parts(".csv")
+    double()
+    assert "--review: is the file of --out" in failed(capsys, *TRIAGE, "--out", "t", "--review", "in/../t")
+
+
+def test_one_run_at_a_time_writes_into_a_folder(parts, capsys):
+    parts()
+    done(capsys, *PREDICT)
+    with sole_writer(Path("out")):
+        assert "out: another run writes into this folder" in failed(capsys, *PREDICT, "--resume")
+    assert done(capsys, *PREDICT, "--resume")["files_kept"] == 3
+
+
+def test_a_folder_in_the_place_of_an_output_is_named(parts, capsys):
+    parts()
+    Path("out/1.parquet").mkdir(parents=True)
+    assert "out/1.parquet: is a folder, which no file replaces" in failed(capsys, *PREDICT, "--force")
+
+
+def test_text_among_numbers_is_named_however_late_it_comes(parts, capsys):
+    parts()
+    line = "0,0.25,0.25,0.25,0.25\n"
+    Path("late.csv").write_text(f"id,{','.join(f'p:{c}' for c in CLASSES)}\n{line * 60_000}0,x,0.5,0.25,0.25\n")
+    told = failed(capsys, "predict", "m.cal", "--probabilities", "late.csv", "--out", "out.csv")
+    assert told == "error: late.csv: row 60000, column 2: invalid value 'x', and numbers before; correct it."
+
+
+def test_outputs_stay_in_their_folder_wherever_inputs_are(parts):
+    parts()
+    Path("deep/a").mkdir(parents=True)
+    Path("in/0.parquet").rename("deep/0.parquet")
+    Path("in/1.parquet").rename("deep/a/1.parquet")
+    found = parts_of(table_files(["deep/a/1.parquet", "deep/a/../0.parquet"]), Path("out"))
+    assert [str(part.out) for part in found] == ["out/a/1.parquet", "out/0.parquet"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".jsonl", ".csv"])
+def test_batches_of_which_all_or_no_rows_are_accepted_are_written_as_others(parts, capsys, monkeypatch, suffix):
+    double()
+    P, y, candidates = parts()
+    order = np.argsort(P.max(axis=1))  # all rows to review come first
+    made = table(P.astype(np.float64)[order], y[order], [candidates[i] for i in order])
+    Path("in").rename("old")
+    if suffix == ".jsonl":
+        Path("in").mkdir()
+        Path("in/0.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made.to_pylist()))
+        Path("in/1.jsonl").write_text("")
+    else:
+        write(made, Path("in") / f"0{suffix}")
+    monkeypatch.setattr(saved_models, "ROWS", 7)
+    found = done(capsys, *TRIAGE, "--out", "yes", "--review", "no")
+    assert 0 < found["accepted"] < 300
+    one = done(capsys, *TRIAGE, "--out", "yes.csv", "--review", "no.csv")
+    assert (one["accepted"], one["review"]) == (found["accepted"], found["review"])
+    for folder, column in (("yes", "label"), ("no", "proposed")):
+        labels, others = (read_table(s, truth=column, features=[]).truth for s in (folder, f"{folder}.csv"))
+        assert sorted(labels) == sorted(others)

@@ -87,6 +87,7 @@ def predict(
         trusted=trusted,
     )
     doubt_level(predictor.confidence_level)
+    predictor.check_categories()
     with screen.counting(f"predicting {source.name}", row_count(source)) as advance:
         if in_parts:
             asked: dict[str, Any] = {
@@ -158,27 +159,31 @@ def _in_parts(
     separator: str,
 ) -> _Found:
     """Each file into one of a folder; finished ones are kept where that is asked for."""
-    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.table_columns import note_beside  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
     from setwise.scale.predicted_parts import PartWriter, PredictedRows, finished_rows  # noqa: PLC0415
-    from setwise.scale.table_parts import check_complete, digest_of, open_folder, parts_of  # noqa: PLC0415
+    from setwise.scale.table_parts import check_complete, digest_of, open_folders, parts_of  # noqa: PLC0415
 
     parts = parts_of(source, out)
     names = column_names(source) if is_table(source) else []
-    asked = digest_of(predictor.described() | {"separator": separator, "columns of the first file": names})
-    open_folder(out, parts, force=force, resume=resume)
-    done = {part.number: rows for part in parts if resume and (rows := finished_rows(part, asked))}
-    worker = PartWriter(predictor, asked, tuple(names), separator)
-    for rows in done.values():
-        advance(rows.rows)
-    for part, rows in engine([part for part in parts if part.number not in done], worker.itself):
-        done[part.number] = rows
-        advance(rows.rows)
-    check_complete(parts, [part.out for part in parts])
+    asked = digest_of(predictor.described() | {"separator": separator, "columns of the first file": names}, source)
+    with open_folders({out: parts}, asked, force=force, resume=resume):
+        done = {part.number: rows for part in parts if resume and (rows := finished_rows(part, asked))}
+        worker = PartWriter(predictor, asked, tuple(names), separator)
+        for rows in done.values():
+            advance(rows.rows)
+        for part, rows in engine([part for part in parts if part.number not in done], worker.itself):
+            done[part.number] = rows
+            advance(rows.rows)
+        check_complete(parts, [part.out for part in parts])
     found = [done[part.number] for part in parts]
     total = PredictedRows(sum((rows.sizes for rows in found), Counter()))
     kept = sum(rows.compared is None for rows in found)
     used = next((rows.used for rows in found if rows.used), "")
-    return _Found(total, _compared(predictor, found), kept, used)
+    compared, noted = _compared(predictor, found), note_beside(out) if kept else None
+    if noted is not None and not compared.refuted:  # by the rows of finished files
+        compared = replace(noted, asked=compared.asked, remarks=compared.remarks)
+    return _Found(total, compared, kept, used)
 
 
 def _compared(predictor: BatchPredictor, found: list[PredictedRows]) -> Comparison:

@@ -139,8 +139,13 @@ def noted_comparison(sets: TableFiles) -> Comparison | None:
     """What `setwise predict` found of the rows of tables of sets, where they differ from the calibration rows."""
     # beside a file, or beside the folder of its parts
     named = [place for path in sets.paths for place in (path, path.absolute().parent)]
-    note = next((note for note in map(_note_beside, named) if note.is_file()), None)
-    if note is None:
+    return next((found for found in map(note_beside, named) if found is not None), None)
+
+
+def note_beside(sets: Path) -> Comparison | None:
+    """The same of one file, or of the folder of all."""
+    note = _note_beside(sets)
+    if not note.is_file():
         return None
     try:
         return Comparison.from_dict(json.loads(note.read_text(encoding="utf-8")))

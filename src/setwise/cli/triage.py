@@ -97,7 +97,7 @@ def triage(
     from setwise.scale.batch_predictor import BatchPredictor  # noqa: PLC0415
 
     screen = Screen(quiet, as_json, opt.STANDARD if opt.STANDARD in {out, review} else out)
-    if out == review:
+    if out.resolve() == review.resolve():
         raise ValueError("--review: is the file of --out; name another one.")
     if model is not None and not file and votes is not None and opt.is_table_file(model):
         file, model = [model], None  # votes without a model
@@ -199,7 +199,7 @@ def _in_parts(
     """Each file into one of accepted rows and one of rows to review."""
     from setwise.cli.table_columns import refuse_taken  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.data.arrow_tables import column_names  # noqa: PLC0415
-    from setwise.scale.table_parts import digest_of, open_folder, parts_of  # noqa: PLC0415
+    from setwise.scale.table_parts import digest_of, open_folders, parts_of  # noqa: PLC0415
     from setwise.scale.triaged_parts import TriageWriter, triage_parts  # noqa: PLC0415
 
     names = column_names(source)
@@ -207,11 +207,9 @@ def _in_parts(
     parts, others = parts_of(source, out), parts_of(source, review)
     # The rows of all files decide together: one that changed changes the output of the others.
     everything = {"files": [part.input for part in parts], "answer": column, **predictor.described(), **asked}
-    for folder, held in ((out, parts), (review, others)):
-        open_folder(folder, held, force=force, resume=resume)
-    writer = TriageWriter(digest_of(everything), column, asked.pop("separator"))
-    places = [part.out for part in others]
-    return triage_parts(predictor, parts, places, names, engine, **asked, writer=writer, resume=resume)[0]
+    writer = TriageWriter(digest_of(everything, source), column, asked.pop("separator"))
+    with open_folders({out: parts, review: others}, writer.asked, force=force, resume=resume):
+        return triage_parts(predictor, parts, others, names, engine, **asked, writer=writer, resume=resume)[0]
 
 
 @dataclass(frozen=True, eq=False)

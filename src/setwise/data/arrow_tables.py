@@ -46,6 +46,7 @@ DELIMITED = b"setwise.delimited"
 """A note of a table that comes from delimited text, whose labels may be written with escapes."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
 _PADDED, _LONG = r"^\s*[-+]?0[0-9]", r"^\s*[-+]?[0-9]{16}"
+_NO_NUMBER = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (.*)")
 _UNEVEN = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 
@@ -200,11 +201,19 @@ def reading(path: Path, files: TableFiles | None = None) -> Iterator[None]:
                 raise DataError(f"{where}: starts as a web page does; save the table as .csv.") from None
             if "Empty CSV" in reason:
                 raise DataError(f"{where}: holds no rows.") from None
-        if found := _UNEVEN.match(reason):
-            row = "a row" if found[1] is None else f"row {int(found[1]) - 2}"  # Arrow counts the header, and from 1
-            problem = f"{where}: {row} has {found[3]} field{'s' * (found[3] != '1')}, the first line {found[2]}"
-            raise DataError(problem, "put a field that holds the delimiter in quotes") from None
-        raise DataError(f"{where}: cannot be read: {reason}.") from None
+        raise (_of_a_row(reason, where) or DataError(f"{where}: cannot be read: {reason}.")) from None
+
+
+def _of_a_row(reason: str, where: str) -> DataError | None:
+    """What Arrow says about a row of delimited text, whose rows it counts from 1, the header among them."""
+    if found := _NO_NUMBER.match(reason):
+        problem = f"{where}: row {int(found[2]) - 2}, column {int(found[1]) + 1}: {found[3]}, and numbers before"
+        return DataError(problem, "correct it")
+    if found := _UNEVEN.match(reason):
+        row = "a row" if found[1] is None else f"row {int(found[1]) - 2}"
+        problem = f"{where}: {row} has {found[3]} field{'s' * (found[3] != '1')}, the first line {found[2]}"
+        return DataError(problem, "put a field that holds the delimiter in quotes")
+    return None
 
 
 def checked(table: Any, where: str) -> Any:
@@ -275,7 +284,9 @@ def _slices(table: Any, rows: int) -> Iterator[Any]:
 
 def _joined(parts: list[Any], files: TableFiles) -> Any:
     """Tables of the same columns below each other."""
-    alike = [_like(part, parts[0].schema, files, path) for part, path in zip(parts, files.paths, strict=True)]
+    held = [(part, path) for part, path in zip(parts, files.paths, strict=True) if part.num_columns]
+    first = held[0][0].schema if held else parts[0].schema  # an empty file of JSON lines names no columns
+    alike = [_like(part, first, files, path) for part, path in held] or parts
     try:
         return pa.concat_tables(alike, promote_options="permissive")
     except pa.ArrowException as error:

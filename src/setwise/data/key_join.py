@@ -10,11 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from setwise._arrays import Ints
-from setwise.data.arrow_tables import arrow_table, column_names, is_table
-from setwise.data.label_columns import is_text
+from setwise.data.arrow_tables import arrow_batches, arrow_table, column_names, is_table
+from setwise.data.label_columns import is_text, one_chunk
 from setwise.data.table_files import names_files
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.vocabulary import is_missing
+
+_ROWS = 2**16
 
 
 def matching_rows(
@@ -24,8 +26,8 @@ def matching_rows(
 
     Values are compared as what they are; where one side is text, as text, because in text files everything is.
     A value that is missing, that `other` does not have, or has twice, is an error. With `absent` a value that
-    `other` does not have is at −1, as long as it has any; with `all_used` rows of `other` that are not used are
-    said.
+    `other` does not have is at −1, as long as it has any; with `all_used` rows of `other` that are not used, or
+    used twice, are said.
 
     >>> matching_rows("id", ["b", "a"], ["a", "b", "c"], source="x.csv", other="s.csv")
     array([1, 0])
@@ -54,6 +56,11 @@ def matching_rows(
     if all_used and left:
         problem = f"{other}: {left:,} of {len(known):,} values of {key} are not in {source}, and not used"
         warnings.warn(MisuseWarning(problem), stacklevel=3)
+    if all_used and (again := len(wanted) - len(pc.unique(wanted))):
+        problem = f"{source}: {again:,} rows have the {key} of another row, and share its row of {other}"
+        warnings.warn(
+            MisuseWarning(problem, "give every row its own, if files number their rows anew"), stacklevel=3
+        )
     return np.asarray(rows, dtype=np.int64)
 
 
@@ -64,16 +71,33 @@ def refuse_other_order(source: Any, other: Any) -> None:
     shared = [name for name in column_names(source) if name in column_names(other)]
     if not shared:
         return
-    ours, theirs = (arrow_table(table, text=shared) for table in (source, other))
+    ours, theirs = (_columns(table, shared) for table in (source, other))
     for name in shared:
-        wanted, known = (key_column(table[name].combine_chunks()) for table in (ours, theirs))
-        if wanted.type != known.type or wanted.equals(known) or len(pc.unique(wanted)) < len(wanted):
+        try:
+            wanted, known = _comparable(name, ours[name], theirs[name], str(source), str(other))
+            same = wanted.equals(known) or len(wanted) != len(known) or len(pc.unique(wanted)) < len(wanted)
+            if same or not pc.all(pc.is_in(wanted, known)).as_py():
+                continue
+        except (DataError, pa.ArrowException):  # no names of rows: lists, or what cannot be compared
             continue
-        if pc.all(pc.is_in(wanted, known)).as_py() and len(wanted) == len(known):
-            raise DataError(
-                f"{other}: the column {name!r} names the rows of {source} in another order",
-                Remedy("key", name, "to match them"),
-            )
+        raise DataError(
+            f"{other}: the column {name!r} names the rows of {source} in another order",
+            Remedy("key", name, "to match them"),
+        )
+
+
+def _columns(source: Any, names: list[str]) -> dict[str, Any]:
+    """Some columns of a table, without the others, which may not fit into memory."""
+    if not names_files(source):
+        return {name: key_column(one_chunk(arrow_table(source)[name])) for name in names}
+    batches = list(arrow_batches(source, _ROWS, text=names, only=names))
+    columns = {name: [one_chunk(batch[name]) for batch in batches] for name in names}
+    return {
+        name: pa.concat_arrays(parts)
+        if len({part.type for part in parts}) == 1
+        else key_column([value for part in parts for value in part.to_pylist()])
+        for name, parts in columns.items()
+    }
 
 
 def key_column(values: Any) -> Any:

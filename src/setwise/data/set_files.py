@@ -178,16 +178,20 @@ class SetWriter:
         for start in range(0, max(n, 1), _ROWS):
             self._write({name: values[start : start + _ROWS] for name, values in whole.items()})
 
-    def label_column(self, labels: Sequence[Any]) -> Any:
-        """Single labels, None where there is none: in text in its notation, else as they are."""
+    def label_column(self, labels: Sequence[Any], classes: Sequence[Any] = ()) -> Any:
+        """Single labels, None where there is none: in text in its notation, else as they are.
+
+        What `classes` there are says the type, where these are some of the labels of a file, or none.
+        """
         listed = [label.item() if hasattr(label, "item") else label for label in labels]
         given = [label for label in listed if label is not None]
+        known = classes or given
         if self._form in {"csv", "tsv"}:
             texts = iter(encode_labels(given, self._separator))
-        elif len({type(label) for label in given}) > 1:
+        elif len({type(label) for label in known}) > 1:
             texts = iter(encode_each(given))
         else:
-            return pa.array(listed)
+            return pa.array(listed, pa.array(known).type)
         return pa.array([None if label is None else next(texts) for label in listed], pa.string())
 
     def close(self) -> None:
@@ -318,18 +322,30 @@ def _cast(table: Any, schema: Any) -> Any:
     for field in schema:
         if field.name not in table.column_names:
             raise InputError(f"there is no column {field.name!r}, which the rows before have")
-        if table.schema.field(field.name).type != field.type:
-            try:
-                table[field.name].cast(field.type)
-            except pa.ArrowException:
-                kind = table.schema.field(field.name).type
-                problem = f"the column {field.name!r} holds {kind}, and {field.type} in the rows before"
-                raise InputError(problem, "give all rows one type") from None
+        kind = table.schema.field(field.name).type
+        if kind != field.type and not _keeps(table[field.name], field.type):
+            problem = f"the column {field.name!r} holds {kind}, and {field.type} in the rows before"
+            raise InputError(problem, "give all rows one type")
     if table.column_names != schema.names:
         added = next((name for name in table.column_names if name not in schema.names), None)
         if added is not None:
             raise InputError(f"there is a column {added!r}, which the rows before lack")
     return table.select(schema.names).cast(schema)
+
+
+def _keeps(values: Any, kind: pa.DataType) -> bool:
+    """Whether values of another type are the same as this one: 007 is not 7, and a time is no number."""
+    if pa.types.is_null(values.type):
+        return True
+    if is_text(values.type) > is_text(kind) or pa.types.is_temporal(values.type) != pa.types.is_temporal(kind):
+        return False
+    try:
+        back = values.cast(kind).cast(values.type)
+    except pa.ArrowException:
+        return False
+    if pa.types.is_floating(values.type):
+        back, values = (pc.if_else(pc.is_nan(one), None, one) for one in (back, values))
+    return bool(back.equals(values))
 
 
 def _as_array(values: Any) -> Any:
@@ -357,7 +373,11 @@ def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
 def _json_texts(values: Any) -> Any:
     """Each value as JSON text; only distinct values pass through Python, where values can be compared."""
     if pa.types.is_nested(values.type):
-        return pa.array([json.dumps(value, ensure_ascii=False, default=str) for value in values.to_pylist()])
+        return pa.array(
+            [json.dumps(value, ensure_ascii=False, default=str) for value in values.to_pylist()], pa.string()
+        )
+    if pa.types.is_null(values.type):
+        return pa.array(["null"] * len(values), pa.string())
     encoded = values.dictionary_encode(null_encoding="encode")
     texts = [json.dumps(value, ensure_ascii=False, default=str) for value in encoded.dictionary.to_pylist()]
     return pa.array(texts, pa.string()).take(encoded.indices)

@@ -143,7 +143,9 @@ def table_files(source: Any, **declared: str | None) -> TableFiles:
     if isinstance(source, TableFiles):
         return source.otherwise(**declared)
     several: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
-    return TableFiles(tuple(path for one in several for path in _named(one)), **declared)
+    paths = tuple(path for one in several for path in _named(one))
+    _refuse_twice(paths)
+    return TableFiles(paths, **declared)
 
 
 def piped(stream: Any, **declared: str | None) -> TableFiles:
@@ -332,10 +334,22 @@ def _named(source: str | os.PathLike[str]) -> list[Path]:
         return _inside(path)
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
-    found = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+    pattern = path.relative_to(path.anchor)
+    found = [one for one in sorted(Path(path.anchor).glob(str(pattern))) if one.is_file()]
+    if not any(part[0] == "." and glob.has_magic(part) for part in pattern.parts):  # hidden files as in a shell
+        found = [one for one in found if not any(p[0] == "." and p not in pattern.parts for p in one.parts)]
     if not found:
         raise FileNotFoundError(f"{path}: no file is called so.")
     return found
+
+
+def _refuse_twice(paths: Sequence[Path]) -> None:
+    """Refuses a file that is named twice, by itself or by links, whose rows would count twice."""
+    first: dict[Path, Path] = {}
+    for path in paths if len(paths) > 1 else ():
+        other = first.setdefault(path.resolve(), path)
+        if other is not path:
+            raise DataError(f"{path}: is the same file as {other}, and its rows would count twice", "name it once")
 
 
 def _inside(folder: Path) -> list[Path]:

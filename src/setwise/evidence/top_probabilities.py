@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Bools, Floats, Ints, row_positions
+from setwise._arrays import Bools, Floats, Ints, frozen, row_positions
 from setwise._lazy import lazy
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
@@ -72,20 +72,24 @@ class TopK:
             )
         if self.indices.dtype.kind not in "iu":
             raise TypeError(f"indices: expected whole numbers, got {self.indices.dtype}.")
+        if self.indices.dtype == np.uint64:  # which numpy adds to signed numbers as floating point
+            self.indices = self.indices.astype(np.int64)
         if not k <= self.n_classes:
             raise ValueError(f"n_classes: {n_classes} classes, and {k} labels in a row.")
         outside = (self.indices < 0) | (self.indices >= self.n_classes)
         _refuse(outside, self.indices, f"indices: row {{row}} holds {{value}}, which is not in 0…{n_classes - 1}")
         ordered = np.sort(self.indices, axis=1)
         _refuse(ordered[:, 1:] == ordered[:, :-1], ordered, "indices: row {row} holds {value} twice")
-        inside = (self.values >= 0) & (self.values <= 1)
+        inside = (self.values >= 0) & (self.values <= 1 + TOLERANCE)
         _refuse(~inside, self.values, "values: row {row} holds {value}, which is no probability")
         total = self.values.sum(axis=1, dtype=np.float64)
         self.rest = np.maximum(1 - total, 0) if rest is None else np.asarray(rest, dtype=np.float64)
         if self.rest.shape != (n,):
             raise ValueError(f"rest: expected one number per row, {n} in all, got shape {self.rest.shape}.")
+        self.rest = np.where((self.rest < 0) & (self.rest >= -TOLERANCE), 0.0, self.rest)  # 1 − Σ, rounded
         whole = total + self.rest
-        off = ~((self.rest >= 0) & (np.abs(whole - 1) <= TOLERANCE))
+        _refuse(self.rest < 0, self.rest, "rest: row {row} holds {value:.4g}, which is no probability")
+        off = ~(np.abs(whole - 1) <= TOLERANCE)
         _refuse(off, whole, "values: with rest, row {row} sums to {value:.4g}, not to 1")
         share, least = self.rest / max(self.n_classes - k, 1), self.values.min(axis=1)
         _refuse(
@@ -93,9 +97,9 @@ class TopK:
             share,
             "values: row {row} has {value:.4g} for a label outside; store the largest",
         )
-        self.columns = np.column_stack([self.values, np.minimum(share, least).astype(self.values.dtype)])
-        for array in (self.indices, self.values, self.rest, self.columns):
-            array.flags.writeable = False
+        self.columns = frozen(np.column_stack([self.values, np.minimum(share, least).astype(self.values.dtype)]))
+        # what was given stays writeable for whoever gave it
+        self.indices, self.values, self.rest = (frozen(a.view()) for a in (self.indices, self.values, self.rest))
 
     @classmethod
     def of(cls, probabilities: Any, k: int) -> TopK:

@@ -108,6 +108,11 @@ class BatchPredictor:
         """The table without features or probabilities, and with the prediction sets of its rows."""
         if isinstance(table, pa.RecordBatch):
             table = pa.Table.from_batches([table])
+        if not isinstance(table, pa.Table):
+            kind = type(table).__name__
+            raise TypeError(f"table: expected one of Arrow, got {kind}; of Ray ask for batch_format='pyarrow'.")
+        if len(set(table.column_names)) < table.num_columns:
+            raise InputError("table: two columns have the same name", "rename one of them")
         with saved.no_name_warnings():
             made = self.predict(table)
         return set_table(made.sets, p_values=made.p_values, carry=made.carried, column=self.column)
@@ -152,8 +157,11 @@ class BatchPredictor:
         """The calibration that answers, or those of several folds."""
         asked = self.loaded if self.probabilities else self.loaded.calibration_
         saved.check_askable(asked, self.model)
-        saved.check_categories(asked, self._by, self.model)
         return asked
+
+    def check_categories(self) -> None:
+        """Refuses rows without the column of categories that sets need; proposals need none."""
+        saved.check_categories(self.asked, self._by, self.model)
 
     def new_rows(self) -> NewRows:
         """An empty count of new rows, to compare them with the calibration rows."""
@@ -216,7 +224,7 @@ class BatchPredictor:
 
     def _categories(self, carried: dict[str, Any], where: str, first_row: int) -> dict[str, Any]:
         """The categories of some rows."""
-        self.asked  # noqa: B018 - checks first whether there should be categories
+        self.check_categories()
         if self._by is None:
             return {}
         if self._by not in carried:

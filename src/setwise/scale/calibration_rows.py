@@ -25,6 +25,7 @@ from setwise.container import read_container, write_container
 from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import RowFacts, categories
 from setwise.evidence.row_index import check_row_names
+from setwise.evidence.top_probabilities import TopK
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, Classes, Vocabulary, label_vector, missing_labels
 from setwise.labels.votes import Votes
@@ -49,7 +50,9 @@ class CalibrationRows:
     classes
         The K labels in the order of the columns, as in `conformalize`.
     memory_limit
-        How many bytes rows may take; beyond it a random sample of rows is kept.
+        How many bytes rows may take, at the bytes of their probabilities and 64 more for each; beyond it a random
+        sample of rows is kept. Large candidate sets, many votes and long ids come on top: how many rows are kept
+        must not depend on what they hold.
     max_rows
         How many rows that is; by default what fits into `memory_limit`. Verified rows are kept in addition.
     random_state
@@ -93,6 +96,8 @@ class CalibrationRows:
     ) -> None:
         if max_rows is not None and max_rows < 1:
             raise ValueError(f"max_rows: {max_rows}; at least one row is needed.")
+        if memory_limit < 1:
+            raise ValueError(f"memory_limit: {memory_limit} bytes hold no row.")
         self.classes = None if classes is None else Vocabulary.of(classes, ())
         self.memory_limit, self.max_rows, self.domain = memory_limit, max_rows, domain
         self.seen = 0
@@ -138,6 +143,8 @@ class CalibrationRows:
         check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids, **given)
         if isinstance(by, str):
             raise InputError(f"by: {by!r} is found once all rows are there", "pass it to conformalize")
+        if isinstance(probabilities, TopK):
+            raise InputError("probabilities: TopK is not added in batches", "pass all rows to setwise.conformalize")
         matrix = as_probabilities(probabilities, self.domain)
         n, k = matrix.shape
         sets = on_columns_of(probabilities, candidates, k, self.classes)
@@ -166,7 +173,7 @@ class CalibrationRows:
             np.array(matrix, dtype=precision_of(probabilities)),
             sets if votes is None else votes,
             unchecked if facts.verified is None else facts.verified.astype(np.int32),
-            {name: value for name, value in told.items() if value is not None},
+            {name: value.copy() for name, value in told.items() if value is not None},  # buffers may be used again
         )
         if self._parts:
             self._parts[0].check_alike(rows)
@@ -195,7 +202,8 @@ class CalibrationRows:
                 raise ValueError(
                     f"{name}: rows with {getattr(self, name)} and {getattr(other, name)} do not merge."
                 )
-        made._seeds, made._seed, made._random = self._seeds | other._seeds, self._seed, self._random
+        keyed = self if self._parts or not other._parts else other  # the keys of rows that are there
+        made._seeds, made._seed, made._random = self._seeds | other._seeds, keyed._seed, keyed._random
         if self._parts and other._parts:
             self._parts[0].check_alike(other._parts[0])
             self._check_seeds(other)
@@ -440,9 +448,15 @@ class _Rows:
             )
         if type(self.answers) is not type(other.answers):
             raise ValueError("candidates: votes here and candidate sets in other rows; give one kind of them.")
+        named = [a.annotator is not None for a in (self.answers, other.answers) if isinstance(a, Votes)]
+        if len(set(named)) > 1:
+            raise ValueError("candidates: votes of named annotators here and of nobody in other rows; name all.")
         for name in _NAMES:
             if (name in self.facts) != (name in other.facts):
                 raise ValueError(f"{name}: given for some rows only; give it for all, or for none.")
+        for name in ("row_ids", "sampling_ids"):
+            if name in self.facts and self.facts[name].dtype.kind != other.facts[name].dtype.kind:
+                raise ValueError(f"{name}: numbers in some rows and text in others; give one kind of them.")
 
     @property
     def nbytes(self) -> int:
@@ -512,6 +526,8 @@ def _one_per_row(values: Any, n: int, name: str) -> Array:
     held = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     if held.shape != (n,):
         raise ValueError(f"{name}: expected one per row, {n} in all, got shape {held.shape}.")
+    if held.dtype.kind in "iu":
+        return held.astype(np.int64)  # signed and unsigned ones together would be rounded
     return held.astype(np.str_) if held.dtype == object and all(isinstance(v, str) for v in held) else held
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import tee
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from setwise.data.label_columns import categories_of
 from setwise.data.set_files import probability_labels
 from setwise.data.table_files import TableFiles
 from setwise.data.tabular import Layout, Table, interpret
-from setwise.errors import DataError, Remedy
+from setwise.errors import DataError, Remedy, reading_from
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
 from setwise.probabilities import as_probabilities
 from setwise.scale.calibration_rows import CalibrationRows
@@ -131,7 +132,8 @@ class ProbabilityTable:
                 row = int(np.flatnonzero(known == UNKNOWN)[0])
                 held = f"the verified label of row {table.first_row + row} is {given['verified'].tolist()[row]!r}"
                 raise DataError(f"{table.source}: {held}, which is not among the classes", "correct the label")
-        rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)
+        with reading_from(table.source):
+            rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +193,10 @@ def read_rows(
         CalibrationPart(table, known).add_to(rows, layout, by)
         return rows
     reader = RowReader(rows.emptied(), tuple(column_names(table.files)), layout, by)
-    for found in engine(_parts(table, known), reader.itself):
-        rows = rows.merge(found)
+    parts, others = tee(_parts(table, known))
+    for part, found in zip(others, engine(parts, reader.itself), strict=True):
+        with reading_from(str(part)):
+            rows = rows.merge(found)
     return rows
 
 

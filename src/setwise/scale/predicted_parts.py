@@ -111,7 +111,8 @@ class PartWriter:
         check_columns(part.source, self.columns)
         with set_writer(part.out, column=self.predictor.column, separator=self.separator) as writer:
             found = predict_table(self.predictor, part.source, writer)
-        part.finish(self.asked, {"rows": found.rows, "sizes": {str(k): n for k, n in found.sizes.items()}})
+        sizes = {str(k): n for k, n in found.sizes.items()}
+        part.finish(self.asked, {"rows": found.rows, "sizes": sizes, "used": found.used})
         return part, found
 
     def itself(self) -> PartWriter:
@@ -122,4 +123,6 @@ class PartWriter:
 def finished_rows(part: TablePart, asked: str) -> PredictedRows | None:
     """What an earlier run found of a part, if its output is there; else None."""
     found = part.finished(asked)
-    return None if found is None else PredictedRows(Counter({int(k): n for k, n in found["sizes"].items()}))
+    if found is None:
+        return None
+    return PredictedRows(Counter({int(k): n for k, n in found["sizes"].items()}), used=found["used"])

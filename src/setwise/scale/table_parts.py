@@ -1,8 +1,9 @@
 """The parts of a table, each with an output of its own that is whole or absent; which of them are finished.
 
 Beside the output of a part stands a small hidden file ``.NAME.done.json``. It says of which input it was made (its
-size and the time it was written), what was asked (a digest of model, level and options), and what was found. A part
-is finished if all of this is still so.
+size and when it was written and put there), what was asked (a digest of model, level and options), what the output
+is (its size and when it was written), and what was found. A part is finished if all of this is still so; the output
+of one that is not is removed before the work begins, so that no folder holds answers to two questions.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from setwise._files import replacing
+from setwise._files import check_replaceable, replacing, sole_writer
+from setwise._version import __version__
 from setwise.data.arrow_tables import TABLES, column_names, is_table, row_count
 from setwise.data.table_files import MODEL_HEAD, TableFiles
 from setwise.errors import DataError, InputError, Remedy
@@ -44,14 +47,14 @@ class TablePart:
         try:
             held = json.loads(self.record.read_text(encoding="utf-8"))
             same = held["input"] == self.input and held["asked"] == asked
-            found = held["found"] if same and held["bytes"] == self.out.stat().st_size else None
+            found = held["found"] if same and held["output"] == self._output else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return found if isinstance(found, dict) else None
 
     def finish(self, asked: str, found: Mapping[str, Any]) -> None:
         """Notes that the output is whole, and what was found."""
-        held = {"input": self.input, "asked": asked, "bytes": self.out.stat().st_size, "found": found}
+        held = {"input": self.input, "asked": asked, "output": self._output, "found": found}
         with replacing(self.record) as beside:
             beside.write_text(json.dumps(held, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -60,7 +63,18 @@ class TablePart:
         """By what a file is known again."""
         (path,) = self.source.paths
         state = path.stat()
-        return {"file": path.name, "bytes": state.st_size, "modified": state.st_mtime_ns}
+        # a copy may keep the time it was written, and not that of its own inode
+        return {
+            "file": path.name,
+            "bytes": state.st_size,
+            "modified": state.st_mtime_ns,
+            "placed": state.st_ctime_ns,
+        }
+
+    @property
+    def _output(self) -> dict[str, Any]:
+        state = self.out.stat()
+        return {"bytes": state.st_size, "modified": state.st_mtime_ns}
 
 
 def check_columns(source: TableFiles, columns: Collection[str]) -> None:
@@ -78,11 +92,12 @@ def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:
         raise InputError(
             f"{source}: is not a file, and a folder gets one for each", Remedy("out", None, "for a file")
         )
-    base = Path(os.path.commonpath([path.absolute().parent for path in source.paths]))
+    paths = [Path(os.path.abspath(path)) for path in source.paths]  # noqa: PTH100 - without "..", which would lead out
+    base = Path(os.path.commonpath([path.parent for path in paths]))
     parts = []
-    for number, path in enumerate(source.paths):
+    for number, (path, place) in enumerate(zip(source.paths, paths, strict=True)):
         form = source.form(path)
-        name = path.absolute().relative_to(base)
+        name = place.relative_to(base)
         stem = name.name.removesuffix(".gz").rpartition(".")[0] or name.name
         suffix = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl", "arrow": ".arrow"}.get(form, ".parquet")
         out = folder / name.parent / f"{stem}{suffix if form in TABLES else '.parquet'}"
@@ -93,11 +108,36 @@ def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:
     return parts
 
 
-def open_folder(folder: Path, parts: list[TablePart], *, force: bool, resume: bool) -> None:
-    """Makes the folder of the outputs; refuses one that holds something, unless it is to be replaced or completed.
+@contextmanager
+def open_folders(
+    planned: Mapping[Path, Sequence[TablePart]], asked: str, *, force: bool, resume: bool
+) -> Iterator[None]:
+    """Makes the folders of outputs, into which nobody else writes meanwhile; of parts only finished ones are there.
 
-    What earlier runs made of files that are no longer among the parts is removed with `force`, and refused else.
+    Refuses a folder that holds something, unless it is to be replaced or completed. What earlier runs made of files
+    that are no longer among the parts is removed with `force`, and refused else.
     """
+    every = [part for parts in planned.values() for part in parts]
+    for part in every:
+        check_replaceable(part.out)
+    gone = {record for folder in planned for record in _others(folder, every, force, resume)}
+    with ExitStack() as held:
+        for folder in planned:
+            folder.mkdir(parents=True, exist_ok=True)
+            held.enter_context(sole_writer(folder))
+        for record in gone:
+            _output_of(record).unlink(missing_ok=True)
+            record.unlink(missing_ok=True)
+        for part in every:
+            part.out.parent.mkdir(parents=True, exist_ok=True)
+            if not resume or part.finished(asked) is None:
+                part.record.unlink(missing_ok=True)
+                part.out.unlink(missing_ok=True)
+        yield
+
+
+def _others(folder: Path, parts: Sequence[TablePart], force: bool, resume: bool) -> list[Path]:
+    """The records in a folder of parts that are not given now; refuses a folder that may not be written to."""
     if (folder / MODEL_HEAD).exists():
         raise InputError(f"{folder}: holds a model", "name another folder")
     given = {path.resolve() for part in parts for path in part.source.paths}
@@ -110,19 +150,16 @@ def open_folder(folder: Path, parts: list[TablePart], *, force: bool, resume: bo
             Remedy("force", True, "to replace it"),
         ]
         raise InputError(f"{folder}: exists already", *ways)
-    planned = {part.record for part in parts}
-    for record in (path for path in inside if path.match(_RECORD.format("*")) and path not in planned):
-        made = record.with_name(record.name.removeprefix(".").removesuffix(_RECORD.format("")[1:]))
-        if not force:
-            raise InputError(
-                f"{made}: was made of a file that is not given now", "remove it", Remedy("force", True)
-            )
-        made.unlink(missing_ok=True)
-        record.unlink()
-    for part in parts:
-        part.out.parent.mkdir(parents=True, exist_ok=True)
-        if not resume:
-            part.record.unlink(missing_ok=True)
+    records = {part.record for part in parts}
+    gone = [path for path in inside if path.match(_RECORD.format("*")) and path not in records]
+    if gone and not force:
+        problem = f"{_output_of(gone[0])}: was made of a file that is not given now"
+        raise InputError(problem, "remove it", Remedy("force", True))
+    return gone
+
+
+def _output_of(record: Path) -> Path:
+    return record.with_name(record.name.removeprefix(".").removesuffix(_RECORD.format("")[1:]))
 
 
 def check_complete(parts: Sequence[TablePart], *outputs: Sequence[Path]) -> None:
@@ -139,6 +176,8 @@ def check_complete(parts: Sequence[TablePart], *outputs: Sequence[Path]) -> None
             raise DataError(problem, Remedy("resume", True, "to make it again"))
 
 
-def digest_of(described: Mapping[str, Any]) -> str:
-    """A digest of plain data, by which questions are compared."""
-    return hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode()).hexdigest()
+def digest_of(described: Mapping[str, Any], source: TableFiles) -> str:
+    """A digest of plain data and of how files are read, by which questions are compared."""
+    read = [source.format, source.delimiter, source.encoding, source.decimal]
+    asked = {**described, "reading": read, "setwise": __version__}
+    return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()

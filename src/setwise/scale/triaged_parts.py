@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from setwise._arrays import Array, Bools, Floats, Ints
+from setwise._arrays import Array, Bools, Ints
 from setwise.calibration.calibration import Calibration
 from setwise.data.arrow_tables import column_names, has_rows, located_batches
 from setwise.data.set_files import set_writer
@@ -91,12 +90,12 @@ class Proposer:
 
 @dataclass(frozen=True, eq=False)
 class DecidedPart:
-    """What was decided of the rows of a part, and where the rows to review go."""
+    """What was decided of the rows of a part, whose rows to review are those of another part."""
 
     part: TablePart
-    review: Path
-    labels: Array
-    confidence: Floats
+    review: TablePart
+    classes: Array
+    proposed: Proposals
     accepted: Bools
     rank: Ints
 
@@ -115,9 +114,10 @@ class TriageWriter:
     def __call__(self, decided: DecidedPart) -> TablePart:
         """Writes the rows of a part to two files, each whole or absent."""
         part, first, names = decided.part, 0, column_names(decided.part.source)
-        part.record.unlink(missing_ok=True)
+        for place in (part, decided.review):
+            place.record.unlink(missing_ok=True)
         options: dict[str, Any] = {"separator": self.separator}
-        with set_writer(part.out, **options) as accepted, set_writer(decided.review, **options) as review:
+        with set_writer(part.out, **options) as accepted, set_writer(decided.review.out, **options) as review:
             for _, _, batch in located_batches(part.source, saved.ROWS, text=names):
                 rows = slice(first, first + len(batch))
                 first += len(batch)
@@ -127,12 +127,14 @@ class TriageWriter:
                 ):
                     kept = batch.filter(pa.array(taken))
                     columns = {name: kept[name] for name in names}
-                    columns[column] = writer.label_column(decided.labels[rows][taken].tolist())
-                    columns["confidence"] = decided.confidence[rows][taken]
+                    labels = decided.classes[decided.proposed.label[rows][taken]]
+                    columns[column] = writer.label_column(labels.tolist(), decided.classes.tolist())
+                    columns["confidence"] = decided.proposed.confidence[rows][taken]
                     if writer is review:
                         columns["rank"] = decided.rank[rows][taken]
                     writer.append_columns(columns)
-        part.finish(self.asked, {"rows": first})
+        for place in (part, decided.review):
+            place.finish(self.asked, {"rows": first})
         return part
 
     def itself(self) -> TriageWriter:
@@ -166,7 +168,7 @@ def decide(
 def triage_parts(
     predictor: BatchPredictor,
     parts: Sequence[TablePart],
-    review: Sequence[Path],
+    review: Sequence[TablePart],
     columns: Sequence[str],
     engine: Engine,
     *,
@@ -183,13 +185,12 @@ def triage_parts(
     found = sorted(engine(parts, proposer.itself), key=lambda one: one.part.number)
     made, decisions = decide(predictor, found, max_error, mode)
     todo = [
-        DecidedPart(
-            one.part, place, predictor.asked.classes[one.proposed.label], one.proposed.confidence, accepted, rank
-        )
+        DecidedPart(one.part, place, predictor.asked.classes, one.proposed, accepted, rank)
         for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)
-        if len(one.proposed) and not (resume and one.part.finished(writer.asked) is not None and place.is_file())
+        if len(one.proposed)
+        and not (resume and all(p.finished(writer.asked) is not None for p in (one.part, place)))
     ]
     for _ in engine(todo, writer.itself):
         continue
-    check_complete(parts, [part.out for part in parts], review)
+    check_complete(parts, [part.out for part in parts], [part.out for part in review])
     return made, len(parts) - len(todo)
