@@ -22,6 +22,7 @@ from sklearn.pipeline import Pipeline
 
 from setwise.errors import InputError, Remedy
 from setwise.labels.vocabulary import Vocabulary
+from setwise.learn.fitted_state import doubtful_types
 from setwise.learn.light_skops import is_estimator, is_ufunc, skops_io
 from setwise.limits import check_unpacked
 from setwise.parts import Part, Parts
@@ -264,7 +265,7 @@ def _write_skops(model: Any, folder: Path, stem: str) -> Description:
     io = _skops("save")
     try:
         content = io.dumps(model)
-        foreign = _foreign(io.get_untrusted_types(data=content))
+        foreign = {*_foreign(io.get_untrusted_types(data=content)), *doubtful_types(model)}
     except Exception:  # noqa: BLE001 - skops has no common error for what it cannot hold
         return _external(model)
     if any(name.partition(".")[0] in {"torch", "setwise", "__main__", "builtins"} for name in foreign):
@@ -282,7 +283,10 @@ def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] |
         types = io.get_untrusted_types(data=part.content)
         missing = sorted(set(_foreign(types)) - set(trusted or ()))
         if not missing:
-            return io.loads(part.content, trusted=types)
+            model = io.loads(part.content, trusted=types)
+            missing = sorted(doubtful_types(model) - set(trusted or ()))
+            if not missing:
+                return model
     except Exception as error:
         raise ValueError(f"{part}: cannot be read by skops ({error}).") from error
     raise InputError(
@@ -302,7 +306,7 @@ def _skops(what: str) -> Any:
 
 
 def _foreign(names: Sequence[str]) -> list[str]:
-    """Types that are neither ours nor what skops trusts: scikit-learn's estimators, universal functions."""
+    """Types that are neither ours nor trusted here: scikit-learn's estimators, universal functions."""
     return [name for name in names if name not in OWN and not is_estimator(name) and not is_ufunc(name)]
 
 

@@ -1,0 +1,96 @@
+"""What a second attack found, on model directories, calibration files and streams: a test for each fault."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from setwise.errors import InputError
+from setwise.learn.serialization import read_model, write_model
+from setwise.parts import Parts, listing
+
+TEXTS, TOPICS = ["red apple", "red rose", "blue sea", "blue sky"] * 5, ["warm", "warm", "cold", "cold"] * 5
+
+
+def read_again(model, folder, change=None, trusted=None):
+    """The model out of its file, whose nodes were changed."""
+    described = write_model(model, folder)
+    part = folder / described["file"]
+    if change is not None:
+        with zipfile.ZipFile(part) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        schema = json.loads(members["schema.json"])
+        change(schema, members)
+        with zipfile.ZipFile(part, "w") as archive:
+            for name, content in (members | {"schema.json": json.dumps(schema).encode()}).items():
+                archive.writestr(name, content)
+    return read_model(described, Parts(folder, {part.name: listing(part.read_bytes())}), trusted)
+
+
+# ------------------------------------------------------------- scikit-learn's state, which it uses as it stands
+
+
+def on_texts(vectorizer, **state):
+    model = make_pipeline(vectorizer, LogisticRegression()).fit(TEXTS, TOPICS)
+    vars(model.steps[0][1]).update(state)
+    return model
+
+
+VECTORIZERS = {
+    "a word far outside (segmentation fault)": (CountVectorizer, {"vocabulary_": {"red": 2**30, "blue": 0}}),
+    "a word before the first": (TfidfVectorizer, {"vocabulary_": {"red": -(2**30), "blue": 0}}),
+    "two words at one place": (CountVectorizer, {"vocabulary_": {"red": 0, "blue": 0}}),
+    "no columns (division by zero)": (HashingVectorizer, {"n_features": 0}),
+    "an expression that takes for ever": (CountVectorizer, {"token_pattern": "(a+)+$"}),
+    "rows that name files to read": (TfidfVectorizer, {"input": "filename"}),
+}
+
+
+@pytest.mark.parametrize("state", list(VECTORIZERS))
+def test_a_vectorizer_whose_state_is_not_in_order_needs_to_be_vouched_for(state, tmp_path):
+    kind, changed = VECTORIZERS[state]
+    model = on_texts(kind(), **changed)
+    name = f"sklearn.feature_extraction.text.{kind.__name__}"
+    with pytest.raises(InputError, match=f"types that nobody vouched for: {name};"):
+        read_again(model, tmp_path)
+    assert write_model(model, tmp_path)["needs_trust"] == [name]
+    assert vars(read_again(model, tmp_path, trusted=[name]).steps[0][1]).items() >= changed.items()
+
+
+@pytest.mark.parametrize("kind", [CountVectorizer, TfidfVectorizer, HashingVectorizer])
+def test_text_models_as_they_are_fitted_need_no_trust(kind, tmp_path):
+    model = on_texts(kind())
+    assert read_again(model, tmp_path).predict(TEXTS).tolist() == TOPICS
+
+
+def test_support_vector_machines_need_to_be_vouched_for_as_libsvm_believes_their_sizes(tmp_path):
+    model = SVC().fit(np.eye(4), [0, 0, 1, 1])
+    with pytest.raises(InputError, match=r"nobody vouched for: sklearn.svm._classes.SVC;"):
+        read_again(model, tmp_path)
+
+
+@pytest.mark.parametrize("wild", [{"indices": 2**30}, {"indices": -1}, {"indptr": [0, 2**63 - 1, -2, 3]}])
+def test_a_sparse_matrix_that_poses_as_a_trusted_type_is_looked_at(wild, tmp_path):
+    model = LogisticRegression().fit(np.eye(3), ["a", "b", "c"])
+    model.sparsify()
+    name = "scipy.sparse._csr.csr_matrix"
+
+    def pose(schema, members):
+        node = schema["content"]["content"]["coef_"]
+        node |= {"__module__": "scipy.sparse._matrix", "__class__": "spmatrix"}
+        with np.load(io.BytesIO(members[node["file"]])) as file:
+            arrays = {**file}
+        for entry, value in wild.items():
+            arrays[entry] = np.broadcast_to(np.asarray(value, dtype=np.int64), arrays[entry].shape)
+        content = io.BytesIO()
+        np.savez(content, **arrays)
+        members[node["file"]] = content.getvalue()
+
+    with pytest.raises(ValueError, match=f"nobody vouched for: {name};|cannot be read by skops"):
+        read_again(model, tmp_path, pose)
