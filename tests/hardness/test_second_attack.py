@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import zipfile
 
 import numpy as np
@@ -11,7 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+from setwise import ConformalClassifier
 from setwise.errors import InputError
+from setwise.learn import CoveringClassifier, PartialLabelClassifier
 from setwise.learn.serialization import read_model, write_model
 from setwise.parts import Parts, listing
 
@@ -94,3 +97,54 @@ def test_a_sparse_matrix_that_poses_as_a_trusted_type_is_looked_at(wild, tmp_pat
 
     with pytest.raises(ValueError, match=f"nobody vouched for: {name};|cannot be read by skops"):
         read_again(model, tmp_path, pose)
+
+
+# --------------------------------------------------------------------------------- what a model's head says
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 90)
+    X = (2 * np.eye(3)[y] + rng.normal(size=(90, 3))).astype(np.float32)
+    inner = PartialLabelClassifier("mlp", hidden_sizes=(4,), epochs=1, device="cpu", random_state=0)
+    parts = CoveringClassifier(inner, inner, device="cpu", random_state=0)
+    folder = tmp_path_factory.mktemp("models") / "covering"
+    ConformalClassifier(parts, random_state=0).fit(X, np.eye(3)[y] + (rng.random((90, 3)) < 0.3) > 0).save(folder)
+    return folder
+
+
+def with_head(folder, place, change):
+    shutil.copytree(folder, place)
+    head = json.loads((place / "setwise.json").read_text())
+    change(head)
+    (place / "setwise.json").write_text(json.dumps(head))
+    return place
+
+
+def test_a_file_names_no_checkpoint_and_no_device(network, tmp_path):
+    def name(head):
+        described = head["members"][0]["model"]
+        for part in (described, described["posterior"]):
+            part["parameters"] |= {"checkpoint": str(tmp_path / "victim"), "device": "cuda:7", "verbose": 1}
+        del described["parameters"]["checkpoint"]
+
+    loaded = ConformalClassifier.load(with_head(network, tmp_path / "model", name)).estimator_
+    assert (loaded.device, loaded.verbose) == ("auto", 0)
+    assert loaded.posterior_.checkpoint is None
+
+
+HEADS = {
+    "notes": (lambda head: head.update(notes=1.5), "notes"),
+    "how to read a table": (lambda head: head.update(notes={"reading": 5}), "notes"),
+    "digests of the data": (lambda head: head["training"].update(data=[]), "training"),
+    "weight": (lambda head: head["members"][0]["model"].update(weight=float("nan")), "weight nan"),
+    "classes": (lambda head: head["members"][0]["model"]["inclusion"].update(classes=[2, 1, 0]), "other classes"),
+}
+
+
+@pytest.mark.parametrize("entry", list(HEADS))
+def test_every_entry_of_a_head_that_is_used_later_is_looked_at(entry, network, tmp_path):
+    change, message = HEADS[entry]
+    with pytest.raises(ValueError, match=f"{tmp_path / 'model'}.*{message}"):
+        ConformalClassifier.load(with_head(network, tmp_path / "model", change))

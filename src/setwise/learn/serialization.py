@@ -130,7 +130,7 @@ def _read_network(description: Description, parts: Parts) -> Any:
     from setwise.learn.networks import network_of_weights  # noqa: PLC0415
     from setwise.learn.scaling import Scaling  # noqa: PLC0415
 
-    parameters = dict(description["parameters"])
+    parameters = _own_parameters(description)
     if isinstance(parameters.get("hidden_sizes"), list):
         parameters["hidden_sizes"] = tuple(parameters["hidden_sizes"])
     model = PartialLabelClassifier(**parameters)
@@ -184,6 +184,8 @@ def _read_tensors(description: Description, part: Part) -> tuple[dict[str, Any],
     for tensor in scaling.values():
         if tensor.numel() > features * models or (tensor.numel() > models and tensor.shape[-1] == 1):
             raise ValueError(f"{part}: a scaling of other features than described.")
+    if "spread" in scaling and not bool((scaling["spread"] > 0).all()):
+        raise ValueError(f"{part}: a scaling by a spread that is not positive.")
     return weights, scaling
 
 
@@ -219,9 +221,14 @@ def _read_covering(description: Description, parts: Parts) -> Any:
     inclusion = None if description["inclusion"] is None else _read_network(description["inclusion"], parts)
     from setwise.learn.covering_classifier import CoveringClassifier  # noqa: PLC0415 - needs torch, which the parts did
 
-    model = CoveringClassifier(**description["parameters"])
+    weight = description["weight"]
+    if not isinstance(weight, float) or not 0 <= weight <= 1:
+        raise ValueError(f"{parts.folder}: describes two networks with the weight {str(weight)[:40]} between them.")
+    if inclusion is not None and inclusion.classes_.tolist() != posterior.classes_.tolist():
+        raise ValueError(f"{parts.folder}: describes two networks about other classes.")
+    model = CoveringClassifier(**_own_parameters(description))
     model.posterior_, model.inclusion_ = posterior, inclusion
-    model.weight_, model.choices_ = description["weight"], description["choices"]
+    model.weight_, model.choices_ = weight, description["choices"]
     model.classes_ = posterior.classes_
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(posterior, name):
@@ -248,6 +255,11 @@ def _simple(parameters: dict[str, Any]) -> dict[str, Any]:
         ):
             plain[name] = kept
     return plain
+
+
+def _own_parameters(description: Description) -> dict[str, Any]:
+    """The parameters of a file, which has no say in those of the machine: it could name any file as a checkpoint."""
+    return {name: value for name, value in description["parameters"].items() if name not in _OF_THE_MACHINE}
 
 
 def _features(model: Any) -> dict[str, Any]:
