@@ -12,7 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from setwise import ConformalClassifier
+from setwise import Calibration, ConformalClassifier, LabelSets, conformalize
+from setwise.calibration.calibration_file import FORMAT, VERSION
+from setwise.container import read_container, write_container
 from setwise.errors import InputError
 from setwise.learn import CoveringClassifier, PartialLabelClassifier
 from setwise.learn.serialization import read_model, write_model
@@ -148,3 +150,107 @@ def test_every_entry_of_a_head_that_is_used_later_is_looked_at(entry, network, t
     change, message = HEADS[entry]
     with pytest.raises(ValueError, match=f"{tmp_path / 'model'}.*{message}"):
         ConformalClassifier.load(with_head(network, tmp_path / "model", change))
+
+
+# ------------------------------------------------- calibrations of which each part could be, and not all together
+
+NAMES = ["cat", "dog", "owl"]
+
+
+def rows(n=200):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n)
+    X = 2 * np.eye(3)[y] + rng.normal(size=(n, 3))
+    sets = LabelSets.from_mask(np.eye(3)[y] + (rng.random((n, 3)) < 0.3) > 0, NAMES)
+    return np.exp(X) / np.exp(X).sum(axis=1, keepdims=True), sets, np.array(NAMES, dtype=object)[y]
+
+
+@pytest.fixture(scope="module")
+def calibrations():
+    P, sets, truth = rows()
+    verified = np.where(np.arange(200) % 3 == 0, truth, None)
+    return {
+        "mean": conformalize(P, sets, "mean"),
+        "verified": conformalize(P, sets, "rectified", verified=verified),
+        "mixture": conformalize(P, sets, "posterior", random_state=0),
+        "corrected": conformalize(P, sets, "corrected", assume="uniform"),
+        "by predicted": conformalize(P, sets, by="predicted"),
+        "by size": conformalize(P, sets, by="size"),
+    }
+
+
+def changed(calibration, place, change):
+    """A file with a right digest, of which something was changed."""
+    calibration.save(place)
+    header, arrays = read_container(place, FORMAT, VERSION)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(header, arrays)
+    write_container(place, header, arrays)
+    return place
+
+
+def added(name, amount):
+    def change(_, arrays):
+        arrays[name] += np.asarray(amount, dtype=arrays[name].dtype)
+
+    return change
+
+
+def told(**entries):
+    return lambda header, _: header["setting"].update(entries)
+
+
+MIXED_UP = {
+    "scores of candidates beyond their extremes": ("mean", added("evidence.every", -0.5), "every, low and high"),
+    "a table of other scores": ("corrected", added("evidence.table", -0.5), "table, low and high"),
+    "shares of more than all": ("mixture", lambda _, a: a["evidence.share"].fill(1.0), "share"),
+    "a truth that is no candidate, held": ("verified", added("evidence.truth", 5.0), "truth and held"),
+    "fewer checks than verified rows": ("verified", told(checked=3), "setting"),
+    "checks without verified rows": ("mean", told(checked=3), "setting"),
+    "a sample of fewer rows than it has": ("mean", told(sampled=7), "setting"),
+    "more labels with a probability than there are": ("mean", told(top=4), "setting"),
+    "a premise in words of its own": ("mean", told(scope=" of no row at all"), "setting: scope"),
+    "categories that rows do not have": (
+        "by predicted",
+        lambda _, a: a.update(category=a["category"][::-1]),
+        "by predicted",
+    ),
+    "numbers of candidates that rows do not have": (
+        "by size",
+        lambda _, a: a.update(category=a["category"][::-1]),
+        "by size",
+    ),
+    "categories of nowhere": ("mean", told(by="predicted"), "setting.by"),
+}
+
+
+@pytest.mark.parametrize("mixed", list(MIXED_UP))
+def test_parts_of_a_calibration_that_do_not_agree_are_refused(mixed, calibrations, tmp_path):
+    name, change, message = MIXED_UP[mixed]
+    place = changed(calibrations[name], tmp_path / "x.cal", change)
+    with pytest.raises(ValueError, match=f"x.cal: .*{message}"):
+        Calibration.load(place)
+
+
+def test_what_was_saved_comes_back(calibrations, tmp_path):
+    for calibration in calibrations.values():
+        calibration.save(tmp_path / "x.cal")
+        assert str(Calibration.load(tmp_path / "x.cal").guarantee()) == str(calibration.guarantee())
+
+
+def test_whole_numbers_without_sign_are_read_as_any_others(calibrations, tmp_path):
+    def unsigned(_, arrays):
+        arrays["evidence.predicted"] = arrays["evidence.predicted"].astype(np.uint64)
+
+    loaded = Calibration.load(changed(calibrations["mean"], tmp_path / "x.cal", unsigned))
+    assert not loaded.compare(rows()[0]).refuted
+
+
+def test_a_file_cannot_keep_silent_that_verified_rows_were_not_chosen_at_random(tmp_path):
+    P, sets, truth = rows()
+    easy = np.where(P.max(axis=1) > np.median(P.max(axis=1)), truth, None)
+    with pytest.warns(UserWarning, match="not a random choice"):
+        honest = conformalize(P, sets, "rectified", verified=easy)
+    assert honest.guarantee().promised is None
+    silent = changed(honest, tmp_path / "x.cal", told(chosen=""))
+    assert str(Calibration.load(silent).guarantee()) == str(honest.guarantee())
