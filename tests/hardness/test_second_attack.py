@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import shutil
 import zipfile
 
@@ -14,8 +15,10 @@ from sklearn.svm import SVC
 
 from setwise import Calibration, ConformalClassifier, LabelSets, conformalize
 from setwise.calibration.calibration_file import FORMAT, VERSION
+from setwise.cli.app import run
 from setwise.container import read_container, write_container
-from setwise.errors import InputError
+from setwise.data.table_files import table_files
+from setwise.errors import DataError, InputError
 from setwise.learn import CoveringClassifier, PartialLabelClassifier
 from setwise.learn.serialization import read_model, write_model
 from setwise.parts import Parts, listing
@@ -254,3 +257,66 @@ def test_a_file_cannot_keep_silent_that_verified_rows_were_not_chosen_at_random(
     assert honest.guarantee().promised is None
     silent = changed(honest, tmp_path / "x.cal", told(chosen=""))
     assert str(Calibration.load(silent).guarantee()) == str(honest.guarantee())
+
+
+# -------------------------------------------------------------------------------------- folders and what is in them
+
+
+@pytest.fixture
+def parts(calibrations, tmp_path):
+    """A calibration, a folder with two tables of probabilities, and the command that predicts them."""
+    calibrations["mean"].save(tmp_path / "mean.cal")
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "in" / f"{name}.csv").write_text("p:cat,p:dog,p:owl\n" + "0.5,0.25,0.25\n0.1,0.1,0.8\n" * 3)
+    files = ["--probabilities", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
+    return tmp_path, ["predict", str(tmp_path / "mean.cal"), *files, "--json"]
+
+
+ODD = {
+    "a link to nowhere": (lambda path: path.symlink_to("nowhere"), "is no file"),
+    "a pipe": (os.mkfifo, "is no file"),
+    "a device": (lambda path: path.symlink_to("/dev/zero"), "is no file"),
+    "a link to a folder": (lambda path: path.symlink_to(path.parents[1]), "is a link to a folder"),
+}
+
+
+@pytest.mark.parametrize("odd", list(ODD))
+def test_what_is_no_file_in_a_folder_of_tables_is_not_left_out_silently(odd, parts, capsys):
+    folder, command = parts
+    make, message = ODD[odd]
+    make(folder / "in" / "c.csv")
+    assert run(command) == 2
+    assert f"c.csv: {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["pipe.csv", "pip*.csv"])
+def test_a_pipe_in_the_place_of_a_table_is_refused_and_not_waited_for(name, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(DataError, match=r"pipe.csv: is a pipe or a device, not a file; pass it to standard input"):
+        table_files(tmp_path / name)
+
+
+RECORDS = {
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "a link": lambda path: (path.unlink(), path.symlink_to("/dev/zero")),
+    "sizes of nothing": lambda path: rewrite(path, {"rows": 6, "sizes": {"x": "y"}}),
+    "rows fewer than none": lambda path: rewrite(path, {"rows": -6, "sizes": {"1": -6}}),
+    "rows of other sizes": lambda path: rewrite(path, {"rows": 600, "sizes": {"1": 6}}),
+    "lists in each other": lambda path: path.write_text("[" * 10**5),
+}
+
+
+def rewrite(path, found):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"found": found}))
+
+
+@pytest.mark.parametrize("record", list(RECORDS))
+def test_a_part_whose_record_is_odd_is_made_again(record, parts, capsys):
+    folder, command = parts
+    assert run(command) == 0
+    before = json.loads(capsys.readouterr().out)
+    RECORDS[record](folder / "out" / ".a.csv.done.json")
+    assert run([*command, "--resume"]) == 0
+    after = json.loads(capsys.readouterr().out)
+    assert (after["rows"], after["mean_size"], after["files_kept"]) == (12, before["mean_size"], 1)

@@ -121,5 +121,9 @@ class PartWriter:
 
 def finished_rows(part: TablePart, asked: str) -> PredictedRows | None:
     """What an earlier run found of a part, if its output is there; else None."""
-    found = part.finished(asked)
-    return None if found is None else PredictedRows(Counter({int(k): n for k, n in found["sizes"].items()}))
+    found = part.finished(asked) or {}
+    sizes = found.get("sizes")
+    if not isinstance(sizes, dict) or not all(k.isdecimal() and type(n) is int and n > 0 for k, n in sizes.items()):
+        return None
+    counted = PredictedRows(Counter({int(size): n for size, n in sizes.items()}))
+    return counted if counted.rows == found.get("rows") else None
