@@ -18,10 +18,12 @@ from setwise.calibration.calibration_file import FORMAT, VERSION
 from setwise.cli.app import run
 from setwise.container import read_container, write_container
 from setwise.data.table_files import table_files
+from setwise.decisions import monitor
 from setwise.errors import DataError, InputError
 from setwise.learn import CoveringClassifier, PartialLabelClassifier
 from setwise.learn.serialization import read_model, write_model
 from setwise.parts import Parts, listing
+from setwise.scale import CalibrationRows, calibration_rows
 
 TEXTS, TOPICS = ["red apple", "red rose", "blue sea", "blue sky"] * 5, ["warm", "warm", "cold", "cold"] * 5
 
@@ -320,3 +322,48 @@ def test_a_part_whose_record_is_odd_is_made_again(record, parts, capsys):
     assert run([*command, "--resume"]) == 0
     after = json.loads(capsys.readouterr().out)
     assert (after["rows"], after["mean_size"], after["files_kept"]) == (12, before["mean_size"], 1)
+
+
+# ------------------------------------------------------------------ rows and monitors that are saved and go on
+
+
+def altered(place, kind, version, change):
+    header, arrays = read_container(place, kind, version)
+    change(header, arrays)
+    write_container(place, header, arrays)
+    return place
+
+
+ROWS = {
+    "infinitely many": lambda header, _: header.update(seen=float("inf")),
+    "more than it has seen": lambda header, _: header.update(seen=7),
+    "a seed that is none": lambda header, _: header.update(seeds=[float("inf")]),
+    "a limit that is none": lambda header, _: header.update(max_rows=float("nan")),
+    "a wild generator": lambda header, _: header["random"].update(uinteger=-1),
+    "ids that are neither numbers nor text": lambda _, arrays: arrays.update(
+        {"facts.row_ids": arrays["facts.row_ids"] / 2}
+    ),
+}
+
+
+@pytest.mark.parametrize("wild", list(ROWS))
+def test_calibration_rows_with_wild_counts_are_one_error_that_names_the_file(wild, tmp_path):
+    kept = CalibrationRows(random_state=0)
+    kept.add(*rows()[:2], row_ids=np.arange(200))
+    kept.save(tmp_path / "x.rows")
+    assert len(CalibrationRows.load(tmp_path / "x.rows")) == 200
+    place = altered(tmp_path / "x.rows", calibration_rows.FORMAT, calibration_rows.VERSION, ROWS[wild])
+    with pytest.raises(ValueError, match=r"x.rows: a setwise-calibration-rows file with a broken or missing part"):
+        CalibrationRows.load(place)
+
+
+@pytest.mark.parametrize("silent", [{"best": 1e6}, {"best": float("inf")}, {"best": 0.0, "first_row": 3}])
+def test_the_alarm_of_a_monitor_is_what_its_numbers_say(silent, calibrations, tmp_path):
+    watching = calibrations["mean"].monitor(random_state=0)
+    watching.update(rows()[0][:20])
+    watching.save(tmp_path / "x.monitor")
+    place = altered(
+        tmp_path / "x.monitor", monitor.FORMAT, monitor.VERSION, lambda header, _: header.update(silent)
+    )
+    with pytest.raises(ValueError, match="x.monitor: .*do not belong together"):
+        calibrations["mean"].monitor(resume=place)
