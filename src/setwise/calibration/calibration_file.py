@@ -19,6 +19,7 @@ from setwise.contamination.annotator_model import AnnotatorParameters
 from setwise.contamination.assumption import NOTHING, Assumption, as_assumption
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.stored_evidence import checked_evidence
+from setwise.evidence.verified_rows import LEVEL, checks_differ
 from setwise.labels.vocabulary import Vocabulary
 from setwise.parts import Source
 from setwise.scores import SCORES, Score
@@ -32,6 +33,7 @@ _WORDS = {
     "precision": {"float16", "float32", "float64"},
     "domain": {"simplex", "unit"},
     "kind": {"nothing", "uniform", "class", "independent"},
+    "scope": {"", " of each category"},
 }
 
 
@@ -100,7 +102,8 @@ def read_parts(source: Source) -> dict[str, Any]:
         categories = None if groups is None else Vocabulary.declare(groups)
         if categories is not None:
             checked(category, "category", "iu", (evidence.n,), 0, len(categories) - 1)
-        setting = _setting(header["setting"], arrays.pop("assume", None), score, k, evidence.n)
+        setting = _setting(header["setting"], arrays.pop("assume", None), score, k, evidence)
+        _check_categories(setting, categories, category, vocabulary, evidence)
         annotators = _annotators(header["annotators"], _under("annotators.", arrays), k)
         if arrays:
             raise ValueError(f"{next(iter(arrays))} is not known")
@@ -109,15 +112,15 @@ def read_parts(source: Source) -> dict[str, Any]:
             "strategy": _made(header["strategy"], STRATEGIES),
             "vocabulary": vocabulary,
             "evidence": evidence,
-            "setting": setting,
+            "setting": _examined(setting, evidence, category),
             "categories": categories,
             "category": category,
             "annotators": annotators,
         }
 
 
-def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: int, n: int) -> Setting:
-    """What was declared, if each entry has its type and the entries belong together."""
+def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: int, evidence: Evidence) -> Setting:
+    """What was declared, if each entry has its type and the entries belong together and to the evidence."""
     plain = {name: value for name, value in stored.items() if name not in {"miss_rate", "assume"}}
     for field in fields(Setting):
         if field.name in plain and type(plain[field.name]).__name__ != field.type and field.name != "domain":
@@ -130,13 +133,44 @@ def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: i
         found = as_assumption(checked(matrix, "assume", "f", (k, k), 0, 1), k)
         declared = replace(found, kind=assume["kind"], estimated=assume["estimated"])
     setting = Setting(**{**plain, "miss_rate": Fraction(rate), "assume": declared})
-    words = {"by": setting.by, "precision": setting.precision, "domain": setting.domain, "kind": declared.kind}
+    words = {"kind": declared.kind} | {name: getattr(setting, name) for name in _WORDS if name != "kind"}
     odd = next((name for name, word in words.items() if word not in _WORDS[name]), None)
     belongs = (setting.conformity_score, setting.n_classes, setting.domain) == (score.name, k, score.domain)
-    counts = min(setting.dropped, setting.novel, setting.checked) >= 0 and setting.checked <= n
+    counts = (
+        min(setting.dropped, setting.novel) >= 0
+        and setting.checked == evidence.verified.sum()
+        and 0 <= setting.top <= k
+        and (setting.sampled == 0 or setting.sampled >= evidence.n + setting.dropped)
+    )
     if odd or not belongs or not counts or not isinstance(declared.estimated, bool):
         raise ValueError(f"setting: {odd or 'its entries'} cannot be")
     return setting
+
+
+def _check_categories(
+    setting: Setting, names: Vocabulary | None, category: Array | None, vocabulary: Vocabulary, evidence: Evidence
+) -> None:
+    """Refuses categories that are not those of the rows, where the rows tell them."""
+    found: Any = {"predicted": evidence.predicted, "size": evidence.sizes}.get(setting.by)
+    if found is None:
+        return
+    if names is None or category is None:
+        raise ValueError("category and categories do not belong to setting.by")
+    told = vocabulary.classes[found] if setting.by == "predicted" else found
+    if not np.array_equal(names.classes[category], told):
+        raise ValueError(f"category: not that of the rows, by {setting.by}")
+
+
+def _examined(setting: Setting, evidence: Evidence, category: Array | None) -> Setting:
+    """The setting with what the rows themselves say against a random choice of the verified ones.
+
+    Of votes one more column was compared, the number of answers, which is not stored: only what speaks for itself
+    after twice as many comparisons is added then.
+    """
+    found = None if setting.chosen else checks_differ(evidence, category)
+    if found is None or (setting.votes and 2 * found.p_value >= LEVEL):
+        return setting
+    return replace(setting, chosen=found.sentence)
 
 
 def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParameters | None:

@@ -333,14 +333,23 @@ def _named(source: str | os.PathLike[str]) -> list[Path]:
     if path.is_dir():
         return _inside(path)
     if path.exists() or not glob.has_magic(str(path)):
-        return [path]
+        return _without_pipes([path])
     pattern = path.relative_to(path.anchor)
-    found = [one for one in sorted(Path(path.anchor).glob(str(pattern))) if one.is_file()]
+    found = [one for one in sorted(Path(path.anchor).glob(str(pattern))) if not one.is_dir()]
     if not any(part[0] == "." and glob.has_magic(part) for part in pattern.parts):  # hidden files as in a shell
         found = [one for one in found if not any(p[0] == "." and p not in pattern.parts for p in one.parts)]
     if not found:
         raise FileNotFoundError(f"{path}: no file is called so.")
-    return found
+    return _without_pipes(found)
+
+
+def _without_pipes(paths: list[Path]) -> list[Path]:
+    """The paths themselves; what can be read only once is refused, as tables are looked at before."""
+    for path in paths:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            problem = f"{path}: is a pipe or a device, not a file"
+            raise DataError(problem, "pass it to standard input, and name that: -", "save it to a file")
+    return paths
 
 
 def _refuse_twice(paths: Sequence[Path]) -> None:
@@ -354,9 +363,15 @@ def _refuse_twice(paths: Sequence[Path]) -> None:
 
 def _inside(folder: Path) -> list[Path]:
     """The tables in a folder and the folders in it; what starts with a point or a low line is none."""
-    names = (path.relative_to(folder) for path in sorted(folder.rglob("*")))
+    inside = sorted(folder.rglob("*"))
+    if linked := next((path for path in inside if path.is_symlink() and path.is_dir()), None):
+        raise DataError(f"{linked}: is a link to a folder, which is not followed", "name the folders to be read")
+    names = (path.relative_to(folder) for path in inside)
     tables = [name for name in names if _suffix(name) in _SUFFIXES and not any(p[0] in "._" for p in name.parts)]
-    found = [folder / name for name in tables if (folder / name).is_file()]
+    found = [folder / name for name in tables if not (folder / name).is_dir()]
+    for path in found:
+        if not path.is_file():
+            raise DataError(f"{path}: is no file, but a pipe, a device, or a link to nowhere", "remove or rename it")
     if not found:
         raise DataError(f"{folder}: there is no table in this folder.")
     kinds = {_SUFFIXES[_suffix(path)]: path for path in reversed(found)}

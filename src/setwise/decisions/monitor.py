@@ -131,6 +131,11 @@ class Monitor:
         """Whether rows were called different, now or before."""
         return self._first_row is not None
 
+    @property
+    def _limit(self) -> float:
+        """The logarithm of what one of the gamblers has to win for an alarm."""
+        return math.log(len(self._gamblers) / self.delta)
+
     def update(self, rows: Any, *, by: Any = None, candidates: Any = None, X: Any = None) -> MonitorState:
         """Takes some more rows, in the order of their arrival: probabilities as for `Calibration.compare`.
 
@@ -154,8 +159,7 @@ class Monitor:
                 for place, (gambler, (column, codes)) in enumerate(zip(self._gamblers, columns, strict=True))
             ]
         )
-        limit = math.log(len(every) / self.delta)
-        won = np.flatnonzero(every.max(axis=0) >= limit)
+        won = np.flatnonzero(every.max(axis=0) >= self._limit)
         if len(won) and self._first_row is None:
             self._first_row = self._rows + int(won[0])
         if every.max() > self._best:
@@ -202,7 +206,8 @@ class Monitor:
             played = max(gambler.played for gambler in self._gamblers)
             alarmed = self._first_row is not None
             whole = not alarmed or (isinstance(self._first_row, int) and 0 <= self._first_row < self._rows)
-            whole = whole and not math.isnan(self._best) and 0 <= self._loudest < len(self._gamblers)
+            whole = whole and math.isfinite(self._best) and 0 <= self._loudest < len(self._gamblers)
+            whole = whole and alarmed == (self._best >= self._limit)
             if played > self._rows or self._rows > _MOST_ROWS or not 0 <= self._seed < _SEEDS or not whole:
                 raise ValueError(f"{path}: a {FORMAT} file whose parts do not belong together.")
 

@@ -361,7 +361,11 @@ def _restore(made: Any, head: dict[str, Any], models: list[Any], calibrations: l
             if hasattr(part, "n_features_in_") and not hasattr(part, "feature_names_in_"):
                 part.feature_names_in_ = made.feature_names_in_
     made.summary_ = {k: v for k, v in head.get("training", {}).items() if k != "calibrated_on"}
-    made.notes_ = head.get("notes", {})
+    made.notes_ = notes = head.get("notes", {})
+    if not isinstance(notes, dict) or not isinstance(notes.get("reading") or {}, dict):
+        raise ValueError("notes: is no object, or how to read a table is none")
+    if not isinstance(made.summary_.get("data", {}), dict):
+        raise ValueError("training: its data is no object")  # noqa: TRY004 - of a file
 
 
 def _features(described: dict[str, Any]) -> tuple[int | None, list[str] | None]:

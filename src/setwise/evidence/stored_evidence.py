@@ -14,6 +14,7 @@ from setwise.probabilities import TOLERANCE
 from setwise.stored_arrays import checked
 
 _MOST = 1 + TOLERANCE  # of a probability
+_NEAR = 1e-6  # how far two columns that were computed from the same scores may be apart
 
 
 class _Column(NamedTuple):
@@ -42,10 +43,10 @@ _BY_ROW = {
     "answered": _LABEL,
     "answered_confidence": _Column("f", 0, _MOST, gaps=True),
     "noise": _Column("f", 0, 1),
-    "position": _Column("iu", 0),
+    "position": _Column("iu", 0, 2**62),
     "chance": _Column("f", 0, 1),
     "weight": _Column("f", 0),
-    "group": _Column("iu", 0),
+    "group": _Column("iu", 0, 2**62),
 }
 _LABELS = {"predicted", "label", "consensus", "answered"}
 _BY_ENTRY = {"every": _SCORE, "share": _Column("f", 0, _MOST), "backing": _Column("f", 0, _MOST, gaps=True)}
@@ -64,6 +65,8 @@ def checked_evidence(arrays: dict[str, Array], k: int) -> Evidence:
         if name in arrays:
             high = k - 1 if name in _LABELS else k if name == "sizes" else column.high
             checked(arrays[name], f"evidence.{name}", column.kinds, shape, column.low, high, gaps=column.gaps)
+            if arrays[name].dtype.kind == "u":  # whose differences would wrap around
+                arrays[name] = arrays[name].astype(np.int64)
 
     for name, column in _BY_ROW.items():
         check(name, column, (n,))
@@ -89,8 +92,26 @@ def _check_agreement(evidence: Evidence) -> None:
         wrong["named and sizes"] = (evidence.named.sum(axis=1) != evidence.sizes).any()
     if evidence.truth is not None and evidence.label is not None:
         wrong["truth and label"] = (np.isnan(evidence.truth) != (evidence.label == MISSING)).any()
+    low, high, starts = evidence.low, evidence.high, np.cumsum(evidence.sizes) - evidence.sizes
     if evidence.truth is not None and evidence.held is not None:
-        wrong["truth and held"] = (np.isnan(evidence.truth) & evidence.held).any()
+        held = evidence.truth[evidence.held]
+        inside = (held >= low[evidence.held] - _NEAR) & (held <= high[evidence.held] + _NEAR)
+        wrong["truth and held"] = not inside.all()
+    if evidence.every is not None:
+        least, most = np.minimum.reduceat(evidence.every, starts), np.maximum.reduceat(evidence.every, starts)
+        wrong["every, low and high"] = not (_near(least, low) and _near(most, high))
+    if evidence.share is not None:
+        wrong["share"] = not _near(np.add.reduceat(evidence.share, starts), 1)
+    if evidence.posterior is not None:
+        wrong["posterior"] = not _near(evidence.posterior.sum(axis=1), 1)
+    if evidence.table is not None and evidence.named is not None:
+        table, named = np.asarray(evidence.table), evidence.named
+        least, most = (np.where(named, table, edge) for edge in (np.inf, -np.inf))
+        wrong["table, low and high"] = not (_near(least.min(axis=1), low) and _near(most.max(axis=1), high))
     found = next((name for name, odd in wrong.items() if odd), None)
     if found is not None:
         raise ValueError(f"evidence: {found} cannot be")
+
+
+def _near(found: Array, noted: Any) -> bool:
+    return bool((np.abs(found - noted) <= _NEAR).all())

@@ -22,6 +22,7 @@ from sklearn.pipeline import Pipeline
 
 from setwise.errors import InputError, Remedy
 from setwise.labels.vocabulary import Vocabulary
+from setwise.learn.fitted_state import doubtful_types
 from setwise.learn.light_skops import is_estimator, is_ufunc, skops_io
 from setwise.limits import check_unpacked
 from setwise.parts import Part, Parts
@@ -129,7 +130,7 @@ def _read_network(description: Description, parts: Parts) -> Any:
     from setwise.learn.networks import network_of_weights  # noqa: PLC0415
     from setwise.learn.scaling import Scaling  # noqa: PLC0415
 
-    parameters = dict(description["parameters"])
+    parameters = _own_parameters(description)
     if isinstance(parameters.get("hidden_sizes"), list):
         parameters["hidden_sizes"] = tuple(parameters["hidden_sizes"])
     model = PartialLabelClassifier(**parameters)
@@ -183,6 +184,8 @@ def _read_tensors(description: Description, part: Part) -> tuple[dict[str, Any],
     for tensor in scaling.values():
         if tensor.numel() > features * models or (tensor.numel() > models and tensor.shape[-1] == 1):
             raise ValueError(f"{part}: a scaling of other features than described.")
+    if "spread" in scaling and not bool((scaling["spread"] > 0).all()):
+        raise ValueError(f"{part}: a scaling by a spread that is not positive.")
     return weights, scaling
 
 
@@ -218,9 +221,14 @@ def _read_covering(description: Description, parts: Parts) -> Any:
     inclusion = None if description["inclusion"] is None else _read_network(description["inclusion"], parts)
     from setwise.learn.covering_classifier import CoveringClassifier  # noqa: PLC0415 - needs torch, which the parts did
 
-    model = CoveringClassifier(**description["parameters"])
+    weight = description["weight"]
+    if not isinstance(weight, float) or not 0 <= weight <= 1:
+        raise ValueError(f"{parts.folder}: describes two networks with the weight {str(weight)[:40]} between them.")
+    if inclusion is not None and inclusion.classes_.tolist() != posterior.classes_.tolist():
+        raise ValueError(f"{parts.folder}: describes two networks about other classes.")
+    model = CoveringClassifier(**_own_parameters(description))
     model.posterior_, model.inclusion_ = posterior, inclusion
-    model.weight_, model.choices_ = description["weight"], description["choices"]
+    model.weight_, model.choices_ = weight, description["choices"]
     model.classes_ = posterior.classes_
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(posterior, name):
@@ -249,6 +257,11 @@ def _simple(parameters: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
+def _own_parameters(description: Description) -> dict[str, Any]:
+    """The parameters of a file, which has no say in those of the machine: it could name any file as a checkpoint."""
+    return {name: value for name, value in description["parameters"].items() if name not in _OF_THE_MACHINE}
+
+
 def _features(model: Any) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     return {
@@ -264,7 +277,7 @@ def _write_skops(model: Any, folder: Path, stem: str) -> Description:
     io = _skops("save")
     try:
         content = io.dumps(model)
-        foreign = _foreign(io.get_untrusted_types(data=content))
+        foreign = {*_foreign(io.get_untrusted_types(data=content)), *doubtful_types(model)}
     except Exception:  # noqa: BLE001 - skops has no common error for what it cannot hold
         return _external(model)
     if any(name.partition(".")[0] in {"torch", "setwise", "__main__", "builtins"} for name in foreign):
@@ -282,7 +295,10 @@ def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] |
         types = io.get_untrusted_types(data=part.content)
         missing = sorted(set(_foreign(types)) - set(trusted or ()))
         if not missing:
-            return io.loads(part.content, trusted=types)
+            model = io.loads(part.content, trusted=types)
+            missing = sorted(doubtful_types(model) - set(trusted or ()))
+            if not missing:
+                return model
     except Exception as error:
         raise ValueError(f"{part}: cannot be read by skops ({error}).") from error
     raise InputError(
@@ -302,7 +318,7 @@ def _skops(what: str) -> Any:
 
 
 def _foreign(names: Sequence[str]) -> list[str]:
-    """Types that are neither ours nor what skops trusts: scikit-learn's estimators, universal functions."""
+    """Types that are neither ours nor trusted here: scikit-learn's estimators, universal functions."""
     return [name for name in names if name not in OWN and not is_estimator(name) and not is_ufunc(name)]
 
 

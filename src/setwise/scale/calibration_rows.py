@@ -21,7 +21,7 @@ from setwise._arrays import Array, Floats, Ints, frozen, sizes_between
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.conformalize import conformalize, on_columns_of
-from setwise.container import read_container, write_container
+from setwise.container import believing_nothing, read_container, write_container
 from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import RowFacts, categories
 from setwise.evidence.row_index import check_row_names
@@ -99,7 +99,8 @@ class CalibrationRows:
         if memory_limit < 1:
             raise ValueError(f"memory_limit: {memory_limit} bytes hold no row.")
         self.classes = None if classes is None else Vocabulary.of(classes, ())
-        self.memory_limit, self.max_rows, self.domain = memory_limit, max_rows, domain
+        self.memory_limit, self.domain = int(memory_limit), domain
+        self.max_rows = None if max_rows is None else int(max_rows)
         self.seen = 0
         """How many rows were added in all."""
         self._seeds = frozenset([draw_seed(random_state)])
@@ -300,17 +301,18 @@ class CalibrationRows:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Reads what `save` wrote; refuses anything else by name."""
         header, arrays = read_container(path, FORMAT, VERSION)
-        try:
-            made = cls(
-                classes=header["declared"],
-                **{name: header[name] for name in ("memory_limit", "max_rows", "domain")},
-            )
-            made._seed, made._seeds = int(header["seed"]), frozenset(map(int, header["seeds"]))
+        with believing_nothing(path, FORMAT):
+            limits = {name: header[name] for name in ("memory_limit", "max_rows", "domain")}
+            counts = [limits["memory_limit"], limits["max_rows"] or 1, header["seen"], header["seed"], *header["seeds"]]
+            if not all(type(count) is int and count >= 0 for count in counts):
+                raise ValueError("its counts and seeds are no whole numbers")
+            made = cls(classes=header["declared"], **limits)
+            made._seed, made._seeds = header["seed"], frozenset(header["seeds"])
             made._random.bit_generator.state = header["random"]
             parts = [] if header["classes"] is None else [_Rows.from_parts(header, arrays)]
-            made._hold(parts, max(int(header["seen"]), *map(len, parts), 0))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise ValueError(f"{path}: a {FORMAT} file with a broken or missing part ({error!r}).") from error
+            if header["seen"] < sum(map(len, parts)):
+                raise ValueError("it holds more rows than it has seen")
+            made._hold(parts, header["seen"])
         return made
 
     # ---------------------------------------------------------------- helpers
@@ -497,6 +499,9 @@ class _Rows:
         wrong = [name for name, v in {"key": key, "verified": verified, **facts}.items() if v.shape != (n,)]
         if wrong or not {*facts} <= {*_NAMES} or key.dtype != np.uint64 or verified.dtype.kind != "i":
             raise ValueError(f"{(wrong or ['facts'])[0]} does not fit {n} rows")
+        for name in {*facts} & {"row_ids", "sampling_ids"}:
+            if facts[name].dtype.kind not in "iuU":
+                raise ValueError(f"{name} are neither whole numbers nor text")
         if not ((verified == MISSING) | ((verified >= 0) & (verified < k))).all():
             raise ValueError("verified labels outside the classes")
         answers: LabelSets | Votes

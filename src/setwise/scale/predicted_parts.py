@@ -122,7 +122,9 @@ class PartWriter:
 
 def finished_rows(part: TablePart, asked: str) -> PredictedRows | None:
     """What an earlier run found of a part, if its output is there; else None."""
-    found = part.finished(asked)
-    if found is None:
+    found = part.finished(asked) or {}
+    sizes = found.get("sizes")
+    if not isinstance(sizes, dict) or not all(k.isdecimal() and type(n) is int and n > 0 for k, n in sizes.items()):
         return None
-    return PredictedRows(Counter({int(k): n for k, n in found["sizes"].items()}), used=found["used"])
+    counted = PredictedRows(Counter({int(size): n for size, n in sizes.items()}), used=str(found.get("used", "")))
+    return counted if counted.rows == found.get("rows") else None

@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from setwise._files import check_replaceable, replacing, sole_writer
+from setwise._files import check_replaceable, open_regular, replacing, sole_writer
 from setwise._version import __version__
 from setwise.data.arrow_tables import TABLES, column_names, is_table, row_count
 from setwise.data.table_files import MODEL_HEAD, TableFiles
 from setwise.errors import DataError, InputError, Remedy
 
 _RECORD = ".{}.done.json"
+_LONGEST = 2**24  # bytes of a record
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,11 @@ class TablePart:
     def finished(self, asked: str) -> dict[str, Any] | None:
         """What was found, where the output is that of this input and of this question; else None."""
         try:
-            held = json.loads(self.record.read_text(encoding="utf-8"))
+            with open_regular(self.record, follow=False) as file:
+                held = json.loads(file.read(_LONGEST))
             same = held["input"] == self.input and held["asked"] == asked
             found = held["found"] if same and held["output"] == self._output else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return found if isinstance(found, dict) else None
 

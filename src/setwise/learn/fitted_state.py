@@ -1,0 +1,72 @@
+"""State of a fitted scikit-learn model that scikit-learn uses as it stands, and a file may have made up.
+
+Compiled code takes positions and sizes from it without a look, so that wild ones end the process; text vectorizers
+open the files that rows name, and search them by any regular expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+_PLAIN = (str, bytes, int, float, complex, type(None), np.generic, type, ModuleType)
+_USUAL_TOKENS = r"(?u)\b\w\w+\b"
+_MOST_FEATURES = 2**31 - 1  # of scikit-learn's hashing
+
+
+def doubtful_types(model: Any) -> set[str]:
+    """The types of those parts of a model whose state is not plainly in order."""
+    return {
+        f"{type(part).__module__}.{type(part).__qualname__}" for part in _parts(model) if not _is_in_order(part)
+    }
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    """The model, and whatever is in it."""
+    seen: dict[int, Any] = {}
+    todo = [model]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, _PLAIN) or id(part) in seen:
+            continue
+        seen[id(part)] = part
+        yield part
+        if isinstance(part, dict):
+            todo += part.values()
+        elif isinstance(part, (list, tuple, set, frozenset)):
+            todo += part
+        elif isinstance(part, np.ndarray):
+            todo += part.ravel().tolist() if part.dtype == object else []
+        else:
+            todo += getattr(part, "__dict__", {}).values()
+
+
+def _is_in_order(part: Any) -> bool:
+    if sparse.issparse(part):
+        return _is_whole(part)
+    held = getattr(part, "__dict__", {})
+    vocabularies = [held[name] for name in ("vocabulary", "vocabulary_") if isinstance(held.get(name), dict)]
+    return (
+        all(map(_is_numbered, vocabularies))
+        and held.get("input", "content") == "content"
+        and held.get("token_pattern") in {None, _USUAL_TOKENS}
+        and ("alternate_sign" not in held or held.get("n_features") in range(1, _MOST_FEATURES + 1))
+    )
+
+
+def _is_numbered(vocabulary: dict[Any, Any]) -> bool:
+    """Whether each word has a column of its own: 0, 1, 2 and so on."""
+    return set(vocabulary.values()) == set(range(len(vocabulary)))
+
+
+def _is_whole(matrix: Any) -> bool:
+    """Whether the entries of a sparse matrix are inside it; scipy looks at differences, which may wrap around."""
+    try:
+        matrix.check_format(full_check=True)
+    except (AttributeError, ValueError):  # of another format than by rows or by columns
+        return False
+    return bool((matrix.indptr[1:] >= matrix.indptr[:-1]).all())
