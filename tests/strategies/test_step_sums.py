@@ -115,7 +115,7 @@ def test_cells_change_nothing_where_most_scores_are_in_none_that_is_looked_into(
         monkeypatch.setattr(step_sums, "FEW", few)
         made.append(conformalize(p, mask, Corrected(margin), assume="uniform"))
     assert sorted_at_once[0] < sorted_at_once[1] / 2
-    cells, at_once = (one.rules[0].curve for one in made)
+    cells, at_once = (one.rules[0].curve.certified for one in made)
     assert [cells.threshold(level) for level in LEVELS] == [at_once.threshold(level) for level in LEVELS]
     assert np.array_equal(cells.thresholds, at_once.thresholds)
     assert np.allclose(cells.levels, at_once.levels, rtol=0, atol=1.1e-12)  # a last digit of those that are kept
