@@ -171,7 +171,12 @@ def test_no_table_of_scores_is_made(rng):
     p = simplex(rng, 20_000, 150, 4.0).astype(np.float32)
     sets = LabelSets.from_mask(candidates_from(rng, labels_from(rng, p), 150, 0.1))
     assert sets.sizes.min() > 0
-    for work in (lambda: conformalize(p, sets, "corrected", assume="uniform"), lambda: diagnose(p, sets)):
+    for work in (
+        lambda: conformalize(p, sets, "corrected", assume="uniform"),
+        lambda: conformalize(p, sets, "classwise", assume="uniform").guarantee(),
+        lambda: conformalize(p, sets, "classwise").guarantee(),
+        lambda: diagnose(p, sets),
+    ):
         assert peak(work)[0] < 1.25 * p.nbytes  # of so few rows blocks are a larger part than of many
     calibration = conformalize(p, sets, "max")
     largest, values = peak(lambda: calibration.predict_p(p))

@@ -42,7 +42,7 @@ from setwise.strategies.curves import (
 from setwise.strategies.premises import Setting, judgement
 
 _PASSES = 8  # over the rows, to have the scores of each class by themselves
-_GROUP_BYTES = 2**26  # of classes that one pass may hold in any case
+_GROUP_BYTES = 2**23  # of classes that one pass may hold in any case
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,17 @@ class Classwise(WithMargin):
     def _by_class(self, made: TableSteps) -> tuple[Levels, ...]:
         """The levels of each class, of some classes at a time: blocks of rows hold all."""
         n, k = made.table.shape
-        width = max(math.ceil(k / _PASSES), _GROUP_BYTES // (16 * n))
+        width = min(max(math.ceil(k / _PASSES), _GROUP_BYTES // (16 * n)), k)
+        scores, weights = np.empty((width, n), dtype=made.table[:1].dtype), np.empty((width, n))
         found: list[Levels] = []
         for start in range(0, k, width):
             some = slice(start, min(start + width, k))
-            parts = ((scores[:, some], weights[:, some]) for _, scores, weights in made.parts(ordered=False))
-            columns = zip(*(np.concatenate(part).T for part in zip(*parts, strict=True)), strict=True)
-            steps = (Steps(s[:, None], w[:, None], w, made.spread, made.new) for s, w in columns)
-            found += (Levels.of(one, self.margin, self.delta) for one in steps)
+            scores, weights = scores[: some.stop - start], weights[: some.stop - start]
+            for rows, *parts in made.parts(ordered=False):
+                scores[:, rows], weights[:, rows] = (part[:, some].T for part in parts)
+            for s, w in zip(scores, weights, strict=True):
+                steps = Steps(s[:, None], w[:, None], w, made.spread, made.new)
+                found.append(Levels.of(steps, self.margin, self.delta))
         return tuple(found)
 
 

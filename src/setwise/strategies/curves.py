@@ -25,6 +25,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
@@ -45,6 +46,7 @@ Margin = Literal["none", "normal", "finite"]
 
 _CELLS = 400  # of the unit interval, for integrals over the coverage
 _MIDDLES = (np.arange(_CELLS) + 0.5) / _CELLS
+_FINEST = 1e-13  # of a level, below which differences are not looked at: levels are rounded to 1e-12
 _SLACK = 1e-8  # by which rounding may hide that a level falls: a root near zero magnifies it
 _MISSES = 10  # expected at a level, below which the central limit theorem is not relied on
 
@@ -259,7 +261,7 @@ def _on_average(steps: RowSteps) -> tuple[Floats, Floats]:
     all_d = float(steps.d.sum())
     if all_d <= 0:  # candidates say next to nothing: no level is certified
         return np.zeros(1), np.zeros(1)
-    thresholds, (total,) = step_sums(steps, _new_extremes)
+    thresholds, (total,) = step_sums(steps, partial(_new_extremes, _FINEST * all_d))
     level = np.maximum.accumulate(total)
     level += np.minimum.accumulate(total[::-1])[::-1]
     rises = np.append(level[1:] > level[:-1], True)
@@ -301,11 +303,16 @@ def _mean_coverage(at: Floats, level: Floats, noise: Floats, exact: Floats) -> F
     return mean(noise) - mean(exact)
 
 
-def _new_extremes(bounds: Bounds) -> Bools:
-    """Cells in which ΣN may exceed all before it, or leave what stays below all after it."""
-    total = bounds.reached[0]
-    found = np.append(True, bounds.highest[0, 1:] > np.maximum.accumulate(total[:-1]))
-    found |= bounds.lowest[0] < np.minimum.accumulate(total[::-1])[::-1]
+def _new_extremes(unit: float, bounds: Bounds) -> Bools:
+    """Cells in which ΣN may exceed all before it, or leave what stays below all after it, in whole units."""
+
+    def whole(sums: Floats) -> Floats:
+        sums /= unit
+        return np.floor(sums, out=sums)
+
+    total = whole(bounds.reached[0].copy())
+    found = np.append(True, whole(bounds.highest[0])[1:] > np.maximum.accumulate(total)[:-1])
+    found |= whole(bounds.lowest[0]) < np.minimum.accumulate(total[::-1])[::-1]
     return found
 
 
