@@ -128,8 +128,8 @@ def picture(result):
     panels[0].legend(frameon=False)
     votes, workers = result["votes"], result["workers"]
     panels[2].plot([row["votes"] for row in votes], [row["seconds"] for row in votes], "o-", ms=4, color="C2")
-    title = f"annotator model, {votes[0]['rows']:,} rows"
-    panels[2].set(xscale="log", yscale="log", xlabel="votes per row", title=title)
+    title = f"votes on {votes[0]['rows']:,} rows"
+    panels[2].set(xscale="log", ylim=(0, None), xlabel="votes per row", title=title)
     counts, walls = zip(*((row["workers"], row["wall"]) for row in workers["runs"]), strict=True)
     rates = [workers["rows"] / wall / 1e6 for wall in walls]
     panels[3].plot(counts, rates, "o-", ms=4, color="C3")
