@@ -95,9 +95,11 @@ bench: $(BENCH_READY) $(READY)   ## ratios against peers in an environment of th
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/predict.py --keep
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/slow_strategies.py --keep
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/growth.py --keep
 	@test -d "$(SETWISE_DATA)/crowd" || echo "NOTE: no SETWISE_DATA with crowd/: the figures of votes stay as they are."
 	test ! -d "$(SETWISE_DATA)/crowd" || $(BENCH)/python benchmarks/crowd.py --data "$(SETWISE_DATA)/crowd" --keep
 	$(BIN)/python benchmarks/summary.py
+	$(BIN)/python benchmarks/scale_page.py
 	$(BIN)/python benchmarks/which_strategy.py
 
 docs: $(DOCS_READY)     ## builds docs/_build/html anew, warnings as errors; checks links (`make test` runs what the pages show)

@@ -49,7 +49,7 @@ LIMITS = {
 LEVELS = (0.8, 0.9, 0.95, 0.99)
 
 
-def write_tables(folder, rows, part=PART):
+def write_tables(folder, rows, part=PART, classes=CLASSES):
     """Parts of probabilities, and a calibration."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -57,14 +57,14 @@ def write_tables(folder, rows, part=PART):
     import setwise
 
     rng = np.random.default_rng(0)
-    names = [f"class {k}" for k in range(CLASSES)]
+    names = [f"class {k}" for k in range(classes)]
 
     def probabilities(n):
-        values = rng.exponential(size=(n, CLASSES)).astype(np.float32) ** 4
+        values = rng.exponential(size=(n, classes)).astype(np.float32) ** 4
         return values / values.sum(axis=1, keepdims=True)
 
     p = probabilities(20_000)
-    y = np.minimum((p.cumsum(axis=1) < rng.random((len(p), 1))).sum(axis=1), CLASSES - 1)
+    y = np.minimum((p.cumsum(axis=1) < rng.random((len(p), 1))).sum(axis=1), classes - 1)
     setwise.conformalize(p, np.array(names)[y], classes=names, random_state=0).save(folder / "model.cal")
     (folder / "in").mkdir()
     for number, start in enumerate(range(0, rows, part)):
@@ -116,6 +116,13 @@ def predicted_by_ray(folder):
 
 
 CHILDREN = {"predict": predicted, "pyarrow": pyarrow_alone, "ray": predicted_by_ray}
+
+
+def peak_mb():
+    """The most memory that this process held."""
+    return round(
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6, 1
+    )
 
 
 def child(what, folder):
@@ -228,8 +235,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.child:
         wall, cpu, *start = CHILDREN[arguments.child](arguments.folder)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
-        print(json.dumps({"wall": wall, "cpu": cpu, "peak_mb": round(peak, 1), "start": sum(start)}))
+        print(json.dumps({"wall": wall, "cpu": cpu, "peak_mb": peak_mb(), "start": sum(start)}))
         return
     versions = ("pyarrow", "ray") if arguments.part == "ray" else ("pyarrow",)
     result = {**(load("streams") or {}), "machine": machine(*versions), "limits": LIMITS}

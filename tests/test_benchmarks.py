@@ -1,6 +1,7 @@
 """`benchmarks/broken_promises.py` runs and its verdicts can fail; the observatory tests the promises themselves.
 
 And the pages that `benchmarks/summary.py` writes are those of the documentation.
+Of `benchmarks/scale_page.py`: that the page holds what was measured.
 """
 
 import importlib
@@ -52,6 +53,12 @@ def promises():
     sys.path.insert(0, str(FILE.parent))  # as where it is run as a script
     yield importlib.import_module(FILE.stem)
     sys.path.remove(str(FILE.parent))
+
+
+@pytest.mark.usefixtures("promises")
+def test_the_costs_on_the_page_are_those_that_were_kept():
+    page = importlib.import_module("scale_page")
+    assert page.PAGE.read_text(encoding="utf-8").endswith("\n".join(page.section()) + "\n")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setwise import LabelSets
-from setwise.data import DataError, read_batches, read_table
+from setwise.data import DataError, read_batches, read_table, tabular
 from setwise.errors import MisuseWarning
 from tests.conftest import calls_in
 
@@ -342,3 +342,21 @@ def test_every_label_seen_cannot_be_stretched_over_more_classes(tmp_path, suffix
             sets.with_classes(["a", "b", "c"])
     declared = read_table(path, candidates="s", missing="full", classes=["a", "b", "c"]).candidates
     assert declared[1] == {"a", "b", "c"}
+
+
+def test_names_of_many_columns_are_asked_for_once():
+    """Arrow makes the list of them anew each time: of a thousand columns that took longer than all else."""
+
+    class Named:
+        asked = 0
+
+        @property
+        def column_names(self):
+            self.asked += 1
+            return [f"p:{k}" for k in range(1000)]
+
+    named = Named()
+    tabular._require(named, [f"p:{k}" for k in range(1000)], "a table")
+    assert named.asked == 1
+    with pytest.raises(DataError, match="a table: there is no column 'q'"):
+        tabular._require(named, ["p:1", "q"], "a table")

@@ -206,7 +206,8 @@ def test_a_bad_row_is_named_as_by_this_process(cluster, parts, capsys):
         P[100 * i + 40] = np.nan
         part = slice(100 * i, 100 * i + 100)
         write(table(P[part], y[part], candidates[part]), Path(f"in/{i}.parquet"))
-    for told in ((*PREDICT, "out"), (*OWN, "--verified", "truth", "--out", "n.cal")):
+    triage = ("triage", "m.cal", "--probabilities", "in", "--out", "yes", "--review", "no")
+    for told in ((*PREDICT, "out"), (*OWN, "--verified", "truth", "--out", "n.cal"), triage):
         line = failed(capsys, *told, *RAY, "--force")
         assert line == failed(capsys, *told, "--force")
         assert "in/1.parquet" in line

@@ -210,8 +210,8 @@ def spoilt(P, y, candidates, how):
 
 
 SPOILT = {
-    "no column": "in/1.parquet",
-    "one column more": "in/1.parquet",
+    "no column": "in/1.parquet: there is no column 'p:owl', which ",
+    "one column more": "in/1.parquet: there is a column 'extra', which ",
     "text": "in/1.parquet, column 'p:wren': row 33 is 'half'",
     "nan": "in/1.parquet, column 'p:wren': row 33",
     "sum": "in/1.parquet: row 33 sums to 2",
@@ -235,6 +235,60 @@ def test_a_bad_row_is_named_by_its_file_and_number(parts, capsys, how, command):
     assert SPOILT[how] in failed(capsys, *told)
     assert not Path("out.parquet").exists()
     assert Path("out/0.parquet").exists() == (command == "parts")
+
+
+@pytest.mark.parametrize("suffix", [".arrow", ".csv"])
+@pytest.mark.parametrize("how", ["no column", "one column more", "text", "nan"])
+def test_a_bad_row_of_arrow_and_csv_is_named_and_what_is_finished_stays(parts, capsys, how, suffix):
+    P, y, candidates = parts(suffix)
+    bad = Path(f"in/1{suffix}")
+    write(spoilt(P[100:200], y[100:200], candidates[100:200], how), bad)
+    message = SPOILT[how].replace(".parquet", suffix)
+    own = [
+        "conformalize",
+        "--probabilities",
+        "in",
+        "--candidates",
+        "answers",
+        "--ignore",
+        "id",
+        "--ignore",
+        "truth",
+    ]
+    for told in (
+        PREDICT,
+        [*own, "--out", "n.cal"],
+        ["triage", "n.cal", "--probabilities", "in", "--out", "yes", "--review", "no", "--max-error", "0.3"],
+    ):
+        if told[0] == "triage":  # with probabilities as these files hold them
+            checked = np.where(np.arange(100) < 60, y[:100].astype(object), None)
+            held = read_table(f"in/0{suffix}", features=[f"p:{name}" for name in CLASSES], classes=CLASSES).X
+            setwise.conformalize(held, candidates[:100], classes=CLASSES, verified=checked).save("n.cal")
+        assert message in failed(capsys, *told)
+    assert not [*Path("yes").glob("*.*"), *Path("no").glob("*.*")]
+    assert len(read_sets(f"out/0{suffix}", classes=CLASSES)) == 100
+    write(table(P[100:200], y[100:200], candidates[100:200], 100), bad)
+    found = done(capsys, *PREDICT, "--resume")
+    assert (found["rows"], found["files_kept"]) == (300, 1)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv"])
+def test_what_is_wrong_in_the_middle_of_evaluated_files_is_named(parts, capsys, suffix):
+    P, y, candidates = parts(suffix)
+    asked = ["evaluate", "in", "--column", "answers", "--truth", "truth"]
+    for how in ("no column", "one column more"):
+        write(spoilt(P[100:200], y[100:200], candidates[100:200], how), Path(f"in/1{suffix}"))
+        assert SPOILT[how].replace(".parquet", suffix) in failed(capsys, *asked)
+    odd = [*candidates[100:130], ["yeti"], *candidates[131:200]]
+    write(table(P[100:200], y[100:200], odd, 100), Path(f"in/1{suffix}"))
+    assert f"in/1{suffix}, column 'answers': row 30: 'yeti' is not among" in failed(capsys, *asked)
+    asked = ["triage", "m.cal", "--probabilities", "in", "--out", "yes", "--review", "no"]
+    if suffix != ".csv":
+        line = failed(capsys, *asked, "--candidates", "answers")
+        assert f"in/1{suffix}, column 'answers': row 30: 'yeti' is not among" in line
+    write(table(P[100:200], np.append(y[100:199], "yeti"), candidates[100:200]), Path(f"in/1{suffix}"))
+    found = done(capsys, "evaluate", "in", "--column", "answers", "--truth", "truth")
+    assert found["unknown_labels"] == 1  # a label that is no class is missed, and counted
 
 
 def test_a_column_of_another_type_is_named(parts, capsys):
@@ -425,6 +479,33 @@ def test_a_triage_in_two_passes_decides_as_at_once(parts, capsys, mode, error):
     os.utime("in/2.parquet", ns=(1, 1))  # a file that changed may change what is accepted in the others
     done(capsys, *asked, "--out", "yes", "--review", "no", "--resume")
     assert Path("yes/1.parquet").stat().st_mtime_ns > before
+
+
+def test_a_triage_with_votes_goes_into_files_as_its_refusal_says(parts, capsys):
+    """Votes are one table for all parts, matched by a key: rows are decided in memory, and written to two files."""
+    P, y, _ = parts()
+    old, truth, _ = rows(300, 5)
+    rng = np.random.default_rng(3)
+
+    def answers(y):
+        return np.where(rng.random((300, 3)) < 0.8, y[:, None], CLASSES[rng.integers(0, 4, (300, 3))])
+
+    checked = np.where(np.arange(300) < 200, truth.astype(object), None)
+    votes = setwise.Votes.from_matrix(answers(truth), classes=CLASSES)
+    calibration = setwise.conformalize(old, votes, verified=checked, random_state=0)
+    calibration.save("v.cal")
+    said = answers(y)
+    lines = [f"{i},{who},{said[i, who]}" for i in range(300) for who in range(3)]
+    Path("votes.csv").write_text("\n".join(["id,worker,label", *lines]) + "\n")
+    own = ["--votes", "votes.csv", "--key", "id", "--item", "id", "--annotator", "worker", "--label", "label"]
+    asked = ["triage", "v.cal", "--probabilities", "in", *own, "--max-error", "0.2"]
+    line = failed(capsys, *asked, "--out", "yes", "--review", "no")
+    assert "no --votes" in line
+    assert "name files with --out and --review" in line
+    found = done(capsys, *asked, "--out", "yes.parquet", "--review", "no.parquet")
+    at_once = calibration.triage(P, setwise.Votes.from_matrix(said, classes=CLASSES), max_error=0.2)
+    assert found["accepted"] == int(at_once.accepted.sum()) > 0
+    assert found["accepted"] + found["review"] == 300
 
 
 MISTAKES = {

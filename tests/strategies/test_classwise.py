@@ -1,13 +1,17 @@
 """`classwise`: one threshold a class, through singletons or through a declared contamination."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.stats import beta
 
-from setwise import AssumptionRefuted, Calibration, conformalize
+from setwise import AssumptionRefuted, Calibration, _arrays, conformalize
 from setwise.ranks import upper_bound
-from setwise.strategies import Classwise
+from setwise.strategies import Classwise, classwise
 from setwise.strategies.classwise import _upper
+from setwise.strategies.corrected import label_weights, settings_between
+from setwise.strategies.curves import Curve, Steps
 from tests.conftest import candidates_from, labels_from, simplex
 
 K = 4
@@ -31,6 +35,46 @@ def test_the_threshold_of_a_class_is_the_one_its_two_exact_bounds_allow(rng):
         own = np.sort(1 - p[mask[:, k], k])[::-1]
         assert np.isclose(found[k], own[len(allowed) - 1])
         assert (own > found[k]).sum() == len(allowed) - 1
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Some rows and some classes at a time, also of these few."""
+    monkeypatch.setattr(_arrays, "_BLOCK_BYTES", 2**12)
+    monkeypatch.setattr(classwise, "_GROUP_BYTES", 0)
+    monkeypatch.setattr(classwise, "_PASSES", 3)  # of two classes each, and of one
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("assume", ["uniform", "class"])
+@pytest.mark.parametrize("margin", ["none", "normal", "finite"])
+def test_levels_of_a_class_are_those_of_its_column_of_a_whole_table(rng, assume, margin, score):
+    p = simplex(rng, 1500, 5).astype(np.float32)
+    mask = candidates_from(rng, labels_from(rng, p), 5, 0.15)
+    made = conformalize(p, mask, Classwise(margin), score, assume=assume, miss_rate=0.001, random_state=0)
+    (rule,) = made.rules
+    table, q = np.asarray(made.evidence.table), np.sort(np.asarray(made.evidence.table), axis=0)[::100]
+    limits, values, errors = [], [], []
+    for told in settings_between(rule.setting):
+        weights, _, spread, new = label_weights(made.evidence, told)
+        columns = [Steps(table[:, [k]], weights[:, [k]], weights[:, k], spread, new) for k in range(5)]
+        curves = [Curve(column, margin, 0.05) for column in columns]
+        limits.append([curve.threshold(Fraction(4, 5)) for curve in curves])
+        values.append(np.stack([curve.p_values(q[:, k]) for k, curve in enumerate(curves)], axis=1))
+        errors.append(max(curve.standard_error(Fraction(4, 5)) for curve in curves))
+    np.testing.assert_allclose(rule.threshold(Fraction(4, 5))[0], np.max(limits, axis=0), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(rule.p_values(q), np.max(values, axis=0), rtol=0, atol=1e-12)
+    assert rule.standard_error(Fraction(4, 5)) == pytest.approx(errors[0], abs=1e-12)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_scores_of_the_rows_that_name_a_class_are_collected_from_blocks(rng):
+    p, _, mask = rows(rng, 700)
+    mask[:, 3] &= mask.sum(axis=1) == 1  # a class that few rows name
+    (rule,) = conformalize(p, mask, "classwise").rules
+    for k in range(K):
+        assert np.array_equal(rule._ascending[k], np.sort(-p[mask[:, k], k]))
 
 
 def test_bounds_on_all_counts_are_those_of_one():

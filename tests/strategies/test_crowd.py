@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setwise import Calibration, SmallCalibrationWarning, Votes, conformalize
-from setwise.strategies import Crowd
+from setwise import Calibration, SmallCalibrationWarning, Votes, _arrays, conformalize
+from setwise.contamination.annotator_model import fit_annotators
+from setwise.strategies import Crowd, step_sums
+from setwise.strategies.curves import Curve, steps
 from setwise.strategies.random_answer import _unit
 from tests.conftest import labels_from, simplex
 
@@ -82,6 +84,51 @@ def test_crowd_covers_the_truth_without_one_true_label(rng, crowd):
         assert abs(np.mean(gaps)) < 0.015, power
     assert made.guarantee().strategy == "crowd"
     assert "independently" in str(made.guarantee())
+
+
+def dense_posterior(answers, f, shrink):
+    """EM over whole tables: answers (n, people), probabilities f."""
+    k = f.shape[1]
+    z, beta, shift, last = np.log(np.maximum(f, 1e-12)), 1.0, np.zeros(k), -np.inf
+    prior = np.full((k, k), 1 / k) + 2 * np.eye(k)
+    said = np.eye(k)[answers]  # (n, people, k)
+    own = np.broadcast_to(prior / prior.sum(axis=1, keepdims=True), (answers.shape[1], k, k))
+    for _ in range(200):
+        q = np.exp(beta * z + shift)
+        q /= q.sum(axis=1, keepdims=True)
+        joint = q * np.exp(np.einsum("ijl,jkl->ik", said, np.log(own)))
+        r, mean = joint / joint.sum(axis=1, keepdims=True), np.log(joint.sum(axis=1)).mean()
+        counts = np.einsum("ijl,ik->jkl", said, r)
+        shared = counts.sum(axis=0) + prior
+        shared /= shared.sum(axis=1, keepdims=True)
+        own = (counts + shrink * shared) / (counts.sum(axis=2, keepdims=True) + shrink)
+        shift = shift + np.log((r.sum(axis=0) + 1 / k) / (q.sum(axis=0) + 1 / k))
+        centred = z - (q * z).sum(axis=1, keepdims=True)
+        beta = max(beta + ((r - q) * z).sum() / (q * centred**2).sum(), 0.0)
+        if abs(mean - last) < 1e-5:
+            return r
+        last = mean
+    return r
+
+
+def test_curve_and_posterior_from_blocks_are_those_of_whole_tables(monkeypatch, crowd):
+    monkeypatch.setattr(_arrays, "_BLOCK_BYTES", 2**13)  # some rows at a time, also of these few
+    monkeypatch.setattr(step_sums, "FEW", 0)
+    p, _, answers = crowd
+    votes = Votes.from_matrix(answers, classes=range(K))
+    posterior = fit_annotators(votes, p, compare=False, shrink=20.0).posterior
+    np.testing.assert_allclose(posterior, dense_posterior(answers, p, 20.0), rtol=0, atol=1e-12)
+    for margin in ("none", "normal"):
+        made = conformalize(p, votes, Crowd(margin), assume="independent")
+        held = made.evidence.posterior
+        dense = Curve(steps(-p, held, np.ones(len(p)), spread=1.0), margin, 0.05)
+        scores = np.linspace(-1, 0, 101)
+        np.testing.assert_allclose(
+            made.rules[0].curve.p_values(scores), dense.p_values(scores), rtol=0, atol=1.1e-12
+        )
+        assert [made.rules[0].curve.threshold(Fraction(j, 20)) for j in range(1, 20)] == [
+            dense.threshold(Fraction(j, 20)) for j in range(1, 20)
+        ]
 
 
 def test_annotators_who_copy_refute_independence(rng, crowd):

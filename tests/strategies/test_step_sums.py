@@ -115,7 +115,7 @@ def test_cells_change_nothing_where_most_scores_are_in_none_that_is_looked_into(
         monkeypatch.setattr(step_sums, "FEW", few)
         made.append(conformalize(p, mask, Corrected(margin), assume="uniform"))
     assert sorted_at_once[0] < sorted_at_once[1] / 2
-    cells, at_once = (one.rules[0].curve for one in made)
+    cells, at_once = (one.rules[0].curve.certified for one in made)
     assert [cells.threshold(level) for level in LEVELS] == [at_once.threshold(level) for level in LEVELS]
     assert np.array_equal(cells.thresholds, at_once.thresholds)
     assert np.allclose(cells.levels, at_once.levels, rtol=0, atol=1.1e-12)  # a last digit of those that are kept
@@ -181,7 +181,12 @@ def test_no_table_of_scores_is_made(rng):
     p = simplex(rng, 20_000, 150, 4.0).astype(np.float32)
     sets = LabelSets.from_mask(candidates_from(rng, labels_from(rng, p), 150, 0.1))
     assert sets.sizes.min() > 0
-    for work in (lambda: conformalize(p, sets, "corrected", assume="uniform"), lambda: diagnose(p, sets)):
+    for work in (
+        lambda: conformalize(p, sets, "corrected", assume="uniform"),
+        lambda: conformalize(p, sets, "classwise", assume="uniform").guarantee(),
+        lambda: conformalize(p, sets, "classwise").guarantee(),
+        lambda: diagnose(p, sets),
+    ):
         assert peak(work)[0] < 1.25 * p.nbytes  # of so few rows blocks are a larger part than of many
     calibration = conformalize(p, sets, "max")
     largest, values = peak(lambda: calibration.predict_p(p))

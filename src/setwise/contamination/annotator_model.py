@@ -14,7 +14,7 @@ EM is two products, SᵀlogC and SR.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -33,6 +33,7 @@ _STEPS = 200
 _CLOSE = 1e-5  # mean change of the log likelihood per row
 _TINY = 1e-12
 _CELLS = 20_000_000  # of a table
+_PART = 500_000  # of which some are made at a time
 _PAIRS = 30  # rows with two answers or more, below which nothing is said of independence
 _FITTED = 10.0  # how much smaller fitting may make the standard error of the agreement
 _DRAWS = ((5, 1.96), (10, 1.32))  # of answers, and how unsure they leave mean and deviation (Student's t at 0.01)
@@ -44,15 +45,15 @@ REFUTED = 0.01
 
 @dataclass(frozen=True)
 class AnswerLaw:
-    """How answers arise under a fitted model: who gave each, confusions (people, K, A), and q (n, K)."""
+    """How answers arise under a fitted model: who gave each, confusions (people, K, A), and q."""
 
     who: Ints
     confusions: Floats
-    q: Floats
+    prior: _Prior
 
     def draw(self, votes: Votes, rng: np.random.Generator) -> Votes:
         """Other answers of the same people to the same rows."""
-        truth = _drawn(self.q, rng)
+        truth = _drawn(np.broadcast_to(self.prior.of(slice(None))[2], votes.shape), rng)
         answer = _drawn(self.confusions[self.who, truth[votes.row]], rng)
         against, label = np.divmod(answer, votes.n_classes)
         denied = None if votes.against is None else frozen(against.astype(bool))
@@ -105,10 +106,9 @@ class AnnotatorParameters:
     def _weighed(self, votes: Votes, probabilities: Floats | None) -> tuple[Floats, float]:
         answer, count = _answers(votes)
         given = _Given.of(votes, self._positions(votes), answer, count)
-        z = np.zeros((1, votes.n_classes)) if probabilities is None else _logarithms(probabilities)
-        log_q, _ = _softmax(self.temperature * z + self.shift)
+        prior = _Prior(probabilities, self.temperature, self.shift)
         found = np.empty(votes.shape)
-        return found, given.weigh(self._probabilities(given.people, given.said, count), log_q, found)
+        return found, given.weigh(self._probabilities(given.people, given.said, count), prior, found).likelihood
 
     def to_arrays(self) -> dict[str, Array]:
         """The arrays, by name."""
@@ -261,18 +261,16 @@ def compared(model: AnnotatorModel, votes: Votes, probabilities: Floats | None) 
 
 def _fitted(votes: Votes, probabilities: Floats | None, shrink: float) -> AnnotatorModel:
     """The model, found by EM, and what it says of the agreement."""
-    given, found, posterior, q = _fit(votes, probabilities, shrink)
-    n, k = votes.shape
-    z = np.zeros((n, k)) if probabilities is None else _logarithms(probabilities)
+    given, found, posterior, prior = _fit(votes, probabilities, shrink)
     confusions, who = found.confusion[None], np.zeros_like(given.who)
     if given.named and len(found.total) * found.confusion.size <= _CELLS:
         confusions = np.broadcast_to(found.confusion, (len(found.total), *found.confusion.shape)) * shrink
         confusions = confusions / (found.total + shrink)[:, :, None]
         confusions[found.people, :, found.said] = found.own
         who = given.who
-    law = AnswerLaw(who, confusions, np.broadcast_to(q, (n, k)))
-    agreed, expected = _agreement(votes, _answers(votes)[0], who, confusions, law.q)
-    return AnnotatorModel(found, posterior, agreed, _excess(agreed - expected, votes, posterior, z), law)
+    law = AnswerLaw(who, confusions, prior)
+    agreed, expected = _agreement(votes, _answers(votes)[0], law)
+    return AnnotatorModel(found, posterior, agreed, _excess(agreed - expected, votes, posterior, prior), law)
 
 
 def fit_parameters(votes: Votes, probabilities: Floats | None = None) -> AnnotatorParameters:
@@ -282,7 +280,7 @@ def fit_parameters(votes: Votes, probabilities: Floats | None = None) -> Annotat
 
 def _fit(
     votes: Votes, probabilities: Floats | None, shrink: float = _SHRINK
-) -> tuple[_Given, AnnotatorParameters, Floats, Floats]:
+) -> tuple[_Given, AnnotatorParameters, Floats, _Prior]:
     """EM: the answers as matrices, what it found, and the posterior and prior probabilities of the rows."""
     n, k = votes.shape
     answer, count = _answers(votes)
@@ -291,33 +289,26 @@ def _fit(
     given = _Given.of(votes, who, answer, count, people)
     shared = given.prior / given.prior.sum(axis=1, keepdims=True)
     posterior, counted, own = np.empty((n, k)), np.zeros((len(given.said), k)), shared.T[given.said]
-    z: Floats = np.zeros((1, k))
-    temperature = 0.0
     if probabilities is None:  # from the shares of answers: what EM finds depends on where it starts
         np.add(votes.counts, _TINY, out=posterior)
         posterior /= posterior.sum(axis=1, keepdims=True)
         given.confuse(posterior, counted, own, shrink)
-    else:
-        z, temperature = _logarithms(probabilities), 1.0
-    shift, last = np.zeros(k), -np.inf
-    q: Floats = np.full((1, k), 1 / k)
+    temperature, shift, last = float(probabilities is not None), np.zeros(k), -np.inf
+    prior = _Prior(probabilities, temperature, shift)
     for _ in range(_STEPS if n else 0):
-        log_q, q = _softmax(temperature * z + shift)
-        mean = given.weigh(own, log_q, posterior) / n
+        prior = _Prior(probabilities, temperature, shift)
+        seen = given.weigh(own, prior, posterior)
+        mean = seen.likelihood / n
         shared = given.confuse(posterior, counted, own, shrink)
-        expected = q.sum(axis=0) * (n / len(q))
-        shift = shift + np.log((posterior.sum(axis=0) + 1 / k) / (expected + 1 / k))
-        if probabilities is not None:
-            centred = z - (q * z).sum(axis=1, keepdims=True)
-            slope, bend = float(((posterior - q) * z).sum()), float((q * centred**2).sum())
-            temperature = max(temperature + slope / max(bend, _TINY), 0.0)
+        shift = shift + np.log((seen.posterior + 1 / k) / (seen.prior + 1 / k))
+        temperature = max(temperature + seen.slope / max(seen.bend, _TINY), 0.0)
         if abs(mean - last) < _CLOSE:
             break
         last = mean
     names = None if votes.annotator is None else Vocabulary.declare(votes.annotators.tolist())
     total = given.of_person @ counted if given.named else np.empty((0, k))
     found = AnnotatorParameters(names, shared, given.people, given.said, own, total, temperature, shift, shrink)
-    return given, found, posterior, q
+    return given, found, posterior, prior
 
 
 @dataclass(frozen=True)
@@ -354,19 +345,25 @@ class _Given:
         by_pair, by_row = (_in_blocks(matrix, votes.n_classes) for matrix in (pairs, pairs.T.tocsr()))
         return cls(by_pair, by_row, of_answer, of_person, asked, said, who, prior, named)
 
-    def weigh(self, own: Floats, log_q: Floats, posterior: Floats) -> float:
-        """Writes the posterior that confusions and prior probabilities give; returns the log likelihood."""
+    def weigh(self, own: Floats, prior: _Prior, posterior: Floats) -> _Weighed:
+        """Writes the posterior that confusions and prior probabilities give."""
         log_own = np.log(own)
 
-        def part(block: slice) -> float:
-            log_r = self.of_row[block.start] @ log_own + (log_q if len(log_q) == 1 else log_q[block])
+        def part(block: slice) -> _Weighed:
+            z, log_q, q = prior.of(block)
+            log_r = self.of_row[block.start] @ log_own + log_q
             most = log_r.max(axis=1, keepdims=True)
             r = np.exp(log_r - most)
             total = r.sum(axis=1, keepdims=True)
-            posterior[block] = r / total
-            return float((most + np.log(total)).sum())
+            r /= total
+            posterior[block] = r
+            rows, likelihood = len(r) / len(q), float((most + np.log(total)).sum())
+            centred = z - (q * z).sum(axis=1, keepdims=True)
+            slope, bend = float(((r - q) * z).sum()), float((q * centred**2).sum())
+            return _Weighed(likelihood, r.sum(axis=0), q.sum(axis=0) * rows, slope, bend)
 
-        return float(sum(for_blocks(posterior, part)))
+        parts = for_blocks(posterior, part)
+        return _Weighed(*(sum(column) for column in zip(*parts, strict=True))) if parts else _Weighed()
 
     def confuse(self, posterior: Floats, counted: Floats, own: Floats, weight: float) -> Floats:
         """Writes posterior-weighted counts of the pairs and the confusions of each; returns those of all."""
@@ -385,6 +382,36 @@ class _Given:
 
         for_blocks(own, shrink)
         return shared
+
+
+class _Weighed(NamedTuple):
+    """The log likelihood, sums over the rows of posterior and prior, and a Newton step of β: slope over bend."""
+
+    likelihood: float = 0.0
+    posterior: Any = 0.0
+    prior: Any = 0.0
+    slope: float = 0.0
+    bend: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """q, made of the probabilities of a block of rows at a time; without any, one row for all."""
+
+    probabilities: Floats | None
+    temperature: float
+    shift: Floats
+
+    def of(self, rows: slice | Ints) -> tuple[Floats, Floats, Floats]:
+        """The logarithms of f and q, and q, of some rows."""
+        z = np.zeros((1, len(self.shift)))
+        if self.probabilities is not None:
+            z = np.log(np.maximum(self.probabilities[rows], _TINY))
+        logits = self.temperature * z + self.shift
+        logits -= logits.max(axis=1, keepdims=True)
+        values = np.exp(logits)
+        total = values.sum(axis=1, keepdims=True)
+        return z, logits - np.log(total), values / total
 
 
 def _in_blocks(matrix: Any, k: int) -> dict[int, Any]:
@@ -414,32 +441,28 @@ def _start(k: int, count: int) -> Floats:
     return start
 
 
-def _logarithms(probabilities: Floats) -> Floats:
-    found: Floats = np.log(np.maximum(probabilities, _TINY))
-    return found
-
-
-def _softmax(logits: Floats) -> tuple[Floats, Floats]:
-    """Logarithms and values."""
-    logits = logits - logits.max(axis=1, keepdims=True)
-    values = np.exp(logits)
-    total = values.sum(axis=1, keepdims=True)
-    return logits - np.log(total), values / total
-
-
-def _agreement(votes: Votes, answer: Ints, who: Ints, confusions: Floats, q: Floats) -> tuple[Floats, Floats]:
+def _agreement(votes: Votes, answer: Ints, law: AnswerLaw) -> tuple[Floats, Floats]:
     """Of each row the share of pairs of answers that are equal, and its expectation under the model.
 
     With answers a of weight w and annotators' confusions C^a the expectation is Σ_k q_k Σ_l ((Σ_a w_a C^a_kl)² −
     Σ_a (w_a C^a_kl)²) over ((Σ w)² − Σ w²). Of many rows some are looked at.
     """
-    n, k = q.shape
-    agreed, expected = np.full(n, np.nan), np.full(n, np.nan)
+    agreed, expected = np.full(len(votes), np.nan), np.full(len(votes), np.nan)
     several = np.flatnonzero(votes.sizes > 1)
-    size = confusions[0].size
-    rows = several[:: max(int(votes.sizes[several].sum()) * size // _CELLS, 1)]
-    if not len(rows):
-        return agreed, expected
+    size = law.confusions[0].size
+    chosen = several[:: max(int(votes.sizes[several].sum()) * size // _CELLS, 1)]
+    for rows in _in_parts(chosen, votes.sizes, size):
+        agreed[rows], expected[rows] = _agreement_of(votes, answer, law, rows)
+    return agreed, expected
+
+
+def _in_parts(rows: Ints, sizes: Ints, width: int) -> list[Ints]:
+    """The rows in parts whose answers, `width` numbers each, stay small."""
+    return np.split(rows, np.flatnonzero(np.diff(np.cumsum(sizes[rows]) * width // _PART)) + 1) if len(rows) else []
+
+
+def _agreement_of(votes: Votes, answer: Ints, law: AnswerLaw, rows: Ints) -> tuple[Floats, Floats]:
+    """The same of some rows."""
     taken = take_rows(votes.sizes, rows)
     weight = np.ones(len(taken)) if votes.weight is None else votes.weight[taken]
     starts = np.cumsum(votes.sizes[rows]) - votes.sizes[rows]
@@ -449,16 +472,16 @@ def _agreement(votes: Votes, answer: Ints, who: Ints, confusions: Floats, q: Flo
         return np.add.reduceat(values, starts) ** 2 - np.add.reduceat(values**2, starts)
 
     all_pairs = pairs(weight)
-    said = np.zeros((len(taken), confusions.shape[2]))
-    said[np.arange(len(taken)), answer[taken]] = weight
     all_pairs[all_pairs <= 0] = np.nan  # one answer outweighs the others beyond what numbers hold
-    agreed[rows] = pairs(said).sum(axis=1) / all_pairs
-    chances = pairs(weight[:, None] * confusions[who[taken]].reshape(len(taken), size))
-    expected[rows] = (q[rows] * chances.reshape(len(rows), k, -1).sum(axis=2)).sum(axis=1) / all_pairs
-    return agreed, expected
+    said = np.zeros((len(taken), law.confusions.shape[2]))
+    said[np.arange(len(taken)), answer[taken]] = weight
+    chances = pairs(weight[:, None] * law.confusions[law.who[taken]].reshape(len(taken), -1))
+    chances = chances.reshape(len(rows), votes.n_classes, -1).sum(axis=2)
+    expected: Floats = (law.prior.of(rows)[2] * chances).sum(axis=1) / all_pairs
+    return pairs(said).sum(axis=1) / all_pairs, expected
 
 
-def _excess(difference: Floats, votes: Votes, posterior: Floats, z: Floats) -> Floats:
+def _excess(difference: Floats, votes: Votes, posterior: Floats, prior: _Prior) -> Floats:
     """The differences less their regression on what the parameters were fitted to.
 
     Fitting makes some sums of the rows right, and so the mean difference varies less than the differences do: its
@@ -467,9 +490,10 @@ def _excess(difference: Floats, votes: Votes, posterior: Floats, z: Floats) -> F
     rows = np.flatnonzero(~np.isnan(difference))
     if not len(rows):
         return difference
-    given = votes.counts[rows] / np.maximum(votes.counts[rows].sum(axis=1, keepdims=True), _TINY)
+    given = votes[rows].counts
+    given = given / np.maximum(given.sum(axis=1, keepdims=True), _TINY)
     own = posterior[rows]
-    fitted = np.hstack([own * given, own, given, (own * z[rows]).sum(axis=1, keepdims=True)])
+    fitted = np.hstack([own * given, own, given, (own * prior.of(rows)[0]).sum(axis=1, keepdims=True)])
     fitted -= fitted.mean(axis=0)
     excess = difference.copy()
     free = len(rows) - fitted.shape[1]

@@ -296,11 +296,12 @@ def _joined(parts: list[Any], files: TableFiles) -> Any:
 
 def _like(part: Any, first: Any, files: TableFiles, path: Path) -> Any:
     """The columns of one file in the order of the first, whose columns it must have, over the same vocabulary."""
-    absent = sorted({*first.names} ^ {*part.column_names})
-    if absent:
-        holder, other = files.where(path), files.where(files.paths[0])
-        holder, other = (holder, other) if absent[0] in part.column_names else (other, holder)
-        raise DataError(f"{other}: there is no column {absent[0]!r}, which {holder} has.")
+    other = next(iter(sorted({*first.names} ^ {*part.column_names})), None)
+    if other is not None:
+        found, before = ("no", "has") if other in first.names else ("a", "lacks")
+        raise DataError(
+            f"{files.where(path)}: there is {found} column {other!r}, which {files.where(files.paths[0])} {before}."
+        )
     for name in first.names:
         notes = (first.field(name).metadata or {}, part.schema.field(name).metadata or {})
         if notes[0].get(CLASSES) != notes[1].get(CLASSES):

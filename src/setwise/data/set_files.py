@@ -319,17 +319,17 @@ def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], n: int) -> Non
 
 def _cast(table: Any, schema: Any) -> Any:
     """The table with the columns of those written before."""
+    held = {*table.column_names}
     for field in schema:
-        if field.name not in table.column_names:
+        if field.name not in held:
             raise InputError(f"there is no column {field.name!r}, which the rows before have")
         kind = table.schema.field(field.name).type
         if kind != field.type and not _keeps(table[field.name], field.type):
             problem = f"the column {field.name!r} holds {kind}, and {field.type} in the rows before"
             raise InputError(problem, "give all rows one type")
-    if table.column_names != schema.names:
-        added = next((name for name in table.column_names if name not in schema.names), None)
-        if added is not None:
-            raise InputError(f"there is a column {added!r}, which the rows before lack")
+    added = next(iter(sorted(held - {*schema.names})), None)
+    if added is not None:
+        raise InputError(f"there is a column {added!r}, which the rows before lack")
     return table.select(schema.names).cast(schema)
 
 

@@ -326,9 +326,10 @@ def _flag_labels(flags: list[str], layout: Layout) -> list[Any]:
 
 
 def _require(table: Any, names: Sequence[str], where: str) -> None:
-    absent = [name for name in names if name not in table.column_names]
-    if absent:
-        raise absent_column(absent[0], table.column_names, where)
+    held = {*table.column_names}  # which Arrow makes anew each time
+    absent = next((name for name in names if name not in held), None)
+    if absent is not None:
+        raise absent_column(absent, table.column_names, where)
 
 
 def _opened(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -363,7 +363,7 @@ def _restore(made: Any, head: dict[str, Any], models: list[Any], calibrations: l
     made.summary_ = {k: v for k, v in head.get("training", {}).items() if k != "calibrated_on"}
     made.notes_ = notes = head.get("notes", {})
     if not isinstance(notes, dict) or not isinstance(notes.get("reading") or {}, dict):
-        raise ValueError("notes: is no object, or how to read a table is none")
+        raise ValueError("notes: is no object, or how to read a table is none")  # noqa: TRY004 - of a file
     if not isinstance(made.summary_.get("data", {}), dict):
         raise ValueError("training: its data is no object")  # noqa: TRY004 - of a file
 

@@ -173,14 +173,15 @@ def probability_batches(file: Any, labels: list[Any]) -> Iterator[Batch]:
 
 def read_batch(batch: Any, layout: Layout, where: str, first_row: int) -> Batch:
     """The features of some rows, and the other columns."""
-    wanted = list(layout.features or ())
-    carried = {name: one_chunk(batch[name]) for name in batch.column_names if name not in set(wanted)}
-    return interpret(batch.select(wanted), layout, where, first_row).X, carried
+    wanted = dict.fromkeys(layout.features or ())
+    carried = {name: one_chunk(batch[name]) for name in batch.column_names if name not in wanted}
+    return interpret(batch.select([*wanted]), layout, where, first_row).X, carried
 
 
 def text_columns(names: list[str], layout: Layout) -> list[str]:
     """The columns of text files that are to be read as text: those carried along, and those of categories."""
-    return [name for name in names if name not in set(layout.features or ())] + list(layout.categories or ())
+    wanted = {*(layout.features or ())}
+    return [name for name in names if name not in wanted] + list(layout.categories or ())
 
 
 def _batches(file: Any, names: list[str], layout: Layout) -> Iterator[Batch]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -19,15 +20,29 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import betaincinv
 
-from setwise._arrays import Bools, Floats, Ints
+from setwise._arrays import Bools, Floats, Ints, blocks
 from setwise._lazy import lazy
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.score_table import unchanged
 from setwise.guarantees import Guarantee, Premise
 from setwise.strategies.base import Rule, with_novel_labels
-from setwise.strategies.corrected import check_declared, contamination_needs, label_weights, settings_between
-from setwise.strategies.curves import Curve, Margin, Steps, WithMargin, margin_needs, not_filled, over, unweighted
+from setwise.strategies.corrected import check_declared, contamination_needs, corrected_steps, settings_between
+from setwise.strategies.curves import (
+    Levels,
+    Margin,
+    Steps,
+    TableSteps,
+    WithMargin,
+    margin_needs,
+    not_filled,
+    over,
+    unweighted,
+)
 from setwise.strategies.premises import Setting, judgement
+
+_PASSES = 8  # over the rows, to have the scores of each class by themselves
+_GROUP_BYTES = 2**23  # of classes that one pass may hold in any case
 
 
 @dataclass(frozen=True)
@@ -61,15 +76,24 @@ class Classwise(WithMargin):
         judged = judgement(evidence, setting)
         if judged.diagnosis.refuted:
             raise AssumptionRefuted(judged.diagnosis)
-        curves = tuple(self._curves(evidence, told) for told in settings_between(setting))
-        return _Curves(self, evidence, setting, curves)
+        made = tuple(corrected_steps(evidence, told) for told in settings_between(setting))
+        return _Curves(self, evidence, setting, made, tuple(map(self._by_class, made)))
 
-    def _curves(self, evidence: Evidence, setting: Setting) -> tuple[Curve, ...]:
-        """One for each class."""
-        weights, _, spread, new = label_weights(evidence, setting)
-        table = np.asarray(evidence.table)
-        columns = ((table[:, [k]], weights[:, [k]], weights[:, k]) for k in range(weights.shape[1]))
-        return tuple(Curve(Steps(*column, spread, new), self.margin, self.delta) for column in columns)
+    def _by_class(self, made: TableSteps) -> tuple[Levels, ...]:
+        """The levels of each class, of some classes at a time: blocks of rows hold all."""
+        n, k = made.table.shape
+        width = min(max(math.ceil(k / _PASSES), _GROUP_BYTES // (16 * n)), k)
+        scores, weights = np.empty((width, n), dtype=made.table[:1].dtype), np.empty((width, n))
+        found: list[Levels] = []
+        for start in range(0, k, width):
+            some = slice(start, min(start + width, k))
+            scores, weights = scores[: some.stop - start], weights[: some.stop - start]
+            for rows, *parts in made.parts(ordered=False):
+                scores[:, rows], weights[:, rows] = (part[:, some].T for part in parts)
+            for s, w in zip(scores, weights, strict=True):
+                steps = Steps(s[:, None], w[:, None], w, made.spread, made.new)
+                found.append(Levels.of(steps, self.margin, self.delta))
+        return tuple(found)
 
 
 class _ByClass(ABC):
@@ -138,15 +162,26 @@ class _Singletons(_ByClass):
         return self._guarantee(level, "singletons", *needs, delta=self.strategy.delta)
 
     @lazy
-    def _columns(self) -> tuple[Bools, Floats]:
-        assert self.evidence.named is not None  # noqa: S101 - checked when calibrated
-        return self.evidence.named, np.asarray(self.evidence.table)
-
-    @lazy
     def _ascending(self) -> list[Floats]:
         """The scores of each class in the rows that name it, in order."""
-        named, table = self._columns
-        return [np.sort(table[named[:, k], k]) for k in range(named.shape[1])]
+        table, named = unchanged(self.evidence.table), self._named
+        ends = np.cumsum(named.sum(axis=0))
+        first, found = np.append(0, ends[:-1]), np.empty(ends[-1], dtype=table[:1].dtype)
+        for rows in blocks(table):
+            labels, inside = np.nonzero(named[rows].T)
+            counts = np.bincount(labels, minlength=len(ends))
+            place = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(len(labels))
+            found[place] = table[rows][inside, labels]
+            first += counts
+        columns = np.split(found, ends[:-1])
+        for column in columns:
+            column.sort()
+        return columns
+
+    @property
+    def _named(self) -> Bools:
+        assert self.evidence.named is not None  # noqa: S101 - checked when calibrated
+        return self.evidence.named
 
     @property
     def _share(self) -> float:
@@ -156,11 +191,10 @@ class _Singletons(_ByClass):
     def _rate(self) -> float:
         return float(self.setting.miss_rate)
 
-    @property
+    @lazy
     def _floor(self) -> Floats:
         """A lower bound on P(S = {k}, y = k)."""
-        named, _ = self._columns
-        alone = named[self.evidence.sizes == 1].sum(axis=0)
+        alone = self._named[self.evidence.sizes == 1].sum(axis=0)
         lower = np.where(alone > 0, betaincinv(np.maximum(alone, 1), self.n - alone + 1, self._share), 0.0)
         return lower - self._rate
 
@@ -181,20 +215,54 @@ class _Curves(_ByClass):
     strategy: Classwise
     evidence: Evidence
     setting: Setting
-    curves: tuple[tuple[Curve, ...], ...]
-    """For each miss rate to be served, one for each class."""
+    steps: tuple[TableSteps, ...]
+    """For each miss rate to be served."""
+    certified: tuple[tuple[Levels, ...], ...]
+    """For each miss rate the levels of each class."""
     remarks: tuple[str, ...] = ()
 
+    @property
+    def margin(self) -> Margin:
+        return self.strategy.margin
+
+    @property
+    def delta(self) -> float:
+        return self.strategy.delta
+
     def _limits(self, level: Fraction) -> Floats:
-        limits: Floats = np.max([[curve.threshold(level) for curve in curves] for curves in self.curves], axis=0)
+        limits: Floats = np.max([_thresholds(levels, level) for levels in self.certified], axis=0)
         return limits
 
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
-        found = [[curve.p_values(scores[:, k]) for k, curve in enumerate(curves)] for curves in self.curves]
+        found = [[one.p_values(scores[:, k]) for k, one in enumerate(levels)] for levels in self.certified]
         values: Floats = np.max(found, axis=0).T
         return values
 
     def claim(self, level: Fraction) -> Guarantee:
-        widest = max(self.curves[0], key=lambda curve: curve.standard_error(level))
-        needs = (*contamination_needs(self.setting), *margin_needs(widest, level))
-        return self._guarantee(level, "corrected for contamination", *needs, **over(widest))
+        needs = (*contamination_needs(self.setting), *margin_needs(self, level))
+        return self._guarantee(level, "corrected for contamination", *needs, **over(self))
+
+    def standard_error(self, level: Fraction) -> float:
+        """The largest of those of the classes."""
+        made, limits = self.steps[0], _thresholds(self.certified[0], level)
+        made.check()
+        k = len(limits)
+        d, d_squared, reached, squared = np.zeros((4, k))
+        for _, scores, weights in made.parts(ordered=False):
+            inside, squares = scores <= limits, np.square(weights)
+            d += weights.sum(axis=0)
+            d_squared += squares.sum(axis=0)
+            reached += (weights * inside).sum(axis=0)
+            squared += (squares * inside).sum(axis=0)
+        if (d <= 0).any():
+            return math.inf
+        share = reached / d
+        errors = np.maximum(
+            squared * (1 - 2 * share) + share**2 * d_squared, 0.0
+        )  # Σ(N − share·d)², as N is d or 0
+        return float((np.sqrt(errors * made.n / max(made.n - 1, 1)) / d).max())
+
+
+def _thresholds(levels: Sequence[Levels], level: Fraction) -> Floats:
+    """The threshold of each class."""
+    return np.array([one.threshold(level) for one in levels])

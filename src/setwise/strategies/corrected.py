@@ -18,22 +18,20 @@ Only first-order inclusion probabilities matter: how candidates depend on each o
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, along_rows, blocks
+from setwise._arrays import Array, Floats
 from setwise.contamination.assumption import Assumption
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.score_table import Table, row_order, unchanged
-from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, unweighted
+from setwise.evidence.score_table import unchanged
+from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, unweighted
 from setwise.strategies.premises import Setting, judgement
 
 
@@ -123,49 +121,12 @@ def contamination_needs(setting: Setting) -> tuple[str, ...]:
     return tuple(needs)
 
 
-@dataclass(frozen=True, eq=False)
-class TableSteps:
-    """Σ_{l: s_il ≤ t} weight_il per row, whose mean over that of d is the coverage at t: made a block at a time."""
-
-    table: Table
-    evidence: Evidence
-    setting: Setting
-    d: Floats
-    spread: float
-    new: float
-
-    @property
-    def n(self) -> int:
-        """How many rows there are."""
-        return len(self.d)
-
-    @property
-    def size(self) -> int:
-        """How many steps there are."""
-        return math.prod(self.table.shape)
-
-    def check(self) -> None:
-        """Refuses probabilities that were changed."""
-        unchanged(self.table)
-
-    def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Blocks of rows with the scores of their labels, and these labels' weights."""
-        assert self.evidence.named is not None  # noqa: S101 - as of the table
-        for rows in blocks(self.table, 2):
-            named, sizes = self.evidence.named[rows], self.evidence.sizes[rows]
-            part = Evidence(self.evidence.low[rows], self.evidence.high[rows], sizes, named=named)
-            scores, weights = self.table[rows], label_weights(part, self.setting)[0]
-            if ordered:
-                order = row_order(scores)
-                scores, weights = along_rows(scores, order), along_rows(weights, order)
-            yield rows, scores, weights
-
-
 def corrected_steps(evidence: Evidence, setting: Setting) -> TableSteps:
-    """The step functions of these rows."""
+    """Σ_{l: s_il ≤ t} weight_il per row, whose mean over that of d is the coverage at t."""
     if evidence.table is None or evidence.named is None:
         raise ValueError("strategy 'corrected' needs evidence gathered with needs={'table'}.")
-    return TableSteps(unchanged(evidence.table), evidence, setting, *_of_rows(evidence, setting))
+    weigh = partial(_weights_of, evidence, setting)
+    return TableSteps(unchanged(evidence.table), weigh, *_of_rows(evidence, setting))
 
 
 def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats, float, float]:
@@ -175,6 +136,13 @@ def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats,
         return named - _share(evidence, setting)[:, None], *_of_rows(evidence, setting)
     centred, z, _ = _centred(setting.assume)
     return named @ centred + z, *_of_rows(evidence, setting)
+
+
+def _weights_of(evidence: Evidence, setting: Setting, rows: slice) -> Floats:
+    """The weights of a block of rows."""
+    assert evidence.named is not None  # noqa: S101 - as of the table
+    held = (evidence.low[rows], evidence.high[rows], evidence.sizes[rows])
+    return label_weights(Evidence(*held, named=evidence.named[rows]), setting)[0]
 
 
 def _of_rows(evidence: Evidence, setting: Setting) -> tuple[Floats, float, float]:

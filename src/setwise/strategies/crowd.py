@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from setwise.evidence.evidence import Evidence
-from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, steps, unweighted
-from setwise.strategies.posterior import padded
+from setwise.evidence.score_table import unchanged
+from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, unweighted
 from setwise.strategies.premises import Setting, judgement
 from setwise.strategies.random_answer import check_votes
 
@@ -43,8 +43,11 @@ class Crowd(WithMargin):
         check_votes(setting, self.name)
         unweighted(evidence, self.name)
         not_filled(setting, self.name)
-        scores, weights = padded(evidence)
-        curve = Curve(steps(scores, weights, np.ones(evidence.n), spread=1.0), self.margin, self.delta)
+        if evidence.table is None or evidence.posterior is None:
+            raise ValueError("strategy 'crowd' needs evidence gathered with needs={'table', 'posterior'}.")
+        weigh = evidence.posterior.__getitem__
+        made = TableSteps(unchanged(evidence.table), weigh, np.ones(evidence.n), spread=1.0)
+        curve = Curve(made, self.margin, self.delta)
         independent = judgement(evidence, setting).independence
         advice = "With 50 rows verified at random auto promises the level, with sets nearly as small."
         remarks = (advice,) if independent.status == "refuted by the data" else ()

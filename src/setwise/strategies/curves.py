@@ -22,18 +22,20 @@ probability at least 1 − δ. Where no threshold counts, every label is in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
-from setwise._arrays import Bools, Floats, blocks
+from setwise._arrays import Bools, Floats, along_rows, blocks
 from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.score_table import Table, row_order, unchanged
 from setwise.guarantees import Guarantee, Premise
 from setwise.ranks import Ascending, instances_needed
 from setwise.strategies.base import with_novel_labels
@@ -44,6 +46,7 @@ Margin = Literal["none", "normal", "finite"]
 
 _CELLS = 400  # of the unit interval, for integrals over the coverage
 _MIDDLES = (np.arange(_CELLS) + 0.5) / _CELLS
+_FINEST = 1e-13  # of a level, below which differences are not looked at: levels are rounded to 1e-12
 _SLACK = 1e-8  # by which rounding may hide that a level falls: a root near zero magnifies it
 _MISSES = 10  # expected at a level, below which the central limit theorem is not relied on
 
@@ -96,6 +99,43 @@ class Steps:
             yield rows, self.scores[rows], np.diff(self.values[rows], axis=1, prepend=0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class TableSteps:
+    """Step functions that jump by the weights (n, K) of all labels at their scores, made a block of rows at a time.
+
+    `weigh` gives the weights of a block. The others are as of `Steps`.
+    """
+
+    table: Table
+    weigh: Callable[[slice], Floats]
+    d: Floats
+    spread: float
+    new: float = 1.0
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return len(self.d)
+
+    @property
+    def size(self) -> int:
+        """How many steps there are."""
+        return math.prod(self.table.shape)
+
+    def check(self) -> None:
+        """Refuses probabilities that were changed."""
+        unchanged(self.table)
+
+    def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Blocks of rows with the scores of their labels, and these labels' weights."""
+        for rows in blocks(self.table, 2):
+            scores, weights = self.table[rows], self.weigh(rows)
+            if ordered:
+                order = row_order(scores)
+                scores, weights = along_rows(scores, order), along_rows(weights, order)
+            yield rows, scores, weights
+
+
 class RowSteps(StepBlocks, Protocol):
     """Step functions of rows, held as `Steps` or made a block at a time."""
 
@@ -123,28 +163,24 @@ def steps(scores: Floats, weights: Floats, d: Floats, spread: float, new: float 
 
 
 @dataclass(frozen=True)
-class Curve:
-    """The level certified at each threshold, non-decreasing; 0 before the first."""
+class Levels:
+    """The level certified at each threshold, both in order and increasing; 0 before the first."""
 
-    steps: RowSteps
-    margin: Margin
-    delta: float
-    thresholds: Floats = field(init=False, repr=False)
-    levels: Floats = field(init=False, repr=False)
+    thresholds: Floats
+    levels: Floats
 
-    def __post_init__(self) -> None:
-        if self.margin == "none":
-            self._keep(*_on_average(self.steps))
-            return
-        thresholds, levels = _certified(self.steps, self.margin, self.delta)
-        self._keep(thresholds, np.minimum.accumulate(levels[::-1])[::-1])
-
-    def _keep(self, thresholds: Floats, levels: Floats) -> None:
+    @classmethod
+    def of(cls, steps: RowSteps, margin: Margin, delta: float) -> Levels:
+        """Those that the step functions of rows certify."""
+        if margin == "none":
+            thresholds, levels = _on_average(steps)
+        else:
+            thresholds, levels = _certified(steps, margin, delta)
+            levels = np.minimum.accumulate(levels[::-1])[::-1]
         # Rounded, so that a level that is reached exactly, as 9 of 10 rows are 0.9, is not missed by a last bit.
         levels = np.clip(levels, 0.0, 1.0).round(12)
         first = np.append(True, levels[1:] > levels[:-1])  # of equal levels the smallest threshold says it all
-        object.__setattr__(self, "thresholds", thresholds[first].astype(np.float64))
-        object.__setattr__(self, "levels", levels[first])
+        return cls(thresholds[first].astype(np.float64), levels[first])
 
     def threshold(self, level: Fraction) -> float:
         """The smallest threshold at which the level is certified, +∞ where it is nowhere."""
@@ -160,6 +196,46 @@ class Curve:
     def _ascending(self) -> tuple[Ascending, Floats]:
         """The thresholds, and one minus the level by how many of them lie strictly below."""
         return Ascending(self.thresholds), (1 - np.append(0.0, self.levels)).round(12)
+
+
+class Estimate(Protocol):
+    """An estimated coverage: its margin, how often that may fail, and its standard error."""
+
+    @property
+    def margin(self) -> Margin:
+        """The margin."""
+
+    @property
+    def delta(self) -> float:
+        """How often it may fail."""
+
+    def standard_error(self, level: Fraction) -> float:
+        """The standard error of the coverage estimated at the threshold of a level."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The levels that the step functions of rows certify, and how sure they are."""
+
+    steps: RowSteps
+    margin: Margin
+    delta: float
+
+    def __post_init__(self) -> None:
+        self.certified  # noqa: B018 - now, while the rows are those that were given
+
+    @lazy
+    def certified(self) -> Levels:
+        """The level certified at each threshold."""
+        return Levels.of(self.steps, self.margin, self.delta)
+
+    def threshold(self, level: Fraction) -> float:
+        """The smallest threshold at which the level is certified, +∞ where it is nowhere."""
+        return self.certified.threshold(level)
+
+    def p_values(self, scores: Floats) -> Floats:
+        """One minus the level certified just below each score."""
+        return self.certified.p_values(scores)
 
     def standard_error(self, level: Fraction) -> float:
         """The standard error of the coverage estimated at the threshold of a level."""
@@ -185,7 +261,7 @@ def _on_average(steps: RowSteps) -> tuple[Floats, Floats]:
     all_d = float(steps.d.sum())
     if all_d <= 0:  # candidates say next to nothing: no level is certified
         return np.zeros(1), np.zeros(1)
-    thresholds, (total,) = step_sums(steps, _new_extremes)
+    thresholds, (total,) = step_sums(steps, partial(_new_extremes, _FINEST * all_d))
     level = np.maximum.accumulate(total)
     level += np.minimum.accumulate(total[::-1])[::-1]
     rises = np.append(level[1:] > level[:-1], True)
@@ -227,11 +303,16 @@ def _mean_coverage(at: Floats, level: Floats, noise: Floats, exact: Floats) -> F
     return mean(noise) - mean(exact)
 
 
-def _new_extremes(bounds: Bounds) -> Bools:
-    """Cells in which ΣN may exceed all before it, or leave what stays below all after it."""
-    total = bounds.reached[0]
-    found = np.append(True, bounds.highest[0, 1:] > np.maximum.accumulate(total[:-1]))
-    found |= bounds.lowest[0] < np.minimum.accumulate(total[::-1])[::-1]
+def _new_extremes(unit: float, bounds: Bounds) -> Bools:
+    """Cells in which ΣN may exceed all before it, or leave what stays below all after it, in whole units."""
+
+    def whole(sums: Floats) -> Floats:
+        sums /= unit
+        return np.floor(sums, out=sums)
+
+    total = whole(bounds.reached[0].copy())
+    found = np.append(True, whole(bounds.highest[0])[1:] > np.maximum.accumulate(total)[:-1])
+    found |= whole(bounds.lowest[0]) < np.minimum.accumulate(total[::-1])[::-1]
     return found
 
 
@@ -367,7 +448,7 @@ class CurveRule:
         return ""
 
 
-def margin_needs(curve: Curve, level: Fraction, fitted: str = "") -> tuple[str | Premise, ...]:
+def margin_needs(curve: Estimate, level: Fraction, fitted: str = "") -> tuple[str | Premise, ...]:
     """What a margin rests on: independent rows, or, without a proof, a large sample."""
     if curve.margin == "finite" and not fitted:
         return ("independent_rows",)
@@ -377,7 +458,7 @@ def margin_needs(curve: Curve, level: Fraction, fitted: str = "") -> tuple[str |
     return (*rows, Premise("large_sample", "not knowable here", detail + besides))
 
 
-def over(curve: Curve) -> dict[str, Any]:
+def over(curve: Estimate) -> dict[str, Any]:
     """Over what a claim with this margin is taken: the average over samples, approximately, or a share of them."""
     if curve.margin == "none":
         return {"note": "approximately"}

@@ -34,11 +34,12 @@ import numpy as np
 from scipy.special import betaincinv
 
 from setwise._arrays import Floats
+from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim
 from setwise.strategies.base import RankRule, Rule
-from setwise.strategies.curves import Curve, CurveRule, Steps, WithMargin, steps, unweighted
+from setwise.strategies.curves import Curve, CurveRule, Levels, Steps, WithMargin, steps, unweighted
 from setwise.strategies.posterior import padded
 from setwise.strategies.premises import Setting, judgement
 
@@ -124,13 +125,13 @@ def rectified_steps(evidence: Evidence) -> Steps:
 class _Tolerance(Curve):
     """The coverage at the r-th smallest of m scores is at least the δ-quantile of Beta(r, m + 1 − r)."""
 
-    def __post_init__(self) -> None:
+    @lazy
+    def certified(self) -> Levels:
         m = self.steps.n
         scores = np.concatenate([part for _, part, _ in self.steps.parts(ordered=False)])
         thresholds, tied = np.unique(scores, return_counts=True)
         r = np.cumsum(tied)
-        object.__setattr__(self, "thresholds", thresholds)
-        object.__setattr__(self, "levels", betaincinv(r, m + 1 - r, self.delta).round(12))
+        return Levels(thresholds, betaincinv(r, m + 1 - r, self.delta).round(12))
 
 
 def _leans(evidence: Evidence, scores: Floats, weights: Floats) -> Floats:
