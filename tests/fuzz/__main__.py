@@ -7,6 +7,7 @@ The exit status is 1 where something was found; the inputs then lie in the folde
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.metadata
 import importlib.util
 import json
@@ -21,9 +22,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.fuzz.oracle import ENVIRONMENT
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.targets import TARGETS, corpus
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "fuzz.json"
+_SMALL = 2048  # bytes
 _VERSIONS = ("numpy", "scipy", "pyarrow", "skops", "safetensors", "torch", "openpyxl", "atheris")
 
 
@@ -49,6 +51,19 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> dict:
     return counts | {"seconds": round(time.monotonic() - began, 1), "findings": sorted(set(found))}
 
 
+def grow(name: str, folder: Path, most: int) -> None:
+    """Adds the smallest inputs that reached new code to those that stay with the tests."""
+    place = Path(__file__).parent / "corpus" / name.replace(" ", "-")
+    held = {hashlib.sha256(path.read_bytes()).digest() for path in corpus(name)}
+    reached = (folder / name.replace(" ", "-")).glob("*/corpus/[0-9a-f]*")
+    small = sorted(
+        (path for path in reached if 0 < path.stat().st_size <= _SMALL), key=lambda path: path.stat().st_size
+    )
+    for path in [path for path in small if hashlib.sha256(path.read_bytes()).digest() not in held][:most]:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / path.name[:12]).write_bytes(path.read_bytes())
+
+
 def main() -> int:
     """The exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.partition("\n")[0])
@@ -57,6 +72,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where inputs that were found are left")
+    parser.add_argument(
+        "--grow", type=int, default=0, help="so many small inputs of each are put into tests/fuzz/corpus"
+    )
     parser.add_argument("--keep", action="store_true", help="into benchmarks/results/fuzz.json")
     options = parser.parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="setwise-fuzz-"))
@@ -71,6 +89,7 @@ def main() -> int:
         }
         for name, result in waiting.items():
             made[name] = found = result.result()
+            grow(name, folder, options.grow)
             told = f"{found['executions']:>9,} executions, {found['accepted']:>8,} accepted"
             print(f"{name:20} {told}, {found['seconds']:.0f} s, {len(found['findings'])} findings", flush=True)
             for line in found["findings"]:

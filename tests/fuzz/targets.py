@@ -81,6 +81,11 @@ class Target:
         return by_suffix.get(Path(self.name).suffix)
 
 
+def corpus(name: str) -> list[Path]:
+    """Inputs of a target that reached new code, and what was found by them once: a few small files."""
+    return sorted((Path(__file__).parent / "corpus" / name.replace(" ", "-")).glob("*"))
+
+
 # -------------------------------------------------------------------------------------------------- material
 
 

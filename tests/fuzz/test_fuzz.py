@@ -1,5 +1,6 @@
 """A short slice of `make fuzz`, the same in every run, and files that it found."""
 
+import io
 import itertools
 import json
 import re
@@ -20,7 +21,7 @@ from setwise.stored_arrays import read_arrays
 from tests.fuzz.mutation import mutations
 from tests.fuzz.oracle import ENVIRONMENT, Finding, judge
 from tests.fuzz.repair import sealed
-from tests.fuzz.targets import TARGETS, Target, model, npz_file, tasks
+from tests.fuzz.targets import TARGETS, Target, corpus, model, npz_file, tasks
 
 INPUTS = 25  # of each target
 
@@ -32,7 +33,7 @@ def test_no_file_does_more_than_be_refused_by_name(name, tmp_path, monkeypatch):
     target, found = TARGETS[name], []
     inputs = list(itertools.islice(mutations(target.seeds(), target.words, target.change, 0), INPUTS))
     assert all(judge(target, tmp_path, content) for content in target.seeds())  # what our writers write is read
-    for content in inputs:
+    for content in [*inputs, *(path.read_bytes() for path in corpus(name))]:
         try:
             judge(target, tmp_path, content)
         except Finding as finding:
@@ -60,6 +61,19 @@ def test_a_reader_that_fails_otherwise_is_found(tmp_path):
     ):
         with pytest.raises(Finding, match=told):
             judge(target, tmp_path, content)
+
+
+def test_a_pickled_array_in_a_model_is_refused_without_advice_to_run_it(tmp_path):
+    """numpy's own words name a keyword that would."""
+    packed = io.BytesIO()
+    np.save(packed, np.array([object()]), allow_pickle=True)
+    target = TARGETS["model skops"]
+    source = zipfile.ZipFile(io.BytesIO(target.seeds()[0]))
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as changed:
+        for name in source.namelist():
+            changed.writestr(name, packed.getvalue() if name.endswith(".npy") else source.read(name))
+    assert not judge(target, tmp_path, made.getvalue())
 
 
 def test_repairs_reach_what_lies_behind_a_digest(tmp_path):

@@ -59,12 +59,12 @@ class Tries:
 def main(name: str, folder: Path, seconds: float, seed: int) -> None:
     """Until the time is over."""
     with atheris.instrument_imports(include=["setwise"]) if atheris else contextlib.nullcontext():
-        from tests.fuzz.targets import TARGETS
+        from tests.fuzz.targets import TARGETS, corpus
     from tests.fuzz.mutation import mutations
     from tests.fuzz.oracle import bound_memory
 
     target = TARGETS[name]
-    tries, seeds = Tries(target, folder), target.seeds()
+    tries, seeds = Tries(target, folder), [*target.seeds(), *(path.read_bytes() for path in corpus(name))]
     for content in seeds:  # loads what is loaded at first use
         tries(content)
     bound_memory()
@@ -76,10 +76,10 @@ def main(name: str, folder: Path, seconds: float, seed: int) -> None:
                 break
         tries.note()
         return
-    corpus = folder / "corpus"
-    corpus.mkdir(exist_ok=True)
+    reached = folder / "corpus"
+    reached.mkdir(exist_ok=True)
     for number, content in enumerate(seeds):
-        (corpus / f"seed{number}").write_bytes(content)
+        (reached / f"seed{number}").write_bytes(content)
     words = folder / "words"
     words.write_text("".join('"' + "".join(f"\\x{byte:02x}" for byte in word) + '"\n' for word in target.words))
     longest = max(4096, 2 * max(map(len, seeds)))
@@ -103,7 +103,7 @@ def main(name: str, folder: Path, seconds: float, seed: int) -> None:
             return atheris.Mutate(content, most)
         return target.change(content, chance)[:most]
 
-    atheris.Setup([sys.argv[0], *options, str(corpus)], tries, custom_mutator=mutate)
+    atheris.Setup([sys.argv[0], *options, str(reached)], tries, custom_mutator=mutate)
     atheris.Fuzz()
 
 

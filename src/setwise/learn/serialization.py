@@ -300,7 +300,8 @@ def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] |
             if not missing:
                 return model
     except Exception as error:
-        raise ValueError(f"{part}: cannot be read by skops ({error}).") from error
+        why = "it holds pickled objects" if "allow_pickle" in str(error) else error  # numpy says how to run them
+        raise ValueError(f"{part}: cannot be read by skops ({why}).") from error
     raise InputError(
         f"{part}: holds types that nobody vouched for: {', '.join(missing)}",
         Remedy("trusted", missing, "if you trust who saved the model"),
