@@ -173,9 +173,10 @@ def probability_batches(file: Any, labels: list[Any]) -> Iterator[Batch]:
 
 def read_batch(batch: Any, layout: Layout, where: str, first_row: int) -> Batch:
     """The features of some rows, and the other columns."""
-    wanted = dict.fromkeys(layout.features or ())
+    features = list(layout.features or ())
+    wanted = {*features}
     carried = {name: one_chunk(batch[name]) for name in batch.column_names if name not in wanted}
-    return interpret(batch.select([*wanted]), layout, where, first_row).X, carried
+    return interpret(batch.select(features), layout, where, first_row).X, carried
 
 
 def text_columns(names: list[str], layout: Layout) -> list[str]:

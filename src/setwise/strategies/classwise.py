@@ -257,9 +257,8 @@ class _Curves(_ByClass):
         if (d <= 0).any():
             return math.inf
         share = reached / d
-        errors = np.maximum(
-            squared * (1 - 2 * share) + share**2 * d_squared, 0.0
-        )  # Σ(N − share·d)², as N is d or 0
+        # N is d or 0: ΣN² = ΣN·d, and this is Σ(N − share·d)².
+        errors = np.maximum(squared * (1 - 2 * share) + share**2 * d_squared, 0.0)
         return float((np.sqrt(errors * made.n / max(made.n - 1, 1)) / d).max())
 
 
