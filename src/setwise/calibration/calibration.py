@@ -688,7 +688,7 @@ class Calibration:
         ours = self.setting.precision
         if given != ours:
             problem = f"probabilities: {given}, and those of the calibration were {ours}, {why}"
-            raise InputError(problem, f"pass them as {ours}")
+            raise InputError(problem, f"pass them as {ours}, which Parquet and Arrow files keep and text does not")
 
     def _warn_if_short(
         self, level: Fraction, codes: Ints | None = None, rules: tuple[Rule, ...] | None = None
