@@ -119,8 +119,8 @@ def load_model(model_uri: str | os.PathLike[str], trusted: list[str] | None = No
     model_uri
         A directory that `save_model` wrote, or an address of MLflow such as ``models:/birds/1``.
     trusted
-        As for `ConformalClassifier.load`. What the model itself notes as trusted counts for MLflow alone, which runs
-        code of a model as it is.
+        As for `ConformalClassifier.load`. What the model itself notes as trusted counts for MLflow alone, which
+        runs code of a model as it is.
     """
     folder = Path(artifacts.download_artifacts(os.fspath(model_uri)))
     flavors = Model.load(str(folder)).flavors

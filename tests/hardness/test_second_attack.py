@@ -184,6 +184,14 @@ def test_a_file_names_no_checkpoint_and_no_device(network, tmp_path):
     assert loaded.posterior_.checkpoint is None
 
 
+def test_an_entry_that_a_head_has_twice_is_refused(network, tmp_path):
+    place = with_head(network, tmp_path / "model", lambda _: None)
+    text = (place / "setwise.json").read_text()
+    (place / "setwise.json").write_text(text.replace('"classes":', '"classes": ["a", "b", "c"], "classes":', 1))
+    with pytest.raises(ValueError, match="setwise.json: cannot be read .*twice"):
+        ConformalClassifier.load(place)
+
+
 HEADS = {
     "notes": (lambda head: head.update(notes=1.5), "notes"),
     "how to read a table": (lambda head: head.update(notes={"reading": 5}), "notes"),

@@ -248,7 +248,7 @@ def test_a_model_does_not_vouch_for_itself_and_lies_inside_its_directory(rows, s
     again = flavor.load_model(tmp_path / "forest", trusted=trees)
     assert again.predict_set(rows[0][:9]).to_lists() == forest.predict_set(rows[0][:9]).to_lists()
     described = tmp_path / "forest" / "MLmodel"
-    elsewhere = str(saved / "split" / "data" / "model")
-    described.write_text(described.read_text().replace("data: data/model\n    setwise", f"data: {elsewhere}\n    setwise"))
+    inside, elsewhere = "data: data/model\n    setwise", f"data: {saved / 'split' / 'data' / 'model'}\n    setwise"
+    described.write_text(described.read_text().replace(inside, elsewhere))
     with pytest.raises(ValueError, match="keeps its model elsewhere"):
         flavor.load_model(tmp_path / "forest", trusted=trees)
