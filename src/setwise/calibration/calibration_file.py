@@ -162,7 +162,7 @@ def _check_categories(
 
 
 def _examined(setting: Setting, evidence: Evidence, category: Array | None) -> Setting:
-    """The setting with what the rows plainly say against a random choice of the verified ones, if it does not say so.
+    """The setting, with what the rows plainly say against a random choice of the verified ones where it is silent.
 
     Of votes one more column was compared, the number of answers, which is not stored: at most as many again.
     """
