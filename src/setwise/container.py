@@ -35,7 +35,7 @@ def read_container(source: Source, kind: str, version: int) -> tuple[dict[str, A
     with io.BytesIO(source.content) if isinstance(source, Part) else open_regular(source) as file:
         try:
             arrays = read_arrays(file, source, compressed=False)
-            header = json.loads(arrays["header"].tobytes())
+            header = read_json(arrays["header"].tobytes())
             found, written = header["format"], header["version"]
         except BROKEN as error:
             reason = error.problem if isinstance(error, InputError) else repr(error)
@@ -50,6 +50,21 @@ def read_container(source: Source, kind: str, version: int) -> tuple[dict[str, A
         raise ValueError(f"{source}: its content is not what was saved; it was changed or damaged.")
     del arrays["header"]
     return header, arrays
+
+
+def read_json(content: bytes) -> Any:
+    """What JSON says; an object that says something twice, which readers take differently, is refused.
+
+    >>> read_json(b'{"a": 1}')
+    {'a': 1}
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("an entry occurs twice")
+        return dict(pairs)
+
+    return json.loads(content, object_pairs_hook=once)
 
 
 def check_version(header: Mapping[str, Any], version: int, source: Source) -> None:

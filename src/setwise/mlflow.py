@@ -111,19 +111,24 @@ def log_model(model: Any, name: str = "model", **options: Any) -> Any:
     return Model.log(None, sys.modules[__name__], name=name, model=model, **options)
 
 
-def load_model(model_uri: str | os.PathLike[str]) -> Any:
+def load_model(model_uri: str | os.PathLike[str], trusted: list[str] | None = None) -> Any:
     """The classifier or calibration itself, with `predict_set`, `guarantee` and `compare`.
 
     Parameters
     ----------
     model_uri
         A directory that `save_model` wrote, or an address of MLflow such as ``models:/birds/1``.
+    trusted
+        As for `ConformalClassifier.load`. What the model itself notes as trusted counts for MLflow alone, which
+        runs code of a model as it is.
     """
     folder = Path(artifacts.download_artifacts(os.fspath(model_uri)))
     flavors = Model.load(str(folder)).flavors
     if FLAVOR not in flavors:
         raise InputError(f"model_uri: {model_uri} holds a model of {', '.join(flavors)}, none of setwise")
-    return _load_pyfunc(folder / flavors[FLAVOR]["data"], flavors["python_function"].get("config")).model
+    if flavors[FLAVOR].get("data") != f"data/{_KEPT}":
+        raise InputError(f"model_uri: {model_uri} keeps its model elsewhere than save_model does")
+    return _load_pyfunc(folder / "data" / _KEPT, {"trusted": trusted}).model
 
 
 def _load_pyfunc(path: str | os.PathLike[str], model_config: dict[str, Any] | None = None) -> ServedModel:

@@ -8,15 +8,19 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 from sklearn.svm import SVC
 
 from setwise import Calibration, ConformalClassifier, LabelSets, conformalize
 from setwise.calibration.calibration_file import FORMAT, VERSION
 from setwise.cli.app import run
 from setwise.container import read_container, write_container
+from setwise.data import remote_files
 from setwise.data.table_files import table_files
 from setwise.decisions import monitor
 from setwise.errors import DataError, InputError
@@ -79,6 +83,45 @@ def test_text_models_as_they_are_fitted_need_no_trust(kind, tmp_path):
     assert read_again(model, tmp_path).predict(TEXTS).tolist() == TOPICS
 
 
+COLUMNS = np.column_stack([np.arange(40) % 7, np.arange(40) % 2, np.repeat([0, 1, 2, 3], [30, 8, 1, 1])])
+ENCODERS = [
+    OneHotEncoder(),
+    OneHotEncoder(drop="first"),
+    OneHotEncoder(drop="if_binary", min_frequency=6),
+    OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist"),
+    KBinsDiscretizer(3, strategy="uniform"),
+]
+
+
+@pytest.mark.parametrize("encoder", ENCODERS, ids=repr)
+def test_encoders_as_they_are_fitted_need_no_trust(encoder, tmp_path):
+    model = make_pipeline(clone(encoder), LogisticRegression()).fit(COLUMNS, COLUMNS[:, 1])
+    assert read_again(model, tmp_path).predict(COLUMNS).tolist() == COLUMNS[:, 1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "state"),
+    [
+        (ENCODERS[0], {"_n_features_outs": [1, 1, 1]}),
+        (ENCODERS[1], {"_drop_idx_after_grouping": np.array([2**30, 0, 0], dtype=object)}),
+        (ENCODERS[3], {"_default_to_infrequent_mappings": [np.array([2**30] * 7), None, None]}),
+    ],
+)
+def test_an_encoder_whose_columns_are_not_those_of_its_categories_needs_to_be_vouched_for(encoder, state, tmp_path):
+    model = clone(encoder).fit(COLUMNS)
+    vars(model).update(state)
+    with pytest.raises(InputError, match=r"nobody vouched for: sklearn.preprocessing._encoders.OneHotEncoder;"):
+        read_again(model, tmp_path)
+
+
+def test_neighbours_without_rows_need_to_be_vouched_for_as_they_divide_by_their_number(tmp_path):
+    model = KNeighborsClassifier(1, algorithm="brute").fit(COLUMNS, COLUMNS[:, 1])
+    assert read_again(model, tmp_path).predict(COLUMNS).tolist() == COLUMNS[:, 1].tolist()
+    model._fit_X = model._fit_X[:0]
+    with pytest.raises(InputError, match="KNeighborsClassifier"):
+        read_again(model, tmp_path)
+
+
 def test_support_vector_machines_need_to_be_vouched_for_as_libsvm_believes_their_sizes(tmp_path):
     model = SVC().fit(np.eye(4), [0, 0, 1, 1])
     with pytest.raises(InputError, match=r"nobody vouched for: sklearn.svm._classes.SVC;"):
@@ -139,6 +182,14 @@ def test_a_file_names_no_checkpoint_and_no_device(network, tmp_path):
     loaded = ConformalClassifier.load(with_head(network, tmp_path / "model", name)).estimator_
     assert (loaded.device, loaded.verbose) == ("auto", 0)
     assert loaded.posterior_.checkpoint is None
+
+
+def test_an_entry_that_a_head_has_twice_is_refused(network, tmp_path):
+    place = with_head(network, tmp_path / "model", lambda _: None)
+    text = (place / "setwise.json").read_text()
+    (place / "setwise.json").write_text(text.replace('"classes":', '"classes": ["a", "b", "c"], "classes":', 1))
+    with pytest.raises(ValueError, match="setwise.json: cannot be read .*twice"):
+        ConformalClassifier.load(place)
 
 
 HEADS = {
@@ -367,3 +418,11 @@ def test_the_alarm_of_a_monitor_is_what_its_numbers_say(silent, calibrations, tm
     )
     with pytest.raises(ValueError, match="x.monitor: .*do not belong together"):
         calibrations["mean"].monitor(resume=place)
+
+
+def test_the_lock_of_a_download_follows_no_link(tmp_path):
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / ".set.mat.lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="symbolic links"), remote_files._locked(tmp_path / "set.mat"):
+        pass
+    assert (tmp_path / "victim").read_text() == "mine"

@@ -237,3 +237,18 @@ def wait_for(server, address):
         except (urllib.error.URLError, ConnectionError):
             time.sleep(0.2)
     raise AssertionError(f"the server ended with status {server.returncode}")
+
+
+def test_a_model_does_not_vouch_for_itself_and_lies_inside_its_directory(rows, saved, tmp_path):
+    trees = ["sklearn.tree._tree.Tree"]
+    forest = ConformalClassifier(RandomForestClassifier(3, random_state=0), random_state=0).fit(*rows)
+    flavor.save_model(forest, tmp_path / "forest", trusted=trees)
+    with pytest.raises(ValueError, match="nobody vouched for"):
+        flavor.load_model(tmp_path / "forest")
+    again = flavor.load_model(tmp_path / "forest", trusted=trees)
+    assert again.predict_set(rows[0][:9]).to_lists() == forest.predict_set(rows[0][:9]).to_lists()
+    described = tmp_path / "forest" / "MLmodel"
+    inside, elsewhere = "data: data/model\n    setwise", f"data: {saved / 'split' / 'data' / 'model'}\n    setwise"
+    described.write_text(described.read_text().replace(inside, elsewhere))
+    with pytest.raises(ValueError, match="keeps its model elsewhere"):
+        flavor.load_model(tmp_path / "forest", trusted=trees)

@@ -19,7 +19,7 @@ from setwise.contamination.annotator_model import AnnotatorParameters
 from setwise.contamination.assumption import NOTHING, Assumption, as_assumption
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.stored_evidence import checked_evidence
-from setwise.evidence.verified_rows import LEVEL, checks_differ
+from setwise.evidence.verified_rows import checks_differ, plainly_differ
 from setwise.labels.vocabulary import Vocabulary
 from setwise.parts import Source
 from setwise.scores import SCORES, Score
@@ -162,15 +162,14 @@ def _check_categories(
 
 
 def _examined(setting: Setting, evidence: Evidence, category: Array | None) -> Setting:
-    """The setting with what the rows themselves say against a random choice of the verified ones.
+    """The setting, with what the rows plainly say against a random choice of the verified ones where it is silent.
 
-    Of votes one more column was compared, the number of answers, which is not stored: only what speaks for itself
-    after twice as many comparisons is added then.
+    Of votes one more column was compared, the number of answers, which is not stored: at most as many again.
     """
-    found = None if setting.chosen else checks_differ(evidence, category)
-    if found is None or (setting.votes and 2 * found.p_value >= LEVEL):
+    if setting.chosen or not plainly_differ(evidence, category, 2 if setting.votes else 1):
         return setting
-    return replace(setting, chosen=found.sentence)
+    found = checks_differ(evidence, category)
+    return setting if found is None else replace(setting, chosen=found.sentence)
 
 
 def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParameters | None:

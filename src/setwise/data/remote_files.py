@@ -225,6 +225,12 @@ def _locked(target: Path) -> Iterator[None]:
     except ModuleNotFoundError:
         yield
         return
-    with (target.parent / f".{target.name}.lock").open("w") as lock:
+    flags = (
+        os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    )  # a link would let others have a file of ours emptied
+    lock = os.open(target.parent / f".{target.name}.lock", flags, 0o666)
+    try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)

@@ -371,7 +371,9 @@ def _inside(folder: Path) -> list[Path]:
     found = [folder / name for name in tables if not (folder / name).is_dir()]
     for path in found:
         if not path.is_file():
-            raise DataError(f"{path}: is no file, but a pipe, a device, or a link to nowhere", "remove it")
+            raise DataError(
+                f"{path}: is no file, but a pipe, a device, or a link to nowhere", "remove or rename it"
+            )
     if not found:
         raise DataError(f"{folder}: there is no table in this folder.")
     kinds = {_SUFFIXES[_suffix(path)]: path for path in reversed(found)}

@@ -22,7 +22,7 @@ from setwise._files import folder_of, locked, open_regular, temporary
 from setwise._version import __version__
 from setwise.calibration.calibration import Calibration
 from setwise.calibration.pooled import PooledCalibration
-from setwise.container import believing_nothing, check_version
+from setwise.container import believing_nothing, check_version, read_json
 from setwise.decisions.feature_summary import FeatureSummary
 from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import answers, as_trained
@@ -169,7 +169,7 @@ def read_head(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder}: not a model directory; it has no {_HEAD}.")
     try:
         with open_regular(folder / _HEAD, follow=False) as file:
-            head = json.loads(file.read())
+            head = read_json(file.read())
         found, _ = head["format"], head["version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{folder / _HEAD}: cannot be read ({error!r}).") from error

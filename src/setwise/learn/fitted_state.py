@@ -55,12 +55,30 @@ def _is_in_order(part: Any) -> bool:
         and held.get("input", "content") == "content"
         and held.get("token_pattern") in {None, _USUAL_TOKENS}
         and ("alternate_sign" not in held or held.get("n_features") in range(1, _MOST_FEATURES + 1))
+        and ("_fit_X" not in held or min(np.shape(held["_fit_X"]), default=0) > 0)
+        and ("_n_features_outs" not in held or _encodes_inside(held))
     )
 
 
 def _is_numbered(vocabulary: dict[Any, Any]) -> bool:
     """Whether each word has a column of its own: 0, 1, 2 and so on."""
     return set(vocabulary.values()) == set(range(len(vocabulary)))
+
+
+def _encodes_inside(encoder: dict[str, Any]) -> bool:
+    """Whether the indicators of categories are among the columns that an encoder counts, with rare ones as one."""
+    none = [None] * len(encoder["categories_"])
+    grouped = encoder["_default_to_infrequent_mappings"] if encoder["_infrequent_enabled"] else none
+    dropped = none if encoder["_drop_idx_after_grouping"] is None else encoder["_drop_idx_after_grouping"]
+    sizes = []
+    for known, places, left_out in zip(encoder["categories_"], grouped, dropped, strict=True):
+        if places is not None and (len(places) != len(known) or places.min() < 0):
+            return False
+        size = len(known) if places is None else int(places.max()) + 1
+        if left_out is not None and left_out not in range(size):
+            return False
+        sizes.append(size - (left_out is not None))
+    return sizes == list(encoder["_n_features_outs"])
 
 
 def _is_whole(matrix: Any) -> bool:

@@ -258,7 +258,7 @@ def _simple(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_parameters(description: Description) -> dict[str, Any]:
-    """The parameters of a file without those of the machine: it could name any file as a checkpoint."""
+    """The parameters of a file, without those of the machine: it could name any file as a checkpoint."""
     return {name: value for name, value in description["parameters"].items() if name not in _OF_THE_MACHINE}
 
 

@@ -303,13 +303,8 @@ class CalibrationRows:
         header, arrays = read_container(path, FORMAT, VERSION)
         with believing_nothing(path, FORMAT):
             limits = {name: header[name] for name in ("memory_limit", "max_rows", "domain")}
-            counts = [
-                limits["memory_limit"],
-                limits["max_rows"] or 1,
-                header["seen"],
-                header["seed"],
-                *header["seeds"],
-            ]
+            most = 0 if limits["max_rows"] is None else limits["max_rows"]
+            counts = [limits["memory_limit"], most, header["seen"], header["seed"], *header["seeds"]]
             if not all(type(count) is int and count >= 0 for count in counts):
                 raise ValueError("its counts and seeds are no whole numbers")
             made = cls(classes=header["declared"], **limits)
