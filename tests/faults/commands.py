@@ -35,6 +35,7 @@ NAMES = ["wren", "owl", "ant", "cat"]
 FEATURES = ["w", "x", "y", "z"]
 ROWS, PARTS, CHECKED = 240, 3, 150
 _OTHERS = ("skops.io", "jinja2", "markdown_it", "pooch", "requests", "typer._adapters", "pyarrow.json")
+_DRAWING = ("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg")
 
 
 def _load_all() -> None:
@@ -142,7 +143,10 @@ def surroundings(*, pictures: bool) -> Iterator[None]:
     material.load = small_sets
     listed = [replace(entry, found=() if entry.name == "lost" else None) for entry in available()]
     cell_stacks.available = lambda: listed
-    if not pictures:
+    if pictures:
+        for name in _DRAWING:  # else another writer would be forked in the middle of its import
+            import_module(name)
+    else:
         result_plots.can_plot = bool
     server = http.server.HTTPServer(("127.0.0.1", 0), _Handler)
     digest = hashlib.sha256(_Handler.content).hexdigest()
