@@ -265,6 +265,8 @@ MIXED_UP = {
     "checks without verified rows": ("mean", told(checked=3), "setting"),
     "a sample of fewer rows than it has": ("mean", told(sampled=7), "setting"),
     "more labels with a probability than there are": ("mean", told(top=4), "setting"),
+    "a seed that is none": ("mean", told(seed=-1), "setting"),
+    "declarations that its strategy refuses": ("corrected", told(filled=True), "weighs candidates"),
     "a premise in words of its own": ("mean", told(scope=" of no row at all"), "setting: scope"),
     "categories that rows do not have": (
         "by predicted",

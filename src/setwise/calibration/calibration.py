@@ -528,7 +528,10 @@ class Calibration:
         """Reads what `save` wrote; refuses anything else, damaged files, and files of a newer format, by name."""
         parts = read_parts(path)
         with believing_nothing(path, FORMAT):
-            return cls(**parts)
+            try:
+                return cls(**parts)
+            except InputError as error:  # nobody gave this input but the file
+                raise ValueError(error.problem) from error
 
     def __repr__(self) -> str:
         parts = f", {len(self.rules)} categories" if self.categories is not None else ""

@@ -28,6 +28,7 @@ from setwise.strategies import STRATEGIES, Setting, Strategy
 
 FORMAT, VERSION = "setwise-calibration", 5
 _FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")  # a power of ten could stand for any number of digits
+_SEEDS = 2**63
 _WORDS = {
     "by": {"given", "predicted", "size"},
     "precision": {"float16", "float32", "float64"},
@@ -138,6 +139,7 @@ def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: i
     belongs = (setting.conformity_score, setting.n_classes, setting.domain) == (score.name, k, score.domain)
     counts = (
         min(setting.dropped, setting.novel) >= 0
+        and 0 <= setting.seed < _SEEDS
         and setting.checked == evidence.verified.sum()
         and 0 <= setting.top <= k
         and (setting.sampled == 0 or setting.sampled >= evidence.n + setting.dropped)

@@ -30,7 +30,7 @@ _BY_ROW = {
     "high": _SCORE,
     "sizes": _Column("iu", 1),
     "agreed": _Column("f", 0, 1, gaps=True),
-    "excess": _Column("f", gaps=True),
+    "excess": _Column("f", -1e9, 1e9, gaps=True),
     "total": _Column("f", 0),
     "truth": _Column("f", gaps=True),
     "held": _Column("b"),
