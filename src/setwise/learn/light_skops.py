@@ -21,16 +21,16 @@ import scipy.special  # noqa: F401 - its functions are known by name
 import sklearn.utils
 from sklearn.base import BaseEstimator
 
-_SAFE = (0, 13)
+_SAFE = (0, 15)  # before 0.13 it runs code from files, before 0.15 it reads trees that nobody vouched for
 _NOT_ESTIMATORS = {"tests", "externals", "conftest", "experimental", "estimator_checks"}
 
 
 @cache
 def skops_io() -> Any:
-    """The module `skops.io`; of versions that run code from a file they call safe, an error."""
+    """The module `skops.io`; of versions that trust too much, an error."""
     installed = version("skops")
     if tuple(map(int, re.findall(r"\d+", installed)[:2])) < _SAFE:
-        raise ValueError(f"skops {installed} runs code from files; pip install 'skops>=0.13'.")
+        raise ValueError(f"skops {installed} trusts too much in files; pip install 'skops>=0.15'.")
     if "skops.io" in sys.modules:
         return sys.modules["skops.io"]
     survey = sklearn.utils.all_estimators
