@@ -21,6 +21,8 @@ python  = $(firstword $(shell python$(1) -c "import sys; print(sys.executable)" 
 # A new environment $(1) of an interpreter $(2), and uv in it: it knows lowest versions, and downloads once for all environments.
 fresh   = rm -rf $(1) && $(2) -m venv $(1) && $(1)/bin/python -m pip install --quiet --constraint constraints.txt uv
 uv      = $(1)/bin/python -m uv pip install --quiet --python $(1)
+# After a command that keeps results, whatever it found: the page that shows them, and the command's own status.
+show    = ; status=$$?; $(1)/python benchmarks/trust.py; exit $$status
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
 .PHONY: demo browser test test-long test-third-party test-lowest test-pythons trust licences faults fuzz mutation observatory lint bench docs reproduce release-check clean
@@ -45,16 +47,16 @@ test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost, Hugging Face 
 
 # Old versions use what newer versions of their own dependencies call deprecated, which is not our business.
 test-lowest: .venv-lowest/.ready   ## the tests with the lowest versions that pyproject.toml allows, on the lowest Python
-	OMP_NUM_THREADS=1 $(LOWEST)/python scripts/try_versions.py lowest $(TRY) -W ignore::DeprecationWarning -W ignore::FutureWarning
-	$(LOWEST)/python benchmarks/trust.py
+	OMP_NUM_THREADS=1 $(LOWEST)/python scripts/try_versions.py lowest $(TRY) -W ignore::DeprecationWarning -W ignore::FutureWarning \
+	  $(call show,$(LOWEST))
 
 test-pythons: test-3.12 test-3.13   ## the tests on newer Pythons, where they can be had
 
 test-3.%:
 	@test -n "$(call python,3.$*)" || echo "NOTE: no Python 3.$*: not tested there."
 	test -z "$(call python,3.$*)" || $(MAKE) .venv-3.$*/.ready
-	test -z "$(call python,3.$*)" || OMP_NUM_THREADS=1 .venv-3.$*/bin/python scripts/try_versions.py 3.$* $(TRY)
-	test -z "$(call python,3.$*)" || .venv-3.$*/bin/python benchmarks/trust.py
+	test -z "$(call python,3.$*)" || (OMP_NUM_THREADS=1 .venv-3.$*/bin/python scripts/try_versions.py 3.$* $(TRY) \
+	  $(call show,.venv-3.$*/bin))
 
 trust: $(READY)         ## docs/trust.md anew from the results that are kept
 	$(BIN)/python benchmarks/trust.py
@@ -63,20 +65,19 @@ licences: .venv-licences/.ready    ## docs/licences.md: what comes with the pack
 	$(LICENCES)/python scripts/list_licences.py
 
 faults: $(READY)        ## commands killed, interrupted and disturbed at hundreds of moments; minutes
-	$(BIN)/python -m tests.faults --kills 120 --interruptions 120 --pictures --out benchmarks/results/faults.json
-	$(BIN)/python benchmarks/trust.py
+	$(BIN)/python -m tests.faults --kills 120 --interruptions 120 --pictures --out benchmarks/results/faults.json \
+	  $(call show,$(BIN))
 
 fuzz: $(FUZZ_READY)     ## broken files for every reader and loader, FUZZ_SECONDS each; FUZZ=--keep notes the counts
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
-	$(BIN)/python benchmarks/trust.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ) \
+	  $(call show,$(BIN))
 
 observatory: $(READY)   ## every promise against simulations with known truth; exit status 1 where one is broken
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.observatory --out benchmarks/results/observatory.json
-	$(BIN)/python benchmarks/trust.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.observatory --out benchmarks/results/observatory.json \
+	  $(call show,$(BIN))
 
 mutation: $(MUTATION_READY)   ## a seeded sample of changes of one token in what claims rest on: which does no test notice?
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutation.py
-	$(BIN)/python benchmarks/trust.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutation.py $(call show,$(BIN))
 
 browser:                ## what the report is tested in; a note where it cannot be installed
 	@command -v chromium >/dev/null || (apt-get update && apt-get install -y chromium) >/dev/null 2>&1 || \

@@ -22,7 +22,7 @@ candidates = contaminate(y, Random(p=0.1), n_classes=10, random_state=0)
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 for rows in (30, 80, 500):
-    model = LogisticRegression(C=0.01, max_iter=500).fit(X[train[:rows]], y[train[:rows]])
+    model = LogisticRegression(C=0.01, max_iter=2000).fit(X[train[:rows]], y[train[:rows]])
     P, Q = model.predict_proba(X[rest]), model.predict_proba(X[new])
     calibration = setwise.conformalize(P, candidates[rest], "corrected", assume="uniform")
     name = f"{rows} rows, accuracy {model.score(X[new], y[new]):.2f}"

@@ -112,7 +112,7 @@ def test_probabilities_from_outside_meet_candidates_by_name(outside):
 def test_as_a_process_it_does_the_same_and_a_refusal_is_its_exit_status(outside, tmp_path):
     folder, _ = outside
     files = ("--probabilities", folder / "scores.csv", "--labels", folder / "answers.parquet", "--key", "key")
-    conformalize = ("conformalize", *files, "--out", "model.cal", "--json")
+    conformalize = ("conformalize", *files, "--out", "model.cal", "--json", "--quiet")
     done = setwise_process(*conformalize, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == setwise(*conformalize, "--force", folder=tmp_path)

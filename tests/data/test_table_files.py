@@ -5,6 +5,7 @@ import json
 import sys
 import types
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -237,10 +238,10 @@ def openpyxl(monkeypatch):
     """A stand-in for openpyxl that reads a workbook with two sheets."""
     books = {}
 
-    def load_workbook(path, *, read_only, data_only):
-        if path.stat().st_size == 0:
+    def load_workbook(file, *, read_only, data_only):
+        if not file.read():
             raise KeyError("no workbook")
-        return books[path.name]
+        return books[Path(file.name).name]
 
     class Book(dict):
         @property

@@ -65,14 +65,23 @@ def shown(estimator):
     return unescape(re.sub(r"<[^>]+>", "", page))
 
 
+@pytest.fixture(scope="module")
+def not_shown():
+    """What this version of scikit-learn shows of no estimator: parameters before 1.7, attributes for longer."""
+    page = shown(LogisticRegression().fit(X, Y))
+    parameters = set() if "max_iter" in page else {"max_iter", "hidden_sizes", "n_neighbors"}
+    return parameters | (set() if "classes_" in page else {"classes_"})
+
+
 @pytest.mark.filterwarnings("ignore::setwise.SmallCalibrationWarning")
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_an_estimator_shows_what_it_is_made_of_before_and_after_it_is_fitted(name):
+def test_an_estimator_shows_what_it_is_made_of_before_and_after_it_is_fitted(name, not_shown):
     estimator, *words = ESTIMATORS[name]
+    words = [word for word in words if word not in not_shown]
     before = shown(clone(estimator))
     assert [word for word in (*words, "Not fitted", type(estimator).__name__) if word not in before] == []
     after = shown(clone(estimator).fit(X, Y))
-    assert [word for word in (*words, "classes_") if word not in after] == []
+    assert [word for word in (*words, *({"classes_"} - not_shown)) if word not in after] == []
     assert "Not fitted" not in after
 
 

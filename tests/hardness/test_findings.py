@@ -130,7 +130,7 @@ def test_high_1_and_3_medium_7_no_version_with_a_known_hole_is_allowed(package, 
 
 def test_high_1_an_old_skops_is_not_used_even_where_it_is_installed(monkeypatch):
     monkeypatch.setattr(light_skops, "version", lambda _: "0.11.0")
-    with pytest.raises(ValueError, match="skops 0.11.0 believes files"):
+    with pytest.raises(ValueError, match="skops 0.11.0 trusts too much in files"):
         light_skops.skops_io.__wrapped__()
 
 

@@ -28,10 +28,10 @@ _COMPILED = {f"sklearn.svm._classes.{name}" for name in ("SVC", "NuSVC", "SVR", 
 
 @cache
 def skops_io() -> Any:
-    """The module `skops.io`; of versions that run code from a file they call safe, an error."""
+    """The module `skops.io`; of versions that trust too much, an error."""
     installed = version("skops")
     if tuple(map(int, re.findall(r"\d+", installed)[:2])) < _SAFE:
-        raise ValueError(f"skops {installed} believes files; pip install 'skops>=0.15'.")
+        raise ValueError(f"skops {installed} trusts too much in files; pip install 'skops>=0.15'.")
     if "skops.io" in sys.modules:
         return sys.modules["skops.io"]
     survey = sklearn.utils.all_estimators

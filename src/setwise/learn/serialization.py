@@ -27,9 +27,16 @@ from setwise.learn.light_skops import is_estimator, is_ufunc, skops_io
 from setwise.limits import check_unpacked
 from setwise.parts import Part, Parts
 
-OWN = frozenset({"setwise.learn.em.EMClassifier", "setwise.learn.knn.PartialLabelKNN", "numpy.dtype"})
-"""Classes of this package that a skops file may hold, and the type of an array's entries, which ColumnTransformer
-keeps; everything else needs the reader's `trusted`."""
+OWN = frozenset(
+    {
+        "setwise.learn.em.EMClassifier",
+        "setwise.learn.knn.PartialLabelKNN",
+        "numpy.dtype",
+        "sklearn.compose._column_transformer._RemainderColsList",
+    }
+)
+"""Classes of this package that a skops file may hold, and what ColumnTransformer keeps: the type of an array's
+entries, and before scikit-learn 1.7 a list of columns; everything else needs the reader's `trusted`."""
 
 _OF_THE_MACHINE = {"checkpoint", "device", "verbose"}
 

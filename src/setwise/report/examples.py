@@ -63,7 +63,7 @@ def example_facts(
         if rows.images is not None:
             fact["image"] = png(rows.images[row])
         elif rows.features is not None:
-            fact["features"] = _features(rows.features[row], feature_names)
+            fact["features"] = _features(rows.features[[row]], feature_names)  # also of sparse arrays
             fact["more_features"] = max(int(np.prod(rows.features.shape[1:])) - _FEATURES, 0)
         facts.append(fact)
     return facts
