@@ -23,7 +23,7 @@ def faults(out, *options):
 
 def test_commands_that_are_killed_interrupted_or_disturbed_leave_nothing_wrong(tmp_path):
     """In one test, as all cases share what takes longest: the process that the commands are forked from."""
-    counts = ["--kills", "10", "--interruptions", "10", "--step", "30", "--kind", "touch"]
+    counts = ["--kills", "10", "--interruptions", "10", "--step", "60", "--kind", "touch"]
     few = faults(tmp_path / "few.json", *counts)
     assert few["wrong"] == []
     assert few["cases"]["SIGKILL"] == few["cases"]["SIGINT"] == 10
