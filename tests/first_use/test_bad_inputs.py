@@ -464,7 +464,7 @@ COMMANDS = {  # files, a command line, and what happens
     "an output in no folder": ({}, "predict model rows.csv --out no/s.csv", error("/no does not exist")),
     "an output that is there": ({}, "predict model rows.csv --out p.csv", error("p.csv exists already; use --force to replace it")),
     "an output that is a folder": ({}, "predict model rows.csv --out model --force", error("model: holds a model; name another folder")),
-    "an output that cannot be written": ({}, f"predict model rows.csv --out {'s' * 300}.csv", error("File name too long: 'ssss")),
+    "an output that cannot be written": ({}, f"predict model rows.csv --out {'s' * 300}.csv", error("ssss.csv: File name too long.")),
     "an output folder that is read": ({"parts/1.csv": PLAIN}, "predict model parts --out parts --force", error("parts/1.csv: is read, and would be replaced; name another folder")),
     "an output of another format": ({}, "predict model rows.csv --out s.xlsx", error("s.xlsx: sets are not written as xlsx; use .parquet, .csv")),
     "an output without suffix": ({}, "predict model rows.csv --out s --json", right({"rows": N, "out": "s", "files_kept": 0})),

@@ -387,6 +387,7 @@ def test_senseless_mixtures_are_refused(bad):
 
 def test_what_has_one_score_per_row_has_a_cross_conformal_form():
     for strategy in ("max", "min", "mean", "auto", Mixture(mu=0.3)):
+        assert "table" not in as_strategy(strategy).needs(SETTING)
         check_poolable(strategy)
     for strategy in ("all", Mixture(mu="verified")):
         with pytest.raises(ValueError, match="has no cross-conformal form"):
