@@ -1,9 +1,11 @@
 """What a second attack found, on model directories, calibration files and streams: a test for each fault."""
 
+import importlib
 import io
 import json
 import os
 import shutil
+import sys
 import zipfile
 
 import numpy as np
@@ -24,7 +26,7 @@ from setwise.data import remote_files
 from setwise.data.table_files import table_files
 from setwise.decisions import monitor
 from setwise.errors import DataError, InputError
-from setwise.learn import CoveringClassifier, PartialLabelClassifier
+from setwise.learn import CoveringClassifier, PartialLabelClassifier, light_skops, serialization
 from setwise.learn.serialization import read_model, write_model
 from setwise.parts import Parts, listing
 from setwise.scale import CalibrationRows, calibration_rows
@@ -126,6 +128,14 @@ def test_support_vector_machines_need_to_be_vouched_for_as_libsvm_believes_their
     model = SVC().fit(np.eye(4), [0, 0, 1, 1])
     with pytest.raises(InputError, match=r"nobody vouched for: sklearn.svm._classes.SVC;"):
         read_again(model, tmp_path)
+
+
+def test_what_others_imported_of_skops_vouches_for_nothing(tmp_path, monkeypatch):
+    own = importlib.import_module("skops.io")
+    monkeypatch.setattr(serialization, "skops_io", light_skops.skops_io.__wrapped__)
+    with pytest.raises(InputError, match=r"nobody vouched for: sklearn.svm._classes.SVC;"):
+        read_again(SVC().fit(np.eye(4), [0, 0, 1, 1]), tmp_path)
+    assert sys.modules["skops.io"] is own
 
 
 @pytest.mark.parametrize("wild", [{"indices": 2**30}, {"indices": -1}, {"indptr": [0, 2**63 - 1, -2, 3]}])

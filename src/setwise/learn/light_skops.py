@@ -32,16 +32,18 @@ def skops_io() -> Any:
     installed = version("skops")
     if tuple(map(int, re.findall(r"\d+", installed)[:2])) < _SAFE:
         raise ValueError(f"skops {installed} trusts too much in files; pip install 'skops>=0.15'.")
-    if "skops.io" in sys.modules:
-        return sys.modules["skops.io"]
-    survey = sklearn.utils.all_estimators
+    survey, others = sklearn.utils.all_estimators, _taken_out()  # what others imported trusts by its own list
     sklearn.utils.all_estimators = lambda *_, **__: []
     try:
         return _imported()
     finally:
         sklearn.utils.all_estimators = survey
-        for name in [name for name in sys.modules if name.partition(".")[0] == "skops"]:
-            del sys.modules[name]  # others import skops with its own list
+        _taken_out()
+        sys.modules.update(others)
+
+
+def _taken_out() -> dict[str, Any]:
+    return {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] == "skops"}
 
 
 def _imported() -> Any:
