@@ -235,3 +235,16 @@ def test_found_a_model_said_anything_about_its_columns(features, tmp_path):
     (tmp_path / "setwise.json").write_text(json.dumps(head))
     with pytest.raises(ValueError, match=r"features: "):
         ConformalClassifier.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"x": 1, "s": [[]]}\n', "holds list<list<null>>, not labels|holds list<item: list<item: null>>"),
+        ('{"s": ["a"]}\n{"x": "-1", "s": ["a"]}\n', "row 1 is '-1', not a number"),
+    ],
+)
+def test_found_lists_of_lists_and_text_after_a_gap_were_other_errors(text, told, tmp_path):
+    (tmp_path / "t.jsonl").write_text(text)
+    with pytest.raises(DataError, match=told):
+        read_table(tmp_path / "t.jsonl", candidates="s")

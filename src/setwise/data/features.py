@@ -176,8 +176,8 @@ def _refuse_text(name: str, column: Any, place: str, first_row: int) -> None:
     if not len(wrong):  # the decimal mark that fewer have
         marked = (np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring(texts, m), False))) for m in ",.")
         wrong = min((rows for rows in marked if len(rows)), key=len, default=wrong)
-    row = int(wrong[0]) if len(wrong) else 0
-    shown = column[row].as_py() if len(column) else ""
+    row = int([*wrong, *np.flatnonzero(np.asarray(pc.is_valid(texts))), 0][0])
+    shown = (texts[row].as_py() if len(texts) else "") or ""
     problem = f"{place}: row {first_row + row} is {shown!r}, not a number"
     if re.fullmatch(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*", shown):
         groups = re.fullmatch(r"\s*[-+]?\d{1,3},\d{3}\s*", shown)

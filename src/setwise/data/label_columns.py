@@ -94,7 +94,10 @@ def sets_from_column(
             pieces, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row
         )
     elif is_list(column.type):
-        labels, codes, sizes, absent = _flatten(one_chunk(column))
+        lists = one_chunk(column)
+        if pa.types.is_nested(lists.type.value_type):
+            raise DataError(f"{where}: holds {lists.type}, not labels; expected lists of text or numbers.")
+        labels, codes, sizes, absent = _flatten(lists)
         if encoded:
             labels = read_labels(
                 labels, codes, sizes, separator, known, escapes=True, where=where, first_row=first_row
