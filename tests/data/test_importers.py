@@ -210,7 +210,7 @@ def test_a_tree_file_turns_inner_nodes_into_leaves(tmp_path, name):
         ("a.json", '{"a": ["b"], "b": ["a"]}', "its own descendant"),
         ("a.json", '{"a": [', "a.json: cannot be read"),
         ("a.json", "7", "expected an object of parents"),
-        ("a.csv", "a,b,c\n1,2,3\n", "expected the columns parent and child"),
+        ("a.csv", "a,b,c\n1,2,3\n", "no column .parent. .of two, parent and child"),
         ("a.csv", "parent,child\nx,y\n,z\n", "row 1 lacks its parent or child"),
     ],
 )

@@ -8,12 +8,15 @@ import zipfile
 from contextlib import suppress
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from setwise import Calibration, ConformalClassifier
 from setwise.cli.table_columns import noted_comparison
-from setwise.data import from_label_studio, read_idx, read_table, read_votes
+from setwise.data import from_label_studio, read_idx, read_sets, read_table, read_votes
 from setwise.data.arrow_tables import arrow_batches
+from setwise.data.importers.ontology import read_tree
 from setwise.data.key_join import key_column
 from setwise.data.table_files import table_files
 from setwise.errors import DataError
@@ -248,3 +251,19 @@ def test_found_lists_of_lists_and_text_after_a_gap_were_other_errors(text, told,
     (tmp_path / "t.jsonl").write_text(text)
     with pytest.raises(DataError, match=told):
         read_table(tmp_path / "t.jsonl", candidates="s")
+
+
+def test_found_an_indicator_without_a_label_and_sets_of_bytes_did_not_name_their_file(tmp_path):
+    (tmp_path / "s.csv").write_text("labels:,size\n1,1\n")
+    with pytest.raises(DataError, match=r"s.csv: the name of column 'labels:' has an empty label"):
+        read_sets(tmp_path / "s.csv")
+    table = pa.table({"labels": pa.array([[b"a"]]), "size": [1]})
+    pq.write_table(table, tmp_path / "s.parquet")
+    with pytest.raises(DataError, match=r"s.parquet, column 'labels': holds list<.*binary>, not labels"):
+        read_sets(tmp_path / "s.parquet")
+
+
+def test_found_columns_of_an_ontology_broke_the_sentence(tmp_path):
+    (tmp_path / "t.csv").write_text('a,b,"c\nd"\n1,2,3\n')
+    with pytest.raises(DataError, match=r"no column 'parent' \(of two, parent and child\); it has a, b, 'c\\nd'"):
+        read_tree(tmp_path / "t.csv")

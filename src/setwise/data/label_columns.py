@@ -95,7 +95,8 @@ def sets_from_column(
         )
     elif is_list(column.type):
         lists = one_chunk(column)
-        if pa.types.is_nested(lists.type.value_type):
+        inner = lists.type.value_type
+        if pa.types.is_nested(inner) or pa.types.is_binary(inner) or pa.types.is_large_binary(inner):
             raise DataError(f"{where}: holds {lists.type}, not labels; expected lists of text or numbers.")
         labels, codes, sizes, absent = _flatten(lists)
         if encoded:

@@ -20,7 +20,7 @@ from setwise.data.arrow_tables import (
     is_table,
     located_batches,
 )
-from setwise.data.delimited import check_separator, decode_labels
+from setwise.data.delimited import TokenError, check_separator, decode_labels
 from setwise.data.doubts import doubt_features, doubt_labels
 from setwise.data.features import Categories, Impute, feature_matrix
 from setwise.data.key_join import matching_rows, refuse_other_order
@@ -260,7 +260,7 @@ def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_
     if flags:
         return sets_from_flags(
             [table[name] for name in flags],
-            _flag_labels(flags, layout),
+            _flag_labels(flags, layout, where),
             flags,
             where=where,
             classes=layout.classes,
@@ -317,12 +317,16 @@ def _flag_columns(table: Any, layout: Layout, where: str) -> list[str]:
     return flags
 
 
-def _flag_labels(flags: list[str], layout: Layout) -> list[Any]:
+def _flag_labels(flags: list[str], layout: Layout, where: str) -> list[Any]:
     if not isinstance(layout.candidates, str):
         return flags
     start = len(layout.candidates.removesuffix(":")) + 1
     known = layout.classes.classes.tolist() if isinstance(layout.classes, Vocabulary) else None
-    return decode_labels([name[start:] for name in flags], layout.separator, known, escapes=layout.escapes)
+    try:
+        return decode_labels([name[start:] for name in flags], layout.separator, known, escapes=layout.escapes)
+    except TokenError as error:
+        column = flags[error.position]
+        raise DataError(f"{where}: the name of column {column!r} {error.problem}", *error.remedies) from None
 
 
 def _require(table: Any, names: Sequence[str], where: str) -> None:

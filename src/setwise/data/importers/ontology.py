@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from setwise.data.arrow_tables import arrow_table, reading
+from setwise.data.arrow_tables import absent_column, arrow_table, reading
 from setwise.errors import DataError
 from setwise.labels import constructors
 from setwise.labels.vocabulary import is_missing
@@ -46,7 +46,8 @@ def _table_pairs(file: Path) -> list[tuple[Any, Any]]:
     table = arrow_table(file)
     names = ("parent", "child") if {"parent", "child"} <= set(table.column_names) else tuple(table.column_names)
     if len(names) != 2:
-        raise DataError(f"{file}: expected the columns parent and child; it has {', '.join(table.column_names)}.")
+        lacking = next(name for name in ("parent", "child") if name not in table.column_names)
+        raise absent_column(lacking, table.column_names, str(file), " (of two, parent and child)")
     pairs = list(zip(table[names[0]].to_pylist(), table[names[1]].to_pylist(), strict=True))
     empty = next((i for i, pair in enumerate(pairs) if any(is_missing(node) or node == "" for node in pair)), None)
     if empty is not None:
