@@ -131,6 +131,8 @@ def _holds_labels(row: Any) -> bool:
 
 def _refuse_joined(labels: Array) -> None:
     """Refuses "cat|dog" beside "cat" and "dog": a row's labels written as one text."""
+    if labels.dtype.kind in "biufcmM":  # no text among them
+        return
     texts = {label for label in labels.ravel().tolist() if isinstance(label, str)}
     for sep in "|;,":
         for text in sorted(text for text in texts if sep in text):
