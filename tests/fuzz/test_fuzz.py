@@ -244,6 +244,7 @@ def test_found_a_model_said_anything_about_its_columns(features, tmp_path):
     ("text", "told"),
     [
         ('{"x": 1, "s": [[]]}\n', "holds list<list<null>>, not labels|holds list<item: list<item: null>>"),
+        ('{"x": 1, "s": {}}\n', "holds struct<>; expected labels, or objects with a number per label"),
         ('{"s": ["a"]}\n{"x": "-1", "s": ["a"]}\n', "row 1 is '-1', not a number"),
     ],
 )

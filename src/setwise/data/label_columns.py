@@ -287,11 +287,12 @@ class _Arguments(ast.NodeTransformer):
 def _weighted_labels(objects: Any, where: str) -> Any:
     """Lists of the labels whose number is above 0, from objects with a number per label."""
     kinds = [one.type for one in objects.type]
-    if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind) for kind in kinds):
+    numbers = (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind) for kind in kinds)
+    if not kinds or not all(numbers):
         raise DataError(f"{where}: holds {objects.type}; expected labels, or objects with a number per label.")
     _say_unused(where)
-    numbers = [np.asarray(values.cast(pa.float64()).fill_null(0)) for values in objects.flatten()]
-    rows, codes = np.nonzero(np.stack(numbers, axis=1) > 0)
+    weights = [np.asarray(values.cast(pa.float64()).fill_null(0)) for values in objects.flatten()]
+    rows, codes = np.nonzero(np.stack(weights, axis=1) > 0)
     labels = pa.array(decode_labels([one.name for one in objects.type], "|", escapes=False))
     absent = np.asarray(pc.is_null(objects))
     return _lists(labels.take(pa.array(codes)), np.bincount(rows, minlength=len(objects)), absent)
