@@ -243,7 +243,7 @@ def test_found_a_model_said_anything_about_its_columns(features, tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"x": 1, "s": [[]]}\n', "holds list<list<null>>, not labels|holds list<item: list<item: null>>"),
+        ('{"x": 1, "s": [[]]}\n', "its lists hold list<item: null>, not labels"),
         ('{"x": 1, "s": {}}\n', "holds struct<>; expected labels, or objects with a number per label"),
         ('{"s": ["a"]}\n{"x": "-1", "s": ["a"]}\n', "row 1 is '-1', not a number"),
     ],
@@ -260,7 +260,7 @@ def test_found_an_indicator_without_a_label_and_sets_of_bytes_did_not_name_their
         read_sets(tmp_path / "s.csv")
     table = pa.table({"labels": pa.array([[b"a"]]), "size": [1]})
     pq.write_table(table, tmp_path / "s.parquet")
-    with pytest.raises(DataError, match=r"s.parquet, column 'labels': holds list<.*binary>, not labels"):
+    with pytest.raises(DataError, match=r"s.parquet, column 'labels': its lists hold binary, not labels"):
         read_sets(tmp_path / "s.parquet")
 
 
@@ -268,3 +268,11 @@ def test_found_columns_of_an_ontology_broke_the_sentence(tmp_path):
     (tmp_path / "t.csv").write_text('a,b,"c\nd"\n1,2,3\n')
     with pytest.raises(DataError, match=r"no column 'parent' \(of two, parent and child\); it has a, b, 'c\\nd'"):
         read_tree(tmp_path / "t.csv")
+
+
+def test_found_a_node_of_a_table_was_none_of_a_tree(tmp_path):
+    (tmp_path / "t.csv").write_text("parent,child\n1.5,2.5\n1.5,inf\n")
+    with pytest.raises(DataError, match=r"t.csv: inf is no node of a tree"):
+        read_tree(tmp_path / "t.csv")
+    (tmp_path / "t.json").write_text("[[1.5, 2.5]]")
+    read_tree(tmp_path / "t.json")

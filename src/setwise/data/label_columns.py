@@ -96,16 +96,12 @@ def sets_from_column(
     elif is_list(column.type):
         lists = one_chunk(column)
         inner = lists.type.value_type
-        if pa.types.is_nested(inner) or pa.types.is_binary(inner) or pa.types.is_large_binary(inner):
-            raise DataError(f"{where}: holds {lists.type}, not labels; expected lists of text or numbers.")
+        if pa.types.is_nested(inner) or "binary" in str(inner):  # of any kind
+            raise DataError(f"{where}: its lists hold {inner}, not labels; expected text or numbers.")
         labels, codes, sizes, absent = _flatten(lists)
         if encoded:
             labels = read_labels(
                 labels, codes, sizes, separator, known, escapes=True, where=where, first_row=first_row
-            )
-        elif any(isinstance(label, (list, dict, bytes)) for label in labels):
-            raise DataError(
-                f"{where}: its lists hold {column.type.value_type}, not labels; expected text or numbers."
             )
         elif len(sizes) and sizes.min() == sizes.max() > 2 and {*labels} <= {0, 1}:
             problem = f"{where}: rows of {sizes[0]} zeros and ones are a mask, and labels are expected"

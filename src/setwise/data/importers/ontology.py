@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def _table_pairs(file: Path) -> list[tuple[Any, Any]]:
     empty = next((i for i, pair in enumerate(pairs) if any(is_missing(node) or node == "" for node in pair)), None)
     if empty is not None:
         raise DataError(f"{file}: row {empty} lacks its parent or child.")
-    return pairs
+    return [(_node(parent, file), _node(child, file)) for parent, child in pairs]
 
 
 def _edges(tree: Any, file: Path) -> Iterator[tuple[Any, Any]]:
@@ -74,6 +75,6 @@ def _edges(tree: Any, file: Path) -> Iterator[tuple[Any, Any]]:
 
 
 def _node(value: Any, file: Path) -> Any:
-    if not isinstance(value, (str, int)):
+    if not isinstance(value, (str, int)) and not (isinstance(value, float) and math.isfinite(value)):
         raise DataError(f"{file}: {value!r} is no node of a tree; expected names, lists and objects.")
     return value
