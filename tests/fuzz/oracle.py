@@ -67,5 +67,6 @@ def _told(error: BaseException, what: str) -> str:
     frames = frames or [frame for frame in traceback.extract_tb(error.__traceback__) if "/tests/" in frame.filename]
     last = frames[-1] if frames else None
     place = "" if last is None else f" at {last.filename.rpartition('/')[2]}:{last.lineno} ({last.name})"
-    said = re.sub(r"\d+", "0", " ".join(str(error).split()))[:160]
+    said = re.sub(r"(/[^\s:,]+)+/", "", " ".join(str(error).split()))  # of the file its name alone
+    said = re.sub(r"\d+", "0", said)[:160]
     return f"{type(error).__name__} {what}{place}: {said}"
