@@ -24,6 +24,8 @@ from setwise.scale.prefetch import ahead
 from setwise.scale.table_parts import parts_of
 from tests.scale.conftest import CLASSES, done, failed, rows, table, write
 
+IGNORED = ("--ignore", "id", "--ignore", "truth")
+CONFORMALIZE = ("conformalize", "--probabilities", "in", "--candidates", "answers", *IGNORED)
 PREDICT = ("predict", "m.cal", "--probabilities", "in", "--out", "out")
 
 
@@ -244,17 +246,7 @@ def test_a_bad_row_of_arrow_and_csv_is_named_and_what_is_finished_stays(parts, c
     bad = Path(f"in/1{suffix}")
     write(spoilt(P[100:200], y[100:200], candidates[100:200], how), bad)
     message = SPOILT[how].replace(".parquet", suffix)
-    own = [
-        "conformalize",
-        "--probabilities",
-        "in",
-        "--candidates",
-        "answers",
-        "--ignore",
-        "id",
-        "--ignore",
-        "truth",
-    ]
+    own = CONFORMALIZE
     for told in (
         PREDICT,
         [*own, "--out", "n.cal"],
@@ -371,17 +363,7 @@ def test_candidates_in_the_same_files_are_calibrated_on_bit_for_bit(parts, capsy
 
 def test_beyond_the_limit_a_sample_that_batches_do_not_change(parts, capsys, monkeypatch):
     parts()
-    own = [
-        "conformalize",
-        "--probabilities",
-        "in",
-        "--candidates",
-        "answers",
-        "--ignore",
-        "id",
-        "--ignore",
-        "truth",
-    ]
+    own = CONFORMALIZE
     found = done(capsys, *own, "--memory-limit", "4KB", "--out", "few.cal")
     told = "Calibrated on a random sample of 51 of the 300 rows given."
     assert told in found["guarantee"]["text"]

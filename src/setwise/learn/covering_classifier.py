@@ -29,7 +29,7 @@ from setwise.learn.settings import Settings, inclusion_epochs
 from setwise.ranks import as_level, order_statistic, rank
 
 _WEIGHTS = (0.75, 1.0, 0.5, 0.25, 0.0)  # the first is taken where rows are too few to tell
-_TRIAL_EPOCHS = 20  # of the inclusion model; then it gets half the usual ones
+_TRIAL_EPOCHS = 20  # of the inclusion model; then it gets `inclusion_epochs`
 
 
 class CoveringClassifier(CandidateClassifier):

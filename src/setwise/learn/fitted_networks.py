@@ -212,15 +212,15 @@ def try_out(settings: Settings, source: Source, candidates: Tensor, seed: int) -
 
 def _try_scales(options: list[Settings], source: Source, candidates: Tensor, seed: int) -> list[Tensor]:
     """What `try_out` gives for each of some options that differ by their scale alone: they learn at once."""
-    first, positions = options[0], trial_rows(len(candidates), seed, candidates.device)
-    trial, n = first.for_trial(len(positions[0])), len(positions[0])
+    kept, held = trial_rows(len(candidates), seed, candidates.device)
+    trial, n = options[0].for_trial(len(kept)), len(kept)
     if len(options) == 1 or not (trial.stackable and isinstance(source, Resident)):
         return [try_out(option, source, candidates, seed) for option in options]
-    tried = source.rows(positions[0])
-    plain = source.batch(torch.cat(positions)[None])
-    scaled = torch.cat([fit_scaling(option.scale, tried.chunks()).to(plain.device)(plain)[0] for option in options])
+    scalings = [fit_scaling(option.scale, source.rows(kept).chunks()) for option in options]
+    plain = source.batch(torch.cat([kept, held])[None])
+    scaled = torch.cat([scaling.to(plain.device)(plain)[0] for scaling in scalings])
     place = torch.arange(len(scaled), device=scaled.device).view(len(options), -1)
-    both = candidates[positions[0]].expand(len(options), -1, -1)
+    both = candidates[kept].expand(len(options), -1, -1)
     seeds = [seed] * len(options)
     trainer = train_stack(replace(trial, scale=None), Resident(scaled, place[:, :n]), both, seeds, doing="trying")
     return list(trainer.logits(Resident(scaled, place[:, n:])))
