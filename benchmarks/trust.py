@@ -30,11 +30,15 @@ def faults(result):
 
 def fuzz(result):
     """Broken files for every reader and loader."""
-    how = "guided by coverage" if result["guided"] else "random changes of seeds"
-    versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     targets = result["targets"]
+    guided = all(one["guided"] for one in targets.values())
+    how = "guided by coverage" if guided else "random changes of seeds"
+    versions = "; ".join(
+        ", ".join([f"Python {python}", *(f"{name} {version}" for name, version in found.items())])
+        for python, found in result["versions"].items()
+    )
     return [
-        f"{result['executions']:,} inputs ({how}), {result['findings']} findings; Python {result['python']}, {versions}. An input is "
+        f"{result['executions']:,} inputs ({how}), {result['findings']} findings ({versions}). An input is "
         "accepted or refused with one sentence; anything else is a finding, and so is an accepted file that is not read back "
         "the same.",
         "",

@@ -19,15 +19,19 @@ FAULTS = {
     "python": "3.11.7",
 }
 FUZZ = {
-    "guided": True,
     "executions": 1_200_000,
     "findings": 1,
     "targets": {
-        "npz": {"executions": 1_000_000, "accepted": 9, "seconds": 600.0, "findings": []},
-        "idx": {"executions": 200_000, "accepted": 8, "seconds": 300.0, "findings": ["MemoryError in idx.py"]},
+        "npz": {"executions": 1_000_000, "accepted": 9, "seconds": 600.0, "findings": [], "guided": True},
+        "idx": {
+            "executions": 200_000,
+            "accepted": 8,
+            "seconds": 300.0,
+            "findings": ["MemoryError in idx.py"],
+            "guided": True,
+        },
     },
-    "python": "3.11.7",
-    "versions": {"numpy": "2.4.6"},
+    "versions": {"3.11.7": {"numpy": "2.4.6"}},
 }
 SUITE = {
     "date": "2026-11-16",
@@ -89,7 +93,7 @@ def test_kills_inputs_and_versions_are_counted_and_faults_are_not_hidden(kept):
     assert "| killed | 120 |\n| interrupted by Ctrl-C | 120 |\n| full disk | 31 |" in said["Commands cut short"]
     assert "270 of 271 left nothing that they should not:" in said["Commands cut short"]
     assert "- fit, SIGKILL at touch 3: half a model" in said["Commands cut short"]
-    assert "1,200,000 inputs (guided by coverage), 1 findings" in said["Broken files"]
+    assert "1,200,000 inputs (guided by coverage), 1 findings (Python 3.11.7, numpy 2.4.6)" in said["Broken files"]
     assert "| idx | 200,000 | 8 | 5.0 | 1 |" in said["Broken files"]
     assert "- idx: MemoryError in idx.py" in said["Broken files"]
     lowest, other = (line for line in said["Other versions"].splitlines() if "2026-11-16" in line)

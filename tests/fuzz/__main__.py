@@ -94,22 +94,31 @@ def main() -> int:
             print(f"{name:20} {told}, {found['seconds']:.0f} s, {len(found['findings'])} findings", flush=True)
             for line in found["findings"]:
                 print(f"  {line}", flush=True)
+            if options.keep:
+                keep(name, found | {"guided": guided, "python": platform.python_version()})
     found = sum(len(one["findings"]) for one in made.values())
     executions = sum(one["executions"] for one in made.values())
     print(f"{executions:,} executions of {len(made)} targets, {found} findings")
-    if options.keep:
-        earlier = json.loads(RESULTS.read_text())["targets"] if RESULTS.exists() else {}
-        targets = {name: made.get(name) or earlier[name] for name in TARGETS if name in {*made, *earlier}}
-        kept = {
-            "guided": guided,
-            "executions": sum(one["executions"] for one in targets.values()),
-            "findings": sum(len(one["findings"]) for one in targets.values()),
-            "targets": targets,
-            "python": platform.python_version(),
-            "versions": {name: version for name in _VERSIONS if (version := _version(name))},
-        }
-        RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
     return min(found, 1)
+
+
+def keep(name: str, made: dict) -> None:
+    """Puts what came of a target beside what came of the others, and the versions that its Python had."""
+    earlier = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"targets": {}, "versions": {}}
+    targets = earlier["targets"] | {name: made}
+    pythons = {one["python"] for one in targets.values()}
+    versions = {name: version for name in _VERSIONS if (version := _version(name))}
+    kept = {
+        "executions": sum(one["executions"] for one in targets.values()),
+        "findings": sum(len(one["findings"]) for one in targets.values()),
+        "targets": {name: targets[name] for name in TARGETS if name in targets},
+        "versions": {
+            python: found
+            for python, found in (earlier["versions"] | {platform.python_version(): versions}).items()
+            if python in pythons
+        },
+    }
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def _version(name: str) -> str | None:

@@ -14,7 +14,7 @@ import pytest
 
 from setwise import Calibration, ConformalClassifier
 from setwise.cli.table_columns import noted_comparison
-from setwise.data import from_label_studio, read_idx, read_sets, read_table, read_votes
+from setwise.data import from_label_studio, read_batches, read_idx, read_sets, read_table, read_votes
 from setwise.data.arrow_tables import arrow_batches
 from setwise.data.importers.ontology import read_tree
 from setwise.data.key_join import key_column
@@ -276,3 +276,28 @@ def test_found_a_node_of_a_table_was_none_of_a_tree(tmp_path):
         read_tree(tmp_path / "t.csv")
     (tmp_path / "t.json").write_text("[[1.5, 2.5]]")
     read_tree(tmp_path / "t.json")
+
+
+@pytest.mark.parametrize("second", ["[]", '["b"]'])
+@pytest.mark.parametrize("first", ["[null, null]", '[null, "a"]'])
+def test_found_a_list_that_begins_with_null_broke_arrows_array(first, second, tmp_path):
+    (tmp_path / "s.jsonl").write_text(f'{{"labels": {first}}}\n{{"labels": {second}}}\n')
+    with pytest.raises(DataError, match=r"s.jsonl, column 'labels': row 0: a label is missing"):
+        read_sets(tmp_path / "s.jsonl")
+
+
+@pytest.mark.parametrize("value", [2**63 + 1, 10**400])
+def test_found_integers_beyond_64_bits_became_one_float(value, tmp_path):
+    path = tmp_path / "s.jsonl"
+    path.write_text(f'{{"labels": [{value}]}}\n{{"labels": [{value + 1}, -1]}}\n')
+    assert read_sets(path).to_lists() == [[value], [-1, value + 1]]
+    path.write_text(f'{{"x": 1, "s": {value}}}\n{{"x": 1, "s": {value + 1}}}\n')
+    for read in (read_table, lambda path, **columns: list(read_batches(path, batch_rows=8, **columns))):
+        with pytest.raises(DataError, match=f"the column 's' holds the integer {value}, which would be rounded"):
+            read(path, candidates="s")
+
+
+def test_integers_that_a_float_holds_stay_beside_decimals(tmp_path):
+    lines = [f'{{"x": {value}, "s": "a"}}\n' for value in (2**60, 2.5, 1e300)]
+    (tmp_path / "t.jsonl").write_text("".join(lines))
+    assert read_table(tmp_path / "t.jsonl", candidates="s").X.ravel().tolist() == [2.0**60, 2.5, 1e300]

@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_sp
 
 from setwise import LabelSets
 from setwise.labels.coerce import as_candidates
+from setwise.labels.vocabulary import label_vector
 
 LABELS = ["ant", "bee", "cat", "dog", "eel"]
 row_sets = st.lists(st.sets(st.sampled_from(LABELS)), min_size=0, max_size=12)
@@ -408,3 +409,14 @@ def test_label_sets_survive_scikit_learn_with_their_vocabulary(rng):
     listed = LabelSets.from_lists(sets.to_lists(), classes=["x", "y", "z"])
     search = GridSearchCV(CoveringRate(), {"shift": [0, 1]}, cv=3).fit(X, listed)
     assert search.best_params_ == {"shift": 0}
+
+
+@pytest.mark.parametrize("labels", [[-1, 2**63 + 1, 2**63 + 2], ["a", "a\0"], [True, False], [1.5, 2.0]])
+def test_labels_come_back_as_they_were_given(labels):
+    sets = LabelSets.from_labels(labels)
+    assert [row[0] for row in sets.to_lists()] == labels
+    assert [type(row[0]) for row in sets.to_lists()] == list(map(type, labels))
+
+
+def test_a_list_of_numpys_numbers_is_an_array_of_them():
+    assert label_vector([np.int64(1), np.int64(2)], "y").dtype == np.int64

@@ -45,6 +45,7 @@ CLASSES, ENCODED = b"setwise.classes", b"setwise.encoded"
 DELIMITED = b"setwise.delimited"
 """A note of a table that comes from delimited text, whose labels may be written with escapes."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
+_EXACT = 2**53  # below it a float holds every integer
 _PADDED, _LONG = r"^\s*[-+]?0[0-9]", r"^\s*[-+]?[0-9]{16}"
 _NO_NUMBER = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (.*)")
 _UNEVEN = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
@@ -414,7 +415,8 @@ def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
     pa.array([content], pa.large_binary()).cast(pa.large_string())  # Arrow's reader takes any bytes for text
     check_depth(content, where, first_line)  # and follows brackets as deep as they go
     try:
-        table = pa.json.read_json(io.BytesIO(content), read_options=pa.json.ReadOptions(block_size=_BLOCK))
+        options = pa.json.ReadOptions(block_size=_BLOCK)
+        table = validated(pa.json.read_json(io.BytesIO(content), read_options=options))  # [null, 1] may break it
     except pa.ArrowException:
         return _json_by_line(content, where, first_line)
     kinds = table.schema.types
@@ -423,8 +425,16 @@ def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
     ):
         problem = f"{where}: is one object with a column in each field, as pandas writes it"
         raise DataError(problem, "write one object per row, with to_json(…, orient='records')")
-    times = any(pa.types.is_temporal(getattr(kind, "value_type", kind)) for kind in kinds)
-    return _json_by_line(content, where, first_line) if times else table  # text that looks like a date is text
+    kept = not any(map(_changed, table.columns))
+    return table if kept else _json_by_line(content, where, first_line)
+
+
+def _changed(column: Any) -> bool:
+    """Whether Arrow's JSON reader may have changed values: texts into dates, long integers into floats."""
+    values = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+    if not pa.types.is_floating(values.type):
+        return bool(pa.types.is_temporal(values.type))
+    return not (pc.max(pc.abs(values)).as_py() or 0) < _EXACT
 
 
 def _json_array(content: bytes, where: str) -> Any:
@@ -472,6 +482,12 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
         return pa.array(values), None
     except (pa.ArrowException, OverflowError) as error:
         reason = str(error)
+    if all(value is None or type(value) in {int, float} for value in values):
+        rounded = next((value for value in values if type(value) is int and not _is_float(value)), None)
+        if rounded is None:
+            return pa.array([value if value is None else float(value) for value in values]), None
+        problem = f"{where}: the column {name!r} holds the integer {rounded}, which would be rounded"
+        raise DataError(problem, "write it as text, in quotes", "write it with a point to have it rounded")
     if all(value is None or isinstance(value, list) for value in values):
         try:
             texts = [None if value is None else encode_each(value) for value in values]
@@ -484,6 +500,10 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
     if len(kinds) == 1:
         raise DataError(f"{where}: the column {name!r} cannot be read ({' '.join(reason.split())}).")
     raise DataError(f"{where}: the column {name!r} mixes {', '.join(kinds)}; give all its rows one type.")
+
+
+def _is_float(value: int) -> bool:
+    return abs(value) < 2**1000 and float(value) == value
 
 
 def _read_csv(files: TableFiles, path: Path, text: Collection[str]) -> Any:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Iterable
+from decimal import Context, Decimal
 from typing import Any
 
 from setwise.errors import MisuseWarning, Remedy
@@ -65,4 +66,6 @@ def _plain(label: str | bytes | int) -> str:
     seen = "".join(mark for mark in text if unicodedata.category(mark) != "Cf")
     plain = unicodedata.normalize("NFKC", " ".join(seen.split())).casefold()
     inside = plain.strip(_AROUND) or plain
-    return f"{float(inside):.15g}" if _NUMBER.fullmatch(inside) else inside
+    if not _NUMBER.fullmatch(inside):
+        return inside
+    return str(Decimal(inside).normalize(Context(prec=len(inside))))

@@ -16,6 +16,7 @@ from setwise.errors import InputError, Remedy
 UNKNOWN = -1
 MISSING = -2
 _MOST = 1_000_000  # classes that positions without names may make, unless there are more labels than that
+_KINDS = {int: "i", str: "U", float: "f", bool: "b"}  # of Python's types in numpy
 Classes: TypeAlias = "Vocabulary | Iterable[Hashable] | None"
 """How a caller states the classes: in order, or not at all."""
 
@@ -179,14 +180,7 @@ def label_vector(y: Any, name: str) -> Array:
         plain = np.where(np.ma.getmaskarray(plain), None, plain.data)
     if isinstance(plain, str) or not hasattr(plain, "__iter__"):
         raise TypeError(f"{name}: expected one label per row, got {y!r}.")
-    if hasattr(plain, "__array__"):
-        array = np.asarray(plain)
-    else:
-        listed = list(plain)
-        array = np.empty(len(listed), dtype=object)
-        array[:] = listed
-        if len({type(label) for label in listed}) == 1 and not is_collection(listed[0]):
-            array = np.asarray(listed)
+    array = np.asarray(plain) if hasattr(plain, "__array__") else _array_of(list(plain))
     if array.dtype == object:
         row = next((i for i, label in enumerate(array) if isinstance(label, (list, set, np.ndarray))), None)
         if row is not None:
@@ -201,15 +195,20 @@ def label_vector(y: Any, name: str) -> Array:
 def _label_array(labels: Iterable[Any]) -> Array:
     """A frozen 1-D array that returns the labels as they were given (mixed types stay objects)."""
     plain = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    plain = [label.item() if isinstance(label, np.generic) else label for label in plain]
-    kinds = {type(label) for label in plain}
-    if len(kinds) <= 1 and kinds <= {int, str, float, bool}:
-        uniform = np.array(plain, dtype=None if plain else np.int64)
-        if uniform.dtype.kind in "iUfb":  # integers beyond 64 bits come back as objects
-            return frozen(uniform)
-    array = np.empty(len(plain), dtype=object)
-    array[:] = plain
-    return frozen(array)
+    return frozen(_array_of(plain) if plain else np.array([], dtype=np.int64))
+
+
+def _array_of(labels: list[Any]) -> Array:
+    """A 1-D array that returns the labels as they are: mixed types and what numpy would change are objects."""
+    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and (kind := _KINDS.get(*kinds)):
+        uniform = np.array(labels)
+        if uniform.dtype.kind == kind and (kind != "U" or uniform.tolist() == labels):  # a last NUL is lost
+            return uniform
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
 
 
 class LabelledRows:
