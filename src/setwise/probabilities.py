@@ -139,7 +139,8 @@ def explain(rows: Floats, numbers: Ints, domain: Domain, name: str = "probabilit
         )
     if off_range[i] or domain == "unit":
         raise ValueError(f"{where} has entries from {row.min():.4g} to {row.max():.4g}, outside [0, 1].")
-    columns = rows.sum(axis=0)
+    with np.errstate(over="ignore"):
+        columns = rows.sum(axis=0)
     across = rows.shape[1] > rows.shape[0] and bool((np.abs(columns - 1) <= TOLERANCE).all())
     fix = "its columns do: pass its transpose" if across else "divide each row by its sum"
     raise ValueError(f"{where} sums to {sums[i]:.4g}, not to 1 (tolerance {TOLERANCE}); {fix}.")

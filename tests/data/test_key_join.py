@@ -45,6 +45,7 @@ def test_values_are_compared_by_what_they_are_and_as_text_where_one_side_is_text
 
 def test_numbers_beyond_doubles_stay_apart():
     assert matched([2**53 + 1, 2**53], np.array([2**53, 2**53 + 1], dtype=np.uint64)) == [1, 0]
+    assert matched([2**62 + 1], np.array([2**63 + 1, 2**62, 2**62 + 1], dtype=np.uint64)) == [2]
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,36 @@
 """A short slice of `make fuzz`, the same in every run, and files that it found."""
 
+import gzip
 import io
 import itertools
 import json
 import re
+import resource
+import warnings
 import zipfile
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from setwise import Calibration, ConformalClassifier
+from setwise import Calibration, ConformalClassifier, LabelSets, TopK, conformalize
 from setwise.cli.table_columns import noted_comparison
-from setwise.data import from_label_studio, read_batches, read_idx, read_sets, read_table, read_votes
+from setwise.data import from_label_studio, read_batches, read_idx, read_sets, read_table, read_votes, write_sets
 from setwise.data.arrow_tables import arrow_batches
 from setwise.data.importers.ontology import read_tree
 from setwise.data.key_join import key_column
 from setwise.data.table_files import table_files
 from setwise.errors import DataError
+from setwise.probabilities import as_probabilities
+from setwise.scale import CalibrationRows
 from setwise.stored_arrays import read_arrays
 from tests.fuzz.mutation import mutations
 from tests.fuzz.oracle import ENVIRONMENT, Finding, judge
-from tests.fuzz.repair import sealed
-from tests.fuzz.targets import TARGETS, Target, corpus, model, npz_file, tasks
+from tests.fuzz.repair import listed_again, sealed
+from tests.fuzz.targets import TARGETS, Target, corpus, model, npz_file, sample, tasks
 
 INPUTS = 25  # of each target
 
@@ -301,3 +307,84 @@ def test_integers_that_a_float_holds_stay_beside_decimals(tmp_path):
     lines = [f'{{"x": {value}, "s": "a"}}\n' for value in (2**60, 2.5, 1e300)]
     (tmp_path / "t.jsonl").write_text("".join(lines))
     assert read_table(tmp_path / "t.jsonl", candidates="s").X.ravel().tolist() == [2.0**60, 2.5, 1e300]
+
+
+@pytest.mark.parametrize("names", [["a", 1], ["a", None], [10**30, 1]])
+def test_found_names_of_several_kinds_loaded_that_could_not_be_saved(names, tmp_path):
+    by_category = TARGETS["calibration"].seeds()[1]
+    changed_container(by_category, tmp_path / "c.cal", categories=names)
+    with pytest.raises(ValueError, match=r"c.cal: .*categories are not all of one kind"):
+        Calibration.load(tmp_path / "c.cal")
+    changed_container(TARGETS["calibration rows"].seeds()[0], tmp_path / "r.rows", classes=[*names, "b"])
+    with pytest.raises(ValueError, match=r"r.rows: .*classes are not all of one kind"):
+        CalibrationRows.load(tmp_path / "r.rows")
+
+
+def test_found_a_summary_of_more_rows_than_there_can_be(tmp_path):
+    changed_container(TARGETS["feature summary"].seeds()[0], tmp_path / "s.npz", rows=2**63)
+    with pytest.raises(ValueError, match=r"s.npz: .*rows is no count"):
+        TARGETS["feature summary"].read(tmp_path / "s.npz")
+
+
+def test_found_half_a_character_was_a_label_that_no_file_holds(tmp_path):
+    (tmp_path / "e.json").write_bytes(tasks(("cat", "\ud83d", "dog")))
+    with pytest.raises(DataError, match=r"e.json: the label '\\ud83d' is no text"):
+        from_label_studio(tmp_path / "e.json")
+    (tmp_path / "e.json").write_bytes(tasks(("cat", "\U0001f600", "dog")))
+    assert "\U0001f600" in from_label_studio(tmp_path / "e.json").candidates.classes
+
+
+def test_found_half_floats_and_types_of_others_among_labels(tmp_path):
+    table = pa.table({"x": [1.0, 2.0], "s": pa.array(np.array([1, 2], dtype=np.float16))})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet", candidates="s").candidates.to_lists() == [[1], [2]]
+    held = pa.array([[1.5], [2.5, 1.5]], pa.list_(pa.float16()))
+    pq.write_table(pa.table({"labels": held}), tmp_path / "s.parquet")
+    assert read_sets(tmp_path / "s.parquet").to_lists() == [[1.5], [1.5, 2.5]]
+    for kind in (pa.json_(), pa.list_(pa.json_())):
+        stored = pa.array(["1"]) if kind == pa.json_() else pa.array([["1"]])
+        pq.write_table(pa.table({"labels": stored.cast(kind)}), tmp_path / "s.parquet")
+        with pytest.raises(DataError, match=r"s.parquet, column 'labels': .*hold.* extension<arrow.json>"):
+            read_sets(tmp_path / "s.parquet")
+
+
+def test_found_a_huge_number_in_a_column_of_zeros_and_ones_did_not_name_its_file(tmp_path):
+    (tmp_path / "t.json").write_text('[{"s: a": 1000000000002000000, "x": 1}]')
+    with pytest.raises(DataError, match=r"t.json.* row 0 holds 1000000000002000000 in 's: a'; expected 0 or 1"):
+        read_table(tmp_path / "t.json", candidates="s")
+
+
+def test_found_sets_over_no_classes_came_back_over_one(tmp_path):
+    write_sets(tmp_path / "s.npz", LabelSets.from_mask(np.zeros((2, 0), dtype=bool), []))
+    assert len(read_sets(tmp_path / "s.npz").classes) == 0
+
+
+def test_found_a_refused_file_took_memory_for_good(tmp_path):
+    """Arrow's `read` loses the memory that it was to fill where unpacking fails."""
+    path = tmp_path / "t.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"x": 1, "s": "a"}\n' * 2**14, mtime=0)[:-40] + bytes(40))
+
+    def refused():
+        with pytest.raises(DataError, match=re.escape(str(path))):
+            read_table(path, candidates="s")
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+    before = [refused() for _ in range(3)][-1]
+    assert [refused() for _ in range(20)][-1] - before < 2**26  # each took 16 MB
+
+
+def test_found_a_calibration_of_the_top_labels_in_a_model_of_all(tmp_path):
+    _, P, sets, _ = sample(40)
+    for name, content in model("skops").items():
+        (tmp_path / name).write_bytes(content)
+    part = next(name for name in model("skops") if name.startswith("calibration"))
+    conformalize(TopK.of(P, k=2), sets).save(tmp_path / part)
+    head = listed_again((tmp_path / "setwise.json").read_bytes(), part, (tmp_path / part).read_bytes())
+    (tmp_path / "setwise.json").write_bytes(head)
+    with pytest.raises(ValueError, match="its calibration is about the most probable labels alone"):
+        ConformalClassifier.load(tmp_path)
+
+
+def test_found_sums_beyond_all_numbers_warned():
+    with warnings.catch_warnings(action="error"), pytest.raises(ValueError, match="row 0 sums to 0.2, not to 1"):
+        as_probabilities(np.array([[0.1, 0.1], [1e308, 1e308], [1e308, 1e308]]), "simplex", 2)

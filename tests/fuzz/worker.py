@@ -87,7 +87,7 @@ def main(name: str, folder: Path, seconds: float, seed: int) -> None:
         f"-max_total_time={int(seconds)}",
         f"-max_len={longest}",
         f"-seed={seed + 1}",
-        "-timeout=0",
+        "-timeout=86400",  # 0 ends a process now and then; the oracle bounds the time of an input
         "-rss_limit_mb=0",
     ]
     options = [

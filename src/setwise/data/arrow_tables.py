@@ -29,6 +29,7 @@ from setwise.data.table_files import (
     TableFiles,
     first_bytes,
     names_files,
+    read_from,
     table_files,
     text_encoding,
     text_style,
@@ -361,7 +362,7 @@ def _ends_in_quotes(files: TableFiles, path: Path) -> bool:
 def _text(files: TableFiles, path: Path) -> bytes:
     """A text file as UTF-8, unpacked as far as it may be."""
     with _utf8(files, path, unpacking(path)) as stream:
-        return b"".join(iter(lambda: stream.read(_BLOCK), b""))
+        return b"".join(iter(lambda: read_from(stream, _BLOCK), b""))
 
 
 def _utf8(files: TableFiles, path: Path, stream: Any) -> Any:

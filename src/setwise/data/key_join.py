@@ -128,7 +128,9 @@ def _comparable(key: str, wanted: Any, known: Any, source: str, other: str) -> t
         try:
             return wanted.cast(pa.int64()), known.cast(pa.int64())
         except pa.ArrowInvalid:
-            return wanted.cast(pa.float64(), safe=False), known.cast(pa.float64(), safe=False)
+            exact = all(pa.types.is_integer(kind) for kind in kinds)  # beyond 64 bits with a sign
+            common = pa.large_string() if exact else pa.float64()
+            return wanted.cast(common, safe=False), known.cast(common, safe=False)
     if all(pa.types.is_temporal(kind) for kind in kinds):
         return wanted.cast(pa.timestamp("ns")), known.cast(pa.timestamp("ns"))
     raise DataError(f"{key}: {source} holds {kinds[0]}, {other} holds {kinds[1]}; these cannot be matched.")

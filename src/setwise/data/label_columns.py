@@ -96,7 +96,7 @@ def sets_from_column(
     elif is_list(column.type):
         lists = one_chunk(column)
         inner = lists.type.value_type
-        if pa.types.is_nested(inner) or "binary" in str(inner):  # of any kind
+        if _holds_no_label(inner):
             raise DataError(f"{where}: its lists hold {inner}, not labels; expected text or numbers.")
         labels, codes, sizes, absent = _flatten(lists)
         if encoded:
@@ -200,7 +200,7 @@ def sets_from_flags(
             or pa.types.is_floating(values.type)
         ):
             raise DataError(f"{where}: the column {name!r} holds {values.type}; a multi-hot column holds 0 and 1.")
-        numbers = np.asarray(values.cast(pa.float64()).fill_null(np.nan))
+        numbers = np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
         strange = np.flatnonzero(~((numbers == 0) | (numbers == 1)))
         if len(strange):
             row = int(strange[0])
@@ -287,7 +287,7 @@ def _weighted_labels(objects: Any, where: str) -> Any:
     if not kinds or not all(numbers):
         raise DataError(f"{where}: holds {objects.type}; expected labels, or objects with a number per label.")
     _say_unused(where)
-    weights = [np.asarray(values.cast(pa.float64()).fill_null(0)) for values in objects.flatten()]
+    weights = [np.asarray(values.cast(pa.float64(), safe=False).fill_null(0)) for values in objects.flatten()]
     rows, codes = np.nonzero(np.stack(weights, axis=1) > 0)
     labels = pa.array(decode_labels([one.name for one in objects.type], "|", escapes=False))
     absent = np.asarray(pc.is_null(objects))
@@ -317,10 +317,10 @@ def _flatten(lists: Any) -> tuple[list[Any], Ints, Ints, Bools]:
 
 def _singles(array: Any, where: str) -> tuple[list[Any], Ints, Ints, Bools]:
     """The same for one label per row; null and NaN are rows without any."""
-    if pa.types.is_binary(array.type) or pa.types.is_nested(array.type):
+    if _holds_no_label(array.type):
         raise DataError(f"{where}: holds {array.type}, not labels; expected text or numbers.")
     absent = np.asarray(pc.is_null(array, nan_is_null=True))
-    present = array.filter(pa.array(~absent))
+    present = _plain(array.filter(pa.array(~absent)))
     if pa.types.is_floating(present.type) and pc.all(pc.less(pc.abs(present), 2.0**53)).as_py():
         whole = present.cast(pa.int64(), safe=False)  # integers that a frame with gaps made floats
         present = whole if pc.all(pc.equal(whole, present)).as_py() else present
@@ -330,15 +330,24 @@ def _singles(array: Any, where: str) -> tuple[list[Any], Ints, Ints, Bools]:
 
 def distinct(values: Any) -> tuple[list[Any], Ints]:
     """The distinct values and a code for each; null is one of the values, as None."""
+    encoded = pc.dictionary_encode(_plain(values), null_encoding="encode")
+    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
+
+
+def _plain(values: Any) -> Any:
+    """The values in a type that Arrow computes with."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_string_view(values.type):
-        values = values.cast(pa.large_string())
-    if pa.types.is_null(values.type):
-        values = values.cast(pa.string())
-    encoded = pc.dictionary_encode(values, null_encoding="encode")
-    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
+        return values.cast(pa.large_string())
+    if pa.types.is_float16(values.type):
+        return values.cast(pa.float32())
+    return values.cast(pa.string()) if pa.types.is_null(values.type) else values
+
+
+def _holds_no_label(kind: pa.DataType) -> bool:
+    return pa.types.is_nested(kind) or "binary" in str(kind) or isinstance(kind, pa.BaseExtensionType)
 
 
 def one_chunk(column: Any) -> Any:

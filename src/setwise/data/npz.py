@@ -43,7 +43,7 @@ def _load(path: Path) -> dict[str, Array]:
 def _sets(arrays: dict[str, Array], classes: Classes, path: Path) -> LabelSets | None:
     """The sets; where the file has no names, `classes` names their positions, else labels are looked up in it."""
     stored, relative = _classes(arrays, path)
-    vocabulary = stored or (None if classes is None else Vocabulary.of(classes, ()))
+    vocabulary = Vocabulary.of(classes, ()) if stored is None and classes is not None else stored
     if "candidates" in arrays:
         try:
             sets = LabelSets.from_mask_view(np.array(arrays["candidates"]), vocabulary)
@@ -64,7 +64,7 @@ def _compressed(indptr: Array, indices: Array, vocabulary: Vocabulary | None, pa
     except ValueError as error:
         raise DataError(f"{path}: candidates_indptr {error}.") from None
     with reading_from(f"{path}, candidates_indices"):
-        vocabulary = vocabulary or Vocabulary.up_to_largest(indices)
+        vocabulary = Vocabulary.up_to_largest(indices) if vocabulary is None else vocabulary
     outside = np.flatnonzero((indices < 0) | (indices >= len(vocabulary)))
     if len(outside):
         row = int(np.searchsorted(indptr, outside[0], side="right")) - 1

@@ -235,7 +235,12 @@ def text_style(files: TableFiles, path: Path) -> TextStyle:
 def first_bytes(path: Path) -> bytes:
     """How a file starts, decompressed."""
     with pa.input_stream(str(path)) as stream:
-        content: bytes = stream.read(_SAMPLE)
+        return read_from(stream, _SAMPLE)
+
+
+def read_from(stream: Any, size: int) -> bytes:
+    """Some bytes of an Arrow stream, whose own `read` loses as much memory as was asked for when it fails."""
+    content: bytes = stream.read_buffer(size).to_pybytes()
     return content
 
 
@@ -255,7 +260,7 @@ class _Bounded:
 
     def read(self, size: int = -1) -> bytes:
         asked = self._limit + 1 - self._given
-        content: bytes = self._stream.read(asked if size < 0 else min(size, asked))
+        content = read_from(self._stream, asked if size < 0 else min(size, asked))
         self._given += len(content)
         if self._given > self._limit:
             raise too_large(self._path, self._limit)
@@ -272,7 +277,7 @@ class _Bounded:
 def undecodable(files: TableFiles, path: Path) -> DataError:
     """The error about a text file that is not in its encoding: which byte is the first that is not."""
     with unpacking(path) as stream:
-        content = b"".join(iter(lambda: stream.read(_SAMPLE), b""))
+        content = b"".join(iter(lambda: read_from(stream, _SAMPLE), b""))
     encoding, where = files.encoding or _marked(content), files.where(path)
     try:
         content.decode(encoding)

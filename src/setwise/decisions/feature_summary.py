@@ -147,6 +147,8 @@ class FeatureSummary:
         header, arrays = read_container(source, FORMAT, VERSION)
         with believing_nothing(source, FORMAT):
             names, kinds, rows = header["names"], header["kinds"], int(header["rows"])
+            if rows >= 2**63:
+                raise ValueError("rows is no count")
             values = iter([Counter({str(k): int(v) for k, v in each.items()}) for each in header["values"]])
             points = _split(arrays)
             held: dict[str | None, Iterator[Any]] = {"points": points, "values": values, None: repeat(None)}

@@ -151,6 +151,10 @@ def _loaded(kind: type[_Model], folder: Path, head: dict[str, Any], estimator: A
             raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
         if not calibrations[-1].vocabulary.same_order(made.vocabulary_):
             raise ValueError(f"{folder}: its calibration is about other classes.")
+        if calibrations[-1].setting.top:
+            raise ValueError(
+                f"{folder}: its calibration is about the most probable labels alone, its model is not."
+            )
     made.used_rows_ = UsedRows.read(parts[head["used_rows"]])
     summary = head.get("feature_summary")
     made.feature_summary_ = None if summary is None else FeatureSummary.read(parts[summary])

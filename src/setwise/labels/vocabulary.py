@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -16,6 +17,7 @@ from setwise.errors import InputError, Remedy
 UNKNOWN = -1
 MISSING = -2
 _MOST = 1_000_000  # classes that positions without names may make, unless there are more labels than that
+_LONE = re.compile("[\ud800-\udfff]")  # surrogates without their other half
 _KINDS = {int: "i", str: "U", float: "f", bool: "b"}  # of Python's types in numpy
 Classes: TypeAlias = "Vocabulary | Iterable[Hashable] | None"
 """How a caller states the classes: in order, or not at all."""
@@ -45,6 +47,14 @@ class Vocabulary:
         if distinct < len(vocabulary):
             twice = next(x for i, x in enumerate(vocabulary.classes.tolist()) if vocabulary._index[x] != i)
             raise ValueError(f"classes: the label {twice!r} occurs twice; each class needs one position.")
+        return vocabulary
+
+    @classmethod
+    def stored(cls, labels: Iterable[Hashable], name: str) -> Vocabulary:
+        """Names that a file of ours holds, which are all of one kind."""
+        vocabulary = cls.declare(labels)
+        if vocabulary.classes.dtype == object:
+            raise ValueError(f"{name} are not all of one kind")
         return vocabulary
 
     @classmethod
@@ -195,6 +205,9 @@ def label_vector(y: Any, name: str) -> Array:
 def _label_array(labels: Iterable[Any]) -> Array:
     """A frozen 1-D array that returns the labels as they were given (mixed types stay objects)."""
     plain = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    for label in plain:
+        if isinstance(label, str) and not label.isascii() and _LONE.search(label):
+            raise ValueError(f"the label {label!r} is no text: it holds half of a character; write it anew.")
     return frozen(_array_of(plain) if plain else np.array([], dtype=np.int64))
 
 

@@ -492,7 +492,7 @@ class _Rows:
     @classmethod
     def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> _Rows:
         """The rows of a file, whose arrays must fit each other."""
-        vocabulary = Vocabulary.declare(header["classes"])
+        vocabulary = Vocabulary.stored(header["classes"], "classes")
         key, matrix, verified = arrays["key"], arrays["matrix"], arrays["verified"]
         n, k = matrix.shape
         as_probabilities(matrix, header["domain"], len(vocabulary))
@@ -521,9 +521,10 @@ class _Rows:
             for values, most in ((row, n), (label, k), (who, len(header["annotators"]))):
                 if values is not None and len(values) and not (values.min() >= 0 and values.max() < most):
                     raise ValueError("votes about other rows, labels or annotators")
-            people = header["annotators"] if who is not None else None
+            named = Vocabulary.stored(header["annotators"], "annotators").classes.tolist()
             classes = vocabulary.classes.tolist()
             rest = held.get("weight"), held.get("against")
+            people = None if who is None else named
             answers = Votes.from_codes(n, row, classes, label, people, who, *rest, classes=vocabulary)
         return cls(key, matrix, answers, frozen(verified), facts)
 
