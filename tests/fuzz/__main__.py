@@ -44,7 +44,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> dict:
             break
         said = [line for line in done.stderr.splitlines() if not line.startswith("INFO: Instrumenting")]
         (place / "died.txt").write_text("\n".join(said))
-        found.append(f"a process died with exit status {done.returncode}: {place}")
+        found.append(f"a process died with exit status {done.returncode}: {place.relative_to(folder)}")
         if len(found) > 9:
             break
     counts = {name: total[name] for name in ("executions", "accepted")}
