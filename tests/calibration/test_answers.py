@@ -195,7 +195,8 @@ def test_votes_that_cannot_be_used_are_refused_with_a_way_out(world):
             other.predict_set(p, candidates=votes)
         with pytest.raises(InputError, match=way):
             other.guarantee(votes=True)
-    chances = conformalize(p, votes, verified=checked(y, 60), verified_probability=np.linspace(0.1, 0.9, 400))
+    chance = np.where(np.arange(400) < 60, 0.97, 0.005)
+    chances = conformalize(p, votes, verified=checked(y, 60), verified_probability=chance)
     with pytest.raises(InputError, match="unequal verification; leave candidates out"):
         chances.predict_set(p, candidates=votes)
     with pytest.raises(InputError, match="pass them as float64"):
@@ -215,3 +216,18 @@ def test_a_classifier_uses_the_votes_of_new_rows(world):
     cross = CrossConformalClassifier(GaussianNB(), cv=3).fit(X, y)
     with pytest.raises(InputError, match="no cross-conformal method uses votes"):
         cross.predict_set(X, candidates=votes)
+
+
+@pytest.mark.parametrize("verified", [20, 200])
+def test_answers_of_nobody_by_name_come_back(verified, rng, tmp_path):
+    """Of answers without names, as a language model gives them, one annotator is known, and none is counted."""
+    p = simplex(rng, 300, 3)
+    y = labels_from(rng, p)
+    said = [[label if rng.random() < 0.8 else int(rng.integers(3)) for _ in range(3)] for label in y.tolist()]
+    votes = Votes.from_lists(said, classes=[0, 1, 2])
+    known = np.where(rng.permutation(300) < verified, y, None)
+    made = conformalize(p, votes, verified=known)
+    made.save(tmp_path / "c.cal")
+    read = Calibration.load(tmp_path / "c.cal")
+    assert str(read.guarantee(0.9)) == str(made.guarantee(0.9))
+    assert read.predict_set(p, candidates=votes).to_lists() == made.predict_set(p, candidates=votes).to_lists()

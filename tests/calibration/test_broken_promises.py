@@ -26,7 +26,7 @@ def verified_rows(y, m, n):
 @pytest.mark.parametrize("strategy", ["mean", "min", Mixture(mu=0.5)])
 def test_1_unequal_chances_of_being_verified_bound_nothing_on_the_rho_line(rows, strategy):
     p, y, mask = rows
-    verified, chance = verified_rows(y, 200, 600), np.where(np.arange(600) < 300, 0.9, 0.1)
+    verified, chance = verified_rows(y, 200, 600), np.where(np.arange(600) < 300, 0.6, 0.01)
     assert conformalize(p, mask, strategy, verified=verified).guarantee().promised is not None
     told = conformalize(p, mask, strategy, verified=verified, verified_probability=chance).guarantee()
     assert told.promised is None
@@ -254,3 +254,19 @@ def test_18_verified_rows_of_few_groups_or_hard_rows_do_not_refute_a_miss_rate_t
     with pytest.warns(MisuseWarning, match="not a random choice"):
         made = conformalize(p, broken, "max", miss_rate=0.1, verified=verified)
     assert made.guarantee().promised == 0.9
+
+
+def test_chances_that_the_rows_refute_are_not_promised_on():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet([1, 1, 1], 1000)
+    y, hard = P.argmax(axis=1), P.max(axis=1) < 0.5
+    verified = np.where(rng.random(1000) < 0.3, y, None)
+    with pytest.warns(MisuseWarning, match="rows whose probability is 1 are not verified"):
+        cal = conformalize(
+            P,
+            LabelSets.from_mask(np.ones((1000, 3), bool)),
+            verified=verified,
+            verified_probability=np.where(hard, 1.0, 0.3),
+        )
+    assert cal.guarantee(0.9).promised is None
+    assert "refuted by the data" in str(cal.guarantee(0.9))

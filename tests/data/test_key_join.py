@@ -57,6 +57,8 @@ def test_numbers_beyond_doubles_stay_apart():
         (np.array(["a", 7, np.nan], dtype=object), ["a"], "x.csv: row 2 has no id"),
         ([1.0, 2.0], np.array([1.0, np.nan, 2.0]), "s.csv: row 1 has no id"),
         ([True], [1], "x.csv holds bool, s.csv holds int64"),
+        ([2**53, 2**53 + 1], [2.0**53, 0.5], "x.csv holds int64, s.csv holds double, which would be rounded"),
+        (pa.array([1.0, float("nan")]), [1.0], "x.csv: row 1 has no id"),
     ],
 )
 def test_an_ambiguous_or_missing_key_is_an_error_that_names_value_and_file(ours, theirs, problem):

@@ -1,13 +1,14 @@
 """What verified rows reveal: a choice that was not random."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from setwise import LabelSets
-from setwise.evidence.evidence import gather
+from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.verified_rows import checks_differ
 from setwise.labels.vocabulary import MISSING
@@ -58,7 +59,10 @@ def test_verified_rows_drawn_at_random_are_called_different_in_one_of_a_hundred_
 
 def test_known_chances_whole_samples_and_nothing_verified_leave_nothing_to_compare(rng):
     picked, _ = CHOICES["singletons"]
-    assert checks_differ(sample(rng, 500, 5, picked, chance=np.full(500, 0.5))) is None
+    few = sample(rng, 500, 5, picked)
+    share = few.verified.mean()
+    assert checks_differ(few) is not None
+    assert checks_differ(replace(few, chance=np.full(500, share))) is None
     assert checks_differ(sample(rng, 500, 5, lambda p, mask: np.arange(500))) is None
     assert checks_differ(sample(rng, 500, 5, lambda p, mask: np.arange(0))) is None
 
@@ -88,3 +92,33 @@ def test_a_different_number_of_checks_in_each_category_is_no_difference(rng):
     evidence = gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=verified), ())
     assert checks_differ(evidence) is not None
     assert checks_differ(evidence, easy.astype(int)) is None
+
+
+def drawn(chance, truth_of=None, seed=0):
+    """Evidence of rows verified with the chances of `truth_of`, which are said to be `chance`."""
+    rng = np.random.default_rng(seed)
+    checked = rng.random(len(chance)) < (chance if truth_of is None else truth_of)
+    alike = np.zeros(len(chance))
+    return Evidence(
+        alike, alike, np.full(len(chance), 2), truth=np.where(checked, 0.0, np.nan), chance=np.asarray(chance)
+    )
+
+
+@pytest.mark.parametrize(
+    "chance", [np.full(300, 0.1), np.repeat([0.05, 1.0], 200), np.linspace(0.01, 0.99, 400), np.full(20, 1e-9)]
+)
+def test_rows_verified_with_the_chances_given_are_rarely_called_otherwise(chance):
+    assert sum(checks_differ(drawn(chance, seed=seed)) is not None for seed in range(400)) <= 8  # 1 % are 4
+
+
+@pytest.mark.parametrize(
+    ("chance", "truly", "told"),
+    [
+        (np.repeat([0.2, 1.0], 200), np.full(400, 0.2), "rows whose probability is 1 are not verified"),
+        (np.full(400, 0.5), np.full(400, 0.2), "rows are verified where the probabilities given expect 200"),
+        (np.linspace(0.1, 0.9, 2000), np.linspace(0.9, 0.1, 2000), "where the probabilities given expect"),
+        (np.repeat([0.1, 0.5], 500), np.repeat([0.5, 0.1], 500), "where the probabilities given expect"),
+    ],
+)
+def test_chances_that_the_rows_refute_are_told(chance, truly, told):
+    assert told in checks_differ(drawn(chance, truly)).sentence

@@ -420,3 +420,20 @@ def test_labels_come_back_as_they_were_given(labels):
 
 def test_a_list_of_numpys_numbers_is_an_array_of_them():
     assert label_vector([np.int64(1), np.int64(2)], "y").dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [["a", "a\0", "b"], [1, "1", "b"], [True, "True", "b"], [2**53, 2**53 + 1, 0.5], [2**63 + 1, 2**63, -1]],
+)
+def test_a_plain_list_of_labels_keeps_them_apart(classes):
+    for rows in ([[label] for label in classes], list(classes)):
+        assert as_candidates(rows, 3, classes).to_mask().argmax(axis=1).tolist() == [0, 1, 2]
+
+
+def test_times_in_nanoseconds_stay_times():
+    days = np.array(["2020-01-01", "2020-01-02"], dtype="M8[D]")
+    assert LabelSets.from_labels(days).classes.tolist() == days.tolist()
+    assert LabelSets.from_labels(days.astype("M8[ns]")).classes.tolist() == days.astype("M8[us]").tolist()
+    with pytest.raises(ValueError, match="times finer than a microsecond"):
+        LabelSets.from_labels(np.array([1], dtype="M8[ns]"))

@@ -324,3 +324,26 @@ def test_votes_are_of_named_annotators_in_all_rows_or_in_none():
     rows.add(P, VOTES)
     with pytest.raises(ValueError, match="votes of named annotators here and of nobody in other rows"):
         rows.add(P, Votes.from_lists([[int(label)] for label in Y], classes=range(K)))
+
+
+def test_a_sample_beside_checks_of_easy_rows_speaks_for_no_source():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet([0.5, 0.5, 0.5], 3000)
+    y = P.argmax(axis=1)
+    sets = LabelSets.from_mask(np.eye(3, dtype=bool)[y] | (rng.random((3000, 3)) < 0.1), [0, 1, 2])
+    kept = CalibrationRows(max_rows=200, random_state=0)
+    kept.add(P, sets, verified=np.where(P.max(axis=1) > 0.95, y, None))
+    with pytest.warns(setwise.MisuseWarning, match="not a random choice"):
+        cal = kept.conformalize("auto")
+    for answer in (cal.bracket, cal.monitor):
+        with pytest.raises(InputError, match="verified rows, which were not chosen at random, were all kept"):
+            answer()
+    compared = cal.compare(rng.dirichlet([0.5, 0.5, 0.5], 2000))
+    assert compared.p_value is None
+    assert "which were not chosen at random" in str(compared)
+    chosen = rng.random(3000) < 0.2
+    kept = CalibrationRows(max_rows=200, random_state=0)
+    kept.add(P, sets, verified=np.where(chosen, y, None))
+    cal = kept.conformalize("auto")
+    assert cal.bracket(0.8)[0] > 0
+    assert not cal.compare(rng.dirichlet([0.5, 0.5, 0.5], 2000)).refuted

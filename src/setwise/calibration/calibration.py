@@ -101,6 +101,11 @@ class Calibration:
         return self.setting.seed
 
     @property
+    def selection(self) -> str:
+        """Why these rows are no random choice of those of their source; empty where nothing shows that."""
+        return self._judged.selection
+
+    @property
     def category_names(self) -> list[Any]:
         """The categories, in the order of `rules`; one None without categories."""
         return [None] if self.categories is None else list(self.categories.classes.tolist())
@@ -409,7 +414,8 @@ class Calibration:
         F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
         largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
         and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. Of votes
-        η must be given, as answers need not hold the truth. It needs independent rows and no true label; the upper
+        η must be given, as answers need not hold the truth. It needs independent rows and no true label (of sampled
+        rows among which some are verified, that these were chosen at random); the upper
         end, new rows whose probabilities are not rounded more than these, for then sets may be larger. Calibrated
         by category, `by` names one category.
         """
@@ -426,6 +432,8 @@ class Calibration:
             )
         if self.setting.seen:
             raise ValueError(f"bracket: not available for rows that the model has seen: {self.setting.seen}.")
+        if self.selection:
+            raise InputError(f"bracket: {self.selection}", Remedy("memory_limit", None, "to hold all rows"))
         if self.setting.differs:
             raise ValueError(f"bracket: not available for rows that differ from these: {self.setting.differs}.")
         code = self._category_code(by)

@@ -187,7 +187,7 @@ def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParamet
     if answers not in {k, 2 * k} or (names is not None and len(names) != people):
         raise ValueError("annotators: their names or answers do not belong to these labels")
     checked(arrays["confusion"], "annotators.confusion", "f", (k, answers), 0, 1)
-    checked(arrays["people"], "annotators.people", "iu", (pairs,), 0, people - 1)
+    checked(arrays["people"], "annotators.people", "iu", (pairs,), 0, 0 if names is None else people - 1)
     checked(arrays["said"], "annotators.said", "iu", (pairs,), 0, answers - 1)
     checked(arrays["own"], "annotators.own", "f", (pairs, k), 0, 1)
     checked(arrays["total"], "annotators.total", "f", (people, k), 0)

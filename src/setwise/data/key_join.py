@@ -34,8 +34,9 @@ def matching_rows(
     """
     wanted, known = (_without_blanks(key_column(values)) for values in (ours, theirs))
     for values, file in ((wanted, source), (known, other)):
-        if values.null_count:
-            raise DataError(f"{file}: row {pc.index(pc.is_null(values), True).as_py()} has no {key}; give it one.")
+        absent_keys = pc.is_null(values, nan_is_null=True)
+        if pc.any(absent_keys).as_py():
+            raise DataError(f"{file}: row {pc.index(absent_keys, True).as_py()} has no {key}; give it one.")
     wanted, known = _comparable(key, wanted, known, source, other)
     counts = pc.value_counts(known)
     several = counts.filter(pc.greater(counts.field("counts"), 1))
@@ -128,9 +129,13 @@ def _comparable(key: str, wanted: Any, known: Any, source: str, other: str) -> t
         try:
             return wanted.cast(pa.int64()), known.cast(pa.int64())
         except pa.ArrowInvalid:
-            exact = all(pa.types.is_integer(kind) for kind in kinds)  # beyond 64 bits with a sign
+            exact = all(map(pa.types.is_integer, kinds))  # beyond 64 bits with a sign
             common = pa.large_string() if exact else pa.float64()
-            return wanted.cast(common, safe=False), known.cast(common, safe=False)
+        try:
+            return wanted.cast(common), known.cast(common)
+        except pa.ArrowInvalid:
+            problem = f"{key}: {source} holds {kinds[0]}, {other} holds {kinds[1]}, which would be rounded"
+            raise DataError(problem, "write it as text in both") from None
     if all(pa.types.is_temporal(kind) for kind in kinds):
         return wanted.cast(pa.timestamp("ns")), known.cast(pa.timestamp("ns"))
     raise DataError(f"{key}: {source} holds {kinds[0]}, {other} holds {kinds[1]}; these cannot be matched.")

@@ -54,6 +54,10 @@ class Part(Protocol):
     def classes(self) -> Array:
         """The labels."""
 
+    @property
+    def selection(self) -> str:
+        """Why these rows are no random choice of those of their source."""
+
     def observed(self, probabilities: Any, *, by: Any, candidates: Any) -> tuple[Floats, float, Ints | None]:
         """New rows' probabilities in the precision of these rows, how far they may be off, and category codes."""
 
@@ -189,14 +193,17 @@ class NewRows:
         evidence = asked.parts[0].evidence
         self._grouped = evidence.group is not None
         self._remarks: dict[str, None] = {}
-        self._weighted = evidence.weight is not None
-        if self._weighted:
+        selection = asked.parts[0].selection
+        if evidence.weight is not None:
             self._remarks.setdefault("calibrated with weights, which declare how new rows differ")
-        self._tallies = [] if self._weighted else [_Tally(part) for part in asked.parts]
-        plain = not self._weighted and not self._grouped and asked.parts[0].category is None
+        elif selection:
+            self._remarks.setdefault(selection)
+        self._apart = evidence.weight is not None or bool(selection)
+        self._tallies = [] if self._apart else [_Tally(part) for part in asked.parts]
+        plain = not self._apart and not self._grouped and asked.parts[0].category is None
         self._summarised = features is not None
         self._features = features.tally() if features is not None and plain else None
-        if features is not None and not plain and not self._weighted:
+        if features is not None and not plain and not self._apart:
             self._remarks.setdefault("features, which are compared for rows without groups and categories")
 
     def add(
@@ -214,7 +221,7 @@ class NewRows:
         `first_row` is the number of the first one in a stream, of which all rows up to 131,072 are counted, and
         then every eighth: a difference that more would show is too small to matter.
         """
-        if self._weighted:
+        if self._apart:
             return self
         if groups is not None and not self._grouped:
             raise InputError("groups: calibrated without groups", "pass groups to conformalize too")

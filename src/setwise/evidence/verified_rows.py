@@ -21,6 +21,7 @@ from setwise.labels.votes import Votes
 LEVEL = 0.01
 """Rows that were chosen at random are called different with at most this probability."""
 _EXACT = 5_000_000
+_BINS = 10  # of the probabilities of being verified
 _STATISTICS = {
     "number of candidates": "sizes",
     "score of the most plausible candidate": "low",
@@ -42,9 +43,12 @@ def checks_differ(evidence: Evidence, category: Ints | None = None, votes: Votes
     Whoever checks a row and leaves the label among its votes has given the row away: it has an answer more.
 
     Two-sample Kolmogorov–Smirnov tests within each category, Bonferroni-corrected, at `LEVEL`. None where they find
-    no difference, where the probabilities of being verified are known, and where there is nothing to compare. Of
-    rows in groups the groups' means are compared, if groups were verified as a whole; otherwise nothing is.
+    no difference, and where there is nothing to compare. Of rows in groups the groups' means are compared, if
+    groups were verified as a whole; otherwise nothing is. Where the probabilities of being verified are given, it
+    looks whether as many rows are verified as these say.
     """
+    if evidence.chance is not None and evidence.truth is not None:
+        return _chances_differ(evidence.chance, evidence.verified)
     columns = _columns(evidence, category, votes)
     if not columns:
         return None
@@ -52,8 +56,7 @@ def checks_differ(evidence: Evidence, category: Ints | None = None, votes: Votes
     p_value = min(1.0, worst.p_value * len(columns))
     if p_value >= LEVEL:
         return None
-    shown = "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.4f}"
-    return Finding(p_value, f"verified rows differ from the others in the {worst.sentence}; {shown})")
+    return Finding(p_value, f"verified rows differ from the others in the {worst.sentence}; {_shown(p_value)})")
 
 
 def plainly_differ(evidence: Evidence, category: Ints | None = None, tests: int = 1) -> bool:
@@ -123,6 +126,33 @@ def _compared(name: str, values: Floats, checked: Bools) -> Finding:
             f"{abs(inside.mean() - outside.mean()):.3f} {'higher' if inside.mean() > outside.mean() else 'lower'}"
         )
     return Finding(p_value, f"{name} ({means}")
+
+
+def _chances_differ(chance: Floats, checked: Bools) -> Finding | None:
+    """Whether more or fewer rows are verified than is probable, among those of about one probability.
+
+    Bernstein's inequality for a sum of independent draws, Bonferroni-corrected.
+    """
+    certain = int((~checked[chance == 1]).sum())
+    if certain:
+        return Finding(0.0, f"{certain:,} rows whose probability is 1 are not verified")
+    bounds = np.unique(chance)
+    if len(bounds) > _BINS:
+        bounds = np.unique(np.quantile(chance, np.arange(_BINS) / _BINS))
+    place = np.searchsorted(bounds, chance, side="right") - 1
+    found, expected, variance = (np.bincount(place, values) for values in (checked, chance, chance * (1 - chance)))
+    off = np.abs(found - expected)
+    p_values = 2 * np.exp(-(off**2) / (2 * (variance + off / 3) + 1e-300))
+    worst = int(p_values.argmin())
+    p_value = min(1.0, float(p_values[worst]) * len(p_values))
+    if p_value >= LEVEL:
+        return None
+    told = f"{found[worst]:,.0f} rows are verified where the probabilities given expect {expected[worst]:,.0f}"
+    return Finding(p_value, f"{told}; {_shown(p_value)}")
+
+
+def _shown(p_value: float) -> str:
+    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.4f}"
 
 
 def sizes_differ(sizes: Ints, checked: Ints, category: Ints | None = None) -> Finding | None:

@@ -11,7 +11,7 @@ import numpy as np
 from setwise._arrays import Array
 from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import Classes, Vocabulary, is_collection
+from setwise.labels.vocabulary import Classes, Vocabulary, is_collection, label_array
 from setwise.labels.votes import Votes
 
 
@@ -122,7 +122,11 @@ def _as_array(value: Any) -> Array:
         return np.array([list(row) for row in rows], dtype=bool)
     plain = np.empty(len(rows), dtype=object)
     plain[:] = rows
-    return plain if any(row is None or _holds_labels(row) for row in rows) else np.asarray(rows)
+    if any(row is None or _holds_labels(row) for row in rows):
+        return plain
+    numbers = all(isinstance(row, (int, float)) for row in rows)
+    plain = np.asarray(rows) if numbers else label_array(rows)
+    return plain if not numbers or plain.tolist() == rows else label_array(rows)  # numpy rounds long integers
 
 
 def _holds_labels(row: Any) -> bool:

@@ -120,7 +120,7 @@ class Vocabulary:
         """Positions of the labels; `UNKNOWN` for labels outside, `MISSING` for None and NaN."""
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "biuf" and self.is_range:
             return self._encode_numbers(labels)
-        plain = labels.tolist() if isinstance(labels, np.ndarray) else labels
+        plain = as_list(labels) if isinstance(labels, np.ndarray) else labels
         index = self._index
         codes = (MISSING if is_missing(label) else index.get(label, UNKNOWN) for label in plain)
         try:
@@ -161,6 +161,16 @@ class Vocabulary:
         return self is other or self.classes.tolist() == other.classes.tolist()
 
 
+def as_list(labels: Array | np.generic) -> Any:
+    """Python's values of an array or of one number; times in nanoseconds, which would be numbers, stay times."""
+    if labels.dtype.name.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
+        coarse = labels.astype(f"{labels.dtype.kind}8[us]")
+        if not np.array_equal(coarse.astype(labels.dtype), labels, equal_nan=True):
+            raise ValueError("labels: times finer than a microsecond are no labels; write them as text.")
+        return coarse.tolist()
+    return labels.tolist()
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value stands for "not recorded": None, NaN, or a data frame's NA."""
     return value is None or type(value).__name__ in {"NAType", "NaTType"} or value != value  # noqa: PLR0124
@@ -190,7 +200,7 @@ def label_vector(y: Any, name: str) -> Array:
         plain = np.where(np.ma.getmaskarray(plain), None, plain.data)
     if isinstance(plain, str) or not hasattr(plain, "__iter__"):
         raise TypeError(f"{name}: expected one label per row, got {y!r}.")
-    array = np.asarray(plain) if hasattr(plain, "__array__") else _array_of(list(plain))
+    array = np.asarray(plain) if hasattr(plain, "__array__") else label_array(list(plain))
     if array.dtype == object:
         row = next((i for i, label in enumerate(array) if isinstance(label, (list, set, np.ndarray))), None)
         if row is not None:
@@ -204,16 +214,16 @@ def label_vector(y: Any, name: str) -> Array:
 
 def _label_array(labels: Iterable[Any]) -> Array:
     """A frozen 1-D array that returns the labels as they were given (mixed types stay objects)."""
-    plain = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    plain = as_list(labels) if isinstance(labels, np.ndarray) else list(labels)
     for label in plain:
         if isinstance(label, str) and not label.isascii() and _LONE.search(label):
             raise ValueError(f"the label {label!r} is no text: it holds half of a character; write it anew.")
-    return frozen(_array_of(plain) if plain else np.array([], dtype=np.int64))
+    return frozen(label_array(plain) if plain else np.array([], dtype=np.int64))
 
 
-def _array_of(labels: list[Any]) -> Array:
+def label_array(labels: list[Any]) -> Array:
     """A 1-D array that returns the labels as they are: mixed types and what numpy would change are objects."""
-    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    labels = [as_list(label) if isinstance(label, np.generic) else label for label in labels]
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and (kind := _KINDS.get(*kinds)):
         uniform = np.array(labels)

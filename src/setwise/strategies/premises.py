@@ -192,10 +192,16 @@ class Judgement:
     @property
     def checks(self) -> Premise:
         """How rows were chosen to be verified."""
-        if self.evidence.chance is not None:
-            return Premise("known_chances", "declared by you")
+        name = "random_checks" if self.evidence.chance is None else "known_chances"
         differs = self.setting.chosen
-        return Premise("random_checks", "refuted by the data" if differs else "declared by you", differs)
+        return Premise(name, "refuted by the data" if differs else "declared by you", differs)
+
+    @property
+    def selection(self) -> str:
+        """Why these rows are no random choice of those of their source; empty where nothing shows that."""
+        if not self.setting.sampled or not self.setting.checked or not self.setting.chosen:
+            return ""
+        return "verified rows, which were not chosen at random, were all kept, and of the others a sample"
 
     @lazy
     def diagnosis(self) -> Diagnosis:
