@@ -24,7 +24,7 @@ from setwise.stored_arrays import checked
 FORMAT, VERSION = "setwise-probe", 2
 USED_FORMAT, USED_VERSION = "setwise-used-rows", 2
 _ROWS = 8
-_PLAINLY = 6  # standard deviations: chance alone, in discrete features, takes no promise back when a model is loaded
+_PLAINLY = 6  # standard deviations: chance, in discrete features, takes no promise back on loading
 _FRAMES = {"pandas", "polars"}
 _NONE: Words = np.empty(0, dtype=np.uint64)
 

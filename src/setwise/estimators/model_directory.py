@@ -311,7 +311,7 @@ def _is_part(path: Path) -> bool:
 
 
 def _calibrations(parts: Parts, head: dict[str, Any]) -> tuple[list[Calibration], UsedRows]:
-    """One calibration per model, and the rows that were used, which tell of copies where a calibration is silent."""
+    """One calibration per model, and the rows that were used, which speak where a calibration is silent."""
     found = [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
     used = UsedRows.read(parts[head["used_rows"]])
     seen = used.seen_by_digests(PooledCalibration(tuple(found)).fold if len(found) > 1 else None)

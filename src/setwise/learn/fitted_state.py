@@ -7,6 +7,7 @@ open the files that rows name, and search them by any regular expression.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Number
 from types import ModuleType
 from typing import Any
 
@@ -56,6 +57,7 @@ def _is_in_order(part: Any) -> bool:
         and held.get("token_pattern") in {None, _USUAL_TOKENS}
         and ("alternate_sign" not in held or held.get("n_features") in range(1, _MOST_FEATURES + 1))
         and ("_fit_X" not in held or min(np.shape(held["_fit_X"]), default=0) > 0)
+        and all(isinstance(value, Number) for value in held.get("effective_metric_params_", {}).values())
         and ("_y" not in held or "classes_" not in held or _labels_inside(held))
         and ("_n_features_outs" not in held or _encodes_inside(held))
     )
