@@ -74,7 +74,7 @@ def _labels_inside(neighbors: dict[str, Any]) -> bool:
     return (
         all(isinstance(array, np.ndarray) and array.ndim == 1 for array in (codes, classes))
         and codes.dtype.kind in "iu"
-        and codes.shape == np.shape(neighbors["_fit_X"])[:1]
+        and codes.shape == np.shape(neighbors.get("_fit_X", ()))[:1]
         and bool((codes >= 0).all() and (codes < len(classes)).all())
     )
 
