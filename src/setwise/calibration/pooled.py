@@ -16,7 +16,7 @@ import functools
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Never, NoReturn, overload
 
@@ -30,6 +30,7 @@ from setwise.calibration.calibration import (
     own_candidates,
     sets_of,
 )
+from setwise.contamination.assumption import NOTHING
 from setwise.decisions.comparison import Comparison, compared
 from setwise.decisions.monitor import Monitor
 from setwise.decisions.triage import Mode, Triage, own_rows
@@ -68,6 +69,15 @@ class PooledCalibration:
 
     parts: tuple[Calibration, ...]
 
+    def __post_init__(self) -> None:
+        first = _shared(self.parts[0])
+        if any(_shared(part) != first for part in self.parts):
+            raise ValueError("folds: they differ in strategy, score, labels or what was declared")
+        for part in self.parts:
+            _check_fold(part)
+        if not np.array_equal(np.sort(self._position), np.arange(self.n)):
+            raise ValueError("folds: not every row is in one of them, and in one alone")
+
     @property
     def vocabulary(self) -> Vocabulary:
         """The labels, and that their order is declared."""
@@ -82,6 +92,12 @@ class PooledCalibration:
     def n(self) -> int:
         """How many calibration rows there are, over all folds."""
         return sum(part.evidence.n for part in self.parts)
+
+    @property
+    def fold(self) -> Ints:
+        """The fold of each row, in the order in which rows were given."""
+        sizes = [part.evidence.n for part in self.parts]
+        return np.repeat(np.arange(len(sizes)), sizes)[np.argsort(self._position)]
 
     def predict_p(self, probabilities: Sequence[Any], *, row_ids: Any = None) -> Floats:
         """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
@@ -184,8 +200,7 @@ class PooledCalibration:
             problem = "triage: folds score new rows and their own rows with different models"
             raise InputError(problem, "leave new rows out", Omission("cv", "ConformalClassifier"))
         evidence = functools.reduce(Evidence.merge, (part.evidence for part in self.parts))
-        if evidence.position is not None:
-            evidence = evidence.rows(np.argsort(evidence.position))
+        evidence = evidence.rows(np.argsort(self._position))
         labels = RowFacts.read(self.n, self.vocabulary, verified=verified).verified
         truth = None if labels is None else np.where(labels == MISSING, np.nan, evidence.low)
         evidence = replace(evidence, label=labels, truth=truth)
@@ -225,6 +240,12 @@ class PooledCalibration:
         return self.guarantee()._repr_html_()
 
     @property
+    def _position(self) -> Ints:
+        """The number of each row as it was given, fold after fold."""
+        known = [part.evidence.position for part in self.parts]
+        return np.concatenate([np.empty(0, dtype=int), *(position for position in known if position is not None)])
+
+    @property
     def _rule(self) -> RankRule:
         return _rank_rule(self.parts[0])
 
@@ -241,7 +262,24 @@ class PooledCalibration:
         return below, mean
 
 
+def _shared(part: Calibration) -> tuple[Any, ...]:
+    """What the folds of one classifier have in common: all but their rows, and labels new to their models."""
+    told = replace(part.setting, novel=0, assume=NOTHING)
+    held = {field.name for field in fields(part.evidence) if getattr(part.evidence, field.name) is not None}
+    return part.strategy, part.conformity_score, part.classes.tolist(), told, held
+
+
+def _check_fold(part: Calibration) -> None:
+    """Refuses what no cross-conformal method uses."""
+    known = {name: getattr(part.evidence, name) for name in ("weight", "group", "chance", "truth")}
+    odd = [name for name, value in (known | {"category": part.category}).items() if value is not None]
+    if odd or part.setting.assume.kind != "nothing":
+        raise ValueError(f"folds: no cross-conformal method uses {', '.join(odd) or 'assume'}")
+    if not part.strategy.pooled or not isinstance(part.rules[0], RankRule):
+        raise ValueError(f"folds: {part.strategy.name} has no cross-conformal form")
+
+
 def _rank_rule(part: Calibration) -> RankRule:
     (rule,) = part.rules
-    assert isinstance(rule, RankRule)  # noqa: S101 - check_poolable() refused the others before training
+    assert isinstance(rule, RankRule)  # noqa: S101 - as _check_fold() saw
     return rule

@@ -24,6 +24,7 @@ from setwise.stored_arrays import checked
 FORMAT, VERSION = "setwise-probe", 2
 USED_FORMAT, USED_VERSION = "setwise-used-rows", 2
 _ROWS = 8
+_PLAINLY = 6  # standard deviations: chance, in discrete features, takes no promise back on loading
 _FRAMES = {"pandas", "polars"}
 _NONE: Words = np.empty(0, dtype=np.uint64)
 
@@ -97,6 +98,21 @@ class UsedRows:
             warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
         seen = "" if found is None else f"it learned from {found}"
         return UsedRows(self.learned, _NONE if digests is None else digests, seen)
+
+    def seen_by_digests(self, fold: Ints | None = None) -> str:
+        """Which calibration rows were learned from as the digests alone show plainly, in words.
+
+        Parameters
+        ----------
+        fold
+            The fold of each row, where every row is learned from and calibrated on.
+        """
+        if fold is None:
+            found = coincidence(self.calibrated, self.learned, _PLAINLY)
+            return "" if found is None else f"it learned from {found}"
+        known = len(fold) == len(self.learned)
+        found = copies(None, self.learned, fold, np.arange(len(fold))) if known else None
+        return "" if found is None else f"{found} are copies of rows that it learned from"
 
     def learned_from(self, X: Any) -> Bools | None:
         """Which rows the model was trained on; None where that cannot be known."""

@@ -12,6 +12,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -109,8 +110,7 @@ def load_calibrations(path: str | os.PathLike[str]) -> list[Calibration]:
     """The calibrations that lie in a directory, one per model."""
 
     def read(folder: Path, head: dict[str, Any]) -> list[Calibration]:
-        parts = Parts(folder, head["files"])
-        return [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
+        return _calibrations(Parts(folder, head["files"]), head)[0]
 
     return _while_it_stays(Path(path), read)
 
@@ -140,22 +140,23 @@ def _loaded(kind: type[_Model], folder: Path, head: dict[str, Any], estimator: A
         made: Any = kind(**head["parameters"])
     except TypeError as error:
         raise ValueError(f"{folder / _HEAD}: parameters of another class ({error}).") from error
+    if hasattr(made, "cv") != (len(members) > 1):
+        raise ValueError(f"{folder}: {len(members)} members make no {head['kind']}.")
     made.vocabulary_ = Vocabulary.declare(head["classes"])
     made.classes_ = np.array(made.vocabulary_.classes)
-    models, calibrations = [], []
-    for member, given in zip(members, brought, strict=True):
-        try:
-            calibrations.append(Calibration.load(parts[member["calibration"]]))
-            models.append(_member(made, member, given, parts, trusted))
-        except KeyError as error:
-            raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
-        if not calibrations[-1].vocabulary.same_order(made.vocabulary_):
+    calibrations, made.used_rows_ = _calibrations(parts, head)
+    models = []
+    for member, calibration, given in zip(members, calibrations, brought, strict=True):
+        if not calibration.vocabulary.same_order(made.vocabulary_):
             raise ValueError(f"{folder}: its calibration is about other classes.")
-        if calibrations[-1].setting.top:
+        if calibration.setting.top:
             raise ValueError(
                 f"{folder}: its calibration is about the most probable labels alone, its model is not."
             )
-    made.used_rows_ = UsedRows.read(parts[head["used_rows"]])
+        try:
+            models.append(_member(made, member, given, parts, trusted))
+        except KeyError as error:
+            raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
     summary = head.get("feature_summary")
     made.feature_summary_ = None if summary is None else FeatureSummary.read(parts[summary])
     k = len(made.classes_)
@@ -307,6 +308,16 @@ def _is_part(path: Path) -> bool:
 
 
 # -------------------------------------------------------------------- reading
+
+
+def _calibrations(parts: Parts, head: dict[str, Any]) -> tuple[list[Calibration], UsedRows]:
+    """One calibration per model, and the rows that were used, which speak where a calibration is silent."""
+    found = [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
+    used = UsedRows.read(parts[head["used_rows"]])
+    seen = used.seen_by_digests(PooledCalibration(tuple(found)).fold if len(found) > 1 else None)
+    if seen and not found[0].setting.seen:
+        found = [replace(part, setting=replace(part.setting, seen=seen)) for part in found]
+    return found, used
 
 
 def _member(made: Any, member: dict[str, Any], given: Any, parts: Parts, trusted: Sequence[str] | None) -> Any:

@@ -50,12 +50,13 @@ class Coincidence:
         return f"{self.rows:,} rows ({self.share:.0%}, the first is row {self.first})"
 
 
-def coincidence(digests: Words, known: Words) -> Coincidence | None:
+def coincidence(digests: Words, known: Words, deviations: float = 3) -> Coincidence | None:
     """Whether rows occur among known ones, and more often than rows drawn from the same source do.
 
     If they were drawn alike, every division of all of them into rows and known rows is equally likely: rows that
     occur several times, as with discrete features, lie on both sides by chance. None unless more do than that
-    explains, by three standard deviations and by the share `NOTABLE`.
+    explains, by three standard `deviations` and by the share `NOTABLE`; or each row occurs k, 2k, 3k, … times for
+    some k > 1, which no features explain.
     """
     n = len(digests)
     if n == 0 or len(known) == 0:
@@ -64,11 +65,13 @@ def coincidence(digests: Words, known: Words) -> Coincidence | None:
     seen = np.zeros(len(values), dtype=bool)
     seen[which[: len(known)]] = True
     again: Bools = seen[which[len(known) :]]
+    if again.sum() < 3 or again.mean() <= NOTABLE:
+        return None
     m, p = counts[counts > 1].astype(float), n / len(which)
     expected = m * p * (1 - p ** (m - 1))
     variance = m * p * (1 - p) + m**2 * p**2 - m**2 * p**m - expected**2
     excess = int(again.sum()) - float(expected.sum())
-    if again.sum() < 3 or excess <= max(3 * float(variance.sum()) ** 0.5, NOTABLE * n):
+    if not _repeated(counts) and excess <= max(deviations * float(variance.sum()) ** 0.5, NOTABLE * n):
         return None
     return Coincidence(int(again.sum()), float(again.mean()), int(again.argmax()))
 
@@ -81,7 +84,7 @@ def copies(X: Any, digests: Words, part: Ints, rows: Ints) -> Coincidence | None
 
     - if each row occurs k, 2k, 3k, … times for some k > 1; or
     - if there are at most eight of a kind on average, and rows that agree in half of the columns agree in the other
-      half too: with discrete features many do not.
+      half too: with discrete features many do not. This cannot be known where X is None.
     """
     values, which, counts = np.unique(digests, return_inverse=True, return_counts=True)
     if len(values) == len(digests):
@@ -95,10 +98,14 @@ def copies(X: Any, digests: Words, part: Ints, rows: Ints) -> Coincidence | None
     again = apart[which[rows]]
     if again.sum() < 2 or again.mean() <= NOTABLE:
         return None
-    repeated = len(values) >= _FEW and np.gcd.reduce(counts) > 1
-    if not repeated and (counts.mean() > _COPIES or not _halves_agree(X, which)):
+    if not _repeated(counts) and (counts.mean() > _COPIES or not _halves_agree(X, which)):
         return None
     return Coincidence(int(again.sum()), float(again.mean()), int(rows[again].min()))
+
+
+def _repeated(counts: Ints) -> bool:
+    """Whether each of many distinct rows occurs k, 2k, 3k, … times for some k > 1."""
+    return len(counts) >= _FEW and bool(np.gcd.reduce(counts) > 1)
 
 
 def _halves_agree(X: Any, which: Ints) -> bool:

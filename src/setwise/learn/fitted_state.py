@@ -7,6 +7,7 @@ open the files that rows name, and search them by any regular expression.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Number
 from types import ModuleType
 from typing import Any
 
@@ -56,6 +57,8 @@ def _is_in_order(part: Any) -> bool:
         and held.get("token_pattern") in {None, _USUAL_TOKENS}
         and ("alternate_sign" not in held or held.get("n_features") in range(1, _MOST_FEATURES + 1))
         and ("_fit_X" not in held or min(np.shape(held["_fit_X"]), default=0) > 0)
+        and all(isinstance(value, Number) for value in held.get("effective_metric_params_", {}).values())
+        and ("_y" not in held or "classes_" not in held or _labels_inside(held))
         and ("_n_features_outs" not in held or _encodes_inside(held))
     )
 
@@ -63,6 +66,17 @@ def _is_in_order(part: Any) -> bool:
 def _is_numbered(vocabulary: dict[Any, Any]) -> bool:
     """Whether each word has a column of its own: 0, 1, 2 and so on."""
     return set(vocabulary.values()) == set(range(len(vocabulary)))
+
+
+def _labels_inside(neighbors: dict[str, Any]) -> bool:
+    """Whether each row that neighbours are sought among has the position of one class; of several outputs not."""
+    codes, classes = neighbors["_y"], neighbors["classes_"]
+    return (
+        all(isinstance(array, np.ndarray) and array.ndim == 1 for array in (codes, classes))
+        and codes.dtype.kind in "iu"
+        and codes.shape == np.shape(neighbors.get("_fit_X", ()))[:1]
+        and bool((codes >= 0).all() and (codes < len(classes)).all())
+    )
 
 
 def _encodes_inside(encoder: dict[str, Any]) -> bool:

@@ -23,7 +23,10 @@ from sklearn.base import BaseEstimator
 
 _SAFE = (0, 15)  # those before trust trees, whose state ends the process if it is made up
 _NOT_ESTIMATORS = {"tests", "externals", "conftest", "experimental", "estimator_checks", "utils"}
-_COMPILED = {f"sklearn.svm._classes.{name}" for name in ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")}
+_COMPILED = {
+    *(f"sklearn.svm._classes.{name}" for name in ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")),
+    *(f"sklearn.cluster._kmeans.{name}" for name in ("KMeans", "MiniBatchKMeans")),
+}
 
 
 @cache
@@ -60,7 +63,8 @@ def _imported() -> Any:
 def is_estimator(name: str) -> bool:
     """Whether a full name is that of a public estimator of scikit-learn, as in its `all_estimators`.
 
-    Those of libsvm are left out: it takes all sizes from their state, and ends the process where these are wrong.
+    Those of libsvm and of k-means are left out: these take all sizes from their state, and end the process where
+    they are wrong.
 
     >>> is_estimator("sklearn.linear_model._logistic.LogisticRegression"), is_estimator("os.system")
     (True, False)
