@@ -63,7 +63,12 @@ def convert(
     as_json: opt.Json = False,
 ) -> None:
     """Writes candidate sets in another format, makes them out of annotators' answers, or writes those answers."""
-    from setwise.cli.table_columns import answer_lines, long_votes, write_candidates  # noqa: PLC0415 - Arrow is loaded
+    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded
+        answer_lines,
+        exported,
+        long_votes,
+        write_candidates,
+    )
 
     screen = Screen(quiet, as_json, out)
     opt.refuse_existing(out, force=force)
@@ -80,7 +85,7 @@ def convert(
             elif source == "answers":
                 found = answer_lines(files, key or item, **options)
             else:
-                found = data.from_label_studio(files.paths[0], key=key, from_name=from_name, **options)
+                found = exported(files, key=key, from_name=from_name, **options)
             if target == "votes":
                 _write_votes(screen, out, found.votes)
                 return

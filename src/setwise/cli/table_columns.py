@@ -202,9 +202,7 @@ def imported_votes(
     """
     item, annotator, label, weight = columns
     if is_export(file):
-        if len(file.paths) > 1:
-            raise DataError(f"{file}: exports of votes are read one by one", "export all tasks as one file")
-        return from_label_studio(file.paths[0], key=key or item, from_name=label, classes=classes, missing="empty")
+        return exported(file, key=key or item, from_name=label, classes=classes, missing="empty")
     if is_answer_lines(file):
         found = answer_lines(file, item or key, classes=classes, missing="empty")
         doubt_repeated(cast("Votes", found.votes), str(file))
@@ -218,6 +216,13 @@ def answer_lines(file: TableFiles, item: str | None, **options: Any) -> Imported
     if len(file.paths) > 1:
         raise DataError(f"{file}: lines of answers are read from one file", "put all lines into one")
     return from_answers_jsonl(file.paths[0], ids=item or "id", **options)
+
+
+def exported(file: TableFiles, **options: Any) -> Imported:
+    """What annotators answered in a Label Studio export."""
+    if len(file.paths) > 1:
+        raise DataError(f"{file}: exports of Label Studio are read one by one", "export all tasks as one file")
+    return from_label_studio(file.paths[0], **options)
 
 
 def long_votes(file: Any, item: str, annotator: str | None, label: str, **options: Any) -> Imported:

@@ -47,7 +47,9 @@ DELIMITED = b"setwise.delimited"
 """A note of a table that comes from delimited text, whose labels may be written with escapes."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
 _EXACT = 2**53  # below it a float holds every integer
-_PADDED, _LONG = r"^\s*[-+]?0[0-9]", r"^\s*[-+]?[0-9]{16}"
+# numbers as they are written, not 007, +7, -0, 1e3, 0x1 or 0.50; but 8.0, as frames with gaps write 8
+_PLAIN = r"^(((0|-?[1-9][0-9]*)(\.0)?)|(-?(0|[1-9][0-9]*)\.[0-9]*[1-9]))?$"
+_LONG = r"^-?[0-9.]{17}"  # more digits than a float holds
 _NO_NUMBER = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (.*)")
 _UNEVEN = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
@@ -69,24 +71,29 @@ def as_written(
 ) -> Any:
     """The table, in which what a text file holds stays apart: 007 is not 7, and long identifiers keep all digits.
 
-    Columns of text files are numbers where nothing is lost by it: `ids` if they are whole, and no number has zeros
-    in front. `labels` have one type: all are text where one column is. `text` is as in `arrow_table`.
+    Columns of text files are numbers where nothing is lost by it: every cell that is not empty is a number as it is
+    written, not 007, 1e3 or NA; `ids` are whole. All others, also dates, true and false, are text. `labels` have one type: all are text where one column is. `text` is as in `arrow_table`.
     """
     table = arrow_table(source, text=text)
     named = [name for name in dict.fromkeys([*ids, *labels]) if name in table.column_names]
     if not names_files(source) or all(is_text(table[name].type) for name in named):
         return table
-    plain = arrow_table(source, text=named)
+    plain, decimal = arrow_table(source, text=named), table_files(source).decimal or "."
 
     def loses(name: str) -> bool:
-        if is_text(table[name].type) or not is_text(plain[name].type):
+        kind, texts = table[name].type, plain[name]
+        if is_text(kind) or not is_text(texts.type):
             return False
-        if pa.types.is_null(table[name].type):
-            return bool(pc.any(pc.not_equal(plain[name], "")).as_py())
-        padded = pc.any(pc.match_substring_regex(plain[name], _PADDED)).as_py()
-        long = pc.any(pc.match_substring_regex(plain[name], _LONG)).as_py()
-        whole = pa.types.is_integer(table[name].type)
-        return bool(padded or (not whole and (long or name in ids)))
+        texts = pc.replace_substring(pc.utf8_trim(texts, " \t"), decimal, ".")
+        whole = pa.types.is_integer(kind)
+        if not (whole or pa.types.is_floating(kind)):  # dates, true and false; NA and the like, unless all is empty
+            return bool(pc.any(pc.not_equal(texts, "")).as_py())
+        if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
+            return True
+        if whole:
+            return False
+        merged = len(pc.unique(texts)) > len(pc.unique(table[name]))  # 8 and 8.0; no text is one that is no number
+        return name in ids or merged or bool(pc.any(pc.match_substring_regex(texts, _LONG)).as_py())
 
     kept = {name for name in named if loses(name)}
     told = [name for name in named if name in labels]

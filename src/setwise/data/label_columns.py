@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.data.delimited import TokenError, check_separator, decode_labels
+from setwise.data.delimited import TokenError, check_separator, decode_labels, meant_classes
 from setwise.errors import DataError, MisuseWarning, Remedy, reading_from
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -163,8 +163,7 @@ def truth_from_column(
         array = pc.if_else(pc.equal(pc.utf8_length(text if verbatim else pc.utf8_trim(text, " \t")), 0), None, text)
     labels, codes, sizes, absent = _singles(array, where)
     if is_text(column.type) and verbatim:
-        exact, named = set(known or ()), {str(label): label for label in known or ()}
-        labels = [label if label in exact else named.get(label, label) for label in labels]
+        labels = meant_classes(labels, known)
     elif is_text(column.type):
         labels = read_labels(
             labels, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row

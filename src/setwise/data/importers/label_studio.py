@@ -18,11 +18,12 @@ import numpy as np
 
 from setwise._arrays import Array, Ints, frozen
 from setwise.data.arrow_tables import reading
+from setwise.data.delimited import meant_classes
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.table_files import is_path, table_files
 from setwise.errors import DataError, InputError, reading_from
 from setwise.labels.label_sets import Missing
-from setwise.labels.vocabulary import Classes
+from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
 
 PathLabel = tuple[str, ...]
@@ -205,6 +206,8 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
     rows = np.array([row for row, _, _ in said], dtype=np.int64)
     labels, codes = _numbered([path_separator.join(leaf) for _, _, leaf in said])
     people, who = _numbered([who for _, who, _ in said])
+    classes = None if classes is None else Vocabulary.of(classes, ())
+    labels = meant_classes(labels, classes)  # Label Studio knows text alone
     votes = Votes.from_codes(len(found.ids), rows, labels, codes, people, who, classes=classes, items=ids)
     told: dict[int, set[str]] = defaultdict(set)
     for row, paths in found.verified:
@@ -217,7 +220,7 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
             problem = f"task {row}: two annotations are marked as ground truth, {shown}"
             raise InputError(problem, "keep one of them")
         if len(named) == 1:
-            (truth[row],) = named
+            (truth[row],) = meant_classes([*named], classes)
     return votes, frozen(truth) if found.verified else None
 
 
