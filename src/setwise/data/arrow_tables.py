@@ -7,11 +7,10 @@ import contextlib
 import csv
 import io
 import itertools
-import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, is_zipfile
@@ -23,7 +22,8 @@ import pyarrow.json
 
 from setwise.data.delimited import encode_each
 from setwise.data.json_depth import check_depth
-from setwise.data.label_columns import is_text
+from setwise.data.json_objects import read_objects
+from setwise.data.label_columns import is_list, is_text
 from setwise.data.table_files import (
     ARRAYS,
     TableFiles,
@@ -439,20 +439,20 @@ def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
 
 def _changed(column: Any) -> bool:
     """Whether Arrow's JSON reader may have changed values: texts into dates, long integers into floats."""
-    values = pc.list_flatten(column) if pa.types.is_list(column.type) else column
-    if not pa.types.is_floating(values.type):
-        return bool(pa.types.is_temporal(values.type))
-    return not (pc.max(pc.abs(values)).as_py() or 0) < _EXACT
+    if is_list(column.type):
+        return _changed(pc.list_flatten(column))
+    if pa.types.is_struct(column.type):
+        return any(map(_changed, column.flatten()))
+    if not pa.types.is_floating(column.type):
+        return bool(pa.types.is_temporal(column.type))
+    return not (pc.max(pc.abs(column)).as_py() or 0) < _EXACT
 
 
 def _json_array(content: bytes, where: str) -> Any:
     """A table from a JSON array of objects, or from JSON lines under the name of one."""
     if not content.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
         return json_table(content, where)
-    try:
-        rows = json.loads(content.removeprefix(codecs.BOM_UTF8))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where}: is not JSON ({error}).") from None
+    rows = read_objects(content.removeprefix(codecs.BOM_UTF8), f"{where}:")
     odd = next((number for number, row in enumerate(rows) if not isinstance(row, dict)), None)
     if odd is not None:
         raise DataError(f'{where}: entry {odd} is no JSON object; expected {{"column": value, …}}.')
@@ -465,10 +465,7 @@ def _json_by_line(content: bytes, where: str, first_line: int) -> Any:
     for number, line in enumerate(content.split(b"\n"), start=first_line + 1):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: line {number} is not JSON ({error}).") from None
+        row = read_objects(line, f"{where}: line {number}")
         if not isinstance(row, dict):
             raise DataError(f'{where}: line {number} is no JSON object; expected {{"column": value, …}}.')
         rows.append(row)
@@ -490,24 +487,34 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
         return pa.array(values), None
     except (pa.ArrowException, OverflowError) as error:
         reason = str(error)
-    if all(value is None or type(value) in {int, float} for value in values):
-        rounded = next((value for value in values if type(value) is int and not _is_float(value)), None)
-        if rounded is None:
-            return pa.array([value if value is None else float(value) for value in values]), None
-        problem = f"{where}: the column {name!r} holds the integer {rounded}, which would be rounded"
-        raise DataError(problem, "write it as text, in quotes", "write it with a point to have it rounded")
-    if all(value is None or isinstance(value, list) for value in values):
+    kinds = {type(value) for value in values if value is not None}
+    numbers = kinds <= {int, float}
+    whole = (value for value in _inside(values) if type(value) is int)
+    rounded = next((value for value in whole if not _is_float(value) or not (numbers or abs(value) < 2**63)), None)
+    if numbers and rounded is None:
+        return pa.array([value if value is None else float(value) for value in values]), None
+    if kinds == {list}:
         try:
             texts = [None if value is None else encode_each(value) for value in values]
+            return pa.array(texts, pa.list_(pa.string())), {ENCODED: b"yes"}
         except TypeError as error:
-            raise DataError(
-                f"{where}: the column {name!r} holds lists of things that are no labels ({error})."
-            ) from None
-        return pa.array(texts, pa.list_(pa.string())), {ENCODED: b"yes"}
-    kinds = sorted({type(value).__name__ for value in values if value is not None})
+            reason = f"lists of things that are no labels: {error}"
+    if rounded is not None and (numbers or len(kinds) == 1):
+        problem = f"{where}: the column {name!r} holds the integer {rounded}, which would be rounded"
+        raise DataError(problem, "write it as text, in quotes", "write it with a point to have it rounded")
     if len(kinds) == 1:
         raise DataError(f"{where}: the column {name!r} cannot be read ({' '.join(reason.split())}).")
-    raise DataError(f"{where}: the column {name!r} mixes {', '.join(kinds)}; give all its rows one type.")
+    named = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise DataError(f"{where}: the column {name!r} mixes {named}; give all its rows one type.")
+
+
+def _inside(values: Iterable[Any]) -> Iterator[Any]:
+    """The values, and in place of lists and objects what is in them."""
+    for value in values:
+        if isinstance(value, (list, dict)):
+            yield from _inside(value.values() if isinstance(value, dict) else value)
+        else:
+            yield value
 
 
 def _is_float(value: int) -> bool:

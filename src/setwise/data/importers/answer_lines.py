@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 from setwise._arrays import frozen
 from setwise.data.arrow_tables import reading
 from setwise.data.importers.imported import Imported, id_array
+from setwise.data.json_objects import read_objects
 from setwise.data.label_columns import LABEL_FIELDS
 from setwise.data.table_files import TableFiles, is_path
 from setwise.errors import DataError, reading_from
@@ -111,23 +110,9 @@ def _lines(source: Any) -> Iterable[str]:
 def _object(line: str, place: str) -> Mapping[str, Any] | None:
     if not line.strip():
         return None
-    try:
-        found = json.loads(line, object_pairs_hook=lambda pairs: _mapping(pairs, place))
-    except DataError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{place} is not JSON ({error}).") from None
+    found = read_objects(line, place)
     if not isinstance(found, Mapping):
         raise DataError(f"{place} is {type(found).__name__}, not an object.")
-    return found
-
-
-def _mapping(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
-    """An object, whose names are all different: of two values under one name Python keeps the last."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
-        raise DataError(f"{place}: {twice!r} occurs twice; merge both.")
     return found
 
 

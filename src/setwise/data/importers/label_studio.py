@@ -20,6 +20,7 @@ from setwise._arrays import Array, Ints, frozen
 from setwise.data.arrow_tables import reading
 from setwise.data.delimited import meant_classes
 from setwise.data.importers.imported import Imported, id_array
+from setwise.data.json_objects import read_objects
 from setwise.data.table_files import is_path, table_files
 from setwise.errors import DataError, InputError, reading_from
 from setwise.labels.label_sets import Missing
@@ -122,10 +123,7 @@ def _tasks(export: Any, where: str) -> list[Any]:
     if is_path(export):
         path = Path(export)
         with reading(path):
-            try:
-                export = json.loads(path.read_bytes())
-            except RecursionError:
-                raise DataError(f"{path}: nested too deeply for an export.") from None
+            export = read_objects(path.read_bytes(), f"{path}:")
     if not isinstance(export, list):
         raise DataError(
             f"{where}: expected a list of tasks, got {type(export).__name__}; export as JSON or JSON-MIN."
