@@ -1,5 +1,6 @@
 """What a third attack found on labels that merge, vanish or change on their way through files: a test for each."""
 
+import gzip
 import json
 
 import numpy as np
@@ -7,7 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from setwise import LabelSets, conformalize
 from setwise.cli.app import run
+from setwise.cli.table_columns import imported_votes
 from setwise.data import (
     from_annotators_long,
     from_annotators_wide,
@@ -17,8 +20,8 @@ from setwise.data import (
     write_votes,
 )
 from setwise.data.arrow_tables import arrow_table
+from setwise.data.table_files import table_files
 from setwise.errors import DataError, InputError
-from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 
 from .test_second_attack import NAMES, rows
@@ -32,7 +35,7 @@ def task(number, *choices):
     return {"id": number, "data": {"id": f"t{number}"}, "annotations": given}
 
 
-# -------------------------------------------------------------------------------------- several files, of which one was read
+# ----------------------------------------------------------------------------- several files, of which one was read
 
 
 @pytest.mark.parametrize("given", [["a.json", "b.json"], ["."], ["*.json"]])
@@ -44,7 +47,7 @@ def test_04_exports_in_several_files_are_refused_and_not_read_in_part(given, tmp
     assert "exports of Label Studio are read one by one; export all tasks as one file" in capsys.readouterr().err
 
 
-# ------------------------------------------------------------------------------------------------- votes in delimited text
+# ------------------------------------------------------------------------------------------ votes in delimited text
 
 ALIKE = {
     "powers of ten": ["1e3", "1000", "2"],
@@ -149,3 +152,72 @@ def test_13_a_truth_value_and_the_number_that_it_equals_are_no_two_labels(labels
     with pytest.raises(InputError, match="are equal in Python"):
         read_table(tmp_path / "t.jsonl", candidates="c", features=[])
     assert len(LabelSets.from_lists([[True], [2], ["1"]]).classes) == 3
+
+
+# ------------------------------------------------------------------------------ true labels that read as classes do
+
+
+@pytest.fixture
+def numbered(tmp_path):
+    """A calibration of the classes 7, 8 and 9, and the command that reports on a table of its rows."""
+    P, sets, truth = rows()
+    conformalize(P, LabelSets.from_mask(sets.to_mask(), [7, 8, 9])).save(tmp_path / "n.cal")
+    table = tmp_path / "n.csv"
+    told = ["--probabilities", str(table), "--truth", "truth", "--out", str(tmp_path / "r.html"), "-q"]
+
+    def report(labels):
+        cells = np.column_stack([P.astype(str), labels])
+        table.write_text("p:7,p:8,p:9,truth\n" + "".join(",".join(row) + "\n" for row in cells))
+        return run(["report", str(tmp_path / "n.cal"), *told])
+
+    return report, [str(7.0 + NAMES.index(label)) if i % 2 else "" for i, label in enumerate(truth)], table
+
+
+def test_11_true_labels_that_a_frame_with_gaps_wrote_as_floats_are_the_classes(numbered):
+    report, labels, table = numbered
+    assert report(labels) == 0
+    assert "the promise is broken" not in (table.parent / "r.html").read_text()
+    for classes in ([7, 8, 9], ["7", "8", "9"], ["7.0", "8.0", "9.0"]):
+        read = read_table(table, truth="truth", features=[], classes=classes).truth
+        assert {*read.tolist()} == {None, *classes}
+
+
+def test_11_a_report_needs_true_labels_of_which_some_are_classes(numbered, capsys):
+    report, labels, _ = numbered
+    assert report([label and "x" for label in labels]) == 2
+    assert "none of its labels, such as 'x', is a class of the sets; write them as" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_19_true_labels_that_are_empty_text_are_known_where_that_is_a_class(suffix, tmp_path):
+    path = tmp_path / f"t.{suffix}"
+    columns = {"truth": ["cat", "", None]}
+    if suffix == "parquet":
+        pq.write_table(pa.table(columns), path)
+    else:
+        path.write_text("".join(json.dumps({"truth": label}) + "\n" for label in columns["truth"]))
+    for classes, known in ((["cat", ""], ["cat", "", None]), (["cat"], ["cat", None, None])):
+        assert read_table(path, truth="truth", features=[], classes=classes).truth.tolist() == known
+
+
+# ------------------------------------------------------------------------------- answers that are packed, and piped
+
+
+@pytest.mark.parametrize("packed", ["answers.jsonl.gz", "answers.jsonl", "export.json.gz"])
+def test_20_answers_that_are_compressed_or_in_utf_16_are_found(packed, tmp_path):
+    lines = "".join(json.dumps({"id": f"t{i}", "answers": ["cat", "dog"]}) + "\n" for i in range(3))
+    text = lines if packed.startswith("answers") else json.dumps([task(i, "cat", "dog") for i in range(3)])
+    content = gzip.compress(text.encode()) if packed.endswith(".gz") else text.encode("utf-16")
+    (tmp_path / packed).write_bytes(content)
+    found = imported_votes(table_files(tmp_path / packed), "id", (None, None, None, None))
+    assert (found.ids.tolist(), found.votes.classes.tolist()) == (["t0", "t1", "t2"], ["cat", "dog"])
+    kind = "answers" if packed.startswith("answers") else "label-studio"
+    out = tmp_path / "c.csv"
+    assert run(["convert", str(tmp_path / packed), "--from", kind, "--key", "id", "--out", str(out), "-q"]) == 0
+    assert out.read_text().splitlines()[1:] == [f'"t{i}","cat|dog"' for i in range(3)]
+
+
+def test_20_votes_go_to_standard_output(tmp_path, capfdbinary):
+    (tmp_path / "v.csv").write_text("task,worker,label\n1,a,cat\n1,b,dog\n")
+    assert run(["convert", str(tmp_path / "v.csv"), "--from", "votes", "--to", "votes", "--out", "-"]) == 0
+    assert capfdbinary.readouterr().out == b'"item","worker","label"\n1,"a","cat"\n1,"b","dog"\n'

@@ -103,9 +103,12 @@ def convert(
 
 def _write_votes(screen: Screen, out: Path, votes: Votes | None) -> None:
     """Writes the answers themselves, as `setwise fit --votes` and `setwise annotators` read them."""
+    from setwise.cli.table_columns import file_for  # noqa: PLC0415 - Arrow is loaded for files
+
     if votes is None:
         raise ValueError("--to: this file does not say who answered what.")
-    data.write_votes(out, votes)
+    with file_for(out) as place:
+        data.write_votes(place, votes)
     screen.say(f"{len(votes.row):,} answers on {len(votes):,} rows, {votes.n_classes:,} classes")
     screen.say(f"saved to {out}   try:  setwise annotators {out} --item item --annotator worker --label label")
     screen.emit({"rows": len(votes), "classes": votes.n_classes, "answers": len(votes.row), "out": str(out)})

@@ -72,7 +72,8 @@ def as_written(
     """The table, in which what a text file holds stays apart: 007 is not 7, and long identifiers keep all digits.
 
     Columns of text files are numbers where nothing is lost by it: every cell that is not empty is a number as it is
-    written, not 007, 1e3 or NA; `ids` are whole. All others, also dates, true and false, are text. `labels` have one type: all are text where one column is. `text` is as in `arrow_table`.
+    written, not 007, 1e3 or NA; `ids` are whole. All others, also dates, true and false, are text. `labels` have
+    one type: all are text where one column is. `text` is as in `arrow_table`.
     """
     table = arrow_table(source, text=text)
     named = [name for name in dict.fromkeys([*ids, *labels]) if name in table.column_names]
@@ -213,6 +214,13 @@ def reading(path: Path, files: TableFiles | None = None) -> Iterator[None]:
         raise (_of_a_row(reason, where) or DataError(f"{where}: cannot be read: {reason}.")) from None
 
 
+def file_text(files: TableFiles, path: Path) -> bytes:
+    """A text file as UTF-8 without a mark in front, unpacked as far as it may be."""
+    with _utf8(files, path, unpacking(path)) as stream:
+        content = b"".join(iter(lambda: read_from(stream, _BLOCK), b""))
+    return content.removeprefix(codecs.BOM_UTF8)
+
+
 def _of_a_row(reason: str, where: str) -> DataError | None:
     """What Arrow says about a row of delimited text, whose rows it counts from 1, the header among them."""
     if found := _NO_NUMBER.match(reason):
@@ -252,9 +260,9 @@ def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
         _refuse_open_quote(table, path, files)
         return table
     if form == "jsonl":
-        return json_table(_text(files, path), files.where(path))
+        return json_table(file_text(files, path), files.where(path))
     if form == "json":
-        return _json_array(_text(files, path), files.where(path))
+        return _json_array(file_text(files, path), files.where(path))
     if form == "parquet":
         import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
 
@@ -366,12 +374,6 @@ def _ends_in_quotes(files: TableFiles, path: Path) -> bool:
     return False
 
 
-def _text(files: TableFiles, path: Path) -> bytes:
-    """A text file as UTF-8, unpacked as far as it may be."""
-    with _utf8(files, path, unpacking(path)) as stream:
-        return b"".join(iter(lambda: read_from(stream, _BLOCK), b""))
-
-
 def _utf8(files: TableFiles, path: Path, stream: Any) -> Any:
     """The stream of a text file's bytes as one of UTF-8."""
     encoding = text_encoding(files, path)
@@ -450,9 +452,9 @@ def _changed(column: Any) -> bool:
 
 def _json_array(content: bytes, where: str) -> Any:
     """A table from a JSON array of objects, or from JSON lines under the name of one."""
-    if not content.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+    if not content.lstrip().startswith(b"["):
         return json_table(content, where)
-    rows = read_objects(content.removeprefix(codecs.BOM_UTF8), f"{where}:")
+    rows = read_objects(content, f"{where}:")
     odd = next((number for number, row in enumerate(rows) if not isinstance(row, dict)), None)
     if odd is not None:
         raise DataError(f'{where}: entry {odd} is no JSON object; expected {{"column": value, …}}.')

@@ -146,8 +146,8 @@ def truth_from_column(
 ) -> Array:
     """True labels, one per row; an array of objects with None where the label is not known.
 
-    `verbatim` says that text is the label itself, not the notation of delimited text; where it is none of the
-    classes but reads like one (``7`` for the number) it is that class.
+    Text that is none of the classes but reads like one (``7`` for the number) is that class. `verbatim` says that
+    text is the label itself, not the notation of delimited text; empty text is then a label if it is a class.
     """
     if is_list(column.type):
         raise DataError(
@@ -160,7 +160,8 @@ def truth_from_column(
     array = one_chunk(column)
     if is_text(column.type):
         text = array.cast(pa.large_string())
-        array = pc.if_else(pc.equal(pc.utf8_length(text if verbatim else pc.utf8_trim(text, " \t")), 0), None, text)
+        blank = pc.equal(text if verbatim else pc.utf8_trim(text, " \t"), "")
+        array = text if verbatim and "" in (known or ()) else pc.if_else(blank, None, text)
     labels, codes, sizes, absent = _singles(array, where)
     if is_text(column.type) and verbatim:
         labels = meant_classes(labels, known)

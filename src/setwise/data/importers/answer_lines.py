@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import frozen
-from setwise.data.arrow_tables import reading
+from setwise.data.arrow_tables import file_text, reading
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.json_objects import read_objects
 from setwise.data.label_columns import LABEL_FIELDS
@@ -32,13 +32,13 @@ def is_answer_lines(files: TableFiles) -> bool:
     if files.form(path) != "jsonl":
         return False
     with reading(path, files), suppress(DataError, UnicodeError):  # whoever reads it as a table says what is wrong
-        first = next((found for line in _lines(path) if (found := _object(line, str(path))) is not None), {})
+        first = next((found for line in _lines(files) if (found := _object(line, str(path))) is not None), {})
         return any(isinstance(first.get(name), (list, Mapping)) for name in _FORMS)
     return False
 
 
 def from_answers_jsonl(
-    source: str | os.PathLike[str] | Iterable[str],
+    source: str | os.PathLike[str] | TableFiles | Iterable[str],
     *,
     ids: str = "id",
     rule: str = "union",
@@ -70,7 +70,7 @@ def from_answers_jsonl(
     >>> from_answers_jsonl(lines).votes
     Votes(5 answers on 2 rows, 3 classes): {cat: 2, dog: 1}, {cat: 0.7, owl: 0.3}
     """
-    where = str(source) if is_path(source) else "the lines"
+    where = str(source) if is_path(source) or isinstance(source, TableFiles) else "the lines"
     position: dict[Any, int] = {}
     rows, labels, weights = [], [], []
     for number, line in enumerate(_lines(source), 1):
@@ -101,10 +101,12 @@ def from_answers_jsonl(
 
 
 def _lines(source: Any) -> Iterable[str]:
-    if not is_path(source):
+    if not (is_path(source) or isinstance(source, TableFiles)):
         return list(source)
-    with reading(Path(source)):
-        return Path(source).read_text(encoding="utf-8-sig").split("\n")
+    files = source if isinstance(source, TableFiles) else TableFiles((Path(source),))
+    path = files.paths[0]
+    with reading(path, files):
+        return file_text(files, path).decode().split("\n")
 
 
 def _object(line: str, place: str) -> Mapping[str, Any] | None:

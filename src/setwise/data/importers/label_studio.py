@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Ints, frozen
-from setwise.data.arrow_tables import reading
+from setwise.data.arrow_tables import file_text, reading
 from setwise.data.delimited import meant_classes
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.json_objects import read_objects
-from setwise.data.table_files import is_path, table_files
+from setwise.data.table_files import TableFiles, is_path, table_files
 from setwise.errors import DataError, InputError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -94,7 +94,7 @@ def is_export(source: Any) -> bool:
         if files.form(path) != "json":
             return False
         try:
-            tasks = json.loads(path.read_bytes())
+            tasks = json.loads(file_text(files, path))
         except (ValueError, RecursionError):  # whoever reads it as a table says what is wrong
             return False
     first = tasks[0] if isinstance(tasks, list) and tasks else None
@@ -121,9 +121,9 @@ class _Annotations:
 
 def _tasks(export: Any, where: str) -> list[Any]:
     if is_path(export):
-        path = Path(export)
-        with reading(path):
-            export = read_objects(path.read_bytes(), f"{path}:")
+        files = TableFiles((Path(export),))
+        with reading(files.paths[0], files):
+            export = read_objects(file_text(files, files.paths[0]), f"{where}:")
     if not isinstance(export, list):
         raise DataError(
             f"{where}: expected a list of tasks, got {type(export).__name__}; export as JSON or JSON-MIN."
