@@ -4,6 +4,7 @@ import gzip
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -152,6 +153,7 @@ def test_13_a_truth_value_and_the_number_that_it_equals_are_no_two_labels(labels
     with pytest.raises(InputError, match="are equal in Python"):
         read_table(tmp_path / "t.jsonl", candidates="c", features=[])
     assert len(LabelSets.from_lists([[True], [2], ["1"]]).classes) == 3
+    assert len(LabelSets.from_labels(np.array([1, pd.NA, 0], dtype=object), missing="empty").classes) == 2
 
 
 # ------------------------------------------------------------------------------ true labels that read as classes do
@@ -203,6 +205,7 @@ def test_19_true_labels_that_are_empty_text_are_known_where_that_is_a_class(suff
 # ------------------------------------------------------------------------------- answers that are packed, and piped
 
 
+@pytest.mark.filterwarnings("ignore:.*all answers are by one annotator")
 @pytest.mark.parametrize("packed", ["answers.jsonl.gz", "answers.jsonl", "export.json.gz"])
 def test_20_answers_that_are_compressed_or_in_utf_16_are_found(packed, tmp_path):
     lines = "".join(json.dumps({"id": f"t{i}", "answers": ["cat", "dog"]}) + "\n" for i in range(3))

@@ -99,7 +99,7 @@ def meant_classes(labels: Sequence[Any], classes: Classes) -> list[Any]:
         return list(labels)
     known = classes.classes.tolist() if isinstance(classes, Vocabulary) else list(classes)
     exact = set(known)
-    named = {str(label).lower(): label for label in known if isinstance(label, bool)}
+    named: dict[str, Any] = {str(label).lower(): label for label in known if isinstance(label, bool)}
     named |= {str(label): label for label in known}
 
     def meant(label: Any) -> Any:

@@ -206,7 +206,8 @@ def label_vector(y: Any, name: str) -> Array:
 
 def _refuse_twins(labels: Iterable[Any]) -> None:
     """Refuses True beside 1, which are equal in Python, and two labels wherever they are written."""
-    found = {(isinstance(label, (bool, np.bool_)), label) for label in labels if label in (0, 1)}
+    known = (label for label in labels if not is_missing(label))
+    found = {(isinstance(label, (bool, np.bool_)), label) for label in known if label in (0, 1)}
     twin = next((label for flag, label in found if flag and (False, label) in found), None)
     if twin is not None:
         problem = f"the labels {bool(twin)} and {int(twin)} are equal in Python"
