@@ -305,7 +305,7 @@ def test_several_controls_need_a_name_and_other_answers_are_passed_over():
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("{", "cannot be read"),
+        ("{", "is not JSON"),
         ('{"tasks": []}', "expected a list of tasks, got dict"),
         ("[7]", "task 0 is no JSON object"),
         ('[{"id": 1}]', "task 0 has no annotations"),
