@@ -305,14 +305,14 @@ def test_several_controls_need_a_name_and_other_answers_are_passed_over():
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("{", "cannot be read"),
+        ("{", "is not JSON"),
         ('{"tasks": []}', "expected a list of tasks, got dict"),
         ("[7]", "task 0 is no JSON object"),
         ('[{"id": 1}]', "task 0 has no annotations"),
         ('[{"id": 1, "annotations": 3}]', "task 0: annotations is int, not a list"),
         ('[{"id": [1], "annotations": []}]', "its id is"),
         (json.dumps([{"annotations": [annotation(choice(7))]}]), "7 is neither a choice nor a taxonomy path"),
-        ("[" * 100_000, "nested too deeply|cannot be read"),
+        ("[" * 100_000, "is not JSON"),
     ],
 )
 def test_a_broken_export_ends_in_one_sentence(tmp_path, content, says):

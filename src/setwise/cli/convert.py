@@ -63,7 +63,12 @@ def convert(
     as_json: opt.Json = False,
 ) -> None:
     """Writes candidate sets in another format, makes them out of annotators' answers, or writes those answers."""
-    from setwise.cli.table_columns import answer_lines, long_votes, write_candidates  # noqa: PLC0415 - Arrow is loaded
+    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded
+        answer_lines,
+        exported,
+        long_votes,
+        write_candidates,
+    )
 
     screen = Screen(quiet, as_json, out)
     opt.refuse_existing(out, force=force)
@@ -80,7 +85,7 @@ def convert(
             elif source == "answers":
                 found = answer_lines(files, key or item, **options)
             else:
-                found = data.from_label_studio(files.paths[0], key=key, from_name=from_name, **options)
+                found = exported(files, key=key, from_name=from_name, **options)
             if target == "votes":
                 _write_votes(screen, out, found.votes)
                 return
@@ -98,9 +103,12 @@ def convert(
 
 def _write_votes(screen: Screen, out: Path, votes: Votes | None) -> None:
     """Writes the answers themselves, as `setwise fit --votes` and `setwise annotators` read them."""
+    from setwise.cli.table_columns import file_for  # noqa: PLC0415 - Arrow is loaded for files
+
     if votes is None:
         raise ValueError("--to: this file does not say who answered what.")
-    data.write_votes(out, votes)
+    with file_for(out) as place:
+        data.write_votes(place, votes)
     screen.say(f"{len(votes.row):,} answers on {len(votes):,} rows, {votes.n_classes:,} classes")
     screen.say(f"saved to {out}   try:  setwise annotators {out} --item item --annotator worker --label label")
     screen.emit({"rows": len(votes), "classes": votes.n_classes, "answers": len(votes.row), "out": str(out)})

@@ -202,9 +202,7 @@ def imported_votes(
     """
     item, annotator, label, weight = columns
     if is_export(file):
-        if len(file.paths) > 1:
-            raise DataError(f"{file}: exports of votes are read one by one", "export all tasks as one file")
-        return from_label_studio(file.paths[0], key=key or item, from_name=label, classes=classes, missing="empty")
+        return exported(file, key=key or item, from_name=label, classes=classes, missing="empty")
     if is_answer_lines(file):
         found = answer_lines(file, item or key, classes=classes, missing="empty")
         doubt_repeated(cast("Votes", found.votes), str(file))
@@ -217,7 +215,14 @@ def answer_lines(file: TableFiles, item: str | None, **options: Any) -> Imported
     """A language model's lines of answers."""
     if len(file.paths) > 1:
         raise DataError(f"{file}: lines of answers are read from one file", "put all lines into one")
-    return from_answers_jsonl(file.paths[0], ids=item or "id", **options)
+    return from_answers_jsonl(file, ids=item or "id", **options)
+
+
+def exported(file: TableFiles, **options: Any) -> Imported:
+    """What annotators answered in a Label Studio export."""
+    if len(file.paths) > 1:
+        raise DataError(f"{file}: exports of Label Studio are read one by one", "export all tasks as one file")
+    return from_label_studio(file.paths[0], **options)
 
 
 def long_votes(file: Any, item: str, annotator: str | None, label: str, **options: Any) -> Imported:
@@ -322,14 +327,19 @@ def labels_were_read() -> Iterator[None]:
 @contextmanager
 def writing(out: Path, **options: Any) -> Iterator[SetWriter]:
     """A writer of sets to a file, or as CSV to standard output once all is written."""
+    with file_for(out) as file, set_writer(file, **options) as writer:
+        yield writer
+
+
+@contextmanager
+def file_for(out: Path) -> Iterator[Path]:
+    """The file to write; for standard output one for CSV, which goes there once all is written."""
     if out != STANDARD:
-        with set_writer(out, **options) as writer:
-            yield writer
+        yield out
         return
     with temporary(Path(gettempdir()), "out", folder=True, private=True) as folder:
         beside = folder / "out.csv"
-        with set_writer(beside, **options) as writer:
-            yield writer
+        yield beside
         with to_standard_output():
             if hasattr(sys.stdout, "buffer"):  # a table is UTF-8, whatever the terminal's encoding
                 sys.stdout.flush()

@@ -7,11 +7,10 @@ import contextlib
 import csv
 import io
 import itertools
-import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, is_zipfile
@@ -23,7 +22,8 @@ import pyarrow.json
 
 from setwise.data.delimited import encode_each
 from setwise.data.json_depth import check_depth
-from setwise.data.label_columns import is_text
+from setwise.data.json_objects import read_objects
+from setwise.data.label_columns import is_list, is_text
 from setwise.data.table_files import (
     ARRAYS,
     TableFiles,
@@ -47,7 +47,9 @@ DELIMITED = b"setwise.delimited"
 """A note of a table that comes from delimited text, whose labels may be written with escapes."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
 _EXACT = 2**53  # below it a float holds every integer
-_PADDED, _LONG = r"^\s*[-+]?0[0-9]", r"^\s*[-+]?[0-9]{16}"
+# numbers as they are written, not 007, +7, -0, 1e3, 0x1 or 0.50; but 8.0, as frames with gaps write 8
+_PLAIN = r"^(((0|-?[1-9][0-9]*)(\.0)?)|(-?(0|[1-9][0-9]*)\.[0-9]*[1-9]))?$"
+_LONG = r"^-?[0-9.]{17}"  # more digits than a float holds
 _NO_NUMBER = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to \w+: (.*)")
 _UNEVEN = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
@@ -69,24 +71,30 @@ def as_written(
 ) -> Any:
     """The table, in which what a text file holds stays apart: 007 is not 7, and long identifiers keep all digits.
 
-    Columns of text files are numbers where nothing is lost by it: `ids` if they are whole, and no number has zeros
-    in front. `labels` have one type: all are text where one column is. `text` is as in `arrow_table`.
+    Columns of text files are numbers where nothing is lost by it: every cell that is not empty is a number as it is
+    written, not 007, 1e3 or NA; `ids` are whole. All others, also dates, true and false, are text. `labels` have
+    one type: all are text where one column is. `text` is as in `arrow_table`.
     """
     table = arrow_table(source, text=text)
     named = [name for name in dict.fromkeys([*ids, *labels]) if name in table.column_names]
     if not names_files(source) or all(is_text(table[name].type) for name in named):
         return table
-    plain = arrow_table(source, text=named)
+    plain, decimal = arrow_table(source, text=named), table_files(source).decimal or "."
 
     def loses(name: str) -> bool:
-        if is_text(table[name].type) or not is_text(plain[name].type):
+        kind, texts = table[name].type, plain[name]
+        if is_text(kind) or not is_text(texts.type):
             return False
-        if pa.types.is_null(table[name].type):
-            return bool(pc.any(pc.not_equal(plain[name], "")).as_py())
-        padded = pc.any(pc.match_substring_regex(plain[name], _PADDED)).as_py()
-        long = pc.any(pc.match_substring_regex(plain[name], _LONG)).as_py()
-        whole = pa.types.is_integer(table[name].type)
-        return bool(padded or (not whole and (long or name in ids)))
+        texts = pc.replace_substring(pc.utf8_trim(texts, " \t"), decimal, ".")
+        whole = pa.types.is_integer(kind)
+        if not (whole or pa.types.is_floating(kind)):  # dates, true and false; NA and the like, unless all is empty
+            return bool(pc.any(pc.not_equal(texts, "")).as_py())
+        if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
+            return True
+        if whole:
+            return False
+        merged = len(pc.unique(texts)) > len(pc.unique(table[name]))  # 8 and 8.0; no text is one that is no number
+        return name in ids or merged or bool(pc.any(pc.match_substring_regex(texts, _LONG)).as_py())
 
     kept = {name for name in named if loses(name)}
     told = [name for name in named if name in labels]
@@ -206,6 +214,13 @@ def reading(path: Path, files: TableFiles | None = None) -> Iterator[None]:
         raise (_of_a_row(reason, where) or DataError(f"{where}: cannot be read: {reason}.")) from None
 
 
+def file_text(files: TableFiles, path: Path) -> bytes:
+    """A text file as UTF-8 without a mark in front, unpacked as far as it may be."""
+    with _utf8(files, path, unpacking(path)) as stream:
+        content = b"".join(iter(lambda: read_from(stream, _BLOCK), b""))
+    return content.removeprefix(codecs.BOM_UTF8)
+
+
 def _of_a_row(reason: str, where: str) -> DataError | None:
     """What Arrow says about a row of delimited text, whose rows it counts from 1, the header among them."""
     if found := _NO_NUMBER.match(reason):
@@ -245,9 +260,9 @@ def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
         _refuse_open_quote(table, path, files)
         return table
     if form == "jsonl":
-        return json_table(_text(files, path), files.where(path))
+        return json_table(file_text(files, path), files.where(path))
     if form == "json":
-        return _json_array(_text(files, path), files.where(path))
+        return _json_array(file_text(files, path), files.where(path))
     if form == "parquet":
         import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
 
@@ -359,12 +374,6 @@ def _ends_in_quotes(files: TableFiles, path: Path) -> bool:
     return False
 
 
-def _text(files: TableFiles, path: Path) -> bytes:
-    """A text file as UTF-8, unpacked as far as it may be."""
-    with _utf8(files, path, unpacking(path)) as stream:
-        return b"".join(iter(lambda: read_from(stream, _BLOCK), b""))
-
-
 def _utf8(files: TableFiles, path: Path, stream: Any) -> Any:
     """The stream of a text file's bytes as one of UTF-8."""
     encoding = text_encoding(files, path)
@@ -432,20 +441,20 @@ def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
 
 def _changed(column: Any) -> bool:
     """Whether Arrow's JSON reader may have changed values: texts into dates, long integers into floats."""
-    values = pc.list_flatten(column) if pa.types.is_list(column.type) else column
-    if not pa.types.is_floating(values.type):
-        return bool(pa.types.is_temporal(values.type))
-    return not (pc.max(pc.abs(values)).as_py() or 0) < _EXACT
+    if is_list(column.type):
+        return _changed(pc.list_flatten(column))
+    if pa.types.is_struct(column.type):
+        return any(map(_changed, column.flatten()))
+    if not pa.types.is_floating(column.type):
+        return bool(pa.types.is_temporal(column.type))
+    return not (pc.max(pc.abs(column)).as_py() or 0) < _EXACT
 
 
 def _json_array(content: bytes, where: str) -> Any:
     """A table from a JSON array of objects, or from JSON lines under the name of one."""
-    if not content.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+    if not content.lstrip().startswith(b"["):
         return json_table(content, where)
-    try:
-        rows = json.loads(content.removeprefix(codecs.BOM_UTF8))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where}: is not JSON ({error}).") from None
+    rows = read_objects(content, f"{where}:")
     odd = next((number for number, row in enumerate(rows) if not isinstance(row, dict)), None)
     if odd is not None:
         raise DataError(f'{where}: entry {odd} is no JSON object; expected {{"column": value, …}}.')
@@ -458,10 +467,7 @@ def _json_by_line(content: bytes, where: str, first_line: int) -> Any:
     for number, line in enumerate(content.split(b"\n"), start=first_line + 1):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: line {number} is not JSON ({error}).") from None
+        row = read_objects(line, f"{where}: line {number}")
         if not isinstance(row, dict):
             raise DataError(f'{where}: line {number} is no JSON object; expected {{"column": value, …}}.')
         rows.append(row)
@@ -483,24 +489,34 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
         return pa.array(values), None
     except (pa.ArrowException, OverflowError) as error:
         reason = str(error)
-    if all(value is None or type(value) in {int, float} for value in values):
-        rounded = next((value for value in values if type(value) is int and not _is_float(value)), None)
-        if rounded is None:
-            return pa.array([value if value is None else float(value) for value in values]), None
-        problem = f"{where}: the column {name!r} holds the integer {rounded}, which would be rounded"
-        raise DataError(problem, "write it as text, in quotes", "write it with a point to have it rounded")
-    if all(value is None or isinstance(value, list) for value in values):
+    kinds = {type(value) for value in values if value is not None}
+    numbers = kinds <= {int, float}
+    whole = (value for value in _inside(values) if type(value) is int)
+    rounded = next((value for value in whole if not _is_float(value) or not (numbers or abs(value) < 2**63)), None)
+    if numbers and rounded is None:
+        return pa.array([value if value is None else float(value) for value in values]), None
+    if kinds == {list}:
         try:
             texts = [None if value is None else encode_each(value) for value in values]
+            return pa.array(texts, pa.list_(pa.string())), {ENCODED: b"yes"}
         except TypeError as error:
-            raise DataError(
-                f"{where}: the column {name!r} holds lists of things that are no labels ({error})."
-            ) from None
-        return pa.array(texts, pa.list_(pa.string())), {ENCODED: b"yes"}
-    kinds = sorted({type(value).__name__ for value in values if value is not None})
+            reason = f"lists of things that are no labels: {error}"
+    if rounded is not None and (numbers or len(kinds) == 1):
+        problem = f"{where}: the column {name!r} holds the integer {rounded}, which would be rounded"
+        raise DataError(problem, "write it as text, in quotes", "write it with a point to have it rounded")
     if len(kinds) == 1:
         raise DataError(f"{where}: the column {name!r} cannot be read ({' '.join(reason.split())}).")
-    raise DataError(f"{where}: the column {name!r} mixes {', '.join(kinds)}; give all its rows one type.")
+    named = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise DataError(f"{where}: the column {name!r} mixes {named}; give all its rows one type.")
+
+
+def _inside(values: Iterable[Any]) -> Iterator[Any]:
+    """The values, and in place of lists and objects what is in them."""
+    for value in values:
+        if isinstance(value, (list, dict)):
+            yield from _inside(value.values() if isinstance(value, dict) else value)
+        else:
+            yield value
 
 
 def _is_float(value: int) -> bool:

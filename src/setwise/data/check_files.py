@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array
+from setwise.data.delimited import meant_classes
 from setwise.data.importers.imported import id_array
 from setwise.data.importers.label_studio import from_label_studio, is_export
 from setwise.data.key_join import matching_rows
@@ -97,7 +98,6 @@ def _exported(
     files: TableFiles, key: str, where: str, from_name: str | None, classes: Sequence[Any]
 ) -> tuple[Array, Array]:
     """The keys of all tasks, and the one label of each that has one."""
-    named: dict[Any, Any] = {str(label): label for label in classes}  # Label Studio knows text alone
     ids: list[Any] = []
     answers: list[Any] = []
     for path in files.paths:
@@ -108,6 +108,7 @@ def _exported(
                 problem = f"{where}: {key} = {name!r} has several answers ({', '.join(said)})"
                 raise DataError(problem, "mark one as the ground truth")
             label = true if true is not None else next(iter(said), None)
-            answers.append(named.get(label, label))
+            answers.append(label)
             ids.append(name)
+    answers = meant_classes(answers, classes)  # Label Studio knows text alone
     return id_array(ids), id_array([*answers, None])[:-1]  # of objects, None where there is no answer

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from setwise.errors import InputError, Remedy
+from setwise.labels.vocabulary import Classes, Vocabulary
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
@@ -83,11 +84,32 @@ def decode_labels(
     labels = [
         None if text is None else _decode(text, i, separator, numbers, escapes) for i, text in enumerate(texts)
     ]
+    return meant_classes(labels, classes)
+
+
+def meant_classes(labels: Sequence[Any], classes: Classes) -> list[Any]:
+    """Labels, of which one that is no class but reads like one (``7`` for "7", also ``7.0``) is that class.
+
+    Frames write integers beside gaps as ``7.0``, and tables write True as ``true``.
+
+    >>> meant_classes(["7", "8.0", "9", None], [7, 8])
+    [7, 8, '9', None]
+    """
     if classes is None:
-        return labels
-    known = list(classes)
-    exact, named = set(known), {str(label): label for label in known}
-    return [label if label is None or label in exact else named.get(str(label), label) for label in labels]
+        return list(labels)
+    known = classes.classes.tolist() if isinstance(classes, Vocabulary) else list(classes)
+    exact = set(known)
+    named: dict[str, Any] = {str(label).lower(): label for label in known if isinstance(label, bool)}
+    named |= {str(label): label for label in known}
+
+    def meant(label: Any) -> Any:
+        if label is None or label in exact:
+            return label
+        text = str(label)
+        whole = text.removesuffix(".0")
+        return named.get(text, named.get(whole, label) if _INTEGER.fullmatch(whole) else label)
+
+    return [meant(label) for label in labels]
 
 
 def _encode(label: Any, separator: str) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.data.delimited import TokenError, check_separator, decode_labels
+from setwise.data.delimited import TokenError, check_separator, decode_labels, meant_classes
 from setwise.errors import DataError, MisuseWarning, Remedy, reading_from
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -146,8 +146,8 @@ def truth_from_column(
 ) -> Array:
     """True labels, one per row; an array of objects with None where the label is not known.
 
-    `verbatim` says that text is the label itself, not the notation of delimited text; where it is none of the
-    classes but reads like one (``7`` for the number) it is that class.
+    Text that is none of the classes but reads like one (``7`` for the number) is that class. `verbatim` says that
+    text is the label itself, not the notation of delimited text; empty text is then a label if it is a class.
     """
     if is_list(column.type):
         raise DataError(
@@ -160,11 +160,11 @@ def truth_from_column(
     array = one_chunk(column)
     if is_text(column.type):
         text = array.cast(pa.large_string())
-        array = pc.if_else(pc.equal(pc.utf8_length(text if verbatim else pc.utf8_trim(text, " \t")), 0), None, text)
+        blank = pc.equal(text if verbatim else pc.utf8_trim(text, " \t"), "")
+        array = text if verbatim and "" in (known or ()) else pc.if_else(blank, None, text)
     labels, codes, sizes, absent = _singles(array, where)
     if is_text(column.type) and verbatim:
-        exact, named = set(known or ()), {str(label): label for label in known or ()}
-        labels = [label if label in exact else named.get(label, label) for label in labels]
+        labels = meant_classes(labels, known)
     elif is_text(column.type):
         labels = read_labels(
             labels, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row

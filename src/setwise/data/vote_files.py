@@ -12,6 +12,7 @@ import pyarrow.csv
 from setwise._arrays import Array
 from setwise._files import replacing
 from setwise.data.arrow_tables import as_written
+from setwise.data.delimited import meant_classes
 from setwise.data.table_files import format_of
 from setwise.errors import DataError, reading_from
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -63,12 +64,14 @@ def read_votes(path: Any, *, classes: Classes = None) -> Votes:
 
     A file holds the labels that occur; `classes` brings back others, and their order.
     """
-    names = [] if classes is None else Vocabulary.of(classes, ()).classes.tolist()
+    classes = None if classes is None else Vocabulary.of(classes, ())
+    names = [] if classes is None else classes.classes.tolist()
     text = ["label"] if names and all(isinstance(label, str) for label in names) else []
     table = as_written(path, ids=["item", "worker"], labels=["label"], text=text)
     found = {name: name if name in table.column_names else None for name in ("worker", "weight", "against")}
     worker, weight, against = found.values()
     with reading_from(str(path)):
         columns = {name: table[name].to_pylist() for name in table.column_names}
-        columns["label"] = [None if label == "" else label for label in columns.get("label", [])]  # in text
+        given = [None if label == "" else label for label in columns.get("label", [])]  # in text
+        columns["label"] = meant_classes(given, classes)
         return Votes.from_table(columns, annotator=worker, weight=weight, against=against, classes=classes)

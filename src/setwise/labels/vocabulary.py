@@ -81,6 +81,8 @@ class Vocabulary:
             distinct = {label for label in labels if not is_missing(label)}
         except TypeError as error:
             raise TypeError(f"labels must be hashable (strings, integers, …): {error}.") from error
+        if distinct & {0, 1}:
+            _refuse_twins(labels)
         try:
             ordered = sorted(distinct)
         except TypeError:  # labels of mixed types have no common order
@@ -210,6 +212,16 @@ def label_vector(y: Any, name: str) -> Array:
     if array.ndim != 1:
         raise ValueError(f"{name}: expected one label per row, got shape {array.shape}.")
     return array
+
+
+def _refuse_twins(labels: Iterable[Any]) -> None:
+    """Refuses True beside 1, which are equal in Python, and two labels wherever they are written."""
+    known = (label for label in labels if not is_missing(label))
+    found = {(isinstance(label, (bool, np.bool_)), label) for label in known if label in (0, 1)}
+    twin = next((label for flag, label in found if flag and (False, label) in found), None)
+    if twin is not None:
+        problem = f"the labels {bool(twin)} and {int(twin)} are equal in Python"
+        raise InputError(problem, "write both as text, or both as numbers")
 
 
 def _label_array(labels: Iterable[Any]) -> Array:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
+from setwise.errors import InputError
 from setwise.evidence.row_facts import categories
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING, Vocabulary, label_vector
+from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,9 @@ class Rows:
         codes = None if truth is None else vocabulary.encode(truth)
         if codes is not None and (codes == MISSING).all():  # nobody knows any
             truth = codes = None
+        if truth is not None and codes is not None and codes.max(initial=MISSING) == UNKNOWN:
+            problem = f"y: none of its labels, such as {truth.tolist()[codes.argmax()]!r}, is a class of the sets"
+            raise InputError(problem, f"write them as the classes are written ({vocabulary.classes.tolist()[0]!r})")
         sets = None
         if candidates is not None:
             sets = as_candidates(candidates, len(vocabulary), vocabulary.classes)

@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from setwise._arrays import Bools, Floats, Ints, frozen
 from setwise.data.arrow_tables import absent_column, arrow_table, as_written
+from setwise.data.delimited import meant_classes
 from setwise.data.importers.imported import Imported, id_array
 from setwise.data.label_columns import distinct, one_chunk
 from setwise.data.table_files import names_files, table_files
 from setwise.errors import DataError, Remedy, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.spellings import doubt_spellings
-from setwise.labels.vocabulary import Classes, is_missing
+from setwise.labels.vocabulary import Classes, Vocabulary, is_missing
 from setwise.labels.votes import Votes, doubt_copies
 
 _WORKER = ("worker", "annotator", "performer")
@@ -82,10 +83,11 @@ def from_annotators_long(
     _refuse_gaps(who, workers, given, f"{where}: row", worker)
     ids = frozen(id_array(tasks))
     with reading_from(where):
+        classes = None if classes is None else Vocabulary.of(classes, ())
         votes = Votes.from_codes(
             len(tasks),
             rows[given],
-            labels,
+            meant_classes(labels, classes),
             codes[given],
             workers,
             who[given],
@@ -148,6 +150,8 @@ def from_annotators_wide(
     row, who, code = (np.concatenate(part or nobody) for part in (rows, workers, codes))
     identifiers = frozen(lines[ids].to_numpy() if ids else np.arange(n))
     with reading_from(where):
+        classes = None if classes is None else Vocabulary.of(classes, ())
+        labels = meant_classes(labels, classes)
         votes = Votes.from_codes(n, row, labels, code, named, who, classes=classes, items=identifiers)
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)

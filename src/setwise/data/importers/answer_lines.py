@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import frozen
-from setwise.data.arrow_tables import reading
+from setwise.data.arrow_tables import file_text, reading
 from setwise.data.importers.imported import Imported, id_array
+from setwise.data.json_objects import read_objects
 from setwise.data.label_columns import LABEL_FIELDS
 from setwise.data.table_files import TableFiles, is_path
 from setwise.errors import DataError, reading_from
@@ -33,13 +32,13 @@ def is_answer_lines(files: TableFiles) -> bool:
     if files.form(path) != "jsonl":
         return False
     with reading(path, files), suppress(DataError, UnicodeError):  # whoever reads it as a table says what is wrong
-        first = next((found for line in _lines(path) if (found := _object(line, str(path))) is not None), {})
+        first = next((found for line in _lines(files) if (found := _object(line, str(path))) is not None), {})
         return any(isinstance(first.get(name), (list, Mapping)) for name in _FORMS)
     return False
 
 
 def from_answers_jsonl(
-    source: str | os.PathLike[str] | Iterable[str],
+    source: str | os.PathLike[str] | TableFiles | Iterable[str],
     *,
     ids: str = "id",
     rule: str = "union",
@@ -71,7 +70,7 @@ def from_answers_jsonl(
     >>> from_answers_jsonl(lines).votes
     Votes(5 answers on 2 rows, 3 classes): {cat: 2, dog: 1}, {cat: 0.7, owl: 0.3}
     """
-    where = str(source) if is_path(source) else "the lines"
+    where = str(source) if is_path(source) or isinstance(source, TableFiles) else "the lines"
     position: dict[Any, int] = {}
     rows, labels, weights = [], [], []
     for number, line in enumerate(_lines(source), 1):
@@ -102,32 +101,20 @@ def from_answers_jsonl(
 
 
 def _lines(source: Any) -> Iterable[str]:
-    if not is_path(source):
+    if not (is_path(source) or isinstance(source, TableFiles)):
         return list(source)
-    with reading(Path(source)):
-        return Path(source).read_text(encoding="utf-8-sig").split("\n")
+    files = source if isinstance(source, TableFiles) else TableFiles((Path(source),))
+    path = files.paths[0]
+    with reading(path, files):
+        return file_text(files, path).decode().split("\n")
 
 
 def _object(line: str, place: str) -> Mapping[str, Any] | None:
     if not line.strip():
         return None
-    try:
-        found = json.loads(line, object_pairs_hook=lambda pairs: _mapping(pairs, place))
-    except DataError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{place} is not JSON ({error}).") from None
+    found = read_objects(line, place)
     if not isinstance(found, Mapping):
         raise DataError(f"{place} is {type(found).__name__}, not an object.")
-    return found
-
-
-def _mapping(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
-    """An object, whose names are all different: of two values under one name Python keeps the last."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
-        raise DataError(f"{place}: {twice!r} occurs twice; merge both.")
     return found
 
 

@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Ints, frozen
-from setwise.data.arrow_tables import reading
+from setwise.data.arrow_tables import file_text, reading
+from setwise.data.delimited import meant_classes
 from setwise.data.importers.imported import Imported, id_array
-from setwise.data.table_files import is_path, table_files
+from setwise.data.json_objects import read_objects
+from setwise.data.table_files import TableFiles, is_path, table_files
 from setwise.errors import DataError, InputError, reading_from
 from setwise.labels.label_sets import Missing
-from setwise.labels.vocabulary import Classes
+from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
 
 PathLabel = tuple[str, ...]
@@ -92,7 +94,7 @@ def is_export(source: Any) -> bool:
         if files.form(path) != "json":
             return False
         try:
-            tasks = json.loads(path.read_bytes())
+            tasks = json.loads(file_text(files, path))
         except (ValueError, RecursionError):  # whoever reads it as a table says what is wrong
             return False
     first = tasks[0] if isinstance(tasks, list) and tasks else None
@@ -119,12 +121,9 @@ class _Annotations:
 
 def _tasks(export: Any, where: str) -> list[Any]:
     if is_path(export):
-        path = Path(export)
-        with reading(path):
-            try:
-                export = json.loads(path.read_bytes())
-            except RecursionError:
-                raise DataError(f"{path}: nested too deeply for an export.") from None
+        files = TableFiles((Path(export),))
+        with reading(files.paths[0], files):
+            export = read_objects(file_text(files, files.paths[0]), f"{where}:")
     if not isinstance(export, list):
         raise DataError(
             f"{where}: expected a list of tasks, got {type(export).__name__}; export as JSON or JSON-MIN."
@@ -205,6 +204,8 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
     rows = np.array([row for row, _, _ in said], dtype=np.int64)
     labels, codes = _numbered([path_separator.join(leaf) for _, _, leaf in said])
     people, who = _numbered([who for _, who, _ in said])
+    classes = None if classes is None else Vocabulary.of(classes, ())
+    labels = meant_classes(labels, classes)  # Label Studio knows text alone
     votes = Votes.from_codes(len(found.ids), rows, labels, codes, people, who, classes=classes, items=ids)
     told: dict[int, set[str]] = defaultdict(set)
     for row, paths in found.verified:
@@ -217,7 +218,7 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
             problem = f"task {row}: two annotations are marked as ground truth, {shown}"
             raise InputError(problem, "keep one of them")
         if len(named) == 1:
-            (truth[row],) = named
+            (truth[row],) = meant_classes([*named], classes)
     return votes, frozen(truth) if found.verified else None
 
 
