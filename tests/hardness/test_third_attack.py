@@ -32,6 +32,7 @@ def calibrations():
     return {
         "max": conformalize(P, sets, "max"),
         "one label": conformalize(P, truth, classes=NAMES),
+        "one label of all": conformalize(P, truth, "corrected", assume="uniform", classes=NAMES),
         "checked max": conformalize(P, sets, "max", **every),
         "checked mean": conformalize(P, sets, "mean", **every),
         "checked corrected": conformalize(P, sets, "corrected", assume="uniform", **every),
@@ -89,6 +90,7 @@ AT_ODDS = {
     "triage of nobody: of some rows": ("one label", put("label", lambda _: [5], -2), "label without truth"),
     "triage of nobody: not by design": ("one label", told(single=False), "label without truth"),
     "triage of nobody: labels that are none": ("rectified", put("label", unchecked, -1), "evidence.label"),
+    "triage of nobody: not the label of the row": ("one label of all", guessed, "named and label"),
     "held left out": ("checked max", without("held"), "truth without label and held"),
     "held left out: label too": ("checked max", without("label"), "truth without label and held"),
     "held left out: truth too": ("checked max", without("truth"), "held without truth"),
@@ -109,10 +111,10 @@ AT_ODDS = {
     ),
     "small totals": ("all", lambda _, a: a.update({"evidence.total": a["evidence.total"] * 1e-9}), "total"),
     "small totals: answers of nothing": ("votes", lambda _, a: a["evidence.backing"].fill(0), "backing"),
-    "small totals: no answer among some": ("votes", put("backing", lambda _: [-1], np.nan), "backing"),
+    "small totals: no answer among some": ("votes", put("backing", lambda _: [-2, -1], [np.nan, 0]), "backing"),
     "small totals: a row twice": ("dropped", added("evidence.position", -np.eye(199)[7]), "position"),
     "small totals: a category without rows": ("categories", lambda h, _: h["categories"].append(2), "categories"),
-    "small totals: categories of no scope": ("categories", told(scope=""), "setting.scope"),
+    "small totals: categories of no scope": ("categories", told(scope=""), "categories"),
     "small totals: a scope of no categories": ("max", told(scope=" of each category"), "setting.scope"),
     "torn groups": ("groups", told(sampled=10**6), "random sample"),
     "torn groups: chances": ("some chances", told(sampled=10**6), "random sample"),
@@ -218,7 +220,7 @@ def forgetful(header, arrays):
     hushed(header, arrays)
     for name, array in arrays.items():
         if name.startswith(("capital", "invested")):
-            array[:] = -1e-3
+            array[:] = -0.9
         elif name.startswith("values"):
             array[:] = array[array.size // 2]
 

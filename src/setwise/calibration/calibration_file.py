@@ -165,15 +165,15 @@ def _check_categories(
     setting: Setting, names: Vocabulary | None, category: Array | None, vocabulary: Vocabulary, evidence: Evidence
 ) -> None:
     """Refuses categories that are not those of the rows, where the rows tell them."""
-    if (category is None) != (not setting.scope):
-        raise ValueError("setting.scope and categories do not belong together")
-    if names is not None and category is not None and len(np.unique(category)) < len(names):
-        raise ValueError("categories: one has no row")
+    if names is None or category is None:
+        if setting.scope or setting.by != "given":
+            raise ValueError("setting.by and setting.scope are about categories, and there are none")
+        return
+    if not setting.scope or len(np.unique(category)) < len(names):
+        raise ValueError("categories: one has no row, or setting.scope leaves them out")
     found: Any = {"predicted": evidence.predicted, "size": evidence.sizes}.get(setting.by)
     if found is None:
         return
-    if names is None or category is None:
-        raise ValueError("category and categories do not belong to setting.by")
     told = vocabulary.classes[found] if setting.by == "predicted" else found
     if not np.array_equal(names.classes[category], told):
         raise ValueError(f"category: not that of the rows, by {setting.by}")
@@ -205,9 +205,8 @@ def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParamet
     if answers not in {k, 2 * k} or (names is not None and len(names) != people):
         raise ValueError("annotators: their names or answers do not belong to these labels")
     checked(arrays["confusion"], "annotators.confusion", "f", (k, answers), 0, 1)
-    checked(
-        arrays["people"], "annotators.people", "iu", (pairs,), 0, max(people, 1) - 1
-    )  # as one where none is named
+    most = max(people - 1, 0)  # where nobody is named all answers are of the first
+    checked(arrays["people"], "annotators.people", "iu", (pairs,), 0, most)
     checked(arrays["said"], "annotators.said", "iu", (pairs,), 0, answers - 1)
     checked(arrays["own"], "annotators.own", "f", (pairs, k), 0, 1)
     checked(arrays["total"], "annotators.total", "f", (people, k), 0)

@@ -273,7 +273,8 @@ class _Gambler:
     @property
     def owned(self) -> float:
         """The logarithm of M after the rows so far."""
-        return float(self._logarithm(self.capital[None], self.invested[None], np.array([self.played]))[0])
+        with np.errstate(over="ignore"):  # of a file that says so
+            return float(self._logarithm(self.capital[None], self.invested[None], np.array([self.played]))[0])
 
     @staticmethod
     def _logarithm(capital: Floats, invested: Floats, played: Ints) -> Floats:

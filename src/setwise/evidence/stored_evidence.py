@@ -99,15 +99,14 @@ def _check_agreement(evidence: Evidence, k: int) -> None:
         wrong["every, low and high"] = not (_near(least, low) and _near(most, high))
     if evidence.share is not None:
         wrong["share"] = not _near(np.add.reduceat(evidence.share, starts), 1)
-    if evidence.backing is not None:  # none of a row without answers
-        absent, none = np.isnan(evidence.backing), np.isnan(np.add.reduceat(evidence.backing, starts))
-        sums = np.add.reduceat(np.where(absent, 0, evidence.backing), starts)
-        wrong["backing"] = (absent != np.repeat(none, evidence.sizes)).any() or not _near(sums, ~none)
+    if evidence.backing is not None:
+        unanswered = np.logical_and.reduceat(np.isnan(evidence.backing), starts)
+        wrong["backing"] = not _near(np.add.reduceat(evidence.backing, starts)[~unanswered], 1)
     if evidence.posterior is not None:
         wrong["posterior"] = not _near(evidence.posterior.sum(axis=1), 1)
-    if evidence.total is not None:  # of single precision, in which a sum was compared with one
-        rounded = TOLERANCE + _NEAR + k * float(np.finfo(np.float32).eps)
-        wrong["total"] = (np.abs(evidence.total - 1) > rounded).any()
+    if evidence.total is not None:  # which was compared with one in single precision
+        rounded = k * float(np.finfo(np.float32).eps)
+        wrong["total"] = (np.abs(evidence.total - 1) > TOLERANCE + _NEAR + rounded).any()
     if evidence.table is not None and evidence.named is not None:
         table, named = np.asarray(evidence.table), evidence.named
         least, most = (np.where(named, table, edge) for edge in (np.inf, -np.inf))
@@ -128,12 +127,13 @@ def _wrong_checks(evidence: Evidence, starts: Array) -> dict[str, Any]:
             known = column != MISSING if name == "answered" else ~np.isnan(column)
             wrong[f"truth and {name}"] = (known != checked).any()
     if truth is None:
-        return wrong | {"held without truth": held is not None}
+        wrong["held without truth"] = held is not None
+        if label is not None and evidence.named is not None:  # the one label of each row
+            wrong["named and label"] = not evidence.named[np.arange(evidence.n), label].all()
+        return wrong
     if label is None or held is None:
         return {"truth without label and held": True}
     wrong["truth and label"] = (checked != (label != MISSING)).any()
-    if wrong["truth and label"]:
-        return wrong
     inside = (truth >= evidence.low - _NEAR) & (truth <= evidence.high + _NEAR)  # False where nobody checked
     wrong["truth and held"] = (held & ~inside).any()
     rows = np.flatnonzero(checked)
