@@ -18,10 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 from sklearn.svm import SVC
 
-from setwise import Calibration, ConformalClassifier, LabelSets, conformalize
-from setwise.calibration.calibration_file import FORMAT, VERSION
+from setwise import Calibration, ConformalClassifier, conformalize
 from setwise.cli.app import run
-from setwise.container import read_container, write_container
 from setwise.data import remote_files
 from setwise.data.table_files import table_files
 from setwise.decisions import monitor
@@ -30,6 +28,7 @@ from setwise.learn import CoveringClassifier, PartialLabelClassifier, light_skop
 from setwise.learn.serialization import read_model, write_model
 from setwise.parts import Parts, listing
 from setwise.scale import CalibrationRows, calibration_rows
+from tests.hardness.changed_files import added, altered, changed, rows, told
 
 TEXTS, TOPICS = ["red apple", "red rose", "blue sea", "blue sky"] * 5, ["warm", "warm", "cold", "cold"] * 5
 
@@ -220,16 +219,6 @@ def test_every_entry_of_a_head_that_is_used_later_is_looked_at(entry, network, t
 
 # ------------------------------------------------- calibrations of which each part could be, and not all together
 
-NAMES = ["cat", "dog", "owl"]
-
-
-def rows(n=200):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, n)
-    X = 2 * np.eye(3)[y] + rng.normal(size=(n, 3))
-    sets = LabelSets.from_mask(np.eye(3)[y] + (rng.random((n, 3)) < 0.3) > 0, NAMES)
-    return np.exp(X) / np.exp(X).sum(axis=1, keepdims=True), sets, np.array(NAMES, dtype=object)[y]
-
 
 @pytest.fixture(scope="module")
 def calibrations():
@@ -243,27 +232,6 @@ def calibrations():
         "by predicted": conformalize(P, sets, by="predicted"),
         "by size": conformalize(P, sets, by="size"),
     }
-
-
-def changed(calibration, place, change):
-    """A file with a right digest, of which something was changed."""
-    calibration.save(place)
-    header, arrays = read_container(place, FORMAT, VERSION)
-    arrays = {name: array.copy() for name, array in arrays.items()}
-    change(header, arrays)
-    write_container(place, header, arrays)
-    return place
-
-
-def added(name, amount):
-    def change(_, arrays):
-        arrays[name] += np.asarray(amount, dtype=arrays[name].dtype)
-
-    return change
-
-
-def told(**entries):
-    return lambda header, _: header["setting"].update(entries)
 
 
 MIXED_UP = {
@@ -388,13 +356,6 @@ def test_a_part_whose_record_is_odd_is_made_again(record, parts, capsys):
 
 
 # ------------------------------------------------------------------ rows and monitors that are saved and go on
-
-
-def altered(place, kind, version, change):
-    header, arrays = read_container(place, kind, version)
-    change(header, arrays)
-    write_container(place, header, arrays)
-    return place
 
 
 ROWS = {

@@ -20,11 +20,12 @@ from setwise.contamination.assumption import NOTHING, Assumption, as_assumption
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.stored_evidence import checked_evidence
 from setwise.evidence.verified_rows import checks_differ, plainly_differ
-from setwise.labels.vocabulary import Vocabulary
+from setwise.labels.vocabulary import MISSING, Vocabulary
 from setwise.parts import Source
 from setwise.scores import SCORES, Score
 from setwise.stored_arrays import checked
 from setwise.strategies import STRATEGIES, Setting, Strategy
+from setwise.strategies.auto import uses_checks
 
 FORMAT, VERSION = "setwise-calibration", 5
 _FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")  # a power of ten could stand for any number of digits
@@ -102,13 +103,16 @@ def read_parts(source: Source) -> dict[str, Any]:
         if categories is not None:
             checked(category, "category", "iu", (evidence.n,), 0, len(categories) - 1)
         setting = _setting(header["setting"], arrays.pop("assume", None), score, k, evidence)
+        strategy = _made(header["strategy"], STRATEGIES)
+        if setting.sampled and not _samplable(evidence, strategy):
+            raise ValueError("setting: these rows cannot be a random sample")
         _check_categories(setting, categories, category, vocabulary, evidence)
         annotators = _annotators(header["annotators"], _under("annotators.", arrays), k)
         if arrays:
             raise ValueError(f"{next(iter(arrays))} is not known")
         return {
             "conformity_score": score,
-            "strategy": _made(header["strategy"], STRATEGIES),
+            "strategy": strategy,
             "vocabulary": vocabulary,
             "evidence": evidence,
             "setting": _examined(setting, evidence, category),
@@ -144,18 +148,32 @@ def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: i
     )
     if odd or not belongs or not counts or not isinstance(declared.estimated, bool):
         raise ValueError(f"setting: {odd or 'its entries'} cannot be")
+    alone = evidence.label if evidence.truth is None else None
+    if alone is not None and not (setting.single and evidence.precise and (alone != MISSING).all()):
+        raise ValueError("evidence: label without truth, of rows that do not have one label by design")
     return setting
+
+
+def _samplable(evidence: Evidence, strategy: Strategy) -> bool:
+    """Whether rows like these are ever a random sample of others (`CalibrationRows`)."""
+    torn = evidence.group is not None or evidence.chance is not None
+    checked = int(evidence.verified.sum())
+    return not torn and (checked == 0 or (uses_checks(strategy, checked) and evidence.weight is None))
 
 
 def _check_categories(
     setting: Setting, names: Vocabulary | None, category: Array | None, vocabulary: Vocabulary, evidence: Evidence
 ) -> None:
     """Refuses categories that are not those of the rows, where the rows tell them."""
+    if names is None or category is None:
+        if setting.scope or setting.by != "given":
+            raise ValueError("setting.by and setting.scope are about categories, and there are none")
+        return
+    if not setting.scope or len(np.unique(category)) < len(names):
+        raise ValueError("categories: one has no row, or setting.scope leaves them out")
     found: Any = {"predicted": evidence.predicted, "size": evidence.sizes}.get(setting.by)
     if found is None:
         return
-    if names is None or category is None:
-        raise ValueError("category and categories do not belong to setting.by")
     told = vocabulary.classes[found] if setting.by == "predicted" else found
     if not np.array_equal(names.classes[category], told):
         raise ValueError(f"category: not that of the rows, by {setting.by}")

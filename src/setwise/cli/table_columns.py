@@ -18,6 +18,7 @@ import numpy as np
 from setwise._files import replacing, temporary
 from setwise.cli.options import STANDARD
 from setwise.cli.screen import Screen, to_standard_output
+from setwise.container import read_json
 from setwise.contamination.vote_doubts import doubt_repeated
 from setwise.data import Table, from_annotators_long, from_answers_jsonl, from_label_studio, read_table
 from setwise.data.arrow_tables import arrow_table, column_names, is_table
@@ -148,8 +149,8 @@ def note_beside(sets: Path) -> Comparison | None:
     if not note.is_file():
         return None
     try:
-        return Comparison.from_dict(json.loads(note.read_text(encoding="utf-8")))
-    except (KeyError, TypeError, ValueError) as error:
+        return Comparison.from_dict(read_json(note.read_bytes()))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{note}: is not what `setwise predict` wrote ({error!r}); remove it.") from error
 
 

@@ -151,7 +151,11 @@ class Comparison:
         )
         old, new = (tuple(_as_count(count) for count in each) for each in plain["bars"])
         rows = _as_count(plain["calibration_rows"]), _as_count(plain["new_rows"])
-        return cls(p_value, findings, tuple(map(_as_text, plain["remarks"])), *rows, (old, new))
+        made = cls(p_value, findings, tuple(map(_as_text, plain["remarks"])), *rows, (old, new))
+        least = min((found.p_value for found in findings), default=None)
+        if plain["refuted"] is not made.refuted or least != (p_value if made.refuted else None):
+            raise ValueError("p_value, refuted and findings contradict each other")
+        return made
 
     def __str__(self) -> str:
         if self.p_value is None:

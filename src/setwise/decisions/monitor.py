@@ -45,6 +45,8 @@ _TILTS = np.array([-1.75, -1.0, -0.5, 0.5, 1.0, 1.75])
 _BINS, _STAKE = 8, 0.1
 _MOST_ROWS, _SEEDS = 2**53, 2**63  # that a stored state may have seen, or name
 _BLOCK = 256  # rows whose ranks among each other are counted at once
+_FIRST = math.log(1 - 1 / math.log2(3))  # log w_0, the least that was staked once a row was seen
+_ROUNDED = 1e-9  # of logarithms that are added in another order
 _WATCHED = ("largest probability", "predicted label", "distance of its features")
 
 
@@ -206,10 +208,12 @@ class Monitor:
                 names = ("capital", "invested", "played", "values", "lengths")
                 gambler.restore(**{name: arrays[f"{name}.{place}"] for name in names})
             played = max(gambler.played for gambler in self._gamblers)
+            owned = max(gambler.owned for gambler in self._gamblers)
             alarmed = self._first_row is not None
             whole = not alarmed or (isinstance(self._first_row, int) and 0 <= self._first_row < self._rows)
             whole = whole and math.isfinite(self._best) and 0 <= self._loudest < len(self._gamblers)
             whole = whole and alarmed == (self._best >= self._limit)
+            whole = whole and self._best >= owned - _ROUNDED * max(1, owned)
             if played > self._rows or self._rows > _MOST_ROWS or not 0 <= self._seed < _SEEDS or not whole:
                 raise ValueError(f"{path}: a {FORMAT} file whose parts do not belong together.")
 
@@ -268,6 +272,12 @@ class _Gambler:
         self.capital, self.invested, self.played = capital[-1], invested[-1], self.played + len(p)
         return self._logarithm(capital[1:], invested[1:], starts + 1)
 
+    @property
+    def owned(self) -> float:
+        """The logarithm of M after the rows so far."""
+        with np.errstate(over="ignore"):  # of a file that says so
+            return float(self._logarithm(self.capital[None], self.invested[None], np.array([self.played]))[0])
+
     @staticmethod
     def _logarithm(capital: Floats, invested: Floats, played: Ints) -> Floats:
         kept = -np.log(np.log2(played + 2))
@@ -296,13 +306,21 @@ class _Gambler:
             and played.shape == ()
             and len(parts) == len(self.seen)
             and values.size == sum(self.calibrated) + int(played)
-            and all(len(part) >= n for part, n in zip(parts, self.calibrated, strict=True))
             and all((part[1:] >= part[:-1]).all() for part in parts)
-            and bool(np.isfinite(capital).all() and not np.isnan(invested).any())
+            and all(_among(part, seen) for part, seen in zip(parts, self.seen, strict=True))
+            and bool(np.isfinite(capital).all())
+            and bool((invested >= _FIRST - _ROUNDED if int(played) else np.isneginf(invested)).all())
         )
         if not fits:
             raise ValueError("its parts do not belong together")
         self.capital, self.invested, self.played, self.seen = capital, invested, int(played), parts
+
+
+def _among(values: Floats, some: Floats) -> bool:
+    """Whether sorted values hold some others, each as often as it occurs there."""
+    known, counts = np.unique(some, return_counts=True)
+    found = np.searchsorted(values, known, side="right") - np.searchsorted(values, known)
+    return bool((found >= counts).all())
 
 
 def _fits(features: FeatureSummary, parts: Sequence[Part]) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 
@@ -39,6 +39,12 @@ FORMAT, VERSION = "setwise-calibration-rows", 1
 _BESIDE = 64  # bytes of a row beside its probabilities: key, id, candidates, facts
 _SLACK = 1.25  # rows held over those allowed, before the largest keys are thrown away
 _NAMES = ("verified_probability", "by", "sample_weight", "groups", "row_ids", "sampling_ids")
+_SETS = ("sets.indptr", "sets.indices")
+_VOTES = ("votes.row", "votes.label", "votes.annotator", "votes.weight", "votes.against")
+_TORN = {  # facts that no sample of rows keeps
+    "groups": "rows of one group belong together, and a sample of rows tears groups apart",
+    "verified_probability": "verified rows are all kept, and a sample of the others changes the chances",
+}
 _FLAGS = ("single", "relative", "completed")
 
 
@@ -96,6 +102,8 @@ class CalibrationRows:
     ) -> None:
         if max_rows is not None and max_rows < 1:
             raise ValueError(f"max_rows: {max_rows}; at least one row is needed.")
+        if domain not in get_args(Domain):
+            raise ValueError(f"domain: {str(domain)[:40]!r} is not known; use 'simplex' or 'unit'.")
         if memory_limit < 1:
             raise ValueError(f"memory_limit: {memory_limit} bytes hold no row.")
         self.classes = None if classes is None else Vocabulary.of(classes, ())
@@ -310,9 +318,11 @@ class CalibrationRows:
             made = cls(classes=header["declared"], **limits)
             made._seed, made._seeds = header["seed"], frozenset(header["seeds"])
             made._random.bit_generator.state = header["random"]
+            if header["classes"] is None and (arrays or header["seen"]):
+                raise ValueError("rows without classes")
             parts = [] if header["classes"] is None else [_Rows.from_parts(header, arrays)]
-            if header["seen"] < sum(map(len, parts)):
-                raise ValueError("it holds more rows than it has seen")
+            for part in parts:
+                made._check_stored(part, header["seen"])
             made._hold(parts, header["seen"])
         return made
 
@@ -359,14 +369,21 @@ class CalibrationRows:
 
     def _check_samplable(self, rows: _Rows) -> None:
         """Refuses what no sample of rows can stand for."""
-        reasons = {
-            "groups": "rows of one group belong together, and a sample of rows tears groups apart",
-            "verified_probability": "verified rows are all kept, and a sample of the others changes the chances",
-        }
-        for name, reason in reasons.items():
+        for name, reason in _TORN.items():
             if name in rows.facts:
                 problem = f"{name}: more rows than fit into memory_limit ({self._limit(rows):,}), and {reason}"
                 raise InputError(problem, Remedy("memory_limit", None, "to hold all rows"))
+
+    def _check_stored(self, rows: _Rows, seen: int) -> None:
+        """Refuses the rows of a file that are neither all that were seen nor the sample that is kept of them."""
+        if seen < len(rows):
+            raise ValueError("it holds more rows than it has seen")
+        ids, room = rows.facts.get("sampling_ids"), self._limit(rows)
+        if ids is not None and not np.array_equal(rows.key, sampling_keys(ids, self._seed)):
+            raise ValueError("its keys are not those of sampling_ids")
+        torn = (seen > len(rows) or rows.open > room) and not _TORN.keys().isdisjoint(rows.facts)
+        if torn or (seen > len(rows) and rows.open < room):
+            raise ValueError(f"its {len(rows):,} rows cannot be a sample of {seen:,}")
 
     def _check_seeds(self, other: CalibrationRows) -> None:
         """Keys of both must come from one hash, or from different draws."""
@@ -481,11 +498,11 @@ class _Rows:
         arrays |= {f"facts.{name}": value for name, value in self.facts.items()}
         header: dict[str, Any] = {"classes": answers.classes.tolist(), "annotators": None, "flags": {}}
         if isinstance(answers, LabelSets):
-            arrays |= {"sets.indptr": answers.rows[0], "sets.indices": answers.rows[1]}
+            arrays |= dict(zip(_SETS, answers.rows, strict=True))
             header["flags"] = {name: getattr(answers, name) for name in _FLAGS}
         else:
-            columns = {name: getattr(answers, name) for name in ("row", "label", "annotator", "weight", "against")}
-            arrays |= {f"votes.{name}": value for name, value in columns.items() if value is not None}
+            columns = {name: getattr(answers, name.removeprefix("votes.")) for name in _VOTES}
+            arrays |= {name: value for name, value in columns.items() if value is not None}
             header["annotators"] = answers.annotators.tolist()
         return header, arrays
 
@@ -496,37 +513,48 @@ class _Rows:
         key, matrix, verified = arrays["key"], arrays["matrix"], arrays["verified"]
         n, k = matrix.shape
         as_probabilities(matrix, header["domain"], len(vocabulary))
+        beside = _SETS if header["annotators"] is None else _VOTES
+        known = {"key", "matrix", "verified", *beside, *(f"facts.{name}" for name in _NAMES)}
+        if unknown := {*arrays} - known:
+            raise ValueError(f"{min(unknown)} is not known")
         facts = {name.removeprefix("facts."): v for name, v in arrays.items() if name.startswith("facts.")}
         wrong = [name for name, v in {"key": key, "verified": verified, **facts}.items() if v.shape != (n,)]
-        if wrong or not {*facts} <= {*_NAMES} or key.dtype != np.uint64 or verified.dtype.kind != "i":
-            raise ValueError(f"{(wrong or ['facts'])[0]} does not fit {n} rows")
+        if wrong or key.dtype != np.uint64 or verified.dtype.kind != "i":
+            raise ValueError(f"{(wrong or ['key'])[0]} does not fit {n} rows")
         for name in {*facts} & {"row_ids", "sampling_ids"}:
             if facts[name].dtype.kind not in "iuU":
                 raise ValueError(f"{name} are neither whole numbers nor text")
         if not ((verified == MISSING) | ((verified >= 0) & (verified < k))).all():
             raise ValueError("verified labels outside the classes")
-        answers: LabelSets | Votes
-        if header["annotators"] is None:
-            indptr, indices = arrays["sets.indptr"], arrays["sets.indices"]
-            sizes = sizes_between(indptr, len(indices))
-            if len(sizes) != n or indices.ndim != 1 or indices.dtype.kind not in "iu":
-                raise ValueError("candidates that do not fit the rows")
-            if len(indices) and not (indices.min() >= 0 and indices.max() < k):
-                raise ValueError("candidates outside the classes")
-            made = LabelSets.from_codes(vocabulary, indices, sizes)
-            answers = replace(made, **{name: bool(header["flags"][name]) for name in _FLAGS})  # type: ignore[arg-type]
-        else:
-            held = {name.removeprefix("votes."): v for name, v in arrays.items() if name.startswith("votes.")}
-            row, label, who = held["row"], held["label"], held.get("annotator")
-            for values, most in ((row, n), (label, k), (who, len(header["annotators"]))):
-                if values is not None and len(values) and not (values.min() >= 0 and values.max() < most):
-                    raise ValueError("votes about other rows, labels or annotators")
-            named = Vocabulary.stored(header["annotators"], "annotators").classes.tolist()
-            classes = vocabulary.classes.tolist()
-            rest = held.get("weight"), held.get("against")
-            people = None if who is None else named
-            answers = Votes.from_codes(n, row, classes, label, people, who, *rest, classes=vocabulary)
+        answers = _stored_answers(header, arrays, vocabulary, n)
         return cls(key, matrix, answers, frozen(verified), facts)
+
+
+def _stored_answers(
+    header: Mapping[str, Any], arrays: Mapping[str, Array], vocabulary: Vocabulary, n: int
+) -> LabelSets | Votes:
+    """The candidates or votes of the n rows of a file."""
+    k = len(vocabulary)
+    if header["annotators"] is None:
+        indptr, indices = (arrays[name] for name in _SETS)
+        sizes = sizes_between(indptr, len(indices))
+        if len(sizes) != n or indices.ndim != 1 or indices.dtype.kind not in "iu":
+            raise ValueError("candidates that do not fit the rows")
+        if len(indices) and not (indices.min() >= 0 and indices.max() < k):
+            raise ValueError("candidates outside the classes")
+        made = LabelSets.from_codes(vocabulary, indices, sizes)
+        flags: dict[str, Any] = {name: bool(header["flags"][name]) for name in _FLAGS}
+        if flags["single"] and not (sizes == 1).all():
+            raise ValueError("several candidates of rows that have one label by design")
+        return replace(made, **flags)
+    row, label = (arrays[name] for name in _VOTES[:2])
+    who, *rest = (arrays.get(name) for name in _VOTES[2:])
+    for values, most in ((row, n), (label, k), (who, len(header["annotators"]))):
+        if values is not None and len(values) and not (values.min() >= 0 and values.max() < most):
+            raise ValueError("votes about other rows, labels or annotators")
+    named = Vocabulary.stored(header["annotators"], "annotators").classes.tolist()
+    people = None if who is None else named
+    return Votes.from_codes(n, row, vocabulary.classes.tolist(), label, people, who, *rest, classes=vocabulary)
 
 
 def _one_per_row(values: Any, n: int, name: str) -> Array:
