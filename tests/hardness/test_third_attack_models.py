@@ -15,7 +15,8 @@ from setwise.calibration.pooled import PooledCalibration
 from setwise.container import read_container, write_container
 from setwise.errors import InputError
 from setwise.scale.saved_models import load_calibration
-from tests.hardness.test_second_attack import NAMES, read_again, told
+from tests.hardness.changed_files import NAMES, told
+from tests.hardness.test_second_attack import read_again
 
 
 def rows(n=120):

@@ -24,8 +24,7 @@ from setwise.data.arrow_tables import arrow_table
 from setwise.data.table_files import table_files
 from setwise.errors import DataError, InputError
 from setwise.labels.votes import Votes
-
-from .test_second_attack import NAMES, rows
+from tests.hardness.changed_files import NAMES, rows
 
 
 def task(number, *choices):
