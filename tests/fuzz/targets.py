@@ -157,7 +157,8 @@ def sets_of(suffix: str) -> list[bytes]:
         LabelSets.from_lists([["cat", "dog"], [], ["owl"]], classes=NAMES),
         LabelSets.from_lists([[1, 2], [3]], classes=[1, 2, 3, 4]),
         LabelSets.from_lists([[*ODD[:4]], [ODD[4], ODD[6]], [ODD[7]]]),
-        LabelSets.from_lists([["a", 1], [1.5], [True]]),
+        LabelSets.from_lists([["a", 1], [1.5]]),
+        LabelSets.from_lists([[True, False], [True]]),
     ]
     plain = [made(f"s{suffix}", lambda path, sets=sets: write_sets(path, sets)) for sets in kept]
     ids = {"id": ["a", "b", "c"]}

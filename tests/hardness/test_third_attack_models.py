@@ -106,6 +106,7 @@ def scored_by(name):
 
 def by_category(header, arrays):
     header["categories"], arrays["category"] = ["a", "b"], np.arange(len(arrays["evidence.low"])) % 2
+    header["setting"]["scope"] = " of each category"
 
 
 def verified(header, arrays):
