@@ -193,13 +193,15 @@ def _read(
     The column `truth` may be one of the file `checks` alone.
     """
     from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded when a file is read
-    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
+    from setwise.data.arrow_tables import column_names, has_column, is_table  # noqa: PLC0415
 
     settle_arrow()
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None
     names = column_names(file)
-    truth = None if checks and truth not in names else truth
+    told = [file, *([options["candidates_file"]] if "candidates_file" in options else [])]
+    if truth and checks and not any(has_column(one, truth) for one in told):
+        truth = None
     start = None if candidates is None or candidates in names else f"{candidates.removesuffix(':')}:"
     flags = [] if start is None else [name for name in names if name.startswith(start)]
     taken = {candidates, truth, *carry, *flags}

@@ -257,6 +257,9 @@ def with_checks(
         )
     if key not in table.carried:
         raise DataError(f"{table.source}: there is no column {key!r} to match the checks by.")
+    if column is not None and own is None and is_export(checks):
+        problem = f"{table.source}: there is no column {column!r}, and {checks} is an export, which has none"
+        raise DataError(problem, "leave out --verified")
     given = {"key": key, "column": column or "verified", "source": table.source, **options}
     found = read_checks(checks, table.carried[key], classes, **given)
     return merge_checks(own, found, source=table.source, other=str(checks))
