@@ -1,15 +1,20 @@
 """What a third attack found, on tables in streams and folders: a test for each fault."""
 
 import json
+import re
+from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from setwise import Calibration
+from setwise import Calibration, ConformalClassifier, CrossConformalClassifier, MisuseWarning
 from setwise.cli.app import run
 from setwise.data.arrow_tables import column_names, has_column, located_batches
 from setwise.errors import DataError
+from setwise.scale.plain_counts import as_plain, from_plain
 from tests.scale import conftest
-from tests.scale.conftest import CLASSES, failed, rows
+from tests.scale.conftest import CLASSES, done, failed, rows, table, write
 
 parts, no_lines_about_time = conftest.parts, conftest.no_lines_about_time  # fixtures
 
@@ -63,3 +68,127 @@ def test_a_column_of_verified_labels_that_neither_file_has_is_an_error(parts, tm
     told = [*asked, "--ignore", "truth", "--checks", "checks.json", "--verified", "truht", "--out", "new.cal"]
     line = failed(capsys, *told)
     assert "there is no column 'truht', and checks.json is an export, which has none; leave out --verified" in line
+
+
+# ------------------------------------------------------------------------------------------ folders
+
+PREDICT = ("predict", "m.cal", "--probabilities", "in", "--out", "out")
+
+
+def sharper(path):
+    """A part of rows of which the model is surer than of the calibration rows."""
+    P, y, candidates = rows(300, 5)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(table((P**4 / (P**4).sum(axis=1, keepdims=True)).astype(np.float32), y, candidates), path)
+
+
+def test_a_resumed_run_compares_the_rows_of_finished_files_as_one_at_once_does(parts, capsys):
+    parts(".csv")
+    sharper(Path("in/0.csv"))
+    good = Path("in/2.csv").read_text()
+    Path("in/2.csv").write_text(good + "900,0.9,0.9,0.9,0.9,owl,owl\n")
+    assert "in/2.csv: row 100 sums to 3.6" in failed(capsys, *PREDICT)
+    Path("in/2.csv").write_text(good)
+    resumed = done(capsys, *PREDICT, "--resume")
+    at_once = done(capsys, *PREDICT[:-1], "other")
+    assert (resumed["files_kept"], resumed["promised"]) == (2, None)
+    assert resumed["comparison"] == at_once["comparison"]
+    assert Path("out.differs.json").read_text() == Path("other.differs.json").read_text()
+
+
+BROKEN = {
+    "nothing": lambda found: found.pop("compared"),
+    "no array": lambda found: found.update(
+        compared=json.loads(json.dumps(found["compared"]).replace("eAF", "eAE"))
+    ),
+    "less": lambda found: found["compared"].pop(),
+    "text": lambda found: found.update(compared="x"),
+}
+
+
+@pytest.mark.parametrize("broken", list(BROKEN))
+def test_a_finished_file_whose_comparison_cannot_be_read_is_made_again(broken, parts, capsys):
+    parts()
+    sharper(Path("in/0.parquet"))
+    found = done(capsys, *PREDICT)
+    record = Path("out/.0.parquet.done.json")
+    held = json.loads(record.read_text())
+    BROKEN[broken](held["found"])
+    record.write_text(json.dumps(held))
+    again = done(capsys, *PREDICT, "--resume")
+    assert (again["files_kept"], again["promised"], again["comparison"]) == (2, None, found["comparison"])
+
+
+COUNTS = {
+    "another length": (np.arange(3), np.arange(4)),
+    "below zero": (np.array([-1, 2]), np.arange(2)),
+    "no count": ({"a": -1}, {}),
+    "no key": ({1.5: 1}, {}),
+    "other keys": ({"a": 1}, {"b": 1}),
+    "another type": (1.0, 1),
+    "no number": (float("nan"), 1.0),
+    "more": ([1, 2], [1]),
+    "no text": ([1], []),
+}
+
+
+@pytest.mark.parametrize("counts", list(COUNTS))
+def test_counts_that_are_not_built_alike_are_refused(counts):
+    held, like = COUNTS[counts]
+    with pytest.raises((TypeError, ValueError)):
+        from_plain(as_plain(held), like)
+
+
+def test_the_note_that_rows_differ_is_found_of_parts_in_folders_inside(parts, capsys):
+    parts()
+    for inside in ("a", "b"):
+        sharper(Path("in") / inside / "x.parquet")
+    assert done(capsys, *PREDICT)["promised"] is None
+    for sets in ("out", "out/a", "out/b/x.parquet"):
+        assert done(capsys, "evaluate", sets, "--truth", "truth")["comparison"]["refuted"]
+    assert "comparison" not in done(capsys, "evaluate", write_elsewhere(), "--truth", "truth")
+
+
+def write_elsewhere():
+    """A copy of a table of sets for which there is no note."""
+    Path("copy.parquet").write_bytes(Path("out/0.parquet").read_bytes())
+    return "copy.parquet"
+
+
+# ------------------------------------------------------------------------------------------ rows that were used
+
+
+BOUNDS = re.compile(r'"bound": ?"([^"]*)"')  # at each level of the slider
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [(ConformalClassifier, {}), (ConformalClassifier, {"by": "predicted"}), (CrossConformalClassifier, {})],
+)
+def test_a_report_on_rows_that_the_model_knows_promises_nothing(kind, options, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 240)
+    X = 2 * np.eye(3)[y] + rng.normal(size=(240, 3))
+    model = kind(LogisticRegression(), random_state=0).fit(X, y, **options)
+    with pytest.warns(MisuseWarning, match="were learned from or calibrated on"):
+        page = model.report(tmp_path / "r.html", X, y).read_text(encoding="utf-8")
+    assert {*BOUNDS.findall(page)} == {"nothing"}
+    assert "were learned from or calibrated on" in page
+    new = 2 * np.eye(3)[y] + rng.normal(size=(240, 3))
+    assert {*BOUNDS.findall(model.report(tmp_path / "n.html", new, y).read_text(encoding="utf-8"))} != {"nothing"}
+
+
+def test_the_note_beside_sets_says_that_rows_were_learned_from(tmp_path, capsys, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    X = pd.DataFrame(2 * np.eye(3)[y] + rng.normal(size=(200, 3)), columns=["a", "b", "c"])
+    ConformalClassifier(LogisticRegression(), random_state=0).fit(X, y).save("model")
+    X.assign(truth=y).to_parquet("x.parquet")
+    assert done(capsys, "predict", "model", "x.parquet", "--out", "s.parquet")["promised"] is None
+    found = done(capsys, "evaluate", "s.parquet", "--truth", "truth")["comparison"]
+    assert found["refuted"]
+    assert "were learned from or calibrated on, and nothing is promised for these rows" in found["text"]
+    done(capsys, "report", "s.parquet", "--truth", "truth", "--out", "r.html")
+    assert "were learned from or calibrated on" in Path("r.html").read_text(encoding="utf-8")

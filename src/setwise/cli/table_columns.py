@@ -137,8 +137,8 @@ def note_comparison(sets: Path, comparison: Comparison) -> None:
 
 def noted_comparison(sets: TableFiles) -> Comparison | None:
     """What `setwise predict` found of the rows of tables of sets, where they differ from the calibration rows."""
-    # beside a file, or beside the folder of its parts
-    named = [place for path in sets.paths for place in (path, path.absolute().parent)]
+    # beside a file, or beside the folder of its parts, which may stand in folders inside
+    named = dict.fromkeys(place for path in sets.paths for place in (path, *path.absolute().parents[:-1]))
     return next((found for found in map(note_beside, named) if found is not None), None)
 
 

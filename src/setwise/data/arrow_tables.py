@@ -571,8 +571,8 @@ def _json_batches(files: TableFiles, path: Path, rows: int) -> Iterator[Any]:
                 table = checked(json_table(content, where, first), where)
                 names = names or table.column_names
                 if late := sorted({*table.column_names} - {*names}):
-                    problem = f"{where}: a line after line {first:,} has the field {late[0]!r}, which the first lines lack"
-                    raise DataError(problem, "give it to the first line, null where it has no value")
+                    problem = f"a line after line {first:,} has the field {late[0]!r}, which the first lines lack"
+                    raise DataError(f"{where}: {problem}", "give it to the first line, null where it has no value")
                 for name in {*names} - {*table.column_names}:
                     table = table.append_column(name, pa.nulls(len(table)))
                 yield table.select(names)
