@@ -5,10 +5,12 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from setwise import Calibration, ConformalClassifier, CrossConformalClassifier, MisuseWarning
+from setwise import Calibration, ConformalClassifier, CrossConformalClassifier, MisuseWarning, conformalize
 from setwise.cli.app import run
 from setwise.data.arrow_tables import column_names, has_column, located_batches
 from setwise.errors import DataError
@@ -192,3 +194,52 @@ def test_the_note_beside_sets_says_that_rows_were_learned_from(tmp_path, capsys,
     assert "were learned from or calibrated on, and nothing is promised for these rows" in found["text"]
     done(capsys, "report", "s.parquet", "--truth", "truth", "--out", "r.html")
     assert "were learned from or calibrated on" in Path("r.html").read_text(encoding="utf-8")
+
+
+def test_triage_into_folders_refuses_the_rows_of_the_calibration_of_which_some_were_checked(parts, capsys):
+    parts()
+    told = ["conformalize", "--probabilities", "in", "--candidates", "answers", "--ignore", "id"]
+    done(capsys, *told, "--verified", "truth", "--out", "own.cal")
+    for more in ([], ["--candidates", "answers"]):
+        asked = ["triage", "own.cal", "--probabilities", "in", *more, "--out", "yes", "--review", "no"]
+        line = failed(capsys, *asked)
+        assert "own.cal: was calibrated on these rows, and folders take new ones; use --out … for a file" in line
+        assert not [path for folder in ("yes", "no") for path in Path(folder).rglob("*.parquet")]
+    assert done(capsys, *asked[:-4], "--out", "yes.parquet", "--review", "no.parquet")["checked"] == 300
+    assert done(capsys, *asked[:1], "m.cal", *asked[2:], "--force")["rows"] == 300
+
+
+# ------------------------------------------------------------------------------------------ keys
+
+
+def id_column(ids, kind):
+    return pa.array(map(str, ids)) if kind == "string" else pa.array(ids, kind)
+
+
+KEYS = [
+    (("int64", 2**60), ("uint64", 2**60 + 150)),
+    (("int64", 2**60), ("uint64", 2**63)),
+    (("uint64", 2**63), ("int64", 2**60)),
+    (("int64", 2**60), ("string", 2**60 + 150)),
+]
+
+
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("theirs", ["uint64", "string"])
+def test_keys_of_two_types_in_two_files_are_not_rounded(keys, theirs, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    P, y, candidates = rows(300, 0)
+    made = table(P, y, candidates).drop_columns(["id", "truth", "answers"])
+    Path("in").mkdir()
+    ids = []
+    for n, (kind, first) in enumerate(keys):
+        ids += range(first, first + 150)
+        column = id_column(ids[-150:], kind)
+        pq.write_table(made.slice(150 * n, 150).append_column("id", column), f"in/{n}.parquet")
+    order = np.random.default_rng(3).permutation(300)
+    labels = {"id": id_column([ids[i] for i in order], theirs), "candidates": [candidates[i] for i in order]}
+    pq.write_table(pa.table(labels), "labels.parquet")
+    told = ["conformalize", "--probabilities", "in", "--labels", "labels.parquet", "--key", "id"]
+    done(capsys, *told, "--out", "m.cal")
+    alone = conformalize(P, candidates, classes=CLASSES, random_state=0)
+    assert Calibration.load("m.cal").threshold(0.9) == alone.threshold(0.9)

@@ -308,8 +308,11 @@ def _report(path: Path, model: Any, table: Table, by: Any, votes: Any) -> None:
     rows = getattr(model, "calibration_rows_", None)
     if rows is None or table.candidates is None:
         raise ValueError("--report: every row was learned from; use `setwise report` with new rows.")
-    options = {"settings": {"rows": "those kept for calibration"}, "feature_names": list(table.feature_names)}
-    known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
+    options: dict[str, Any] = {
+        "settings": {"rows": "those kept for calibration"},
+        "feature_names": list(table.feature_names),
+    }
+    known: dict[str, Any] = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
     told = table.candidates[rows] if votes is None else votes[rows]
     report_model(path, model, table.X[rows], None, told, comparison=None, **options, **known)
 
