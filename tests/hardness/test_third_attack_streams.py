@@ -62,6 +62,21 @@ def test_a_field_that_only_late_lines_have_is_an_error_and_not_left_out(tmp_path
     assert {tuple(batch.column_names) for *_, batch in located_batches(path, 500)} == {("id", "verified", "note")}
 
 
+def test_fit_takes_the_verified_labels_beside_candidates_and_those_in_a_file_of_checks(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, y, candidates = rows(120, 0)
+    X = np.eye(4)[[CLASSES.tolist().index(label) for label in y]] + np.random.default_rng(0).normal(size=(120, 4))
+    ids = [f"r{i}" for i in range(120)]
+    known = [label if i % 3 == 0 else None for i, label in enumerate(y.tolist())]
+    pq.write_table(pa.table({"id": ids, **{f"x{k}": X[:, k] for k in range(4)}}), "rows.parquet")
+    pq.write_table(pa.table({"id": ids, "answers": candidates, "verified": known}), "labels.parquet")
+    pq.write_table(pa.table({"id": ids[1::3], "verified": y[1::3].tolist()}), "checks.parquet")
+    told = ["--labels", "labels.parquet", "--candidates", "answers", "--key", "id", "--checks", "checks.parquet"]
+    more = ["--learner", "em", "--calibration-size", "0.9", "--quiet", "--out", "model"]
+    assert run(["fit", "rows.parquet", *told, "--verified", "verified", *more]) == 0
+    assert (ConformalClassifier.load("model").calibration_.evidence.label >= 0).sum() > 40
+
+
 def test_a_column_of_verified_labels_that_neither_file_has_is_an_error(parts, tmp_path, capsys):
     parts(".csv")
     task = {"id": 1, "data": {"id": 5}, "annotations": [{"result": []}]}

@@ -200,7 +200,7 @@ def _read(
         return read_table(file, candidates=candidates, truth=truth, **options), None
     names = column_names(file)
     told = [file, *([options["candidates_file"]] if "candidates_file" in options else [])]
-    if truth and checks and not any(has_column(one, truth) for one in told):
+    if truth and checks and not any(is_table(one) and has_column(one, truth) for one in told):
         truth = None
     start = None if candidates is None or candidates in names else f"{candidates.removesuffix(':')}:"
     flags = [] if start is None else [name for name in names if name.startswith(start)]
