@@ -413,11 +413,12 @@ def test_a_note_that_rows_differ_is_found_beside_the_folder(parts, capsys):
     parts()
     P, y, candidates = rows(300, 5)
     write(table((P**4 / (P**4).sum(axis=1, keepdims=True)).astype(np.float32), y, candidates), Path("in/9.parquet"))
-    assert done(capsys, *PREDICT)["promised"] is None
+    found = done(capsys, *PREDICT)
+    assert found["promised"] is None
     assert Path("out.differs.json").is_file()
     assert done(capsys, "evaluate", "out", "--truth", "truth")["comparison"]["refuted"]
-    kept = done(capsys, *PREDICT, "--resume")  # nothing is compared, and what was found stays
-    assert "files that were finished before" in kept["comparison"]["text"]
+    kept = done(capsys, *PREDICT, "--resume")  # as it was counted then
+    assert (kept["files_kept"], kept["comparison"]) == (4, found["comparison"])
     assert kept["promised"] is None
     assert Path("out.differs.json").is_file()
 

@@ -68,7 +68,7 @@ def conformalize(
 ) -> None:
     """Calibrates the probabilities of a model of your own on candidate sets or votes; writes a calibration file."""
     from setwise.cli.table_columns import one_of, stands_for_prediction  # noqa: PLC0415
-    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
+    from setwise.data.arrow_tables import column_names, has_column  # noqa: PLC0415
     from setwise.data.tabular import Layout  # noqa: PLC0415
     from setwise.scale.calibration_rows import CalibrationRows  # noqa: PLC0415
     from setwise.scale.calibration_tables import ProbabilityTable, read_rows  # noqa: PLC0415
@@ -90,7 +90,7 @@ def conformalize(
         )
         column_by, ignored = None if predicted else by, set(carry or [])
         with_truth = files["probabilities" if labels is None else "labels"]
-        truth = None if checks and verified not in column_names(with_truth) else verified
+        truth = verified if verified and (not checks or has_column(with_truth, verified)) else None
         declared: dict[str, Any] = {"by": by} if predicted else {}
         known: dict[str, Any] | None = None  # of rows by their place, where it does not stand beside them
         options: dict[str, Any] = {

@@ -193,13 +193,15 @@ def _read(
     The column `truth` may be one of the file `checks` alone.
     """
     from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded when a file is read
-    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
+    from setwise.data.arrow_tables import column_names, has_column, is_table  # noqa: PLC0415
 
     settle_arrow()
     if not is_table(file):
         return read_table(file, candidates=candidates, truth=truth, **options), None
     names = column_names(file)
-    truth = None if checks and truth not in names else truth
+    told = [file, *([options["candidates_file"]] if "candidates_file" in options else [])]
+    if truth and checks and not any(is_table(one) and has_column(one, truth) for one in told):
+        truth = None
     start = None if candidates is None or candidates in names else f"{candidates.removesuffix(':')}:"
     flags = [] if start is None else [name for name in names if name.startswith(start)]
     taken = {candidates, truth, *carry, *flags}
@@ -306,8 +308,11 @@ def _report(path: Path, model: Any, table: Table, by: Any, votes: Any) -> None:
     rows = getattr(model, "calibration_rows_", None)
     if rows is None or table.candidates is None:
         raise ValueError("--report: every row was learned from; use `setwise report` with new rows.")
-    options = {"settings": {"rows": "those kept for calibration"}, "feature_names": list(table.feature_names)}
-    known = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
+    options: dict[str, Any] = {
+        "settings": {"rows": "those kept for calibration"},
+        "feature_names": list(table.feature_names),
+    }
+    known: dict[str, Any] = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
     told = table.candidates[rows] if votes is None else votes[rows]
     report_model(path, model, table.X[rows], None, told, comparison=None, **options, **known)
 

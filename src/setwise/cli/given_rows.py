@@ -13,7 +13,7 @@ import pyarrow as pa
 from setwise.cli.options import tables
 from setwise.cli.table_columns import imported_votes, read_answers, votes_of, with_checks
 from setwise.data import Table, read_table
-from setwise.data.arrow_tables import arrow_table, column_names, is_table
+from setwise.data.arrow_tables import arrow_table, column_names, has_column, is_table
 from setwise.data.key_join import key_column
 from setwise.data.table_files import TableFiles
 from setwise.errors import DataError
@@ -66,8 +66,9 @@ class Named:
             table = read_table(source, classes=classes)
             sets = table.candidates if self.candidates else None
             return GivenRows({"row": pa.array(np.arange(len(table)))}, sets, None)
-        names = column_names(source)
-        own = None if self.checks and self.verified not in names else self.verified
+        own = self.verified
+        if own and self.checks and not has_column(source, own):
+            own = None
         options: dict[str, Any] = {"features": [], "carry": [self.key] if self.key else [], "classes": classes}
         table = read_table(source, truth=own, separator=self.separator, **options)
         y = None
@@ -80,9 +81,9 @@ class Named:
             }
             asked |= {"key": self.key, "separator": self.separator, "missing": missing}
             y = read_answers(source, classes or (), **asked)["candidates"]
-        whole = arrow_table(source, text=names)
+        whole = arrow_table(source, text=column_names(source))
         return GivenRows(
-            {name: whole[name].combine_chunks() for name in names},
+            {name: whole[name].combine_chunks() for name in whole.column_names},
             y,
             self._checked(table, classes if y is None else y.classes.tolist()),
         )

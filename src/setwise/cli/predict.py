@@ -107,8 +107,7 @@ def predict(
     if found.kept:
         screen.say(f"{found.kept:,} of {len(source.paths):,} files were finished before, and are kept")
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
-    if not found.kept or found.compared.refuted:  # what an earlier run found of its files stays
-        note_comparison(out, found.compared)
+    note_comparison(out, found.compared)
     screen.emit(
         shares
         | _claimed(screen, predictor, found, source)
@@ -119,15 +118,11 @@ def predict(
 
 @dataclass(frozen=True)
 class _Found:
-    """What was found of all rows, how these compare with the calibration rows, and how many files were kept.
-
-    `used` says which of them were learned from or calibrated on, in words.
-    """
+    """What was found of all rows, how these compare with the calibration rows, and how many files were kept."""
 
     rows: PredictedRows
     compared: Comparison
     kept: int = 0
-    used: str = ""
 
     def shares(self) -> dict[str, Any]:
         return self.rows.shares()
@@ -144,7 +139,7 @@ def _in_one(predictor: BatchPredictor, source: TableFiles, out: Path, advance: A
         compared = _compared(predictor, [found])
         if compared.refuted:  # noted before the sets are in place: nobody finds them without it
             note_comparison(out, compared)
-    return _Found(found, compared, used=found.used)
+    return _Found(found, compared)
 
 
 def _in_parts(
@@ -159,16 +154,17 @@ def _in_parts(
     separator: str,
 ) -> _Found:
     """Each file into one of a folder; finished ones are kept where that is asked for."""
-    from setwise.cli.table_columns import note_beside  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415
+    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415 - Arrow is loaded for files
     from setwise.scale.predicted_parts import PartWriter, PredictedRows, finished_rows  # noqa: PLC0415
     from setwise.scale.table_parts import check_complete, digest_of, open_folders, parts_of  # noqa: PLC0415
 
     parts = parts_of(source, out)
     names = column_names(source) if is_table(source) else []
     asked = digest_of(predictor.described() | {"separator": separator, "columns of the first file": names}, source)
+    none = predictor.new_rows().counted()
     with open_folders({out: parts}, asked, force=force, resume=resume):
-        done = {part.number: rows for part in parts if resume and (rows := finished_rows(part, asked))}
+        done = {part.number: rows for part in parts if resume and (rows := finished_rows(part, asked, none))}
+        kept = len(done)
         worker = PartWriter(predictor, asked, tuple(names), separator)
         for rows in done.values():
             advance(rows.rows)
@@ -178,32 +174,21 @@ def _in_parts(
         check_complete(parts, [part.out for part in parts])
     found = [done[part.number] for part in parts]
     total = PredictedRows(sum((rows.sizes for rows in found), Counter()))
-    kept = sum(rows.compared is None for rows in found)
-    used = next((rows.used for rows in found if rows.used), "")
-    compared, noted = _compared(predictor, found), note_beside(out) if kept else None
-    if noted is not None and not compared.refuted:  # by the rows of finished files
-        compared = replace(noted, asked=compared.asked, remarks=compared.remarks)
-    return _Found(total, compared, kept, used)
+    return _Found(total, _compared(predictor, found), kept)
 
 
 def _compared(predictor: BatchPredictor, found: list[PredictedRows]) -> Comparison:
-    """How the rows predicted now compare with the calibration rows; those of finished files are not read again."""
+    """How all rows compare with the calibration rows, those of finished files as they were counted then."""
     rows = predictor.new_rows()
     for part in found:
-        if part.compared is not None:
-            rows.include(part.compared)
-    compared = rows.compare()
-    kept = sum(part.compared is None for part in found)
-    remark = f"the rows of {kept:,} files that were finished before"
-    return replace(compared, remarks=(*compared.remarks, remark)) if kept else compared
+        rows.include(part.compared)
+    return replace(rows.compare(), used=next((part.used for part in found if part.used), ""))
 
 
 def _claimed(screen: Screen, predictor: BatchPredictor, found: _Found, source: Any) -> dict[str, Any]:
     """What is promised for these rows; says so where they differ from the calibration rows, or are among them."""
     compared, level = found.compared, predictor.confidence_level
-    made = predictor.asked.differing(found.used).guarantee(level) if found.used else compared.guarantee(level)
-    if found.used:
-        warnings.warn(f"{source}: {found.used}, and nothing is promised for these rows.", stacklevel=3)
+    made = compared.guarantee(level)
     if compared.refuted:
         warnings.warn(f"{source}: {compared}", stacklevel=3)
         screen.say(str(made))

@@ -138,8 +138,8 @@ def note_comparison(sets: Path, comparison: Comparison) -> None:
 
 def noted_comparison(sets: TableFiles) -> Comparison | None:
     """What `setwise predict` found of the rows of tables of sets, where they differ from the calibration rows."""
-    # beside a file, or beside the folder of its parts
-    named = [place for path in sets.paths for place in (path, path.absolute().parent)]
+    # beside a file, or beside the folder of its parts, which may stand in folders inside
+    named = dict.fromkeys(place for path in sets.paths for place in (path, *path.absolute().parents[:-1]))
     return next((found for found in map(note_beside, named) if found is not None), None)
 
 
@@ -263,6 +263,9 @@ def with_checks(
         )
     if key not in table.carried:
         raise DataError(f"{table.source}: there is no column {key!r} to match the checks by.")
+    if column is not None and own is None and is_export(checks):
+        problem = f"{table.source}: there is no column {column!r}, and {checks} is an export, which has none"
+        raise DataError(problem, "leave out --verified")
     given = {"key": key, "column": column or "verified", "source": table.source, **options}
     found = read_checks(checks, table.carried[key], classes, **given)
     return merge_checks(own, found, source=table.source, other=str(checks))

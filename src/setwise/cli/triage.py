@@ -254,13 +254,14 @@ def _of_votes(named: Named, file: list[Path] | None, asked: dict[str, Any]) -> _
 def _of_calibration(path: Path, probabilities: Path, named: Named, asked: dict[str, Any]) -> _Decided:
     """Of a calibration file and probabilities: of new rows, or of those that it was calibrated on."""
     from setwise.cli.given_rows import probabilities_in  # noqa: PLC0415
+    from setwise.evidence.proposals import most_probable  # noqa: PLC0415
     from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
 
     calibration, source = saved.load_calibration(path), named.files(probabilities)
     _refuse_checks(named, path, calibration)
     classes = calibration.classes.tolist()
     given, matrix = named.rows(source, classes), probabilities_in(source, classes)
-    if saved.calibrated_on(calibration, matrix):
+    if saved.calibrated_on(calibration, most_probable(matrix)):
         return _Decided(given, calibration.triage(**asked), _checked(calibration), "they had no candidates.")
     return _Decided(given, calibration.triage(matrix, given.y, **asked), np.arange(0))
 

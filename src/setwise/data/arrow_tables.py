@@ -46,6 +46,8 @@ CLASSES, ENCODED = b"setwise.classes", b"setwise.encoded"
 DELIMITED = b"setwise.delimited"
 """A note of a table that comes from delimited text, whose labels may be written with escapes."""
 _BLOCK = 2**24  # bytes of text parsed at a time; the longest line of a JSON lines file must fit
+_HEAD = 2**20  # bytes of JSON lines whose fields are the columns
+_ROWS = 2**14
 _EXACT = 2**53  # below it a float holds every integer
 # numbers as they are written, not 007, +7, -0, 1e3, 0x1 or 0.50; but 8.0, as frames with gaps write 8
 _PLAIN = r"^(((0|-?[1-9][0-9]*)(\.0)?)|(-?(0|[1-9][0-9]*)\.[0-9]*[1-9]))?$"
@@ -147,11 +149,21 @@ def absent_column(name: str, names: Sequence[str], where: str, why: str = "", *w
 
 
 def column_names(source: Any) -> list[str]:
-    """The columns of a table with rows."""
+    """The columns of a table with rows; of JSON lines the fields of the first MB, as lines may lack some."""
     first = _first_row(source)
     if first is None:
         raise DataError(f"{table_files(source)}: holds no rows.")
     return list(first.column_names)
+
+
+def has_column(source: Any, name: str) -> bool:
+    """Whether a table has a column; JSON lines are read to the end before it is denied."""
+    if name in column_names(source):
+        return True
+    files = table_files(source) if names_files(source) else None
+    if files is None or "jsonl" not in map(files.form, files.paths):
+        return False
+    return any(name in batch.column_names for batch in arrow_batches(files, _ROWS))
 
 
 def has_rows(source: Any) -> bool:
@@ -566,22 +578,48 @@ def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: Coll
 
 
 def _json_batches(files: TableFiles, path: Path, rows: int) -> Iterator[Any]:
-    where = files.where(path)
-    longest = unpack_limit(path.stat().st_size)
-    with reading(path, files), _utf8(files, path, pa.input_stream(str(path))) as stream:
-        lines, first = io.BufferedReader(stream), 0
-        names: list[str] = []
-        while chunk := list(itertools.islice(iter(lambda: lines.readline(longest), b""), rows)):
-            if len(chunk[-1]) == longest:
-                raise too_large(where, longest)
+    """Every batch with the columns of the first lines: rows may leave out what they do not have."""
+    where, names = files.where(path), _json_fields(files, path)
+    first = 0
+    with _json_lines(files, path) as lines:
+        while chunk := list(itertools.islice(lines, rows)):
             if content := b"".join(chunk).strip():
                 table = checked(json_table(content, where, first), where)
                 names = names or table.column_names
-                for name in names:  # rows may leave out what they do not have, even all rows of a batch
-                    if name not in table.column_names:
-                        table = table.append_column(name, pa.nulls(len(table)))
-                yield table
+                if late := sorted({*table.column_names} - {*names}):
+                    problem = f"a line after line {first:,} has the field {late[0]!r}, which the first lines lack"
+                    raise DataError(f"{where}: {problem}", "give it to the first line, null where it has no value")
+                for name in {*names} - {*table.column_names}:
+                    table = table.append_column(name, pa.nulls(len(table)))
+                yield table.select(names)
             first += len(chunk)
+
+
+def _json_fields(files: TableFiles, path: Path) -> list[str]:
+    """The fields of the first lines, in the order in which they occur."""
+    head, size = [], 0
+    with _json_lines(files, path) as lines:
+        for line in lines:
+            head.append(line)
+            size += len(line)
+            if size >= _HEAD:
+                break
+        content, where = b"".join(head).strip(), files.where(path)
+        return list(checked(json_table(content, where), where).column_names) if content else []
+
+
+@contextlib.contextmanager
+def _json_lines(files: TableFiles, path: Path) -> Iterator[Iterator[bytes]]:
+    """The lines of a text file as UTF-8."""
+
+    def lines(stream: io.BufferedReader, longest: int) -> Iterator[bytes]:
+        while line := stream.readline(longest):
+            if len(line) == longest:
+                raise too_large(files.where(path), longest)
+            yield line
+
+    with reading(path, files), _utf8(files, path, pa.input_stream(str(path))) as stream:
+        yield lines(io.BufferedReader(stream), unpack_limit(path.stat().st_size))
 
 
 def _parquet_batches(files: TableFiles, path: Path, rows: int, only: Collection[str]) -> Iterator[Any]:

@@ -93,6 +93,8 @@ class Comparison:
         How many calibration rows (or groups) and new ones were compared.
     bars
         How many of each have a top probability in each twentieth of [0, 1].
+    used
+        Which of the new rows were learned from or calibrated on, in words; empty where none is known to be.
     """
 
     p_value: float | None
@@ -102,17 +104,18 @@ class Comparison:
     m: int
     bars: tuple[tuple[int, ...], tuple[int, ...]]
     asked: Asked | None = field(default=None, repr=False)
+    used: str = ""
 
     @property
     def refuted(self) -> bool:
-        """Whether the rows refute that they come from the same source, at the level of 1 %."""
-        return self.p_value is not None and self.p_value < LEVEL
+        """Whether these are no new rows from the same source: at the level of 1 %, or because they were used."""
+        return bool(self.used) or (self.p_value is not None and self.p_value < LEVEL)
 
     @property
     def differs(self) -> str:
         """What differs, in words; empty where nothing is shown to."""
-        if not self.refuted or self.p_value is None:
-            return ""
+        if self.used or not self.refuted or self.p_value is None:
+            return self.used
         told = "; ".join(finding.sentence for finding in self.findings[:_SHOWN])
         more = len(self.findings) - _SHOWN
         return f"{told}{f'; and {more:,} more' if more > 0 else ''}; {_shown(self.p_value)}"
@@ -139,6 +142,7 @@ class Comparison:
             "calibration_rows": self.n,
             "new_rows": self.m,
             "bars": [list(each) for each in self.bars],
+            "used": self.used,
             "text": str(self),
         }
 
@@ -151,14 +155,18 @@ class Comparison:
         )
         old, new = (tuple(_as_count(count) for count in each) for each in plain["bars"])
         rows = _as_count(plain["calibration_rows"]), _as_count(plain["new_rows"])
-        made = cls(p_value, findings, tuple(map(_as_text, plain["remarks"])), *rows, (old, new))
+        used = _as_text(plain.get("used", ""))
+        made = cls(p_value, findings, tuple(map(_as_text, plain["remarks"])), *rows, (old, new), used=used)
         least = min((found.p_value for found in findings), default=None)
-        if plain["refuted"] is not made.refuted or least != (p_value if made.refuted else None):
+        differs = p_value is not None and p_value < LEVEL
+        if plain["refuted"] is not made.refuted or least != (p_value if differs else None):
             raise ValueError("p_value, refuted and findings contradict each other")
         return made
 
     def __str__(self) -> str:
-        if self.p_value is None:
+        if self.used:
+            text = f"{self.used}, and nothing is promised for these rows."
+        elif self.p_value is None:
             text = "These rows were not compared with the calibration rows."
         elif self.refuted:
             text = (
@@ -357,6 +365,8 @@ class _Tally:
 
     def include(self, held: Mapping[str, Any]) -> None:
         """Adds what another tally beside the same calibration counted."""
+        if any(not 0 <= key < self.k * len(self.cells) for key in held["labels"]):
+            raise ValueError("labels: counted beside another calibration.")
         self.m += held["m"]
         self.tied |= held["tied"]
         self.new_labels.update(held["labels"])

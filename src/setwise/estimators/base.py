@@ -161,8 +161,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
         check_is_fitted(self, "calibration_")
         check_row_names(X=X, y=y, candidates=candidates, by=options.get("by"))
-        self.used_rows_.warn_if_used(X)
-        return report_model(path, self, X, y, candidates, **options)
+        used = self.used_rows_.warn_if_used(X)
+        return report_model(path, self, X, y, candidates, used=used, **options)
 
     def guarantee(self, confidence_level: Any = None, **options: Any) -> Guarantee:
         """What may be claimed about the sets, and why; options as in `Calibration.guarantee`."""

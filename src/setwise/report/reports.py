@@ -237,11 +237,19 @@ def report_sets(
 
 
 def report_model(
-    path: str | os.PathLike[str], model: Any, X: Any, y: Any = None, candidates: Any = None, **options: Any
+    path: str | os.PathLike[str],
+    model: Any,
+    X: Any,
+    y: Any = None,
+    candidates: Any = None,
+    *,
+    used: str = "",
+    **options: Any,
 ) -> Path:
     """Writes a report on the sets that a fitted `ConformalClassifier` or `CrossConformalClassifier` gives rows X.
 
     Options as in `build_report`; the confidence level is the model's unless given, and features are those of X.
+    `used` says which of these rows were learned from or calibrated on, in words: nothing is promised for them.
     """
     names = getattr(X, "columns", getattr(model, "feature_names_in_", None))
     shown: dict[str, Any] = {"confidence_level": model.confidence_level, "y": y, "candidates": candidates}
@@ -249,14 +257,15 @@ def report_model(
         shown |= {"features": X, "feature_names": None if names is None else [str(name) for name in names]}
     shown |= options
     asked, matrix = model.calibration_, model.predict_conformed(X)
-    if isinstance(asked, Calibration):
-        if "comparison" not in shown and asked.categories is None:
-            shown["comparison"] = model.new_rows().add(matrix, X=X).compare()
+    pooled = not isinstance(asked, Calibration)
+    if "comparison" not in shown and (pooled or asked.categories is None):
+        shown["comparison"] = replace(model.new_rows().add(matrix, X=X).compare(), used=used)
+    if used:
+        asked = asked.differing(used)
+    if not pooled:
         return build_report(path, asked, matrix, **shown)
-    if "comparison" not in shown:
-        shown["comparison"] = model.new_rows().add(matrix, X=X).compare()
     sets = asked.predict_set(matrix, shown["confidence_level"])
-    made = asked.guarantee if shown["comparison"] is None else shown["comparison"].guarantee
+    made = asked.guarantee if used or shown["comparison"] is None else shown["comparison"].guarantee
     return report_sets(path, sets, p_values=asked.predict_p(matrix), guarantee=made, **shown)
 
 

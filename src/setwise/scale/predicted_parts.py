@@ -16,6 +16,7 @@ from setwise.errors import reading_from
 from setwise.evidence.row_digests import row_digests
 from setwise.scale import saved_models as saved
 from setwise.scale.batch_predictor import BatchPredictor, Predicted
+from setwise.scale.plain_counts import as_count, as_plain, from_plain
 from setwise.scale.prefetch import ahead
 from setwise.scale.table_parts import TablePart, check_columns
 
@@ -27,8 +28,8 @@ class PredictedRows:
     """What is known of all sets without keeping them: how many have each size, and how rows compare."""
 
     sizes: Counter[int] = field(default_factory=Counter)
-    compared: Mapping[str, Any] | None = None
-    """What `NewRows.counted` gave; None where these rows were predicted by an earlier run."""
+    compared: Mapping[str, Any] = field(default_factory=dict)
+    """What `NewRows.counted` gave."""
     used: str = ""
     """Which of the first rows were learned from or calibrated on, in words."""
 
@@ -112,7 +113,8 @@ class PartWriter:
         with set_writer(part.out, column=self.predictor.column, separator=self.separator) as writer:
             found = predict_table(self.predictor, part.source, writer)
         sizes = {str(k): n for k, n in found.sizes.items()}
-        part.finish(self.asked, {"rows": found.rows, "sizes": sizes, "used": found.used})
+        held = {"rows": found.rows, "sizes": sizes, "used": found.used, "compared": as_plain(found.compared)}
+        part.finish(self.asked, held)
         return part, found
 
     def itself(self) -> PartWriter:
@@ -120,11 +122,15 @@ class PartWriter:
         return self
 
 
-def finished_rows(part: TablePart, asked: str) -> PredictedRows | None:
-    """What an earlier run found of a part, if its output is there; else None."""
+def finished_rows(part: TablePart, asked: str, none: Mapping[str, Any]) -> PredictedRows | None:
+    """What an earlier run found of a part, if its output is there and all of this can be read; else None.
+
+    `none` is what `NewRows.counted` gives of no rows.
+    """
     found = part.finished(asked) or {}
-    sizes = found.get("sizes")
-    if not isinstance(sizes, dict) or not all(k.isdecimal() and type(n) is int and n > 0 for k, n in sizes.items()):
+    try:
+        sizes = Counter({as_count(int(size)): as_count(n) for size, n in found["sizes"].items()})
+        rows = PredictedRows(sizes, from_plain(found["compared"], none), str(found.get("used", "")))
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    counted = PredictedRows(Counter({int(size): n for size, n in sizes.items()}), used=str(found.get("used", "")))
-    return counted if counted.rows == found.get("rows") else None
+    return rows if rows.rows == found.get("rows") else None

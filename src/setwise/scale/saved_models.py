@@ -20,7 +20,7 @@ from setwise.data.label_columns import one_chunk
 from setwise.data.set_files import probability_columns
 from setwise.data.tabular import Layout, interpret
 from setwise.errors import InputError, Remedy
-from setwise.evidence.proposals import most_probable
+from setwise.evidence.proposals import Proposals
 from setwise.scale.threads import use_one_thread
 
 ROWS = 8192  # at a time: fewer are slower, more take memory and are no faster
@@ -80,17 +80,17 @@ def fitted_on(model: Any, X: Any) -> bool:
     return placed and digest(X) == model.summary_.get("data", {}).get("X", "")
 
 
-def calibrated_on(calibration: Calibration, probabilities: Any) -> bool:
-    """Whether these are the probabilities of the very rows of a calibration, in their order."""
+def calibrated_on(calibration: Calibration, predicted: Proposals) -> bool:
+    """Whether these are the most probable labels of the very rows of a calibration, in their order."""
     evidence = calibration.evidence
     rows = np.arange(evidence.n) if evidence.position is None else evidence.position
-    if evidence.predicted is None or evidence.confidence is None or len(probabilities) <= rows.max(initial=-1):
+    if evidence.predicted is None or evidence.confidence is None or len(predicted) <= rows.max(initial=-1):
         return False
-    found = most_probable(np.asarray(probabilities)[rows])
+    found = predicted[rows]
     same = np.array_equal(found.label, evidence.predicted) and np.array_equal(found.confidence, evidence.confidence)
     if not np.ptp(found.label) and not np.ptp(found.confidence):
         return False  # a model that says the same of all rows: these may be any
-    return same and (evidence.position is not None or len(probabilities) == evidence.n)
+    return same and (evidence.position is not None or len(predicted) == evidence.n)
 
 
 def reading_of(model: Any) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Triage of tables that do not fit into memory, in two passes.
 
-The first pass keeps of each row the label proposed for it and the confidence in it, 12 to 20 bytes; all rows are
-then decided at once, exactly as in memory. The second pass writes each part's rows to two files: those accepted,
-and those to review with their place in the list of all.
+The first pass keeps of each row the label proposed for it and the confidence in it, 12 to 20 bytes, and where that
+is one of the row's candidates also what the model says of it, 12 bytes. All rows are then decided at once, exactly
+as in memory. The second pass writes each part's rows to two files: those accepted, and those to review with their
+place in the list of all.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from setwise.data.arrow_tables import column_names, has_rows, located_batches
 from setwise.data.set_files import set_writer
 from setwise.data.tabular import Layout, interpret
 from setwise.decisions.triage import Brought, Triage
-from setwise.errors import InputError
-from setwise.evidence.proposals import Proposals
+from setwise.errors import InputError, Remedy
+from setwise.evidence.proposals import Proposals, most_probable
 from setwise.scale import saved_models as saved
 from setwise.scale.batch_predictor import BatchPredictor
 from setwise.scale.engines import Engine
@@ -31,10 +32,14 @@ from setwise.scale.table_parts import TablePart, check_columns, check_complete
 
 @dataclass(frozen=True, eq=False)
 class ProposedPart:
-    """The labels proposed for the rows of a part, what these brought along, and how they compare."""
+    """The labels proposed for the rows of a part, what these brought along, and how they compare.
+
+    `predicted` are the most probable labels, of probabilities that are given.
+    """
 
     part: TablePart
     proposed: Proposals
+    predicted: Proposals
     brought: Brought
     compared: Mapping[str, Any]
     used: str
@@ -56,19 +61,24 @@ class Proposer:
         """What is proposed for the rows of a part."""
         calibration, beside = self.predictor.asked, self.predictor.new_rows()
         found = [Proposals(np.empty(0, dtype=np.int32), np.empty(0))]
+        predicted = found.copy()
         brought: Brought = "nothing"
         used = ""
         for where, first, values, own in self._batches(part) if has_rows(part.source) else ():
             matrix = self.predictor.conformed(values)
             self.predictor.check_rows(matrix, where, first)
             made, brought = calibration.proposed(matrix, own)
-            found.append(replace(made, label=made.label.astype(np.int32)))
+            found.append(_small(made))
+            if self.predictor.probabilities and self.candidates is not None:
+                predicted.append(_small(most_probable(matrix)))
             X = None if self.predictor.probabilities else values
             if X is not None:
                 used = used or self.predictor.loaded.used_rows_.warn_if_used(X)
             if calibration.categories is None:
                 beside.add(matrix, X=X, first_row=first)
-        return ProposedPart(part, Proposals.concatenate(found), brought, beside.counted(), used)
+        made = Proposals.concatenate(found)
+        seen = made if self.candidates is None else Proposals.concatenate(predicted)
+        return ProposedPart(part, made, seen, brought, beside.counted(), used)
 
     def itself(self) -> Proposer:
         """What makes a worker, for an engine."""
@@ -142,11 +152,17 @@ class TriageWriter:
         return self
 
 
+def _small(made: Proposals) -> Proposals:
+    return replace(made, label=made.label.astype(np.int32))
+
+
 def decide(
     predictor: BatchPredictor, found: Sequence[ProposedPart], max_error: float, mode: Any
 ) -> tuple[Triage, list[tuple[Bools, Ints]]]:
     """The triage of all rows, and for each part which rows are accepted and the places of the others."""
     calibration, compared = predictor.asked, predictor.new_rows()
+    if predictor.probabilities:
+        _refuse_own_rows(predictor, Proposals.concatenate([one.predicted for one in found]))
     for one in found:
         compared.include(one.compared)
     used = next((one.used for one in found if one.used), "")
@@ -163,6 +179,13 @@ def decide(
     rank[made.review] = np.arange(1, len(made.review) + 1)
     ends = np.cumsum([len(one.proposed) for one in found])[:-1]
     return made, list(zip(np.split(made.accepted, ends), np.split(rank, ends), strict=True))
+
+
+def _refuse_own_rows(predictor: BatchPredictor, predicted: Proposals) -> None:
+    """Refuses the very rows of a calibration, of which some were checked, and the others are not new."""
+    if saved.calibrated_on(predictor.asked, predicted):
+        problem = f"{predictor.model}: was calibrated on these rows, and folders take new ones"
+        raise InputError(problem, Remedy("out", None, "for a file, in which those that nobody checked are decided"))
 
 
 def triage_parts(
