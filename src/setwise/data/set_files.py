@@ -29,7 +29,7 @@ from setwise.data.label_columns import distinct, is_list, is_text, one_chunk
 from setwise.data.stored_vocabulary import vocabulary_json
 from setwise.data.table_files import format_of
 from setwise.data.tabular import read_table
-from setwise.errors import DataError, InputError, Remedy
+from setwise.errors import DataError, InputError, Omission, Remedy
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Vocabulary
 
@@ -78,7 +78,8 @@ def write_sets(
     target = Path(path)
     if format_of(target, format) == "npz":
         carried = {name: _as_array(values) for name, values in (carry or {}).items()}
-        _check_columns(carried, [column, "size"], len(sets))
+        p_names = [] if p_values is None else _p_names(sets.classes.tolist())
+        _check_columns(carried, [column, "size"], p_names, len(sets))
         with replacing(target) as beside, beside.open("wb") as file:
             _write_npz(file, sets, carried, p_values)
         return
@@ -157,8 +158,9 @@ class SetWriter:
     ) -> Iterator[dict[str, Any]]:
         """The columns, so many rows at a time."""
         carry = {name: _as_array(values) for name, values in (carry or {}).items()}
-        _check_columns(carry, [self._column, *(["size"] if self._sizes else [])], len(sets))
         self._use(sets)
+        p_names = [] if p_values is None else self._p_names
+        _check_columns(carry, [self._column, *(["size"] if self._sizes else [])], p_names, len(sets))
         p = None if p_values is None else _checked_p(p_values, sets)
         for start in range(0, max(len(sets), 1), _ROWS):
             rows = slice(start, start + _ROWS)
@@ -167,7 +169,7 @@ class SetWriter:
             if self._sizes:
                 arrays["size"] = pa.array(sets.sizes[rows])
             if p is not None:
-                columns = zip(self._p_names, p[rows].T, strict=True)
+                columns = zip(p_names, p[rows].T, strict=True)
                 arrays |= {name: pa.array(np.ascontiguousarray(values)) for name, values in columns}
             yield arrays
 
@@ -213,7 +215,7 @@ class SetWriter:
             raise ValueError("sets: these have other classes than those written before; a file has one vocabulary.")
         self._vocabulary, self._relative = vocabulary, sets.relative
         labels = vocabulary.classes.tolist()
-        self._p_names = [f"p:{text}" for text in encode_labels(labels, "|")]
+        self._p_names = _p_names(labels)
         if self._form in {"csv", "tsv"}:
             self._labels = pa.array(encode_labels(labels, self._separator), pa.string())
         elif self._form == "jsonl":
@@ -292,8 +294,7 @@ def set_table(
 
 def probability_columns(names: Sequence[str], labels: Sequence[Any]) -> list[str] | None:
     """The columns named as the labels, ``p:cat`` or ``cat``, in the labels' order; None if one is absent."""
-    texts = encode_labels(labels, "|")
-    for columns in ([f"p:{text}" for text in texts], texts, [str(label) for label in labels]):
+    for columns in (_p_names(labels), encode_labels(labels, "|"), [str(label) for label in labels]):
         if set(columns) <= set(names):
             return columns
     return None
@@ -305,8 +306,26 @@ def probability_labels(columns: Sequence[str]) -> list[Any]:
     return decode_labels([name[2:] if marked else name for name in columns], "|", escapes=marked)
 
 
-def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], n: int) -> None:
+def p_value_columns(names: Sequence[str], sets: str) -> list[str]:
+    """The columns of p-values beside the column of sets: ``p:label`` behind it, since what is carried stands before.
+
+    >>> p_value_columns(["id", "p:cat", "p:dog", "labels", "size"], "labels")
+    []
+    """
+    behind = names[names.index(sets) :] if sets in names else []
+    return [name for name in behind if name.startswith("p:")]
+
+
+def _p_names(labels: Sequence[Any]) -> list[str]:
+    return [f"p:{text}" for text in encode_labels(labels, "|")]
+
+
+def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], p_names: Sequence[str], n: int) -> None:
+    taken = {*p_names}
     for name, values in carry.items():
+        if name in taken:
+            problem = f"carry: there is a column {name!r} already, and the p-values need it"
+            raise InputError(problem, "rename or remove it", Omission("p_values", "no p_values"))
         if name in ours:
             raise InputError(
                 f"carry: there is a column {name!r} already, and the sets need it",
@@ -391,8 +410,8 @@ def _write_npz(file: Any, sets: LabelSets, carry: Mapping[str, Any], p_values: A
         if values.dtype.kind not in "biuf"
     }
     if p_values is not None:
-        names = encode_labels(sets.classes.tolist(), "|")
-        arrays |= {f"p:{name}": p for name, p in zip(names, _checked_p(p_values, sets).T, strict=True)}
+        names = _p_names(sets.classes.tolist())
+        arrays |= dict(zip(names, _checked_p(p_values, sets).T, strict=True))
     np.savez(
         file,
         candidates_indptr=sets.rows[0],
