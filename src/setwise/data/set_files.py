@@ -307,7 +307,7 @@ def probability_labels(columns: Sequence[str]) -> list[Any]:
 
 
 def p_value_columns(names: Sequence[str], sets: str) -> list[str]:
-    """The columns of p-values beside the column of sets: ``p:label`` behind it, since what is carried stands before.
+    """The columns of p-values beside that of sets: ``p:label`` behind it, since what is carried stands before it.
 
     >>> p_value_columns(["id", "p:cat", "p:dog", "labels", "size"], "labels")
     []
