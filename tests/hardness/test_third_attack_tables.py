@@ -1,16 +1,20 @@
 """What a third attack found on the tables that are read and written: a test for each fault."""
 
+import bz2
+import gzip
 import json
 import uuid
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from setwise import LabelSets, conformalize
-from setwise.data import read_sets, read_table, write_sets
-from setwise.errors import InputError
+from setwise import LabelSets, Votes, conformalize
+from setwise.data import read_sets, read_table, set_files, write_sets, write_votes
+from setwise.data.arrow_tables import arrow_table
+from setwise.errors import DataError, InputError
 from tests.scale.conftest import CLASSES, done, failed, rows
 
 P_NAMES = [f"p:{label}" for label in CLASSES]
@@ -128,3 +132,71 @@ def test_a_column_that_no_format_holds_is_named(folder, capsys):
     write_arrow(new(1, note=pa.array([(1, 2, 3)], pa.month_day_nano_interval())), "n.arrow")
     line = failed(capsys, "predict", "m.cal", "--probabilities", "n.arrow", "--out", "s.csv")
     assert "n.arrow: the column 'note' holds month_day_nano_interval; write it as text or numbers." in line
+
+
+# ---------------------------------------------------------------------------- lists, gaps and compressed files
+
+
+def test_lists_of_text_are_written_to_csv_also_where_they_are_empty_or_hold_gaps(folder, capsys):
+    lists = pa.array([["a|b", "c"], ["a", None], [], None], pa.list_(pa.string()))
+    pq.write_table(new(4, tags=lists, none=pa.array([[]] * 4, pa.list_(pa.string()))), "n.parquet")
+    done(capsys, "predict", "m.cal", "--probabilities", "n.parquet", "--out", "s.csv")
+    held = [line.partition(',"",')[0] for line in (folder / "s.csv").read_text().splitlines()[1:]]
+    assert held == ['"a\\sb|c"', '"[""a"", null]"', '""', ""]
+    assert read_sets("s.csv", column="none").to_lists() == [[]] * 4
+
+
+@pytest.mark.parametrize("max_error", [0.9, 0.0001])
+def test_triage_writes_csv_also_where_no_row_is_left_for_one_of_its_files(max_error, folder, capsys):
+    pq.write_table(new(tags=[["a"]] * 20), "n.parquet")
+    asked = ["--max-error", max_error, "--out", "a.csv", "--review", "r.csv"]
+    done(capsys, "triage", "m.cal", "--probabilities", "n.parquet", *asked)
+    sizes = [len((folder / name).read_text().splitlines()) - 1 for name in ("a.csv", "r.csv")]
+    assert sorted(sizes) == [0, 20]
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_folders_hold_every_table_that_is_read_by_its_name(suffix, pack, folder, capsys):
+    (folder / "in").mkdir()
+    pa.csv.write_csv(new(), "in/a.csv")
+    (folder / f"in/b.csv{suffix}").write_bytes(pack((folder / "in/a.csv").read_bytes()))
+    assert done(capsys, "predict", "m.cal", "--probabilities", "in", "--out", "s.csv")["rows"] == 40
+    done(capsys, "predict", "m.cal", "--probabilities", "in", "--out", "out/")
+    assert {path.name for path in (folder / "out").glob("[!.]*")} == {"a.csv", "b.csv"}
+    with pytest.raises(DataError, match=f"tables are written unpacked; leave out {suffix}"):
+        write_sets(f"s.csv{suffix}", LabelSets.from_lists([["owl"]]))
+    with pytest.raises(DataError, match="tables are written unpacked"):
+        write_votes(f"v.csv{suffix}", Votes.from_matrix([["owl"]]))
+
+
+LATER = {
+    "text": pa.array(["x"] * 20),
+    "numbers": pa.array(range(20)),
+    "times": pa.array(range(20), pa.timestamp("s")),
+    "lists": pa.array([["x"]] * 20),
+}
+
+
+@pytest.mark.parametrize("later", list(LATER))
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".arrow"])
+def test_a_column_may_hold_nothing_in_the_first_file(later, suffix, folder, capsys):
+    (folder / "in").mkdir()
+    for name, column in {"a": pa.nulls(20), "b": pa.nulls(20), "c": LATER[later], "d": pa.nulls(20)}.items():
+        pq.write_table(new(note=column), f"in/{name}.parquet")
+    done(capsys, "predict", "m.cal", "--probabilities", "in", "--out", f"s{suffix}")
+    held = arrow_table(f"s{suffix}", text=["note"])["note"].to_pylist()
+    assert len(held) == 80
+    assert [*held[:40], *held[60:]] in ([None] * 60, [""] * 60)
+    assert held[59] not in (None, "")
+
+
+def test_a_column_that_gets_its_type_too_late_is_named_with_a_remedy(folder, monkeypatch):
+    monkeypatch.setattr(set_files, "_WAITING", 0)
+    sets = LabelSets.from_lists([["owl"], ["cat"]])
+    with set_files.set_writer("s.parquet") as writer:
+        for note in ([None, None], [None, None]):
+            writer.append(sets, {"note": note})
+        with pytest.raises(
+            InputError, match="holds string, and null in the rows before; .* or write .csv or .jsonl"
+        ):
+            writer.append(sets, {"note": ["x", "y"]})

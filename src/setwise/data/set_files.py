@@ -27,13 +27,14 @@ from setwise.data.arrow_tables import CLASSES, ENCODED, TABLES
 from setwise.data.delimited import check_separator, decode_labels, encode_each, encode_labels
 from setwise.data.label_columns import distinct, is_list, is_text, one_chunk
 from setwise.data.stored_vocabulary import vocabulary_json
-from setwise.data.table_files import format_of
+from setwise.data.table_files import format_of, unpacked_format
 from setwise.data.tabular import read_table
 from setwise.errors import DataError, InputError, Omission, Remedy
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Vocabulary
 
 _ROWS = 2**18  # written at a time: Arrow's short strings end at 2 GB
+_WAITING = 2**26  # bytes of rows that are held back while a column has no type yet
 
 
 def write_sets(
@@ -122,7 +123,7 @@ def set_writer(
 
 def written_form(target: Path, given: str | None = None) -> str:
     """The format in which sets are written to a file; an error where they cannot be."""
-    form = format_of(target, given)
+    form = unpacked_format(target, given)
     if form not in TABLES:
         raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
     return form
@@ -139,6 +140,7 @@ class SetWriter:
         self._notes: dict[bytes, bytes] = {}
         self._file: Any = None
         self._schema: Any = None
+        self._waiting: list[Any] = []
 
     def append(
         self, sets: LabelSets, carry: Mapping[str, Any] | None = None, p_values: ArrayLike | None = None
@@ -198,6 +200,7 @@ class SetWriter:
 
     def close(self) -> None:
         """Ends the file."""
+        self._write_waiting()
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -244,8 +247,18 @@ class SetWriter:
             arrays = {name: self._as_text(values) for name, values in arrays.items()}
         table = self._as_table(arrays)
         if self._file is None:
-            self._schema, self._file = table.schema, self._open(table.schema)
-        self._file.write_table(table if table.schema == self._schema else _cast(table, self._schema))
+            self._schema = table.schema if self._schema is None else _typed(self._schema, table.schema)
+        self._waiting.append(table if table.schema == self._schema else _cast(table, self._schema))
+        untyped = self._file is None and any(map(pa.types.is_null, self._schema.types))
+        if not untyped or sum(one.nbytes for one in self._waiting) >= _WAITING:
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        """Writes the rows that were held back; from then on columns have their types."""
+        tables, self._waiting = self._waiting, []
+        for table in tables:
+            self._file = self._file or self._open(self._schema)
+            self._file.write_table(table if table.schema == self._schema else _cast(table, self._schema))
 
     def _as_table(self, arrays: dict[str, Any]) -> Any:
         fields = [
@@ -256,15 +269,22 @@ class SetWriter:
 
     def _as_text(self, values: Any) -> Any:
         """Lists of text as labels are written, anything else nested as JSON; what text can hold as it is."""
+        if pa.types.is_null(values.type):
+            return values.cast(pa.string())  # rows to come may hold anything
         if not pa.types.is_nested(values.type):
             return values
         if not (is_list(values.type) and is_text(values.type.value_type)):
             return _json_texts(values)
         found, codes = distinct(pc.list_flatten(values))
-        texts = pa.array([None if label is None else encode_labels([label], self._separator)[0] for label in found])
+        written = [None if label is None else encode_labels([label], self._separator)[0] for label in found]
+        texts = pa.array(written, pa.string()).take(pa.array(codes))
         sizes = np.asarray(pc.list_value_length(values).fill_null(0))
         offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
-        return pc.binary_join(pa.ListArray.from_arrays(offsets, texts.take(pa.array(codes))), self._separator)
+        joined = pc.binary_join(pa.ListArray.from_arrays(offsets, texts), self._separator)
+        joined = pc.if_else(values.is_valid(), joined, None)
+        if None not in found:
+            return joined
+        return pc.if_else(pc.and_(joined.is_null(), values.is_valid()), _json_texts(values), joined)
 
     def _open(self, schema: Any) -> Any:
         if self._form == "parquet":
@@ -344,19 +364,34 @@ def _cast(table: Any, schema: Any) -> Any:
             raise InputError(f"there is no column {field.name!r}, which the rows before have")
         kind = table.schema.field(field.name).type
         if kind != field.type and not _keeps(table[field.name], field.type):
+            gap = pa.types.is_null(field.type)
             problem = f"the column {field.name!r} holds {kind}, and {field.type} in the rows before"
-            raise InputError(problem, "give all rows one type")
+            raise InputError(problem, "give all rows one type", *(["write .csv or .jsonl"] if gap else []))
     added = next(iter(sorted(held - {*schema.names})), None)
     if added is not None:
         raise InputError(f"there is a column {added!r}, which the rows before lack")
-    return table.select(schema.names).cast(schema)
+    table = table.select(schema.names)
+    for place, kind in enumerate(table.schema.types):
+        if pa.types.is_null(kind):  # which Arrow does not cast to every type
+            table = table.set_column(place, schema.field(place), pa.nulls(len(table), schema.field(place).type))
+    return table.cast(schema)
+
+
+def _typed(schema: Any, later: Any) -> Any:
+    """The schema, in which columns of nulls have the types of later rows."""
+    for place, field in enumerate(schema):
+        if pa.types.is_null(field.type) and field.name in later.names:
+            schema = schema.set(place, field.with_type(later.field(field.name).type))
+    return schema
 
 
 def _keeps(values: Any, kind: pa.DataType) -> bool:
     """Whether values of another type are the same as this one: 007 is not 7, and a time is no number."""
     if pa.types.is_null(values.type):
         return True
-    if is_text(values.type) > is_text(kind) or pa.types.is_temporal(values.type) != pa.types.is_temporal(kind):
+    if is_text(values.type) > is_text(kind):
+        return False
+    if not is_text(kind) and pa.types.is_temporal(values.type) != pa.types.is_temporal(kind):
         return False
     try:
         back = values.cast(kind).cast(values.type)

@@ -12,7 +12,7 @@ import pyarrow.csv
 from setwise._arrays import Array
 from setwise._files import replacing
 from setwise.data.arrow_tables import as_written
-from setwise.data.table_files import format_of
+from setwise.data.table_files import unpacked_format
 from setwise.errors import DataError, reading_from
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
@@ -33,7 +33,7 @@ def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
     1,,
     """
     target = Path(path)
-    form = format_of(target)
+    form = unpacked_format(target)
     table = pa.table({name: _column(name, values) for name, values in votes.to_columns().items()})
     with replacing(target) as beside:
         if form == "parquet":
