@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from setwise import LabelSets, Votes, conformalize
-from setwise.data import read_sets, read_table, set_files, write_sets, write_votes
+from setwise.data import read_batches, read_sets, read_table, set_files, write_sets, write_votes
 from setwise.data.arrow_tables import arrow_table
+from setwise.data.table_files import table_files
 from setwise.errors import DataError, InputError
+from setwise.scale.saved_models import array_batch
 from tests.scale.conftest import CLASSES, done, failed, rows
 
 P_NAMES = [f"p:{label}" for label in CLASSES]
@@ -200,3 +202,65 @@ def test_a_column_that_gets_its_type_too_late_is_named_with_a_remedy(folder, mon
             InputError, match="holds string, and null in the rows before; .* or write .csv or .jsonl"
         ):
             writer.append(sets, {"note": ["x", "y"]})
+
+
+# ---------------------------------------------------------------------------- text in columns that nobody asks for
+
+
+def test_text_that_comes_late_in_a_column_of_csv_that_is_not_asked_for_is_no_fault(folder, capsys):
+    n = 40_000
+    P, y, candidates = rows(n, 5)
+    ids = [str(i) if i < n - 9 else f"A{i}" for i in range(n)]
+    texts = {"id": ids, "truth": y.tolist(), "candidates": ["|".join(labels) for labels in candidates]}
+    pa.csv.write_csv(pa.table(dict(zip(P_NAMES, P.T, strict=True)) | texts), "n.csv")
+    asked = ["conformalize", "--probabilities", "n.csv", "--ignore", "truth"]
+    assert done(capsys, *asked, "--ignore", "id", "--out", "a.cal")["rows"] == n
+    pa.csv.write_csv(pa.table({"id": ids, "candidates": texts["candidates"]}), "l.csv")
+    assert (
+        done(capsys, *asked, "--labels", "l.csv", "--key", "id", "--ignore", "candidates", "--out", "b.cal")["rows"]
+        == n
+    )
+    write_sets("s.csv", LabelSets.from_lists(candidates), carry={"id": ids, "truth": y.tolist()})
+    assert (folder / "s.csv").stat().st_size > 2**20  # the block of text from which types are known
+    assert done(capsys, "evaluate", "s.csv", "--truth", "truth")["n"] == n
+
+
+def test_multi_hot_columns_are_numbers_where_no_other_column_is_asked_for(folder):
+    pa.csv.write_csv(pa.table({"note": ["x", "7"], "c:owl": [1, 0], "c:cat": [1, 1]}), "m.csv")
+    for candidates in ("c", ["c:owl", "c:cat"]):
+        (batch,) = read_batches("m.csv", candidates=candidates, features=[])
+        assert batch.candidates.sizes.tolist() == [2, 1]
+
+
+# ---------------------------------------------------------------------------- small ones
+
+
+def test_identifiers_of_npz_come_along(tmp_path):
+    np.savez(tmp_path / "n.npz", X=np.ones((2, 3)), ids=np.array(["a", "b"]), y=np.array(["owl", ""]))
+    X, carried = array_batch(table_files(tmp_path / "n.npz"))
+    assert X.shape == (2, 3)
+    assert {name: values.to_pylist() for name, values in carried.items()} == {"ids": ["a", "b"], "y": ["owl", None]}
+
+
+def test_text_with_nul_is_refused_in_text_files_which_nobody_could_read(folder):
+    sets = LabelSets.from_lists([["a\0b"]])
+    for carry in ({}, {"note": ["x\0"]}, {"no\0te": ["x"]}):
+        held = sets if not carry else LabelSets.from_lists([["a"]])
+        with pytest.raises(InputError, match="holds the character NUL, which text files do not; write .parquet"):
+            write_sets("s.csv", held, carry=carry)
+    with pytest.raises(InputError, match="holds the character NUL"):
+        write_votes("v.tsv", Votes.from_matrix([["a\0b"]]))
+    assert list(folder.glob("*sv")) == []
+    for path in ("s.jsonl", "s.parquet"):
+        write_sets(path, sets)
+        assert read_sets(path).to_lists() == [["a\0b"]]
+
+
+def test_json_lines_hold_null_in_place_of_nan_and_infinity_and_times_with_all_digits(folder):
+    times = pa.array([1, None, 86_399_999_999_999], pa.time64("ns"))
+    carry = {"x": [1.5, np.nan, -np.inf], "nested": [[np.inf, 1.0], [], None], "at": times}
+    write_sets("s.jsonl", LabelSets.from_lists([["a"]] * 3), carry=carry)
+    lines = [json.loads(line, parse_constant=pytest.fail) for line in (folder / "s.jsonl").read_text().splitlines()]
+    assert [line["x"] for line in lines] == [1.5, None, None]
+    assert [line["nested"] for line in lines] == [[None, 1.0], [], None]
+    assert [line["at"] for line in lines] == ["00:00:00.000000001", None, "23:59:59.999999999"]

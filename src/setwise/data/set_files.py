@@ -245,6 +245,7 @@ class SetWriter:
             return
         if self._form in {"csv", "tsv"}:
             arrays = {name: self._as_text(values) for name, values in arrays.items()}
+            refuse_nul(arrays)
         table = self._as_table(arrays)
         if self._file is None:
             self._schema = table.schema if self._schema is None else _typed(self._schema, table.schema)
@@ -415,6 +416,15 @@ def _checked_p(p_values: ArrayLike, sets: LabelSets) -> Floats:
     return p
 
 
+def refuse_nul(arrays: Mapping[str, Any]) -> None:
+    """Refuses text that no reader of delimited text takes."""
+    for name, values in arrays.items():
+        if "\0" in name or (is_text(values.type) and pc.any(pc.match_substring(values, "\0")).as_py()):
+            raise InputError(
+                f"the column {name!r} holds the character NUL, which text files do not", "write .parquet"
+            )
+
+
 def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
     """One object per row, put together from JSON texts column by column."""
     parts: list[Any] = []
@@ -427,14 +437,23 @@ def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
 def _json_texts(values: Any) -> Any:
     """Each value as JSON text; only distinct values pass through Python, where values can be compared."""
     if pa.types.is_nested(values.type):
-        return pa.array(
-            [json.dumps(value, ensure_ascii=False, default=str) for value in values.to_pylist()], pa.string()
-        )
+        return pa.array([_json_text(value) for value in values.to_pylist()], pa.string())
     if pa.types.is_null(values.type):
         return pa.array(["null"] * len(values), pa.string())
+    if values.type == pa.time64("ns"):
+        values = values.cast(pa.string())  # Python's times have no nanoseconds
     encoded = values.dictionary_encode(null_encoding="encode")
-    texts = [json.dumps(value, ensure_ascii=False, default=str) for value in encoded.dictionary.to_pylist()]
+    texts = [_json_text(value) for value in encoded.dictionary.to_pylist()]
     return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def _json_text(value: Any) -> str:
+    """A value as JSON, which has no NaN and no infinity: they are null, as pandas writes them."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:
+        finite = json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)
+        return json.dumps(finite, ensure_ascii=False)
 
 
 def _write_npz(file: Any, sets: LabelSets, carry: Mapping[str, Any], p_values: ArrayLike | None) -> None:

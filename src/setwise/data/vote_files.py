@@ -12,6 +12,7 @@ import pyarrow.csv
 from setwise._arrays import Array
 from setwise._files import replacing
 from setwise.data.arrow_tables import as_written
+from setwise.data.set_files import refuse_nul
 from setwise.data.table_files import unpacked_format
 from setwise.errors import DataError, reading_from
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -35,6 +36,8 @@ def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
     target = Path(path)
     form = unpacked_format(target)
     table = pa.table({name: _column(name, values) for name, values in votes.to_columns().items()})
+    if form in {"csv", "tsv"}:
+        refuse_nul(dict(zip(table.column_names, table.columns, strict=True)))
     with replacing(target) as beside:
         if form == "parquet":
             import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone
