@@ -208,7 +208,7 @@ def test_a_column_that_gets_its_type_too_late_is_named_with_a_remedy(folder, mon
 
 
 def test_text_that_comes_late_in_a_column_of_csv_that_is_not_asked_for_is_no_fault(folder, capsys):
-    n = 40_000
+    n = 30_000
     P, y, candidates = rows(n, 5)
     ids = [str(i) if i < n - 9 else f"A{i}" for i in range(n)]
     texts = {"id": ids, "truth": y.tolist(), "candidates": ["|".join(labels) for labels in candidates]}
@@ -220,7 +220,9 @@ def test_text_that_comes_late_in_a_column_of_csv_that_is_not_asked_for_is_no_fau
         done(capsys, *asked, "--labels", "l.csv", "--key", "id", "--ignore", "candidates", "--out", "b.cal")["rows"]
         == n
     )
-    write_sets("s.csv", LabelSets.from_lists(candidates), carry={"id": ids, "truth": y.tolist()})
+    write_sets(
+        "s.csv", LabelSets.from_lists(candidates), carry={"id": ids, "truth": y.tolist(), "note": ["long text"] * n}
+    )
     assert (folder / "s.csv").stat().st_size > 2**20  # the block of text from which types are known
     assert done(capsys, "evaluate", "s.csv", "--truth", "truth")["n"] == n
 

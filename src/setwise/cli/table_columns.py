@@ -104,7 +104,7 @@ def _categories(by: str | None, ours: Table, theirs: Table, rows: Any) -> list[s
 
 
 def read_predicted(file: Any, column: str, *, candidates: str | None, separator: str) -> tuple[LabelSets, Any]:
-    """A column of prediction sets, and the p-values that stand beside it as columns p:label, or None.
+    """A column of prediction sets, and the p-values that stand behind it as columns p:label, or None.
 
     The classes are those of the p-values; else those that occur, also among the candidates of the same rows.
     """

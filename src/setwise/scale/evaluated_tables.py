@@ -64,7 +64,7 @@ def evaluate_table(
 ) -> dict[str, Any]:
     """The result of `setwise.evaluate` for a column of sets, beside true labels, candidates or categories.
 
-    The classes are those of p-values that stand beside; else those stored with the sets; else those that occur
+    The classes are those of p-values that stand behind them; else those stored with the sets; else those that occur
     among sets and candidates, for which the files are read twice.
     """
     told: dict[str, Any] = {"features": [], "separator": separator}
