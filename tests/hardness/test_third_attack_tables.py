@@ -114,6 +114,14 @@ def test_columns_of_rare_types_come_along(kind, folder, capsys):
     done(capsys, "triage", "m.cal", *asked, "a.csv", "--review", "r.parquet", "--max-error", 0.5)
 
 
+@pytest.mark.parametrize("kind", list(RARE))
+def test_arrays_of_rare_types_are_written_to_text(kind, folder):
+    column, values = RARE[kind]
+    for path in ("s.csv", "s.jsonl"):
+        write_sets(path, LabelSets.from_lists([["owl"], ["owl"]]), carry={"note": column})
+    assert [json.loads(line)["note"] for line in (folder / "s.jsonl").read_text().splitlines()] == values
+
+
 def test_lists_of_polars_categories_are_candidates_and_notes_of_columns_stay(folder):
     write_arrow(pa.table({"candidates": RARE["lists of categories"][0]}), "k.arrow")
     assert read_sets("k.arrow", column="candidates").to_lists() == [["cat"], ["owl"]]

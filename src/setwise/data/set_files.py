@@ -26,6 +26,7 @@ from setwise._files import replacing
 from setwise.data.arrow_tables import CLASSES, ENCODED, TABLES
 from setwise.data.delimited import check_separator, decode_labels, encode_each, encode_labels
 from setwise.data.label_columns import distinct, is_list, is_text, one_chunk
+from setwise.data.plain_columns import plain_column
 from setwise.data.stored_vocabulary import vocabulary_json
 from setwise.data.table_files import format_of, unpacked_format
 from setwise.data.tabular import read_table
@@ -270,6 +271,7 @@ class SetWriter:
 
     def _as_text(self, values: Any) -> Any:
         """Lists of text as labels are written, anything else nested as JSON; what text can hold as it is."""
+        values = plain_column(values)
         if pa.types.is_null(values.type):
             return values.cast(pa.string())  # rows to come may hold anything
         if not pa.types.is_nested(values.type):
@@ -436,6 +438,7 @@ def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
 
 def _json_texts(values: Any) -> Any:
     """Each value as JSON text; only distinct values pass through Python, where values can be compared."""
+    values = plain_column(values)
     if pa.types.is_nested(values.type):
         return pa.array([_json_text(value) for value in values.to_pylist()], pa.string())
     if pa.types.is_null(values.type):
