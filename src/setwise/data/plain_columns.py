@@ -53,7 +53,7 @@ def _inside(kind: pa.DataType) -> list[pa.DataType]:
 
 
 def _is_list_view(kind: pa.DataType) -> bool:
-    return pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
+    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
 
 
 def _plain(values: Any) -> Any:
