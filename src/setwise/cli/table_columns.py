@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from setwise._arrays import Floats
 from setwise._files import replacing, temporary
 from setwise.cli.options import STANDARD
 from setwise.cli.screen import Screen, to_standard_output
@@ -28,11 +29,11 @@ from setwise.data.importers.imported import Imported
 from setwise.data.importers.label_studio import is_export
 from setwise.data.key_join import matching_rows, refuse_other_order
 from setwise.data.label_columns import categories_of
-from setwise.data.set_files import SetWriter, probability_columns, probability_labels, set_writer, written_form
+from setwise.data.set_files import SetWriter, p_value_columns, probability_labels, set_writer, written_form
 from setwise.data.table_files import TableFiles
 from setwise.data.task_files import write_tasks
 from setwise.decisions.comparison import Comparison
-from setwise.errors import DataError, Remedy
+from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 
@@ -104,12 +105,12 @@ def _categories(by: str | None, ours: Table, theirs: Table, rows: Any) -> list[s
 
 
 def read_predicted(file: Any, column: str, *, candidates: str | None, separator: str) -> tuple[LabelSets, Any]:
-    """A column of prediction sets, and the p-values that stand beside it as columns p:label, or None.
+    """A column of prediction sets, and the p-values that stand behind it as columns p:label, or None.
 
     The classes are those of the p-values; else those that occur, also among the candidates of the same rows.
     """
     names = column_names(file) if is_table(file) else []
-    marked = [name for name in names if name.startswith("p:")]
+    marked = p_value_columns(names, column)
     classes = probability_labels(marked) if marked else None
     options: dict[str, Any] = {"features": [], "separator": separator, "missing": "empty"}
     sets = sets_in(read_table(file, candidates=column, classes=classes, **options))
@@ -120,8 +121,20 @@ def read_predicted(file: Any, column: str, *, candidates: str | None, separator:
             known = set(classes)
             classes += [label for label in given.classes.tolist() if label not in known]
         sets = sets.with_classes(classes)
-    found = probability_columns(marked, classes) if marked else None
-    return sets, None if found is None else read_table(file, features=found).X
+    if not marked:
+        return sets, None
+    p: Any = read_table(file, features=marked).X
+    if not _are_of(p, sets):
+        problem = f"{file}: the columns {marked[0]!r}, … are not the p-values of its sets, and are not used"
+        warnings.warn(MisuseWarning(problem, "put columns of your own before that of the sets"), stacklevel=3)
+        return sets, None
+    return sets, p
+
+
+def _are_of(p: Floats, sets: LabelSets) -> bool:
+    """Whether sets are those of p-values at one level: what is in a set has larger ones than what is in none."""
+    held = sets.to_mask()
+    return bool(p[held].min(initial=np.inf) >= p[~held].max(initial=-np.inf) - 1e-9)
 
 
 def note_comparison(sets: Path, comparison: Comparison) -> None:

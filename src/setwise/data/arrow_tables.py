@@ -24,6 +24,7 @@ from setwise.data.delimited import encode_each
 from setwise.data.json_depth import check_depth
 from setwise.data.json_objects import read_objects
 from setwise.data.label_columns import is_list, is_text
+from setwise.data.plain_columns import is_unheld, plain_column
 from setwise.data.table_files import (
     ARRAYS,
     TableFiles,
@@ -179,8 +180,13 @@ def _first_row(source: Any) -> Any:
         path = files.paths[0]
         with reading(path, files), pq.ParquetFile(path) as file:
             if file.metadata.num_rows:
-                return checked(file.schema_arrow.empty_table(), files.where(path))
+                return checked(_without_rows(file.schema_arrow), files.where(path))
     return next(arrow_batches(source, 1), None)
+
+
+def _without_rows(schema: Any) -> Any:
+    """A table of no rows, of whatever types; Arrow's own function knows some of them only."""
+    return pa.Table.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
 
 
 def row_count(source: Any) -> int | None:
@@ -246,16 +252,19 @@ def _of_a_row(reason: str, where: str) -> DataError | None:
 
 
 def checked(table: Any, where: str) -> Any:
-    """The table, if its columns have distinct names and its text is text; categorical columns as their values."""
+    """The table, if its columns have distinct names and its text is text; rarer types of columns as plain ones."""
     twice = [name for name, count in Counter(table.column_names).items() if count > 1]
     if twice:
         raise DataError(f"{where}: the column {twice[0]!r} occurs twice; rename one of them.")
-    for name, kind in zip(table.column_names, table.schema.types, strict=True):
-        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            raise DataError(f"{where}: the column {name!r} is not UTF-8 text; convert it to UTF-8.")
-        if pa.types.is_dictionary(kind):
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, table.column(place).cast(kind.value_type))
+    for place, field in enumerate(table.schema):
+        if is_unheld(field.type):
+            raise DataError(f"{where}: the column {field.name!r} holds {field.type}; write it as text or numbers.")
+        column = table.column(place)
+        plain = plain_column(column)
+        if pa.types.is_binary(plain.type) or pa.types.is_large_binary(plain.type):
+            raise DataError(f"{where}: the column {field.name!r} is not UTF-8 text; convert it to UTF-8.")
+        if plain is not column:
+            table = table.set_column(place, pa.field(field.name, plain.type, metadata=field.metadata), plain)
     return table
 
 
@@ -552,7 +561,7 @@ def _read_arrow(path: Path) -> Any:
         blocks.append(block)
     with pa.OSFile(str(path)) as file:
         schema = _opened_arrow(file).schema
-    return checked(schema.empty_table(), str(path)) if not blocks else pa.concat_tables(blocks)
+    return checked(_without_rows(schema), str(path)) if not blocks else pa.concat_tables(blocks)
 
 
 def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: Collection[str]) -> Iterator[Any]:

@@ -26,14 +26,16 @@ from setwise._files import replacing
 from setwise.data.arrow_tables import CLASSES, ENCODED, TABLES
 from setwise.data.delimited import check_separator, decode_labels, encode_each, encode_labels
 from setwise.data.label_columns import distinct, is_list, is_text, one_chunk
+from setwise.data.plain_columns import plain_column
 from setwise.data.stored_vocabulary import vocabulary_json
-from setwise.data.table_files import format_of
+from setwise.data.table_files import format_of, unpacked_format
 from setwise.data.tabular import read_table
-from setwise.errors import DataError, InputError, Remedy
+from setwise.errors import DataError, InputError, Omission, Remedy
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Vocabulary
 
 _ROWS = 2**18  # written at a time: Arrow's short strings end at 2 GB
+_WAITING = 2**26  # bytes of rows that are held back while a column has no type yet
 
 
 def write_sets(
@@ -78,7 +80,8 @@ def write_sets(
     target = Path(path)
     if format_of(target, format) == "npz":
         carried = {name: _as_array(values) for name, values in (carry or {}).items()}
-        _check_columns(carried, [column, "size"], len(sets))
+        p_names = [] if p_values is None else _p_names(sets.classes.tolist())
+        _check_columns(carried, [column, "size"], p_names, len(sets))
         with replacing(target) as beside, beside.open("wb") as file:
             _write_npz(file, sets, carried, p_values)
         return
@@ -121,7 +124,7 @@ def set_writer(
 
 def written_form(target: Path, given: str | None = None) -> str:
     """The format in which sets are written to a file; an error where they cannot be."""
-    form = format_of(target, given)
+    form = unpacked_format(target, given)
     if form not in TABLES:
         raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
     return form
@@ -138,6 +141,7 @@ class SetWriter:
         self._notes: dict[bytes, bytes] = {}
         self._file: Any = None
         self._schema: Any = None
+        self._waiting: list[Any] = []
 
     def append(
         self, sets: LabelSets, carry: Mapping[str, Any] | None = None, p_values: ArrayLike | None = None
@@ -157,8 +161,9 @@ class SetWriter:
     ) -> Iterator[dict[str, Any]]:
         """The columns, so many rows at a time."""
         carry = {name: _as_array(values) for name, values in (carry or {}).items()}
-        _check_columns(carry, [self._column, *(["size"] if self._sizes else [])], len(sets))
         self._use(sets)
+        p_names = [] if p_values is None else self._p_names
+        _check_columns(carry, [self._column, *(["size"] if self._sizes else [])], p_names, len(sets))
         p = None if p_values is None else _checked_p(p_values, sets)
         for start in range(0, max(len(sets), 1), _ROWS):
             rows = slice(start, start + _ROWS)
@@ -167,7 +172,7 @@ class SetWriter:
             if self._sizes:
                 arrays["size"] = pa.array(sets.sizes[rows])
             if p is not None:
-                columns = zip(self._p_names, p[rows].T, strict=True)
+                columns = zip(p_names, p[rows].T, strict=True)
                 arrays |= {name: pa.array(np.ascontiguousarray(values)) for name, values in columns}
             yield arrays
 
@@ -196,6 +201,7 @@ class SetWriter:
 
     def close(self) -> None:
         """Ends the file."""
+        self._write_waiting()
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -213,7 +219,7 @@ class SetWriter:
             raise ValueError("sets: these have other classes than those written before; a file has one vocabulary.")
         self._vocabulary, self._relative = vocabulary, sets.relative
         labels = vocabulary.classes.tolist()
-        self._p_names = [f"p:{text}" for text in encode_labels(labels, "|")]
+        self._p_names = _p_names(labels)
         if self._form in {"csv", "tsv"}:
             self._labels = pa.array(encode_labels(labels, self._separator), pa.string())
         elif self._form == "jsonl":
@@ -240,10 +246,21 @@ class SetWriter:
             return
         if self._form in {"csv", "tsv"}:
             arrays = {name: self._as_text(values) for name, values in arrays.items()}
+            refuse_nul(arrays)
         table = self._as_table(arrays)
         if self._file is None:
-            self._schema, self._file = table.schema, self._open(table.schema)
-        self._file.write_table(table if table.schema == self._schema else _cast(table, self._schema))
+            self._schema = table.schema if self._schema is None else _typed(self._schema, table.schema)
+        self._waiting.append(table if table.schema == self._schema else _cast(table, self._schema))
+        untyped = self._file is None and any(map(pa.types.is_null, self._schema.types))
+        if not untyped or sum(one.nbytes for one in self._waiting) >= _WAITING:
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        """Writes the rows that were held back; from then on columns have their types."""
+        tables, self._waiting = self._waiting, []
+        for table in tables:
+            self._file = self._file or self._open(self._schema)
+            self._file.write_table(table if table.schema == self._schema else _cast(table, self._schema))
 
     def _as_table(self, arrays: dict[str, Any]) -> Any:
         fields = [
@@ -254,15 +271,23 @@ class SetWriter:
 
     def _as_text(self, values: Any) -> Any:
         """Lists of text as labels are written, anything else nested as JSON; what text can hold as it is."""
+        values = plain_column(values)
+        if pa.types.is_null(values.type):
+            return values.cast(pa.string())  # rows to come may hold anything
         if not pa.types.is_nested(values.type):
             return values
         if not (is_list(values.type) and is_text(values.type.value_type)):
             return _json_texts(values)
         found, codes = distinct(pc.list_flatten(values))
-        texts = pa.array([None if label is None else encode_labels([label], self._separator)[0] for label in found])
+        written = [None if label is None else encode_labels([label], self._separator)[0] for label in found]
+        texts = pa.array(written, pa.string()).take(pa.array(codes))
         sizes = np.asarray(pc.list_value_length(values).fill_null(0))
         offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
-        return pc.binary_join(pa.ListArray.from_arrays(offsets, texts.take(pa.array(codes))), self._separator)
+        joined = pc.binary_join(pa.ListArray.from_arrays(offsets, texts), self._separator)
+        joined = pc.if_else(values.is_valid(), joined, None)
+        if None not in found:
+            return joined
+        return pc.if_else(pc.and_(joined.is_null(), values.is_valid()), _json_texts(values), joined)
 
     def _open(self, schema: Any) -> Any:
         if self._form == "parquet":
@@ -292,8 +317,7 @@ def set_table(
 
 def probability_columns(names: Sequence[str], labels: Sequence[Any]) -> list[str] | None:
     """The columns named as the labels, ``p:cat`` or ``cat``, in the labels' order; None if one is absent."""
-    texts = encode_labels(labels, "|")
-    for columns in ([f"p:{text}" for text in texts], texts, [str(label) for label in labels]):
+    for columns in (_p_names(labels), encode_labels(labels, "|"), [str(label) for label in labels]):
         if set(columns) <= set(names):
             return columns
     return None
@@ -305,8 +329,26 @@ def probability_labels(columns: Sequence[str]) -> list[Any]:
     return decode_labels([name[2:] if marked else name for name in columns], "|", escapes=marked)
 
 
-def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], n: int) -> None:
+def p_value_columns(names: Sequence[str], sets: str) -> list[str]:
+    """The columns of p-values beside that of sets: ``p:label`` behind it, since what is carried stands before it.
+
+    >>> p_value_columns(["id", "p:cat", "p:dog", "labels", "size"], "labels")
+    []
+    """
+    behind = names[names.index(sets) :] if sets in names else []
+    return [name for name in behind if name.startswith("p:")]
+
+
+def _p_names(labels: Sequence[Any]) -> list[str]:
+    return [f"p:{text}" for text in encode_labels(labels, "|")]
+
+
+def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], p_names: Sequence[str], n: int) -> None:
+    taken = {*p_names}
     for name, values in carry.items():
+        if name in taken:
+            problem = f"carry: there is a column {name!r} already, and the p-values need it"
+            raise InputError(problem, "rename or remove it", Omission("p_values", "no p_values"))
         if name in ours:
             raise InputError(
                 f"carry: there is a column {name!r} already, and the sets need it",
@@ -325,19 +367,34 @@ def _cast(table: Any, schema: Any) -> Any:
             raise InputError(f"there is no column {field.name!r}, which the rows before have")
         kind = table.schema.field(field.name).type
         if kind != field.type and not _keeps(table[field.name], field.type):
+            gap = pa.types.is_null(field.type)
             problem = f"the column {field.name!r} holds {kind}, and {field.type} in the rows before"
-            raise InputError(problem, "give all rows one type")
+            raise InputError(problem, "give all rows one type", *(["write .csv or .jsonl"] if gap else []))
     added = next(iter(sorted(held - {*schema.names})), None)
     if added is not None:
         raise InputError(f"there is a column {added!r}, which the rows before lack")
-    return table.select(schema.names).cast(schema)
+    table = table.select(schema.names)
+    for place, kind in enumerate(table.schema.types):
+        if pa.types.is_null(kind):  # which Arrow does not cast to every type
+            table = table.set_column(place, schema.field(place), pa.nulls(len(table), schema.field(place).type))
+    return table.cast(schema)
+
+
+def _typed(schema: Any, later: Any) -> Any:
+    """The schema, in which columns of nulls have the types of later rows."""
+    for place, field in enumerate(schema):
+        if pa.types.is_null(field.type) and field.name in later.names:
+            schema = schema.set(place, field.with_type(later.field(field.name).type))
+    return schema
 
 
 def _keeps(values: Any, kind: pa.DataType) -> bool:
     """Whether values of another type are the same as this one: 007 is not 7, and a time is no number."""
     if pa.types.is_null(values.type):
         return True
-    if is_text(values.type) > is_text(kind) or pa.types.is_temporal(values.type) != pa.types.is_temporal(kind):
+    if is_text(values.type) > is_text(kind):
+        return False
+    if not is_text(kind) and pa.types.is_temporal(values.type) != pa.types.is_temporal(kind):
         return False
     try:
         back = values.cast(kind).cast(values.type)
@@ -361,6 +418,15 @@ def _checked_p(p_values: ArrayLike, sets: LabelSets) -> Floats:
     return p
 
 
+def refuse_nul(arrays: Mapping[str, Any]) -> None:
+    """Refuses text that no reader of delimited text takes."""
+    for name, values in arrays.items():
+        if "\0" in name or (is_text(values.type) and pc.any(pc.match_substring(values, "\0")).as_py()):
+            raise InputError(
+                f"the column {name!r} holds the character NUL, which text files do not", "write .parquet"
+            )
+
+
 def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
     """One object per row, put together from JSON texts column by column."""
     parts: list[Any] = []
@@ -372,15 +438,25 @@ def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
 
 def _json_texts(values: Any) -> Any:
     """Each value as JSON text; only distinct values pass through Python, where values can be compared."""
+    values = plain_column(values)
     if pa.types.is_nested(values.type):
-        return pa.array(
-            [json.dumps(value, ensure_ascii=False, default=str) for value in values.to_pylist()], pa.string()
-        )
+        return pa.array([_json_text(value) for value in values.to_pylist()], pa.string())
     if pa.types.is_null(values.type):
         return pa.array(["null"] * len(values), pa.string())
+    if values.type == pa.time64("ns"):
+        values = values.cast(pa.string())  # Python's times have no nanoseconds
     encoded = values.dictionary_encode(null_encoding="encode")
-    texts = [json.dumps(value, ensure_ascii=False, default=str) for value in encoded.dictionary.to_pylist()]
+    texts = [_json_text(value) for value in encoded.dictionary.to_pylist()]
     return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def _json_text(value: Any) -> str:
+    """A value as JSON, which has no NaN and no infinity: they are null, as pandas writes them."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:
+        finite = json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)
+        return json.dumps(finite, ensure_ascii=False)
 
 
 def _write_npz(file: Any, sets: LabelSets, carry: Mapping[str, Any], p_values: ArrayLike | None) -> None:
@@ -391,8 +467,8 @@ def _write_npz(file: Any, sets: LabelSets, carry: Mapping[str, Any], p_values: A
         if values.dtype.kind not in "biuf"
     }
     if p_values is not None:
-        names = encode_labels(sets.classes.tolist(), "|")
-        arrays |= {f"p:{name}": p for name, p in zip(names, _checked_p(p_values, sets).T, strict=True)}
+        names = _p_names(sets.classes.tolist())
+        arrays |= dict(zip(names, _checked_p(p_values, sets).T, strict=True))
     np.savez(
         file,
         candidates_indptr=sets.rows[0],

@@ -184,6 +184,14 @@ def format_of(path: Path, given: str | None = None) -> str:
     return _SUFFIXES[suffix]
 
 
+def unpacked_format(target: Path, given: str | None = None) -> str:
+    """The format in which a file is written; refuses a name by which readers would unpack it."""
+    form = format_of(target, given)
+    if unpacked_name(target) != target:
+        raise DataError(f"{target}: tables are written unpacked; leave out {target.suffix}.")
+    return form
+
+
 @dataclass(frozen=True)
 class TextStyle:
     """How the text of one file is written, and whether its first line is one field."""
@@ -248,6 +256,11 @@ def unpacking(path: Path) -> Any:
     """A file as a stream of bytes, decompressed, which ends with an error where that gives more than it may."""
     stream = pa.input_stream(str(path))
     return stream if path.suffix not in _UNPACKED else pa.PythonFile(_Bounded(stream, path), mode="r")
+
+
+def unpacked_name(path: Path) -> Path:
+    """The path without the suffix of a compression that is undone when it is read, such as .gz."""
+    return path.with_suffix("") if path.suffix.lower() in _UNPACKED and Path(path.stem).suffix else path
 
 
 class _Bounded:
@@ -324,9 +337,8 @@ def _fields(text: str, delimiter: str) -> int:
 
 
 def _suffix(path: Path) -> str:
-    """The last suffix in small letters, before .gz."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else "".join(suffixes[-1:])
+    """The last suffix in small letters, before that of what is unpacked."""
+    return unpacked_name(path).suffix.lower()
 
 
 def _named(source: str | os.PathLike[str]) -> list[Path]:

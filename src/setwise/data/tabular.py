@@ -17,6 +17,7 @@ from setwise.data.arrow_tables import (
     arrow_batches,
     arrow_table,
     column_names,
+    has_rows,
     is_table,
     located_batches,
 )
@@ -210,9 +211,29 @@ def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> It
     where = _name(source)
     layout = _with_vocabulary(source, layout, where, batch_rows)
     first_row = 0
-    for place, start, batch in located_batches(source, batch_rows, text=layout.text_columns):
+    for place, start, batch in located_batches(source, batch_rows, text=columns_of_text(source, layout)):
         yield replace(interpret(batch, layout, place, start), source=where, first_row=first_row)
         first_row += len(batch)
+
+
+def columns_of_text(source: Any, layout: Layout) -> list[str]:
+    """The columns of text files that are not to be read as numbers, those among them that nobody asks for.
+
+    Where no features are named all other columns are asked for.
+    """
+    told = layout.text_columns
+    if layout.features is None or not names_files(source):
+        return told
+    files = table_files(source)
+    if files.form(files.paths[0]) not in {"csv", "tsv"} or not has_rows(files):
+        return told
+    names = column_names(files)
+    numbers = {layout.features} if isinstance(layout.features, str) else {*layout.features}
+    if isinstance(layout.candidates, str):
+        numbers |= {*_multi_hot(names, layout.candidates)}
+    else:
+        numbers |= {*(layout.candidates or ())}
+    return [*told, *(name for name in names if name not in numbers)]
 
 
 def interpret(table: Any, layout: Layout, where: str, first_row: int = 0) -> Table:
@@ -310,11 +331,14 @@ def _flag_columns(table: Any, layout: Layout, where: str) -> list[str]:
         return list(layout.candidates)
     if layout.candidates in table.column_names:
         return []
-    start = layout.candidates if layout.candidates.endswith(":") else f"{layout.candidates}:"
-    flags = [name for name in table.column_names if name.startswith(start)]
+    flags = _multi_hot(table.column_names, layout.candidates)
     if not flags:
         _require(table, [layout.candidates], where)
     return flags
+
+
+def _multi_hot(names: Sequence[str], start: str) -> list[str]:
+    return [name for name in names if name.startswith(f"{start.removesuffix(':')}:")]
 
 
 def _flag_labels(flags: list[str], layout: Layout, where: str) -> list[Any]:

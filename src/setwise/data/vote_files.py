@@ -13,7 +13,8 @@ from setwise._arrays import Array
 from setwise._files import replacing
 from setwise.data.arrow_tables import as_written
 from setwise.data.delimited import meant_classes
-from setwise.data.table_files import format_of
+from setwise.data.set_files import refuse_nul
+from setwise.data.table_files import unpacked_format
 from setwise.errors import DataError, reading_from
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
@@ -34,8 +35,10 @@ def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
     1,,
     """
     target = Path(path)
-    form = format_of(target)
+    form = unpacked_format(target)
     table = pa.table({name: _column(name, values) for name, values in votes.to_columns().items()})
+    if form in {"csv", "tsv"}:
+        refuse_nul(dict(zip(table.column_names, table.columns, strict=True)))
     with replacing(target) as beside:
         if form == "parquet":
             import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, needed here alone

@@ -19,7 +19,7 @@ from setwise.data.doubts import doubt_features
 from setwise.data.label_columns import categories_of
 from setwise.data.set_files import probability_labels
 from setwise.data.table_files import TableFiles
-from setwise.data.tabular import Layout, Table, interpret
+from setwise.data.tabular import Layout, Table, columns_of_text, interpret
 from setwise.errors import DataError, Remedy, reading_from
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
 from setwise.probabilities import as_probabilities
@@ -116,7 +116,7 @@ class ProbabilityTable:
     def _batches(self, layout: Layout) -> Iterator[tuple[Table, Ints]]:
         """Batches of rows, and the numbers by which rows are known wherever they are read."""
         numbers = {self.files.where(path): number for number, path in enumerate(self.files.paths, self.first_file)}
-        with ahead(located_batches(self.files, _ROWS, text=layout.text_columns)) as batches:
+        with ahead(located_batches(self.files, _ROWS, text=columns_of_text(self.files, layout))) as batches:
             for where, first, batch in batches:
                 table = interpret(batch, layout, where, first)
                 if numbers[where] == 0 and first == 0:

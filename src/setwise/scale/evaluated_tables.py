@@ -9,7 +9,7 @@ from typing import Any
 
 from setwise.data.arrow_tables import column_names, has_rows
 from setwise.data.label_columns import categories_of
-from setwise.data.set_files import probability_labels
+from setwise.data.set_files import p_value_columns, probability_labels
 from setwise.data.table_files import TableFiles
 from setwise.data.tabular import read_batches
 from setwise.metrics import SetCounts
@@ -64,12 +64,12 @@ def evaluate_table(
 ) -> dict[str, Any]:
     """The result of `setwise.evaluate` for a column of sets, beside true labels, candidates or categories.
 
-    The classes are those of p-values that stand beside; else those stored with the sets; else those that occur
+    The classes are those of p-values that stand behind them; else those stored with the sets; else those that occur
     among sets and candidates, for which the files are read twice.
     """
     told: dict[str, Any] = {"features": [], "separator": separator}
     names = column_names(files)
-    marked = [name for name in names if name.startswith("p:")]
+    marked = p_value_columns(names, column)
     told["classes"] = probability_labels(marked) if marked else _classes(files, [column, candidates], told)
     counter = SetCounter(column, truth, candidates, by, told, tuple(names))
     parts = [files] if engine is run_local else [replace(files, paths=(path,)) for path in files.paths]

@@ -160,9 +160,10 @@ def feature_batches(file: Any, model: Any, features: list[str] | None) -> Iterat
 
 
 def array_batch(file: Any) -> Batch:
-    """The rows of a file of arrays, and their true labels where it has some."""
+    """The rows of a file of arrays, and their identifiers and true labels where it has some."""
     table = read_table(file)
-    return table.X, {} if table.truth is None else {"y": pa.array(table.truth.tolist())}
+    beside = {**table.carried, **({} if table.truth is None else {"y": table.truth})}
+    return table.X, {name: pa.array(values.tolist()) for name, values in beside.items()}
 
 
 def probability_batches(file: Any, labels: list[Any]) -> Iterator[Batch]:

@@ -20,7 +20,7 @@ from typing import Any
 from setwise._files import check_replaceable, open_regular, replacing, sole_writer
 from setwise._version import __version__
 from setwise.data.arrow_tables import TABLES, column_names, is_table, row_count
-from setwise.data.table_files import MODEL_HEAD, TableFiles
+from setwise.data.table_files import MODEL_HEAD, TableFiles, unpacked_name
 from setwise.errors import DataError, InputError, Remedy
 
 _RECORD = ".{}.done.json"
@@ -100,7 +100,7 @@ def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:
     for number, (path, place) in enumerate(zip(source.paths, paths, strict=True)):
         form = source.form(path)
         name = place.relative_to(base)
-        stem = name.name.removesuffix(".gz").rpartition(".")[0] or name.name
+        stem = unpacked_name(name).name.rpartition(".")[0] or name.name
         suffix = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl", "arrow": ".arrow"}.get(form, ".parquet")
         out = folder / name.parent / f"{stem}{suffix if form in TABLES else '.parquet'}"
         parts.append(TablePart(number, replace(source, paths=(path,)), out))

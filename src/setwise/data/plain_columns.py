@@ -1,0 +1,84 @@
+"""Columns of Arrow's rarer types as ones that Arrow computes with and that every format can hold.
+
+Views of text, dictionaries and run-end encodings become their values, and extension types what they are stored as;
+also inside lists and objects.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_UUID, _BOOL = "arrow.uuid", "arrow.bool8"
+
+
+def plain_column(column: Any) -> Any:
+    """A column of such a type as its values; any other one as it is."""
+    if not _is_rare(column.type):
+        return column
+    if isinstance(column, pa.ChunkedArray):
+        chunks = [_plain(chunk) for chunk in column.chunks]
+        return pa.chunked_array(chunks or [_plain(pa.nulls(0, column.type))])
+    return _plain(column)
+
+
+def is_unheld(kind: pa.DataType) -> bool:
+    """Whether a column of this type cannot be carried: intervals of months, days and times, and unions."""
+    return pa.types.is_interval(kind) or pa.types.is_union(kind) or any(map(is_unheld, _inside(kind)))
+
+
+def _is_rare(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_string_view(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_dictionary(kind)
+        or pa.types.is_run_end_encoded(kind)
+        or isinstance(kind, pa.BaseExtensionType)
+        or _is_list_view(kind)
+        or (not pa.types.is_map(kind) and any(map(_is_rare, _inside(kind))))
+    )
+
+
+def _inside(kind: pa.DataType) -> list[pa.DataType]:
+    """The types of which a nested type is made."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return [kind.storage_type]
+    if pa.types.is_nested(kind) and not pa.types.is_run_end_encoded(kind):
+        return [kind.field(i).type for i in range(kind.num_fields)]
+    return []
+
+
+def _is_list_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
+
+
+def _plain(values: Any) -> Any:
+    kind = values.type
+    if not _is_rare(kind):
+        return values
+    if pa.types.is_string_view(kind):
+        return values.cast(pa.large_string())
+    if pa.types.is_binary_view(kind):
+        return values.cast(pa.large_binary())
+    if pa.types.is_dictionary(kind):
+        return _plain(values.dictionary).take(values.indices)
+    if pa.types.is_run_end_encoded(kind):
+        places = np.arange(values.offset, values.offset + len(values))
+        runs = np.searchsorted(np.asarray(values.run_ends), places, side="right")
+        return _plain(values.values).take(pa.array(runs))
+    if isinstance(kind, pa.BaseExtensionType):
+        if kind.extension_name == _UUID:
+            held = values.storage.to_pylist()
+            return pa.array([None if one is None else str(UUID(bytes=one)) for one in held], pa.string())
+        return values.storage.cast(pa.bool_()) if kind.extension_name == _BOOL else _plain(values.storage)
+    if pa.types.is_struct(kind):
+        parts = [_plain(part) for part in values.flatten()]
+        fields = [pa.field(field.name, part.type) for field, part in zip(kind, parts, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=values.is_null())
+    sizes = np.asarray(pc.fill_null(pc.list_value_length(values), 0))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int64())
+    return pa.LargeListArray.from_arrays(offsets, _plain(values.flatten()), mask=values.is_null())
