@@ -148,7 +148,12 @@ def test_samples_of_rows_come_back(tmp_path):
 # ---------------------------------------------------------------------------- rows that are saved and go on
 
 TORN = {
-    "groups": ({"groups": np.arange(200) // 2}, {}, lambda h, _: h.update(seen=10**6), "cannot be a sample"),
+    "groups": (
+        {"groups": np.arange(200) // 2},
+        {"max_rows": 200},
+        lambda h, _: h.update(seen=10**6),
+        "cannot be a sample",
+    ),
     "chances": (
         {"verified": verified(), "verified_probability": np.full(200, 1 / 3)},
         {},
