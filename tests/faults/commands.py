@@ -111,7 +111,8 @@ def write_inputs(folder: Path) -> None:
     pq.write_table(rows, folder / "rows.parquet", row_group_size=60)
     probabilities = pa.table({**ids, **{f"p:{n}": P[:, k] for k, n in enumerate(NAMES)}})
     pa.csv.write_csv(probabilities, folder / "p.csv")
-    for table, parts in ((rows, folder / "parts"), (probabilities, folder / "p-parts")):
+    backwards = probabilities.take(np.arange(ROWS)[::-1])  # folders take no rows as they were calibrated on
+    for table, parts in ((rows, folder / "parts"), (backwards, folder / "p-parts")):
         parts.mkdir()
         for number, first in enumerate(range(0, ROWS, ROWS // PARTS)):
             pq.write_table(table.slice(first, ROWS // PARTS), parts / f"{number}.parquet")

@@ -243,7 +243,7 @@ READ = {  # the name and content of a file, options, and what happens when it is
     "JSON as pandas writes it": ("t.json", FULL.to_json(), "", error("t.json: is one object with a column in each field, as pandas writes it; write one object per row")),
     "JSON records": ("t.json", FULL.to_json(orient="records"), "", SAME),
     "JSON that breaks off": ("t.jsonl", jsonl(list)[:-20], "", error("t.jsonl: line 60 is not JSON")),
-    "JSON without a field": ("t.jsonl", jsonl(list).replace('"x": ', '"u": ', 1), "", error("t.jsonl: there is no column 'x', which the model was trained on")),
+    "JSON without a field": ("t.jsonl", jsonl(list).replace('"x": ', '"u": ', 1), "", error("t.jsonl, column 'x': row 0 is missing (1 such rows); say how to fill them")),
     "JSON numbers as text": ("t.jsonl", jsonl(list).replace("3.126", '"3.126"', 1), "", error("t.jsonl: the column 'x' mixes float, str; give all its rows one type")),
     "no suffix": ("table", PLAIN, "", SAME),
     "a pickle": ("t.pkl", pickle.dumps(FULL), "", BINARY),

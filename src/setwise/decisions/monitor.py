@@ -242,7 +242,7 @@ class _Gambler:
                 block = rows[start : start + _BLOCK]
                 p[block] = self._ranked(code, column[block], noise[block])
         won = np.zeros(len(column))
-        before = self._logarithm(self.capital[None], self.invested[None], np.array([self.played]))[0]
+        before = self.owned
         won[known] = self._bet(p[known])
         last = np.maximum.accumulate(np.where(codes >= 0, np.arange(len(column)), -1))
         carried: Floats = np.where(last >= 0, won[last], before)
