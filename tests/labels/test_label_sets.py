@@ -416,6 +416,7 @@ def test_labels_come_back_as_they_were_given(labels):
     sets = LabelSets.from_labels(labels)
     assert [row[0] for row in sets.to_lists()] == labels
     assert [type(row[0]) for row in sets.to_lists()] == list(map(type, labels))
+    assert LabelSets.from_labels(["a\0b", "a"]).classes.dtype.kind == "U"
 
 
 def test_a_list_of_numpys_numbers_is_an_array_of_them():

@@ -447,7 +447,8 @@ def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
     check_depth(content, where, first_line)  # and follows brackets as deep as they go
     try:
         options = pa.json.ReadOptions(block_size=_BLOCK)
-        table = validated(pa.json.read_json(io.BytesIO(content), read_options=options))  # [null, 1] may break it
+        table = pa.json.read_json(io.BytesIO(content), read_options=options)
+        table.validate()  # a list that begins with null may break its array
     except pa.ArrowException:
         return _json_by_line(content, where, first_line)
     kinds = table.schema.types

@@ -239,7 +239,8 @@ def label_array(labels: list[Any]) -> Array:
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and (kind := _KINDS.get(*kinds)):
         uniform = np.array(labels)
-        if uniform.dtype.kind == kind and (kind != "U" or uniform.tolist() == labels):  # a last NUL is lost
+        loses_nul = kind == "U" and "\0" in "".join(labels) and uniform.tolist() != labels
+        if uniform.dtype.kind == kind and not loses_nul:
             return uniform
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
