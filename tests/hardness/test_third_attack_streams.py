@@ -258,3 +258,27 @@ def test_keys_of_two_types_in_two_files_are_not_rounded(keys, theirs, tmp_path, 
     done(capsys, *told, "--out", "m.cal")
     alone = conformalize(P, candidates, classes=CLASSES, random_state=0)
     assert Calibration.load("m.cal").threshold(0.9) == alone.threshold(0.9)
+
+
+def test_a_report_on_the_rows_of_a_calibration_promises_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    P, y, candidates = rows(200, 0)
+    conformalize(P, candidates, classes=CLASSES).save("m.cal")
+    held = {f"p:{name}": P[:, k] for k, name in enumerate(CLASSES)} | {"truth": list(y)}
+    for order, promised in ((slice(None), False), (slice(None, None, -1), True)):
+        pq.write_table(pa.table({name: values[order] for name, values in held.items()}), "p.parquet")
+        done(
+            capsys,
+            "report",
+            "m.cal",
+            "--probabilities",
+            "p.parquet",
+            "--truth",
+            "truth",
+            "--out",
+            "r.html",
+            "--force",
+        )
+        page = Path("r.html").read_text(encoding="utf-8")
+        assert ("these are the rows that it was calibrated on" in page) is not promised
+        assert ({*BOUNDS.findall(page)} != {"nothing"}) is promised

@@ -179,12 +179,15 @@ def _of_calibration(
 ) -> Path:
     """Of a calibration file and the probabilities of new rows."""
     from setwise.cli.table_columns import read_answers  # noqa: PLC0415
+    from setwise.evidence.proposals import most_probable  # noqa: PLC0415
     from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
 
     calibration = saved.load_calibration(path)
     classes = calibration.classes.tolist()
     batches = saved.probability_batches(probabilities, classes)
     matrix = np.concatenate([values for values, _ in batches])
+    if saved.calibrated_on(calibration, most_probable(matrix)):
+        calibration = calibration.differing("these are the rows that it was calibrated on")
     options = read_answers(probabilities, classes, **named) | options
     settings = {"calibration": path.name, "data": probabilities.name}
     return build_report(out, calibration, matrix, settings=settings, **options)
