@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from setwise._arrays import Array, Bools, Ints
 from setwise.data.delimited import TokenError, check_separator, decode_labels, meant_classes
+from setwise.data.plain_columns import plain_column
 from setwise.errors import DataError, MisuseWarning, Remedy, reading_from
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -337,10 +338,7 @@ def distinct(values: Any) -> tuple[list[Any], Ints]:
 
 def _plain(values: Any) -> Any:
     """The values in a type that Arrow computes with."""
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
-    if pa.types.is_string_view(values.type):
-        return values.cast(pa.large_string())
+    values = plain_column(values)
     if pa.types.is_float16(values.type):
         return values.cast(pa.float32())
     return values.cast(pa.string()) if pa.types.is_null(values.type) else values
