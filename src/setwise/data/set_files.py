@@ -421,10 +421,19 @@ def _checked_p(p_values: ArrayLike, sets: LabelSets) -> Floats:
 def refuse_nul(arrays: Mapping[str, Any]) -> None:
     """Refuses text that no reader of delimited text takes."""
     for name, values in arrays.items():
-        if "\0" in name or (is_text(values.type) and pc.any(pc.match_substring(values, "\0")).as_py()):
+        if "\0" in name or (_may_hold_nul(values) and pc.any(pc.match_substring(values, "\0")).as_py()):
             raise InputError(
                 f"the column {name!r} holds the character NUL, which text files do not", "write .parquet"
             )
+
+
+def _may_hold_nul(values: Any) -> bool:
+    """Whether the bytes of some texts, or of their neighbours, hold NUL: quick to look at."""
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return is_text(values.type)
+    parts = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    texts = [part.buffers()[2] for part in parts]
+    return any(text is not None and b"\0" in text.to_pybytes() for text in texts)
 
 
 def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
