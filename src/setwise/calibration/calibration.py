@@ -433,7 +433,7 @@ class Calibration:
         if self.setting.seen:
             raise ValueError(f"bracket: not available for rows that the model has seen: {self.setting.seen}.")
         if self.selection:
-            raise InputError(f"bracket: {self.selection}", Remedy("memory_limit", None, "to hold all rows"))
+            raise InputError(f"bracket: {self.selection}", "hold all rows, with CalibrationRows(memory_limit=…)")
         if self.setting.differs:
             raise ValueError(f"bracket: not available for rows that differ from these: {self.setting.differs}.")
         code = self._category_code(by)

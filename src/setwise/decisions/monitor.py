@@ -34,7 +34,7 @@ from setwise._arrays import Array, Floats, Ints, check_sizes
 from setwise.container import believing_nothing, read_container, write_container
 from setwise.decisions.comparison import Asked, Part
 from setwise.decisions.feature_summary import FeatureSummary
-from setwise.errors import InputError, Remedy
+from setwise.errors import InputError
 from setwise.evidence.proposals import most_probable
 from setwise.ranks import as_level
 from setwise.row_noise import draw_seed, uniforms
@@ -105,7 +105,7 @@ class Monitor:
         if any(part.evidence.weight is not None or part.evidence.group is not None for part in asked.parts):
             raise InputError("monitor: not available for weighted or grouped rows, which are not exchangeable")
         if selection := asked.parts[0].selection:
-            raise InputError(f"monitor: {selection}", Remedy("memory_limit", None, "to hold all rows"))
+            raise InputError(f"monitor: {selection}", "hold all rows, with CalibrationRows(memory_limit=…)")
         self._parts, self._give = asked.parts, give
         self._seed, self._rows, self._best = draw_seed(random_state), 0, 0.0
         self._first_row: int | None = None

@@ -27,7 +27,7 @@ def as_candidates(
     Masks and the integers 0..K−1 need nothing; other labels need a declared vocabulary of length K.
     Rows without labels become empty sets, for the caller to judge.
     """
-    declared = None if classes is None else Vocabulary.of(classes, ())
+    declared = Vocabulary.stated(classes)
     if declared is not None and len(declared) != n_classes:
         raise ValueError(f"classes: {len(declared)} labels for {n_classes} probability columns.")
     sets = read_sets(candidates, declared, name=name)
@@ -124,9 +124,9 @@ def _as_array(value: Any) -> Array:
     plain[:] = rows
     if any(row is None or _holds_labels(row) for row in rows):
         return plain
-    numbers = all(isinstance(row, (int, float)) for row in rows)
-    plain = np.asarray(rows) if numbers else label_array(rows)
-    return plain if not numbers or plain.tolist() == rows else label_array(rows)  # numpy rounds long integers
+    if all(isinstance(row, (int, float)) for row in rows) and (numbers := np.asarray(rows)).tolist() == rows:
+        return numbers  # which numpy did not round
+    return label_array(rows)
 
 
 def _holds_labels(row: Any) -> bool:

@@ -96,6 +96,11 @@ class Vocabulary:
             return cls.infer(labels)
         return classes if isinstance(classes, Vocabulary) else cls.declare(classes)
 
+    @classmethod
+    def stated(cls, classes: Classes) -> Vocabulary | None:
+        """The vocabulary that was stated; None where none was."""
+        return None if classes is None else cls.of(classes, ())
+
     def __len__(self) -> int:
         return len(self.classes)
 

@@ -106,7 +106,7 @@ class CalibrationRows:
             raise ValueError(f"domain: {str(domain)[:40]!r} is not known; use 'simplex' or 'unit'.")
         if memory_limit < 1:
             raise ValueError(f"memory_limit: {memory_limit} bytes hold no row.")
-        self.classes = None if classes is None else Vocabulary.of(classes, ())
+        self.classes = Vocabulary.stated(classes)
         self.memory_limit, self.domain = int(memory_limit), domain
         self.max_rows = None if max_rows is None else int(max_rows)
         self.seen = 0
@@ -450,7 +450,7 @@ class _Rows:
             np.concatenate([part.matrix for part in parts]),
             kind.concatenate([part.answers for part in parts]),
             np.concatenate([part.verified for part in parts]),
-            {name: _joined([part.facts[name] for part in parts]) for name in parts[0].facts},
+            {name: joined([part.facts[name] for part in parts]) for name in parts[0].facts},
         )
 
     def check_alike(self, other: _Rows) -> None:
@@ -566,8 +566,8 @@ def _one_per_row(values: Any, n: int, name: str) -> Array:
     return held.astype(np.str_) if held.dtype == object and all(isinstance(v, str) for v in held) else held
 
 
-def _joined(arrays: Sequence[Array]) -> Array:
-    """Arrays below each other; of several kinds values stay what they are."""
-    alike = len({"i" if array.dtype.kind == "u" else array.dtype.kind for array in arrays}) == 1
-    joined: Array = np.concatenate(arrays if alike else [array.astype(object) for array in arrays])
-    return joined
+def joined(arrays: Sequence[Array]) -> Array:
+    """Arrays below each other; of several kinds, also integers with and without a sign, values stay as they are."""
+    alike = len({array.dtype.kind for array in arrays}) == 1
+    made: Array = np.concatenate(arrays if alike else [array.astype(object) for array in arrays])
+    return made

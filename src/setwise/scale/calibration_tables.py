@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array, Ints
+from setwise._arrays import Ints
 from setwise.data.arrow_tables import absent_column, column_names, has_rows, located_batches, row_count
 from setwise.data.doubts import doubt_features
 from setwise.data.label_columns import categories_of
@@ -23,7 +23,7 @@ from setwise.data.tabular import Layout, Table, columns_of_text, interpret
 from setwise.errors import DataError, Remedy, reading_from
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary
 from setwise.probabilities import as_probabilities
-from setwise.scale.calibration_rows import CalibrationRows
+from setwise.scale.calibration_rows import CalibrationRows, joined
 from setwise.scale.engines import Engine, run_local
 from setwise.scale.prefetch import ahead
 from setwise.scale.table_parts import check_columns
@@ -77,7 +77,7 @@ class ProbabilityTable:
             parts[0],
             X=np.empty((sum(map(len, parts)), 0)),
             truth=np.concatenate([part.astype(object) for part in truths]) if truths else None,
-            carried={name: _below([part.carried[name] for part in parts]) for name in carry},
+            carried={name: joined([part.carried[name] for part in parts]) for name in carry},
             source=str(self.files),
         )
 
@@ -134,14 +134,6 @@ class ProbabilityTable:
                 raise DataError(f"{table.source}: {held}, which is not among the classes", "correct the label")
         with reading_from(table.source):
             rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)
-
-
-def _below(parts: Sequence[Array]) -> Array:
-    """Values of several parts, each as it is: signed integers beside others would become floats."""
-    if len({part.dtype.kind for part in parts}) > 1:
-        parts = [part.astype(object) for part in parts]
-    joined: Array = np.concatenate(parts)
-    return joined
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,7 +83,7 @@ def from_annotators_long(
     _refuse_gaps(who, workers, given, f"{where}: row", worker)
     ids = frozen(id_array(tasks))
     with reading_from(where):
-        classes = None if classes is None else Vocabulary.of(classes, ())
+        classes = Vocabulary.stated(classes)
         votes = Votes.from_codes(
             len(tasks),
             rows[given],
@@ -150,7 +150,7 @@ def from_annotators_wide(
     row, who, code = (np.concatenate(part or nobody) for part in (rows, workers, codes))
     identifiers = frozen(lines[ids].to_numpy() if ids else np.arange(n))
     with reading_from(where):
-        classes = None if classes is None else Vocabulary.of(classes, ())
+        classes = Vocabulary.stated(classes)
         labels = meant_classes(labels, classes)
         votes = Votes.from_codes(n, row, labels, code, named, who, classes=classes, items=identifiers)
         if classes is None:

@@ -204,7 +204,7 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
     rows = np.array([row for row, _, _ in said], dtype=np.int64)
     labels, codes = _numbered([path_separator.join(leaf) for _, _, leaf in said])
     people, who = _numbered([who for _, who, _ in said])
-    classes = None if classes is None else Vocabulary.of(classes, ())
+    classes = Vocabulary.stated(classes)
     labels = meant_classes(labels, classes)  # Label Studio knows text alone
     votes = Votes.from_codes(len(found.ids), rows, labels, codes, people, who, classes=classes, items=ids)
     told: dict[int, set[str]] = defaultdict(set)
