@@ -65,7 +65,7 @@ licences: .venv-licences/.ready    ## docs/licences.md: what comes with the pack
 	$(LICENCES)/python scripts/list_licences.py
 
 faults: $(READY)        ## commands killed, interrupted and disturbed at hundreds of moments; minutes
-	$(BIN)/python -m tests.faults --kills 120 --interruptions 120 --pictures --out benchmarks/results/faults.json \
+	$(BIN)/python -m tests.faults --kills 120 --interruptions 120 --out benchmarks/results/faults.json \
 	  $(call show,$(BIN))
 
 fuzz: $(FUZZ_READY)     ## broken files for every reader and loader, FUZZ_SECONDS each; FUZZ=--keep notes the counts
@@ -83,7 +83,7 @@ browser:                ## what the report is tested in; a note where it cannot 
 	@command -v chromium >/dev/null || (apt-get update && apt-get install -y chromium) >/dev/null 2>&1 || \
 	  echo "NOTE: no chromium, and it could not be installed: the report is not tested in a browser."
 
-lint: $(READY)          ## style, types, the direction of imports, cycles and repeated names of modules
+lint: $(READY)          ## style, types, the direction of imports, cycles, repeated names of modules and things, and where tests lie
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -108,8 +108,8 @@ docs: $(DOCS_READY)     ## builds docs/_build/html anew, warnings as errors; che
 	$(SPHINX) -b html docs docs/_build/html
 	$(SPHINX) -b linkcheck -D plot_gallery=0 -D nb_execution_mode=off docs docs/_build/linkcheck
 
-reproduce: bench $(READY)   ## every committed figure anew; of the paper's tables what is missing (wants a GPU)
-	$(BIN)/setwise reproduce --protocol both --variant all --out results/paper --docs docs/reproduction.md
+reproduce: $(READY)     ## what is missing of the paper's tables (wants a GPU), all or TABLES="2 3 4", and their page
+	$(BIN)/python -m reproduction $(foreach table,$(TABLES),--table $(table)) --protocol both --variant all --out results/paper --docs docs/reproduction.md
 
 release-check:          ## builds sdist and wheel, checks what they hold and say, and uses the wheel in an empty environment
 	test -x $(RELEASE)/python || $(PYTHON) -m venv .venv-release

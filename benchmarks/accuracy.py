@@ -1,6 +1,6 @@
 """Test accuracy of the paper's settings and of ours on the real sets, and of ours on the images, over seeds.
 
-    python benchmarks/accuracy.py --data DIR --part real --out benchmarks/results/accuracy-real.json
+    python benchmarks/accuracy.py --data DIR --part real --out benchmarks/results/accuracy-real-cpu.json
     python benchmarks/accuracy.py --data DIR --part images --out benchmarks/results/accuracy-images.json
 
 The images train all seeds, sets and contaminations together, which wants a GPU. Nothing here looks at the

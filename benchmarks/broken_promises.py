@@ -57,10 +57,10 @@ from setwise import (
     evaluate,
     suggest_verification,
 )
-from setwise.data import read_table
 from setwise.guarantees import PREMISES
 from setwise.report.verdict import in_plain_words
 from setwise.strategies import Classwise, Corrected, Mixture, Rectified
+from setwise.tables import read_table
 
 RESULTS = Path(__file__).resolve().parent / "results" / "broken_promises.json"
 LEVEL, NEW = 0.9, 20_000

@@ -18,7 +18,7 @@ import numpy as np
 from summary import RESULTS, ROOT, machine
 
 from setwise import PartialLabelClassifier, conformalize, suggest_verification
-from setwise.data import load
+from setwise.datasets import load
 
 SETS = ("lost", "msrcv2", "birdsong", "fg_net")
 BUDGETS = (10, 20, 50, 100, 200)

@@ -23,7 +23,7 @@ from supermodel import PIXELS, train_supermodel
 from train import machine, write
 
 from setwise import LAC, CoveringClassifier, LabelSets, PartialLabelClassifier, conformalize
-from setwise.data import InstanceDependent, Random, contaminate, load
+from setwise.datasets import InstanceDependent, Random, contaminate, load
 from setwise.ranks import clopper_pearson
 
 LEVEL = 0.9

@@ -49,7 +49,7 @@ from sklearn.linear_model import LogisticRegression
 from summary import machine
 
 from setwise import ConformalClassifier, Votes, annotators, conformalize
-from setwise.contamination.annotator_model import fit_annotators
+from setwise.crowd.annotator_model import fit_annotators
 
 RESULTS = Path(__file__).resolve().parent / "results" / "crowd.json"
 LEVEL, CALIBRATION, TEST, CHECKS = 0.9, 3_000, 5_000, 50
@@ -67,7 +67,7 @@ def crowd_kit(frame):
 
 
 def ours(frame):
-    found = annotators(votes := Votes.from_table(frame, item="task"))
+    found = annotators(votes := Votes.from_table(frame, item="task", annotator="worker"))
     return pd.Series(found.consensus, votes.items), pd.Series(found.accuracy, found.names)
 
 

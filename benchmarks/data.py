@@ -23,19 +23,9 @@ import numpy as np
 from supermodel import PIXELS, train_supermodel
 
 from setwise import LabelSets, __version__
-from setwise.data import (
-    DataError,
-    InstanceDependent,
-    Random,
-    contaminate,
-    from_annotators_long,
-    load,
-    read_batches,
-    read_sets,
-    read_table,
-    write_sets,
-)
-from setwise.data.benchmark_sets import fetch
+from setwise.datasets import InstanceDependent, Random, contaminate, load
+from setwise.datasets.benchmark_sets import fetch
+from setwise.tables import DataError, from_annotators_long, read_batches, read_sets, read_table, write_sets
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PAPER = {  # average candidate-set size (Table 1), accuracy in training and test (Table 6)

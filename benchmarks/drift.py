@@ -40,10 +40,10 @@ from sklearn.preprocessing import StandardScaler
 from summary import machine, show
 
 from setwise import conformalize
-from setwise.data import load
-from setwise.decisions.comparison import NewRows
-from setwise.decisions.feature_summary import FeatureSummary, Reference
-from setwise.decisions.monitor import Monitor
+from setwise.datasets import load
+from setwise.drift.comparison import RowTally
+from setwise.drift.feature_summary import FeatureSummary, Reference
+from setwise.drift.monitor import Monitor
 
 RESULTS = Path(__file__).resolve().parent / "results" / "drift.json"
 SETS = ("lost", "msrcv2", "birdsong", "fg_net", "italian")
@@ -130,7 +130,7 @@ def split(name, seed):
     order = np.random.default_rng([seed, 2]).permutation(len(y))
     old, new = np.array_split(order, 2)
     cal = conformalize(P[old], y[old], "max")
-    rows = NewRows(cal, FeatureSummary.of(X[old], reference))
+    rows = RowTally(cal, FeatureSummary.of(X[old], reference))
     rows.add(P[new], X=X[new])
     return cal.compare(P[new]).refuted, rows.compare().refuted
 

@@ -25,7 +25,7 @@ from joblib import Parallel, delayed
 from train import machine, write
 
 from setwise import AssumptionRefuted, ConformalClassifier, LabelSets, PartialLabelClassifier, conformalize
-from setwise.data import Adversarial, ClassConditional, Random, contaminate, load
+from setwise.datasets import Adversarial, ClassConditional, Random, contaminate, load
 from setwise.strategies import Corrected
 
 LEVEL, LEARNED, CALIBRATED = 0.9, 40_000, 6_000

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 from train import machine, write
 
-from setwise.data import load
+from setwise.datasets import load
 from setwise.learn import EMClassifier
 
 SETS = ("lost", "msrcv2", "birdsong")

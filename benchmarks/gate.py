@@ -38,7 +38,7 @@ from supermodel import PIXELS, train_supermodel
 
 from setwise import LabelSets, PartialLabelClassifier, __version__, diagnose
 from setwise.contamination.diagnose import examine
-from setwise.data import InstanceDependent, Random, contaminate, load
+from setwise.datasets import InstanceDependent, Random, contaminate, load
 from setwise.errors import InputError
 from setwise.scores import as_score
 

@@ -31,7 +31,7 @@ from streams import peak_mb, predicted, write_tables
 from summary import RESULTS, ROOT, machine, show
 
 import setwise
-from setwise.contamination.annotator_model import fit_annotators
+from setwise.crowd.annotator_model import fit_annotators
 
 ROWS = (10_000, 30_000, 100_000, 300_000)
 CLASSES = (10, 30, 100, 300, 1_000)
@@ -63,13 +63,13 @@ def voted(rows, votes, times):
     right = rng.random(rows * votes) < rng.uniform(0.5, 0.95, PEOPLE)[who]
     label = np.where(right, y[row], rng.integers(0, VOTED_CLASSES, rows * votes))
     given = setwise.Votes.of(rows, row, label, who, classes=range(VOTED_CLASSES))
-    seconds = measure(lambda: fit_annotators(given, P, compare=False), times)[0]
+    seconds = measure(lambda: fit_annotators(given, P), times)[0]
     return {"rows": rows, "votes": votes, "seconds": seconds}
 
 
 def by_ray(folder, workers, times):
     """The least wall clock of several runs on a Ray of so many cores, after one that starts its processes."""
-    from setwise.scale.ray_engine import imported
+    from setwise.streams.ray_engine import imported
 
     options = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
     imported().init(num_cpus=workers, **options)

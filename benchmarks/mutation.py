@@ -52,19 +52,19 @@ SIZES = {
     "ranks": 50,
     "scores": 70,
     "guarantees": 40,
-    "evidence": 90,
-    "calibration": 90,
+    "probabilities": 30,
+    "evidence": 60,
+    "calibration": 65,
+    "conformal": 25,
     "strategies": 130,
     "decisions": 90,
 }
 """Mutants of each package or module of `setwise`."""
 TESTS = [
-    *(f"tests/{name}" for name in ("calibration", "contamination", "decisions", "estimators", "evidence")),
-    *(f"tests/{name}" for name in ("hardness", "strategies", "test_extension.py", "test_frozen.py")),
-    *(
-        f"tests/test_{name}.py"
-        for name in ("guarantees", "metrics", "probabilities", "ranks", "row_noise", "scores")
-    ),
+    *(f"tests/{name}" for name in ("calibration", "conformal", "contamination", "crowd", "decisions", "drift")),
+    *(f"tests/{name}" for name in ("estimators", "evidence", "probabilities", "storage", "strategies")),
+    *(f"tests/{name}.py" for name in ("test_extension", "test_frozen")),
+    *(f"tests/test_{name}.py" for name in ("guarantees", "metrics", "ranks", "row_noise", "scores", "two_samples")),
     *(f"src/setwise/{name}" + (".py" if name in {"ranks", "scores", "guarantees"} else "") for name in SIZES),
 ]
 BUDGETS = (5.0, 25.0)

@@ -14,10 +14,10 @@ import json
 import tempfile
 from pathlib import Path
 
-from setwise.paper.cells import CONTAMINATIONS, IMAGES, PRESET_OF, Cell
-from setwise.paper.results import load
-from setwise.paper.runner import plan, run
-from setwise.paper.summary import entries
+from reproduction.cells import CONTAMINATIONS, IMAGES, PRESET_OF, Cell
+from reproduction.results import load
+from reproduction.runner import plan, run
+from reproduction.summary import entries
 
 _FASHION = ("fashion_mnist",)
 

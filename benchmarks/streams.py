@@ -95,7 +95,7 @@ def predicted(folder, *more):
     """`setwise predict` from folder to folder."""
     import pyarrow.parquet  # noqa: F401 - imported before the clock starts, as for pyarrow alone
 
-    import setwise.scale.predicted_parts  # noqa: F401
+    import setwise.streams.predicted_parts  # noqa: F401
     from setwise.cli.app import run
 
     arguments = ["predict", "model.cal", "--probabilities", "in", "--out", "out", "--force", "--quiet", *more]
@@ -107,7 +107,7 @@ def predicted(folder, *more):
 
 def predicted_by_ray(folder):
     """The same on a Ray cluster that stands."""
-    from setwise.scale.ray_engine import connected
+    from setwise.streams.ray_engine import connected
 
     began = time.perf_counter()
     connected()
@@ -177,7 +177,7 @@ def measure_ray(rows, times):
 
 def one_draw(rows, limit, draw):
     """The thresholds of a stream of uniform scores, each of which is its own coverage."""
-    from setwise.scale import CalibrationRows
+    from setwise.streams import CalibrationRows
 
     rng = np.random.default_rng([1, draw])
     kept = CalibrationRows(memory_limit=limit, random_state=draw)

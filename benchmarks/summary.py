@@ -196,7 +196,7 @@ def tables_section(result):
     lines = [
         "## Tables 2 to 4 on a GPU",
         "",
-        f"Seconds of `setwise reproduce` for 45 models (`python benchmarks/tables_on_gpu.py --keep`); {about(result)}.",
+        f"Seconds of `make reproduce` for 45 models (`python benchmarks/tables_on_gpu.py --keep`); {about(result)}.",
         "The paper's numbers need 100 epochs in Table 4; the limits are for 50 epochs of all models.",
         "",
         "| epochs | first command | second command | training of the second |",

@@ -31,9 +31,9 @@ TRIED = [
 SAME_EPOCHS = """
 import sys
 from pathlib import Path
-from setwise.paper.cells import cells_of
-from setwise.paper.runner import plan, record, run
-from setwise.paper.record import write_outputs
+from reproduction.cells import cells_of
+from reproduction.runner import plan, record, run
+from reproduction.record import write_outputs
 cells = [*cells_of(2, range(5)), *cells_of(3, range(5)), *cells_of(4, range(5), variants=("stretched",))]
 out = Path(sys.argv[1])
 run(plan(cells, out, "cuda"), out)
@@ -62,18 +62,7 @@ def main():
             for which in ("first", "second"):
                 folder = Path(place) / which
                 tables = [word for table in "234" for word in ("--table", table)]
-                command = [
-                    "-m",
-                    "setwise",
-                    "reproduce",
-                    *tables,
-                    "--seeds",
-                    "5",
-                    "--device",
-                    "cuda",
-                    "--out",
-                    folder,
-                ]
+                command = ["-m", "reproduction", *tables, "--seeds", "5", "--device", "cuda", "--out", folder]
                 made, seconds = timed(command if name != "50 epochs" else ["-c", SAME_EPOCHS, folder], folder)
                 found.setdefault(name, {})[which] = seconds
                 print(name, which, seconds, flush=True)

@@ -23,9 +23,11 @@ import numpy as np
 import scipy
 import sklearn
 import torch
+from reproduction.training import ScaledRows, train_models
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
+from setwise.learn import PartialLabelClassifier
 from setwise.learn.batches import Resident
 from setwise.learn.losses import as_loss
 from setwise.learn.networks import build_network
@@ -273,29 +275,22 @@ def on_gpu(options):
     device = torch.device(options.device)
     cases, source, candidates, _, tests = image_cases(options.data, options.seeds, device)
     decay = {"mnist": 1e-3, "kmnist": 1e-4, "fashion_mnist": 1e-5}
-    trainer = Trainer(
-        build_network("mlp", [seed for *_, seed in cases], (WIDTH,), CLASSES, hidden_sizes=HIDDEN).to(device),
-        fit_scaling((33.3, 78.6), ()).to(device),
-        as_loss("proden", ROWS, len(cases)),
-        source,
-        candidates,
-        plan=Plan(
-            options.epochs,
-            BATCH,
-            "sgd",
-            0.1,
-            [decay[name] for name, *_ in cases],
-            precision=options.precision,
-        ),
-        seeds=[seed for *_, seed in cases],
-    )
-    prepared = trainer.prepare()
+    settings = PartialLabelClassifier(
+        preset="paper-mlp-text", epochs=options.epochs, precision=options.precision
+    ).settings()
     wait = torch.cuda.synchronize if device.type == "cuda" else int
     wait()
     began = time.perf_counter()
-    trainer.fit()
+    trainer = train_models(
+        settings,
+        ScaledRows(source, fit_scaling((33.3, 78.6), ())),
+        candidates,
+        [seed for *_, seed in cases],
+        weight_decays=[decay[name] for name, *_ in cases],
+    )
     wait()
-    took = time.perf_counter() - began
+    prepared = 0.0 if trainer.captured is None else trainer.captured.seconds
+    took = time.perf_counter() - began - prepared
     accuracy = _test_accuracy(trainer, cases, tests, device)
     result = {
         "machine": machine(device),
@@ -321,7 +316,8 @@ def _test_accuracy(trainer, cases, tests, device):
     stacked = torch.cat([torch.as_tensor(tests[name][0]) for name in IMAGES]).to(device)
     n = len(stacked) // len(IMAGES)
     offsets = torch.tensor([IMAGES.index(name) * n for name, *_ in cases], device=device)[:, None]
-    predicted = trainer.logits(Resident(stacked, offsets + torch.arange(n, device=device))).argmax(-1).cpu().numpy()
+    held = ScaledRows(Resident(stacked, offsets + torch.arange(n, device=device)), trainer.source.scaling)
+    predicted = trainer.logits(held).argmax(-1).cpu().numpy()
     right = {}
     for at, (name, contamination, _) in enumerate(cases):
         right.setdefault(f"{name} {contamination}", []).append((predicted[at] == tests[name][1]).mean())

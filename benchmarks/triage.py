@@ -25,7 +25,7 @@ import numpy as np
 from summary import machine, show
 
 from setwise import MisuseWarning, Votes, conformalize, triage
-from setwise.contamination.annotator_model import fit_parameters
+from setwise.crowd.annotator_model import fit_annotators
 
 RESULTS = Path(__file__).resolve().parent / "results" / "triage.json"
 DECIDED, CHECKS, ERRORS, MODES = 5_000, (100, 500), (0.05, 0.02), ("rate", "confident")
@@ -94,7 +94,7 @@ def new_rows_with_votes(P, votes, y, draws):
             rows = np.random.default_rng(draw).permutation(len(y))
             c, t = rows[:CALIBRATION], rows[CALIBRATION : CALIBRATION + NEW]
             made = conformalize(P[c], votes[c], verified=checked(y[c], m))
-            people = fit_parameters(votes[c], P[c])
+            people = fit_annotators(votes[c], P[c]).parameters
             oracle = conformalize(people.posterior(votes[c], P[c]), y[c])
             sets = {
                 "votes of new rows": made.predict_set(P[t], LEVEL, candidates=votes[t]),

@@ -4,17 +4,17 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 from setwise import ConformalClassifier
-from setwise.data import from_annotators_long
 from setwise.learn import EMClassifier
+from setwise.tables import from_annotators_long
 
 
 def votes(y, names, rng):
     """Three annotators a flower, right in 90, 80 and 70 of 100 cases; one line an answer."""
-    lines = {"task": [], "worker": [], "label": []}
+    lines = {"item": [], "annotator": [], "label": []}
     for flower, truth in enumerate(y):
-        for worker, skill in {"ann": 0.9, "bob": 0.8, "cyd": 0.7}.items():
+        for annotator, skill in {"ann": 0.9, "bob": 0.8, "cyd": 0.7}.items():
             said = truth if rng.random() < skill else rng.integers(0, 3)
-            for name, value in zip(lines, (flower, worker, names[said]), strict=True):
+            for name, value in zip(lines, (flower, annotator, names[said]), strict=True):
                 lines[name].append(value)
     return lines
 

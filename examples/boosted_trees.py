@@ -11,17 +11,17 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
 from setwise import ConformalClassifier
-from setwise.data import Random, contaminate
+from setwise.datasets import Random, contaminate
 
 
 def trees():
     """The first of the two libraries that there is, or a stand-in."""
     if find_spec("xgboost"):
-        from xgboost import XGBClassifier  # noqa: PLC0415 - optional
+        from xgboost import XGBClassifier
 
         return XGBClassifier(n_estimators=50, max_depth=3)
     if find_spec("lightgbm"):
-        from lightgbm import LGBMClassifier  # noqa: PLC0415 - optional
+        from lightgbm import LGBMClassifier
 
         return LGBMClassifier(n_estimators=50, num_leaves=7, verbose=-1)
     print("neither XGBoost nor LightGBM is installed: scikit-learn's boosted trees stand in")

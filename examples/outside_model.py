@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from sklearn.linear_model import LogisticRegression
 
 import setwise
-from setwise.data import read_table, write_sets
+from setwise.tables import read_table, write_sets
 
 CLASSES = ["wren", "owl", "ant"]  # the order of the model's outputs
 
@@ -36,8 +36,8 @@ def outside_model(rng):
     if not (find_spec("onnxruntime") and find_spec("skl2onnx")):
         print("onnxruntime and skl2onnx are not both installed: a scikit-learn model stands in for the ONNX model")
         return model.predict_proba
-    from onnxruntime import InferenceSession  # noqa: PLC0415 - optional
-    from skl2onnx import to_onnx  # noqa: PLC0415 - optional
+    from onnxruntime import InferenceSession
+    from skl2onnx import to_onnx
 
     exported = to_onnx(model, X[:1].astype(np.float32), options={"zipmap": False}).SerializeToString()
     session = InferenceSession(exported, providers=["CPUExecutionProvider"])

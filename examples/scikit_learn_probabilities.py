@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 import setwise
-from setwise.data import Random, contaminate
+from setwise.datasets import Random, contaminate
 
 
 def main():

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from setwise import ConformalClassifier
-from setwise.data import Random, contaminate
+from setwise.datasets import Random, contaminate
 from setwise.learn import ProdenLoss
 
 

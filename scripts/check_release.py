@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PARTS = ("py.typed", "report/templates/report.html", "report/vendor/chart.umd.min.js", "paper/published.json")
+PARTS = ("py.typed", "report/templates/report.html", "report/vendor/chart.umd.min.js")
 """What is no module, and must be in the wheel."""
 KEPT = (
     "LICENSE",

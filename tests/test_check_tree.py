@@ -1,4 +1,4 @@
-"""`scripts/check_tree.py`, which `make lint` runs, finds import cycles and repeated names of modules."""
+"""`scripts/check_tree.py`, which `make lint` runs, finds cycles, repeated names, and tests far from modules."""
 
 import subprocess
 import sys
@@ -11,14 +11,14 @@ SCRIPT = Path(__file__).parents[1] / "scripts" / "check_tree.py"
 
 @pytest.fixture
 def check(tmp_path):
-    def run(files):
-        for name, text in files.items():
-            path = tmp_path / "shop" / name
+    def run(files, tests=()):
+        written = {f"shop/{name}": text for name, text in files.items()} | dict.fromkeys(tests, "")
+        for name, text in written.items():
+            path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, SCRIPT, tmp_path / "shop"], capture_output=True, text=True, check=False
-        )
+        folders = [tmp_path / "shop", *([tmp_path / "tests"] if tests else [])]
+        done = subprocess.run([sys.executable, SCRIPT, *folders], capture_output=True, text=True, check=False)
         assert not done.stderr
         return done.returncode, done.stdout
 
@@ -58,3 +58,32 @@ def test_names_that_occur_twice_are_found(check):
     code, said = check({"plots.py": "", "sub/plots.py": "", "cli/plots.py": ""})
     assert code == 1
     assert "plots occurs 2 times" in said
+
+
+def test_tests_lie_under_the_path_of_their_module_or_among_the_exceptions(check):
+    files = {"a.py": "", "_b.py": "", "sub/c.py": ""}
+    kept = [
+        "tests/test_a.py",
+        "tests/test_b.py",
+        "tests/sub/test_c.py",
+        "tests/docs/test_d.py",
+        "tests/sub/data.py",
+    ]
+    assert check(files, kept)[0] == 0
+    code, said = check(files, ["tests/sub/test_a.py", "tests/test_c.py"])
+    assert code == 1
+    assert "test_a.py tests no module of its name" in said
+    assert "test_c.py tests no module" in said
+    assert said.count("tests no module") == 2
+
+
+def test_a_public_name_of_two_things_is_found(check):
+    files = {
+        "a.py": "def read(): ...\ndef _own(): ...",
+        "sub/b.py": "class read: ...\ndef _own(): ...",
+        "sub/__init__.py": "",
+    }
+    code, said = check(files)
+    assert code == 1
+    assert "read is the name of 2 things" in said
+    assert "_own" not in said

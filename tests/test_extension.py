@@ -12,7 +12,7 @@ from setwise.cli import options
 from setwise.cli.app import run
 from setwise.guarantees import Claim
 from setwise.scores import SCORES
-from setwise.strategies import RankRule
+from setwise.strategies import RankRule, StrategyTraits
 from setwise.strategies.registry import STRATEGIES
 
 
@@ -37,7 +37,7 @@ class Logarithmic:
 
 
 @dataclass(frozen=True)
-class Between:
+class Between(StrategyTraits):
     """The score at a share of the way from the smallest to the largest candidate score."""
 
     share: float = 0.5

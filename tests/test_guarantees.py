@@ -27,7 +27,7 @@ def test_a_guarantee_reads_as_a_short_paragraph(rng):
         "In 95 of 100 calibration samples of independent rows the probability of containing all candidates (for "
         "the true label a floor) is at least 0.893.\n"
         "Smaller sets: with a few verified labels auto promises the level whatever the candidates are; if "
-        "false labels enter by chance, declare it (assume='uniform'), and corrected is justified unless the data "
+        "false labels enter by chance, declare it (assume: uniform), and corrected is justified unless the data "
         "refute it."
     )
 

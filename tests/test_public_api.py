@@ -13,7 +13,7 @@ def test_the_public_names_are_these_and_no_others():
         "ConformalClassifier", "CoveringClassifier", "CrossConformalClassifier", "Diagnosis",
         "EMClassifier", "Guarantee", "LabelSets", "Margin", "MisuseWarning", "Monitor", "PartialLabelClassifier",
         "Premise", "SetSizeScorer", "SmallCalibrationWarning", "TopK", "Triage", "Votes", "__version__",
-        "annotators", "conformalize", "diagnose", "estimate_inclusion", "evaluate", "plot_coverage",
+        "annotators", "conformalize", "diagnose", "estimate_inclusion", "evaluate", "load", "plot_coverage",
         "plot_inclusion", "plot_sets", "plot_sizes", "strategies", "suggest_verification", "triage",
     }  # fmt: skip
     assert all(hasattr(setwise, name) for name in setwise.__all__)
@@ -29,6 +29,7 @@ def test_signatures_are_stable():
         "self", "probabilities", "confidence_level", "by", "candidates", "sample_weight", "row_ids", "allow_empty",
         "others",
     ]  # fmt: skip
+    assert list(inspect.signature(setwise.load).parameters) == ["path", "estimator", "trusted"]
 
 
 def test_every_public_thing_is_documented():

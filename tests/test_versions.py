@@ -5,6 +5,7 @@ import json
 import re
 import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -54,3 +55,20 @@ def test_a_finished_run_is_noted_beside_the_others_and_an_interrupted_one_is_not
     counts = {name: noted["3.12"][name] for name in ("passed", "failed", "error", "skipped")}
     assert counts == {"passed": 2, "failed": 1, "error": 0, "skipped": 0}
     assert {"numpy", "scipy"} <= noted["3.12"]["versions"].keys()
+
+
+def declared():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    listed = [line for extra in project["optional-dependencies"].values() for line in extra]
+    return dict(re.findall(r"^([a-z]+)>=([0-9.]+)$", "\n".join(listed), re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("package", "oldest"), [("skops", "0.15"), ("torch", "2.10"), ("pyarrow", "24"), ("typer", "0.26.8")]
+)
+def test_no_version_with_a_known_hole_is_allowed(package, oldest):
+    def parts(text):
+        return [int(part) for part in re.findall(r"\d+", text.partition("+")[0])]
+
+    assert parts(declared()[package]) >= parts(oldest)
+    assert parts(version(package)) >= parts(oldest)

@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 import setwise
-from setwise.data import from_annotators_long
+from setwise.tables import from_annotators_long
 
 names = np.array(["setosa", "versicolor", "virginica"])
 rng = np.random.default_rng(0)
@@ -30,8 +30,8 @@ said = np.where(wrong, np.where(y == 0, 0, 3 - y)[:, None], y[:, None])
 # Such data usually come with one answer per line.
 imported = from_annotators_long(
     {
-        "task": np.repeat(np.arange(1500), 5),
-        "worker": np.tile(["ann", "bob", "cyd", "dan", "eve"], 1500),
+        "item": np.repeat(np.arange(1500), 5),
+        "annotator": np.tile(["ann", "bob", "cyd", "dan", "eve"], 1500),
         "label": names[said].ravel(),
     }
 )

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import setwise
-from setwise.data import Random, contaminate
+from setwise.datasets import Random, contaminate
 from setwise.strategies import Classwise
 
 rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 import setwise
-from setwise.data import Random, contaminate
+from setwise.datasets import Random, contaminate
 from setwise.learn import NaiveLoss, ProdenLoss
 
 torch.set_num_threads(1)

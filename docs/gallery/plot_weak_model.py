@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 import setwise
-from setwise.data import Random, contaminate
+from setwise.datasets import Random, contaminate
 
 X, y = load_digits(return_X_y=True)
 order = np.random.default_rng(1).permutation(len(y))

@@ -7,42 +7,46 @@ from setwise._version import __version__
 
 if TYPE_CHECKING:
     from setwise import strategies
-    from setwise.calibration.calibration import Calibration, SmallCalibrationWarning
-    from setwise.calibration.conformalize import conformalize
+    from setwise.calibration.base import SmallCalibrationWarning
+    from setwise.conformal.calibration import Calibration
+    from setwise.conformal.conformalize import conformalize
     from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, diagnose
     from setwise.contamination.inclusion import estimate_inclusion
-    from setwise.contamination.people import Annotators, annotators
-    from setwise.decisions.comparison import Comparison
-    from setwise.decisions.monitor import Monitor
+    from setwise.crowd.annotators import Annotators, annotators
     from setwise.decisions.triage import Triage, triage
     from setwise.decisions.verification import suggest_verification
+    from setwise.drift.comparison import Comparison
+    from setwise.drift.monitor import Monitor
     from setwise.errors import MisuseWarning
     from setwise.estimators.cross import CrossConformalClassifier
+    from setwise.estimators.loading import load
     from setwise.estimators.split import ConformalClassifier
-    from setwise.evidence.top_probabilities import TopK
     from setwise.guarantees import Claim, Guarantee, Premise
     from setwise.labels.label_sets import LabelSets
     from setwise.labels.votes import Votes
     from setwise.learn import CoveringClassifier, EMClassifier, PartialLabelClassifier
     from setwise.metrics import SetSizeScorer, evaluate
     from setwise.plots import plot_coverage, plot_inclusion, plot_sets, plot_sizes
+    from setwise.probabilities.top_probabilities import TopK
     from setwise.scores import APS, LAC, RAPS, SAPS, Margin
 
 _HOMES = {
     "": ("strategies",),
-    "calibration.calibration": ("Calibration", "SmallCalibrationWarning"),
-    "calibration.conformalize": ("conformalize",),
+    "calibration.base": ("SmallCalibrationWarning",),
+    "conformal.calibration": ("Calibration",),
+    "conformal.conformalize": ("conformalize",),
     "contamination.diagnose": ("AssumptionRefuted", "Diagnosis", "diagnose"),
     "contamination.inclusion": ("estimate_inclusion",),
-    "contamination.people": ("Annotators", "annotators"),
-    "decisions.comparison": ("Comparison",),
-    "decisions.monitor": ("Monitor",),
+    "crowd.annotators": ("Annotators", "annotators"),
+    "drift.comparison": ("Comparison",),
+    "drift.monitor": ("Monitor",),
     "decisions.triage": ("Triage", "triage"),
     "decisions.verification": ("suggest_verification",),
     "errors": ("MisuseWarning",),
     "estimators.cross": ("CrossConformalClassifier",),
+    "estimators.loading": ("load",),
     "estimators.split": ("ConformalClassifier",),
-    "evidence.top_probabilities": ("TopK",),
+    "probabilities.top_probabilities": ("TopK",),
     "guarantees": ("Claim", "Guarantee", "Premise"),
     "labels.label_sets": ("LabelSets",),
     "labels.votes": ("Votes",),
@@ -88,6 +92,7 @@ __all__ = [
     "diagnose",
     "estimate_inclusion",
     "evaluate",
+    "load",
     "plot_coverage",
     "plot_inclusion",
     "plot_sets",

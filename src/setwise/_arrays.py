@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -33,10 +33,23 @@ def on_device(values: Any) -> bool:
     return is_tensor(values) and values.device.type != "cpu"
 
 
+def frame_columns(values: Any) -> list[str] | None:
+    """The names of a frame's columns, where they are names; None for anything else."""
+    columns = list(getattr(values, "columns", []))
+    return columns if columns and all(isinstance(column, str) for column in columns) else None
+
+
 def frozen(array: _A) -> _A:
     """The array itself, no longer writeable."""
     array.flags.writeable = False
     return array
+
+
+def joined(arrays: Sequence[Array]) -> Array:
+    """Arrays below each other; of several kinds, also integers with and without a sign, values stay as they are."""
+    alike = len({array.dtype.kind for array in arrays}) == 1
+    made: Array = np.concatenate(arrays if alike else [array.astype(object) for array in arrays])
+    return made
 
 
 def count_true(mask: Bools) -> Ints:
@@ -93,6 +106,14 @@ def take_rows(sizes: Ints, chosen: Ints) -> Ints:
     starts, taken = np.cumsum(sizes) - sizes, sizes[chosen]
     places: Ints = np.arange(taken.sum()) + np.repeat(starts[chosen] - (np.cumsum(taken) - taken), taken)
     return places
+
+
+def entries(values: _A, rows: Ints, columns: Ints) -> _A:
+    """The entries ``values[rows, columns]`` of a table, in half the time where it is contiguous."""
+    if not values.flags.c_contiguous:
+        return values[rows, columns]  # type: ignore[return-value]
+    taken: _A = values.ravel().take(rows * values.shape[1] + columns)
+    return taken
 
 
 def along_rows(values: _A, columns: Ints) -> _A:

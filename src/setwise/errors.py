@@ -71,6 +71,10 @@ class MisuseWarning(Advice, UserWarning):
     """
 
 
+class SpellingWarning(MisuseWarning):
+    """Labels differ only in how they are written, or look like a missing label."""
+
+
 class DataError(InputError):
     """Something is wrong with a file or a table; the message names it, the place, and the remedy."""
 
@@ -88,6 +92,18 @@ def refuse_names(others: Mapping[str, Any], **meant: str) -> None:
         if name == "alpha" and use == "confidence_level":
             use = f"{use}={1 - value:.12g}" if isinstance(value, (int, float)) else f"{use}=1 - alpha"
         raise TypeError(f"{name}: not an argument here" + (f"; use {use}." if use else "."))
+
+
+def check_length(name: str, rows: int, expected: int, what: str) -> None:
+    """Refuses an argument with another number of rows than there are of what it belongs to.
+
+    >>> check_length("candidates", 3, 4, "rows of probabilities")
+    Traceback (most recent call last):
+        ...
+    setwise.errors.InputError: candidates: 3 rows for 4 rows of probabilities.
+    """
+    if rows != expected:
+        raise InputError(f"{name}: {rows:,} rows for {expected:,} {what}")
 
 
 @contextmanager

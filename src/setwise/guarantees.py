@@ -1,6 +1,6 @@
 """Guarantees: what is claimed, on which premises, and how each premise is known.
 
-Types, the closed vocabulary of premises and their printing; how a premise is judged is in `strategies.premises`.
+Types, the closed vocabulary of premises and their printing; how a premise is judged is in `strategies.judgement`.
 """
 
 from __future__ import annotations

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Never
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
+from setwise._types import Candidates, Column
+from setwise.errors import InputError, MisuseWarning, Remedy, check_length, refuse_names
 from setwise.evidence.row_facts import categories
-from setwise.evidence.row_index import check_row_names
-from setwise.labels.coerce import as_candidates, read_sets
+from setwise.evidence.row_names import check_row_names
+from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
 from setwise.ranks import as_fraction, as_level, chance_of_so_few, clopper_pearson
@@ -22,11 +24,11 @@ _SIZE_BINS = ((0, 0), (1, 1), (2, 3), (4, 10), (11, 100), (101, 1000), (1001, No
 
 
 def evaluate(
-    sets: Any,
-    y: Any = None,
+    sets: LabelSets | ArrayLike,
+    y: Column = None,
     *,
-    candidates: Any = None,
-    by: Any = None,
+    candidates: Candidates = None,
+    by: Column = None,
     delta: float = 0.05,
     **others: Never,
 ) -> dict[str, Any]:
@@ -169,8 +171,7 @@ class SetCounts:
 
     def _add_candidates(self, sets: LabelSets, candidates: Any, group: Array | None) -> None:
         own = as_candidates(candidates, sets.n_classes, sets.classes)
-        if len(own) != len(sets):
-            raise ValueError(f"candidates: {len(own)} rows for {len(sets)} sets.")
+        check_length("candidates", len(own), len(sets), "sets")
         if (own.sizes == 0).any():
             row = int(np.flatnonzero(own.sizes == 0)[0])
             raise ValueError(f"candidates: row {row} is empty; leave it out of both, or use filled().")
@@ -308,7 +309,7 @@ class SetSizeScorer:
         covered = _covered(sets, y, promises=promises)
         n = sum(part.evidence.instances for part in estimator.calibration_.parts)
         if chance_of_so_few(int(covered.sum()), len(covered), n, level) < self.delta:
-            if not promises and (read_sets(y, name="y").sizes > 1).any():
+            if not promises and (as_label_sets(y, name="y").sizes > 1).any():
                 problem = (
                     "y: candidate sets do not show whether the truth is covered, and this model's promise rests on "
                     "premises, so that its sets had to hold all candidates, and too few do"
@@ -320,7 +321,7 @@ class SetSizeScorer:
 
 def _covered(sets: LabelSets, y: Any, *, promises: bool) -> Bools:
     """Which rows count as covered: by the label where it is exact, else by any or by all candidates."""
-    given = read_sets(y, name="y")
+    given = as_label_sets(y, name="y")
     if (given.sizes == 1).all():
         return sets.contains(given.to_labels())
     known = sets.classes.tolist()

@@ -29,14 +29,14 @@ except ModuleNotFoundError as error:
 
 from setwise._arrays import Array
 from setwise._version import __version__
-from setwise.calibration.calibration import Calibration
-from setwise.data.delimited import encode_labels
-from setwise.data.set_files import probability_columns
-from setwise.data.tabular import read_table
+from setwise.conformal.calibration import Calibration
 from setwise.errors import InputError
 from setwise.estimators.cross import CrossConformalClassifier
-from setwise.estimators.model_directory import ModelNotKeptError, read_head
+from setwise.estimators.loading import load
+from setwise.estimators.model_directory import ModelNotKeptError
 from setwise.estimators.split import ConformalClassifier
+from setwise.tables.label_notation import encode_labels
+from setwise.tables.set_files import probability_columns
 
 FLAVOR = "setwise"
 _KEPT = "model"
@@ -133,17 +133,12 @@ def load_model(model_uri: str | os.PathLike[str], trusted: list[str] | None = No
 
 def _load_pyfunc(path: str | os.PathLike[str], model_config: dict[str, Any] | None = None) -> ServedModel:
     """What MLflow calls to load the model that lies at `path`."""
-    kept = Path(path)
-    if kept.is_file():
-        return ServedCalibration(Calibration.load(kept))
-    kinds = {kind.__name__: kind for kind in (ConformalClassifier, CrossConformalClassifier)}
     try:
-        return ServedClassifier(
-            kinds[read_head(kept)["kind"]].load(kept, trusted=(model_config or {}).get("trusted"))
-        )
+        model = load(path, trusted=(model_config or {}).get("trusted"))
     except ModelNotKeptError as error:
         problem = f"model: {error.problem.partition(': ')[2]}"
         raise InputError(problem, "save model.calibration_, and ask it with the model's probabilities") from error
+    return ServedCalibration(model) if isinstance(model, Calibration) else ServedClassifier(model)
 
 
 class ServedModel(ABC):
@@ -187,7 +182,7 @@ class ServedModel(ABC):
     def check_askable(self) -> None:
         """Refuses what needs facts of new rows that are no part of what MLflow passes on."""
         calibration = getattr(self.model, "calibration_", self.model)
-        if needs := calibration.parts[0].asks:
+        if needs := calibration.parts[0].reader.requirements:
             problem = f"model: predict_set needs {needs[0]} of new rows, which MLflow cannot pass on"
             raise InputError(problem, "calibrate without it, or serve predict_set from code of your own")
 
@@ -220,15 +215,10 @@ class ServedClassifier(ServedModel):
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         self.classes, self.level = model.classes_, model.confidence_level
-        self.reading = getattr(model, "notes_", {}).get("reading") or {}
-        """How the command line read the table that the model was fitted on."""
 
     def rows(self, given: Any) -> Any:
         if not hasattr(given, "columns"):
             return given
-        filled, coded = self.reading.get("imputed") or None, self.reading.get("categories") or None
-        if filled or coded:
-            return read_table(given, features=self.reading["columns"], impute=filled, categories=coded).X
         known = getattr(self.model, "feature_names_in_", None)
         if known is None:
             return given.to_numpy()
@@ -240,7 +230,8 @@ class ServedClassifier(ServedModel):
 
     def inputs(self, fitted: Any) -> Schema | None:
         rows = getattr(fitted, "probe_", None)
-        if self.reading or not (isinstance(rows, np.ndarray) or hasattr(rows, "iloc")):
+        named = isinstance(rows, np.ndarray) and hasattr(self.model, "feature_names_in_")  # of columns that it lost
+        if named or not (isinstance(rows, np.ndarray) or hasattr(rows, "iloc")):
             return None
         try:
             return infer_signature(rows).inputs

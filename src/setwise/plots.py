@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from setwise.calibration.calibration import Calibration, SmallCalibrationWarning
+from setwise._types import Candidates, Column, ProbabilityRows
+from setwise.calibration.base import SmallCalibrationWarning
+from setwise.conformal.calibration import Calibration
+from setwise.contamination.assumption import AssumptionLike
 from setwise.contamination.diagnose import diagnose
-from setwise.labels.coerce import as_candidates, read_sets
+from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.vocabulary import label_vector
 from setwise.metrics import evaluate
 
@@ -22,8 +25,8 @@ _LEVELS = tuple(level / 100 for level in (*range(50, 95, 5), 95, 97, 99))
 
 def plot_coverage(
     calibration: Calibration,
-    probabilities: Any,
-    y: Any = None,
+    probabilities: ProbabilityRows,
+    y: Column = None,
     *,
     levels: Sequence[float] = _LEVELS,
     label: str | None = None,
@@ -78,7 +81,7 @@ def plot_coverage(
     return _labelled(ax, "confidence level", "coverage")
 
 
-def plot_sizes(sets: Any, *, label: str | None = None, ax: Any = None) -> Any:
+def plot_sizes(sets: Candidates, *, label: str | None = None, ax: Any = None) -> Any:
     """The share of sets of each size, of candidate sets or of prediction sets.
 
     Bars are translucent, so that several calls can share axes.
@@ -101,7 +104,7 @@ def plot_sizes(sets: Any, *, label: str | None = None, ax: Any = None) -> Any:
     [0.0, 0.67, 0.33]
     """
     ax = _axes(ax)
-    sizes = read_sets(sets, name="sets").sizes
+    sizes = as_label_sets(sets, name="sets").sizes
     if len(sizes) == 0:
         raise ValueError("sets: no rows to draw.")
     shares = np.bincount(sizes) / len(sizes)
@@ -110,9 +113,9 @@ def plot_sizes(sets: Any, *, label: str | None = None, ax: Any = None) -> Any:
 
 
 def plot_inclusion(
-    probabilities: Any,
-    candidates: Any,
-    assume: Any = "uniform",
+    probabilities: ProbabilityRows,
+    candidates: Candidates,
+    assume: AssumptionLike = "uniform",
     *,
     ranks: int = 20,
     label: str | None = None,
@@ -157,10 +160,10 @@ def plot_inclusion(
 
 
 def plot_sets(
-    sets: Any,
-    y: Any = None,
+    sets: Candidates,
+    y: Column = None,
     *,
-    candidates: Any = None,
+    candidates: Candidates = None,
     rows: Any = 20,
     ax: Any = None,
 ) -> Any:
@@ -188,7 +191,7 @@ def plot_sets(
     ['cat', 'dog']
     """
     ax = _axes(ax)
-    given = read_sets(sets, name="sets")
+    given = as_label_sets(sets, name="sets")
     chosen = np.arange(min(rows, len(given))) if isinstance(rows, int) else np.asarray(rows)
     if len(chosen) == 0:
         raise ValueError("rows: none to draw.")
@@ -234,7 +237,7 @@ def _axes(ax: Any) -> Any:
     if ax is not None:
         return ax
     try:
-        from matplotlib import pyplot as plt  # noqa: PLC0415 - optional, and heavy
+        from matplotlib import pyplot as plt  # optional, and heavy
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "plots need matplotlib: pip install 'setwise[report]'.", name=error.name

@@ -64,7 +64,7 @@ def doubt_level(confidence_level: Any) -> None:
         warnings.warn(MisuseWarning(problem, meant), stacklevel=4)
 
 
-def each_level(confidence_level: Any, answer: Callable[[Fraction], _T]) -> Any:
+def each_level(confidence_level: Level | Levels, answer: Callable[[Fraction], _T]) -> _T | list[_T]:
     """One level, one answer; a list of levels, a list of answers."""
     if isinstance(confidence_level, (list, tuple, np.ndarray)):
         return [answer(level) for level in [as_level(level) for level in confidence_level]]
@@ -129,7 +129,7 @@ def chance_of_so_few(covered: int, m: int, n: int, level: Fraction) -> float:
 
     Their number is Beta-binomial, since calibration rows are random too.
     """
-    from scipy.stats import betabinom  # noqa: PLC0415 - slow to import, needed here alone
+    from scipy.stats import betabinom  # slow to import, needed here alone
 
     position = min(rank(n, level), n)
     return float(betabinom.cdf(covered, m, position, n + 1 - position))

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._arrays import Array, Floats, for_blocks
+from setwise._types import Seed
 
 Words = NDArray[np.uint64]
 _STREAM = np.uint64(0x9E3779B97F4A7C15)
 _SAMPLING = 0x2545F4914F6CDD1D  # what tells the seed of samples from that of noise
 
 
-def draw_seed(random_state: Any) -> int:
+def draw_seed(random_state: Seed) -> int:
     """A 63-bit seed: an integer as it is, a generator's next draw, or fresh entropy for None."""
     if random_state is None:
         return int(np.random.default_rng().integers(2**63))

@@ -23,13 +23,14 @@ label, of all labels, and the comparison with a threshold agree to the last bit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Floats, Ints, count_true, for_blocks
-from setwise.probabilities import Domain
+from setwise._arrays import Array, Bools, Floats, Ints, count_true, entries, for_blocks
 from setwise.row_noise import uniforms
+
+Domain = Literal["simplex", "unit"]
 
 
 @runtime_checkable
@@ -83,7 +84,8 @@ class LAC:
 
     def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:  # noqa: ARG002
         """The mask f ≥ −threshold."""
-        return probabilities >= least_included(threshold, probabilities.dtype)
+        cut = least_included(threshold, probabilities.dtype)
+        return probabilities >= (cut[0, 0] if cut.size == 1 else cut)  # a number is compared in half the time
 
 
 @dataclass(frozen=True)
@@ -292,7 +294,7 @@ def least_included(threshold: Any, dtype: np.dtype[Any]) -> Floats:
 
 
 def _gather(values: Floats, labels: Ints | None) -> Array:
-    return values if labels is None else values[np.arange(len(values)), labels]
+    return values if labels is None else entries(values, np.arange(len(values)), labels)
 
 
 def _compare(score: Score, probabilities: Floats, threshold: Any, u: Floats | None) -> Bools:

@@ -17,10 +17,10 @@ import setwise as library
 from setwise import ConformalClassifier, CrossConformalClassifier
 from setwise.cli.app import run
 from setwise.cli.options import assume_of
-from setwise.cli.table_columns import categories_of
-from setwise.data import read_sets, read_table
-from setwise.estimators.adapters import default_learner
+from setwise.estimators.default_learner import default_learner
 from setwise.learn import CoveringClassifier, PartialLabelClassifier
+from setwise.tables import read_sets, read_table
+from setwise.tables.label_columns import categories_of
 
 from .conftest import NAMES, rows, write
 from .test_commands import failure

@@ -15,11 +15,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from typer.main import get_command
 
+import setwise
 from setwise import ConformalClassifier, LabelSets, progress_lines
 from setwise.cli import inspect, screen
 from setwise.cli.app import app, run
 from setwise.cli.demo import demo_commands
-from setwise.data import read_sets, read_table
+from setwise.tables import read_sets, read_table
 
 from .conftest import NAMES, rows, table, write
 
@@ -77,8 +78,18 @@ def test_a_mistake_is_one_line_and_status_2(here, capsys, mistake):
     assert not (here / "model").exists()
 
 
+def test_evaluate_of_a_model_says_to_write_sets_first(here, capsys):
+    (here / "model").mkdir()
+    (here / "model" / "setwise.json").write_text("{}")
+    said = failure(capsys, "evaluate", "model", "votes.csv", "--truth", "truth")
+    assert said == (
+        "error: model: is a model, and evaluate reads prediction sets; write them first: "
+        "setwise predict MODEL FILE --out sets.csv.\n"
+    )
+
+
 def test_our_own_fault_is_status_1_with_a_hint(here, capsys, monkeypatch):
-    monkeypatch.setattr(inspect, "Screen", lambda *_: {}["bug"])
+    monkeypatch.setattr(inspect, "tables", None)
     arguments = ("inspect", "votes.csv", "--candidates", "answers")
     assert "please report it" in failure(capsys, *arguments, status=1)
     assert run([*arguments, "--traceback"]) == 1
@@ -148,11 +159,10 @@ def test_fit_without_torch_keeps_categories_and_filled_gaps_for_the_next_file(he
     options = ["--learner", "em", "--impute", "median", "--one-hot"]
     assert run(["fit", "t.parquet", "--candidates", "answers", "--out", "model", *options, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["features"], said["classes"], said["calibrated_on"]) == (5, 4, 30)
+    assert (said["features"], said["classes"], said["calibrated_on"]) == (3, 4, 30)
     assert run(["predict", "model", "u.csv", "--out", "u.parquet"]) == 0
-    one_hot = [[np.median(X[1:, 0]), 1.0, 1.0, 0.0, 0.0]]
-    frame = __import__("pandas").DataFrame(one_hot, columns=["x", "y", "colour=blue", "colour=green", "colour=red"])
-    assert read_sets(here / "u.parquet") == ConformalClassifier.load(here / "model").predict_set(frame)
+    frame = pd.DataFrame({"x": [None], "y": [1.0], "colour": ["blue"]})
+    assert read_sets(here / "u.parquet") == setwise.load(here / "model").predict_set(frame)
     write(here / "v.csv", {"colour": ["pink"], "x": [1.0], "y": [1.0]})
     assert "no known category" in failure(capsys, "predict", "model", "v.csv", "--out", "v.parquet")
 
@@ -217,15 +227,15 @@ def test_the_demo_shows_what_votes_and_checks_buy_and_writes_what_it_made(here, 
 
 
 def test_benchmark_sets_are_listed(capsys):
-    assert run(["data", "list"]) == 0
+    assert run(["datasets", "list"]) == 0
     assert "lost" in capsys.readouterr().out
-    assert "atlantis" in failure(capsys, "data", "fetch", "atlantis")
+    assert "atlantis" in failure(capsys, "datasets", "fetch", "atlantis")
 
 
-COMMANDS = [name for name in get_command(app).commands if name != "data"]
+COMMANDS = [name for name in get_command(app).commands if name != "datasets"]
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "data list", "data fetch"])
+@pytest.mark.parametrize("command", [*COMMANDS, "datasets list", "datasets fetch"])
 def test_help_shows_an_example(capsys, command):
     assert run([*command.split(), "--help"]) == 0
     shown = capsys.readouterr().out.replace("Examples:", "Example:")
@@ -245,9 +255,8 @@ def test_help_loads_nothing_heavy():
 
 def test_models_of_scikit_learn_are_asked_and_learned_without_what_they_do_not_need(here):
     quick_model(here)
-    heavy = ["torch", "pandas", "scipy.stats", "matplotlib", "jinja2", "rich.text", "pooch", "openpyxl"]
-    heavy += ["setwise.report", "setwise.paper", "setwise.plots", "setwise.learn.classifier"]
-    heavy += [f"setwise.cli.{name}" for name in COMMANDS if name != "predict"]
+    heavy = ["matplotlib", "jinja2", "pooch", "openpyxl", "setwise.report", "reproduction", "setwise.plots"]
+    heavy += ["setwise.learn.classifier", *(f"setwise.cli.{name}" for name in COMMANDS if name != "predict")]
     features = [word for name in "wxyz" for word in ("--features", name)]
     arguments = ["predict", "model", "votes.csv", "--out", "sets.csv", "--quiet", *features]
     learned = [*FIT[:-1], "em", "--ignore", "id", "--ignore", "truth", "--learner", "em", "--quiet"]

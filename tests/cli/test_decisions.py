@@ -10,11 +10,10 @@ import pytest
 
 from setwise import LabelSets
 from setwise.cli.app import run
-from setwise.cli.given_rows import GivenRows
 from setwise.cli.triage import _Decided
-from setwise.data import read_table
-from setwise.data.delimited import encode_labels
-from setwise.data.set_files import set_writer
+from setwise.tables import read_table
+from setwise.tables.label_notation import encode_labels
+from setwise.tables.set_files import set_writer
 
 from .conftest import setwise, write
 from .test_commands import failure
@@ -239,7 +238,7 @@ def test_rows_that_are_lost_or_twice_are_our_fault():
     class Found:
         rows = np.array([0, 1])
 
-    given = GivenRows({"id": pa.array(["a", "b", "c"])}, None, None)
+    given = {"id": pa.array(["a", "b", "c"])}
     assert _Decided(given, Found, np.array([2])).undecided.tolist() == []
     assert _Decided(given, Found, np.array([], int)).undecided.tolist() == [2]
     with pytest.raises(RuntimeError, match="rows of 3"):
@@ -261,7 +260,7 @@ MISTAKES = {
     "folds alone": (("crossed",), "give the FILE that it was fitted on, with --verified or --checks"),
     "folds without checks": (("crossed", "old.csv"), "name their column with --verified, or a file with --checks"),
     "votes without checks": (VOTES, "--checks: votes alone do not say who is right"),
-    "votes without a key": (("old.csv", *VOTES, "--verified", "w"), "name its column with --key"),
+    "votes without a key": (("old.csv", *VOTES, "--verified", "w"), "use --key … to name its column"),
     "votes of a table without checks": (
         ("old.csv", *VOTES, "--key", "id"),
         "with --verified, or a file with --checks",
@@ -459,7 +458,7 @@ def unchecked():
 
 def test_checks_need_a_key(here, capsys):
     fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", "--ignore", "id", "--out", here / "m")
-    assert "name its column with --key" in failure(capsys, *fit, "--checks", "checks.parquet")
+    assert "use --key … to name its column" in failure(capsys, *fit, "--checks", "checks.parquet")
 
 
 def with_a_column(path, own):

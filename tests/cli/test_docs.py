@@ -166,6 +166,6 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
 def test_every_command_and_the_json_of_each_are_documented():
     text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     ran = {command.split()[1] for command, _ in console_blocks(text)}
-    assert ran >= {"inspect", "fit", "predict", "conformalize", "evaluate", "contaminate", "convert", "data"}
+    assert ran >= {"inspect", "fit", "predict", "conformalize", "evaluate", "contaminate", "convert", "datasets"}
     for option in ("--by", "--cross", "--assume", "--json", "--quiet", "--seed", "--force", "--install-completion"):
         assert option in text

@@ -8,8 +8,8 @@ import pytest
 
 import setwise as library
 from setwise import ConformalClassifier, LabelSets
-from setwise.data import read_sets, read_table
 from setwise.learn import CoveringClassifier, PartialLabelClassifier
+from setwise.tables import read_sets, read_table
 
 from .conftest import NAMES, rows, setwise, setwise_process, write
 

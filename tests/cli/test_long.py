@@ -12,9 +12,8 @@ import pytest
 from scipy.stats import binom
 
 from setwise.cli.app import run
-from setwise.data import load
+from setwise.datasets import load
 
-from ..data.conftest import benchmarks  # noqa: F401, TID252 - a fixture
 from .conftest import table, write
 
 SPLITS = 20
@@ -33,7 +32,7 @@ def halves(name, seed):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["lost", "msrcv2", "birdsong"])
-def test_fit_with_defaults_keeps_its_promise_on_real_sets(name, benchmarks, tmp_path, monkeypatch, capsys):  # noqa: F811
+def test_fit_with_defaults_keeps_its_promise_on_real_sets(name, benchmarks, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     covered = total = 0
     for seed in range(SPLITS):

@@ -16,7 +16,7 @@ import pytest
 from typer.main import get_command
 
 from setwise.cli.app import app, run
-from setwise.data import read_sets
+from setwise.tables import read_sets
 
 from .conftest import rows
 from .test_commands import failure

@@ -17,7 +17,8 @@ from typer.main import get_command
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
 from setwise.cli.app import app, run
-from setwise.data import arrow_tables, read_table
+from setwise.tables import file_formats as arrow_tables
+from setwise.tables import read_table
 
 from .conftest import NAMES, rows, write
 from .test_commands import failure
@@ -269,8 +270,8 @@ def test_each_remedy_of_the_readers_is_followed_somewhere_above():
     ]
     named = {call.args[0].value for call in calls}
     assert named == {
-        "candidates", "carry", "categories", "classes", "column", "decimal", "delimiter", "encoding", "escapes",
-        "features", "format", "impute", "key", "label", "separator", "task", "verify", "weight", "worker",
+        "annotator", "candidates", "carry", "categories", "classes", "column", "decimal", "delimiter", "encoding",
+        "escapes", "features", "format", "impute", "item", "key", "label", "separator", "weight",
     }  # fmt: skip
     options = {one.name: one.opts[0] for command in get_command(app).commands.values() for one in command.params}
     followed = {words.split()[0] for _, advice in ADVICE.values() for words in advice}
@@ -318,8 +319,8 @@ def test_gaps_in_new_rows_are_filled_where_the_fit_was_told_how(here, capsys, ki
     predict = ["predict", "model", f"gaps.{kind}", "--out", "s.csv"]
     assert run([*FIT, *PLAIN, "--quiet"]) == 0
     line = failure(capsys, *predict)
-    advised = re.search(r"row 0 is missing .*when the model is fitted \(setwise fit (--impute \w+)\)", line)[1]
-    assert run([*FIT, *PLAIN, "--quiet", "--force", *advised.split()]) == 0  # no row there has a gap
+    advised = re.search(r"row 0 is missing .*when the model is fitted \(impute='(\w+)'\)", line)[1]
+    assert run([*FIT, *PLAIN, "--quiet", "--force", "--impute", advised]) == 0  # no row there has a gap
     assert run([*predict, "--quiet"]) == 0
 
 
@@ -353,8 +354,9 @@ def test_lines_of_a_language_model_are_votes_candidates_and_probabilities(here, 
     cal = ("conformalize", "--labels", "candidates.csv", "--key", "id", "--out", "c.cal", "--probabilities")
     if form == "prediction":
         line = failure(capsys, *cal, "llm.jsonl")
-        advised = re.search(r"with setwise (convert --from answers --to probabilities)", line)[1]
-        assert run([*shlex.split(advised), "llm.jsonl", "--out", "probabilities.csv", "--force"]) == 0
+        source, target = re.search(r"convert the (answers) to (probabilities)", line).groups()
+        told = ["--from", source, "--to", target, "--out", "probabilities.csv", "--force"]
+        assert run(["convert", "llm.jsonl", *told]) == 0
     assert run([*cal, "probabilities.csv"]) == 0
 
 
@@ -429,7 +431,7 @@ def test_a_model_that_was_not_kept_is_asked_elsewhere(here, capsys):
     ConformalClassifier(model, random_state=0).fit(X, sets).save(here / "own")
     write(here / "new.csv", dict(zip("wxyz", X.T, strict=True)))
     line = failure(capsys, "predict", "own", "new.csv", "--out", "s.csv")
-    assert "use --probabilities FILE with what the model says about the new rows." in line
+    assert "use --probabilities … with what the model says about the new rows." in line
     assert run(["predict", "own", "--probabilities", "scores.csv", "--out", "s.csv"]) == 0
     assert "differ from the 200 calibration rows" in capsys.readouterr().err
     CrossConformalClassifier(LogisticRegression(), cv=3, random_state=0).fit(X, sets).save(here / "folds")

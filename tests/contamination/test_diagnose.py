@@ -12,7 +12,7 @@ from setwise import AssumptionRefuted, LabelSets, conformalize, diagnose, estima
 from setwise.contamination.assumption import Assumption, as_assumption
 from setwise.contamination.deficit_tests import RankedRows, below_zero, few_included
 from setwise.contamination.diagnose import examine
-from setwise.data import ClassConditional, Random, contaminate
+from setwise.datasets import ClassConditional, Random, contaminate
 from tests.statistical.sampling import draw
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from setwise import LabelSets, estimate_inclusion
 from setwise.contamination.inclusion import check_separable
-from setwise.data import ClassConditional, contaminate
+from setwise.datasets import ClassConditional, contaminate
 from tests.statistical.sampling import draw
 
 M = np.array([[1, 0.6, 0.1, 0.1], [0.1, 1, 0.3, 0.1], [0.5, 0.1, 1, 0.1], [0.1, 0.1, 0.1, 1]])

@@ -21,12 +21,12 @@ from setwise import (
     Votes,
     conformalize,
 )
-from setwise.decisions.triage import own_rows
+from setwise.decisions.triage import triage_calibration_rows
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
 from setwise.labels.vocabulary import MISSING
 from setwise.ranks import upper_bound
-from setwise.strategies.premises import Judgement, Setting
+from setwise.strategies.judgement import Judgement, Setting
 from tests.conftest import labels_from
 
 
@@ -40,7 +40,7 @@ def decided(confidence, wrong, checked, max_error, mode="rate", seed=0):
         consensus=np.zeros(n, int), consensus_confidence=np.asarray(confidence, float),
     )  # fmt: skip
     judged = Judgement(evidence, Setting("lac", 2, seed=seed))
-    return own_rows(judged, np.arange(2), max_error, mode)
+    return triage_calibration_rows(judged, np.arange(2), max_error, mode)
 
 
 def selected(wrong, checked, alpha, plus=1, adjusted=True):

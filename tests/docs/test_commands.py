@@ -15,7 +15,7 @@ COMMANDS = runpy.run_path(str(DOCS / "_extensions" / "command_pages.py"))
 
 def test_every_command_and_every_option_is_on_the_page():
     found = dict(COMMANDS["commands"]("setwise", get_command(app)))
-    assert {"setwise fit", "setwise report", "setwise data fetch"} <= set(found)
+    assert {"setwise fit", "setwise report", "setwise datasets fetch"} <= set(found)
     for path, command in found.items():
         text = "\n".join(COMMANDS["lines"](path, command))
         for option in command.params:

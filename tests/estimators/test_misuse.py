@@ -22,6 +22,7 @@ from setwise import (
     evaluate,
 )
 from setwise.errors import InputError
+from setwise.report import report_model
 from tests.conftest import candidates_from, labels_from, simplex
 
 
@@ -77,7 +78,7 @@ def test_evaluating_on_rows_that_were_used_is_noticed(kind, tmp_path, rng):
         model.evaluate(X, y)
     new, truth = sample(rng)
     with pytest.warns(MisuseWarning, match="20 rows .5%, the first is row 380"):
-        model.report(tmp_path / "page.html", np.vstack([new[:380], X[:20]]), np.append(truth[:380], y[:20]))
+        report_model(tmp_path / "page.html", model, np.vstack([new[:380], X[:20]]), np.append(truth[:380], y[:20]))
     model.evaluate(new, truth)
 
 
@@ -150,7 +151,7 @@ def test_verified_rows_unlike_the_others_are_noticed(rows, rng):
     p, y, mask = rows
     verified = np.where(mask.sum(axis=1) == 1, y, np.nan)
     with pytest.warns(
-        MisuseWarning, match=r"number of candidates \(1.00 on average, 2.\d\d elsewhere; p < 0.0001\)"
+        MisuseWarning, match=r"number of candidates \(1.00 on average, 2.\d\d elsewhere; p < 0.001\)"
     ):
         conformalize(p, mask, verified=verified)
     with pytest.warns(MisuseWarning, match="draw the rows to verify at random, or use verified_probability=…"):

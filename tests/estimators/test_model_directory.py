@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import textwrap
@@ -22,6 +23,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
 from setwise.learn import EMClassifier, PartialLabelClassifier, PartialLabelKNN
+from tests.conftest import refused
+from tests.saved_files import head_of, with_head
+from tests.toy_data import sample_rows
 
 NAMES = ["wren", "owl", "ant"]  # not in alphabetical order
 
@@ -109,7 +113,7 @@ def test_a_loaded_model_says_what_the_saved_one_said(saved):
 def test_the_description_is_for_people(saved):
     folder, _ = saved
     head = json.loads((folder / "linear" / "setwise.json").read_text())
-    assert (head["format"], head["version"], head["classes"]) == ("setwise-model", 1, NAMES)
+    assert (head["format"], head["version"], head["classes"]) == ("setwise-model", 2, NAMES)
     assert (head["class_type"], head["conformity_score"]) == ("text", "aps")
     assert head["strategy"] == {"asked": "auto", "used": "max"}
     assert (head["training"]["rows"], head["training"]["calibrated_on"]) == (240, 48)
@@ -399,3 +403,116 @@ def test_a_model_takes_its_place_where_another_process_was_first(one, tmp_path, 
     model.save(place)
     assert ConformalClassifier.load(place).classes_.tolist() == model.classes_.tolist()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_load_begins_again_where_another_model_took_the_place(saved_models, saved_network, monkeypatch):
+    from setwise.estimators import model_directory
+
+    other, first, replaced = saved_models / "skops", model_directory.read_head, []
+
+    def while_replaced(folder):
+        head = first(folder)
+        if not replaced:  # the moment after the head was read
+            replaced.append(head)
+            for part in head["files"]:
+                (folder / part).unlink()
+            shutil.copytree(other, folder, dirs_exist_ok=True)
+        return head
+
+    monkeypatch.setattr(model_directory, "read_head", while_replaced)
+    assert "EMClassifier" in repr(ConformalClassifier.load(saved_network).estimator_)
+
+
+def test_a_part_that_is_missing_is_an_error_where_nothing_was_replaced(saved_network):
+    next(saved_network.glob("calibration-*")).unlink()
+    assert "is missing" in refused(ConformalClassifier.load, saved_network)
+
+
+def test_others_may_read_the_parts_of_a_model(saved_network):
+    before = os.umask(0o022)
+    try:
+        ConformalClassifier.load(saved_network).save(saved_network.parent / "again")
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(part.stat().st_mode) for part in (saved_network.parent / "again").iterdir()} == {0o644}
+
+
+WRONG = {
+    "a list for classes": lambda h: h.update(classes={"a": 1}),
+    "members of nothing": lambda h: h.update(members=[None]),
+    "no members": lambda h: h.update(members=[]),
+    "a model that is none": lambda h: h["members"][0].update(model=[]),
+    "an unknown kind of model": lambda h: h["members"][0]["model"].update(kind="pickle"),
+    "layers in each other": lambda h: h["members"][0].update(
+        model=json.loads('{"kind":"frozen","model":' * 900 + "1" + "}" * 900)
+    ),
+    "files without digests": lambda h: h.update(files=dict.fromkeys(h["files"], 1)),
+    "classes of another calibration": lambda h: h.update(classes=["x", "y", "z"]),
+    "a version that is text": lambda h: h.update(version="1"),
+    "parameters of another class": lambda h: h.update(parameters={"moon": 1}),
+}
+
+
+@pytest.mark.parametrize("wrong", list(WRONG))
+def test_a_description_that_cannot_be_is_one_error_that_names_the_model(wrong, saved_network):
+    head = head_of(saved_network)
+    WRONG[wrong](head)
+    with_head(saved_network, head)
+    refused(ConformalClassifier.load, saved_network)
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret.npz", "/etc/hostname", "not-listed.npz", ".", "sub/part.npz", ".hidden"]
+)
+@pytest.mark.parametrize("listed", [True, False])
+def test_only_listed_parts_inside_the_directory_are_read(name, listed, saved_network):
+    part = next(saved_network.glob("used-rows-*"))
+    content = part.read_bytes()
+    if not name.startswith("/"):
+        place = saved_network / name
+        place.parent.mkdir(exist_ok=True)
+        if not place.is_dir():
+            place.write_bytes(content)
+    head = head_of(saved_network)
+    if listed and name != "not-listed.npz":
+        head["files"][name] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    head["used_rows"] = name
+    with_head(saved_network, head)
+    assert "part" in refused(ConformalClassifier.load, saved_network)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_a_part_that_is_no_file_is_refused_at_once(kind, saved_network):
+    part = next(saved_network.glob("calibration-*"))
+    elsewhere = saved_network.parent / "elsewhere"
+    part.rename(elsewhere)
+    if kind == "pipe":
+        os.mkfifo(part)
+    elif kind == "link":
+        part.symlink_to(elsewhere)
+    else:
+        part.mkdir()
+    said = refused(ConformalClassifier.load, saved_network)
+    assert "regular file" in said or "symbolic link" in said
+
+
+def test_saving_again_deletes_nothing_but_parts_of_its_own(saved_network):
+    keep = {"thesis.tex": b"years", "model-notes.txt": b"more", "model-12345678.npz": b"a name like ours"}
+    for name, content in keep.items():
+        (saved_network / name).write_bytes(content)
+    (saved_network.parent / "outside-12345678.npz").write_bytes(b"outside")
+    head = head_of(saved_network)
+    for name, content in keep.items():
+        head["files"][name] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    head["files"]["../outside-12345678.npz"] = {"sha256": "12345678", "bytes": 7}
+    old = set(head_of(saved_network)["files"])
+    loaded = ConformalClassifier.load(saved_network)
+    with_head(saved_network, head)
+    X, _, sets, _ = sample_rows(seed=5)
+    loaded.conformalize(X, sets).save(saved_network)
+    assert set(keep) <= {part.name for part in saved_network.iterdir()}
+    assert (saved_network.parent / "outside-12345678.npz").exists()
+    assert not {name for name in old if name.startswith("calibration")} & {
+        part.name for part in saved_network.iterdir()
+    }
+    ConformalClassifier.load(saved_network)

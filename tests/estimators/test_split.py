@@ -75,7 +75,10 @@ def test_the_split_learn_and_calibration_are_those_one_would_write_by_hand(data)
     )
     model.fit(X[300:500], y[300:500])
     by_hand = conformalize(
-        model.predict_proba(X[300:500]), y[300:500], conformity_score="aps", random_state=model.calibration_.seed
+        model.predict_proba(X[300:500]),
+        y[300:500],
+        conformity_score="aps",
+        random_state=model.calibration_.setting.seed,
     )
     assert model.calibration_.evidence.n == 200
     assert model.predict_set(X[500:]) == by_hand.predict_set(model.predict_proba(X[500:]))

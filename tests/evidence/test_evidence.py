@@ -7,9 +7,10 @@ import pytest
 
 from setwise import LabelSets
 from setwise.evidence.evidence import Evidence, gather
-from setwise.evidence.proposals import Proposals
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.vocabulary import MISSING
+from setwise.probabilities.dense import DenseRows
+from setwise.probabilities.proposed_labels import Proposals
 from setwise.row_noise import uniforms
 from setwise.scores import LAC
 from tests.conftest import candidates_from, labels_from, simplex
@@ -32,7 +33,7 @@ def test_extremes_and_mean_are_those_of_a_loop(score, every, rows):
     full = score.score(p, u=u)
     verified = np.where(np.arange(400) < 30, y, MISSING)
     evidence = gather(
-        score, p, LabelSets.from_mask(mask), RowFacts(verified=verified, u=u), {"every"} if every else ()
+        score, DenseRows(p), LabelSets.from_mask(mask), RowFacts(verified=verified, u=u), {"every"} if every else ()
     )
     for i in range(400):
         own = full[i][mask[i]]
@@ -54,7 +55,7 @@ def test_with_precise_labels_all_statistics_are_the_score_itself(rows):
     p, y, _ = rows
     for score in ALL_SCORES:
         u = uniforms(p, 1)
-        evidence = gather(score, p, LabelSets.from_labels(y, classes=range(6)), RowFacts(u=u), {"every"})
+        evidence = gather(score, DenseRows(p), LabelSets.from_labels(y, classes=range(6)), RowFacts(u=u), {"every"})
         expected = score.score(p, y, u=u)
         for found in (evidence.low, evidence.high, evidence.mean, evidence.every):
             assert np.array_equal(found, expected)
@@ -63,12 +64,14 @@ def test_with_precise_labels_all_statistics_are_the_score_itself(rows):
 
 def test_parts_merge_back_into_the_whole(rows):
     p, _, mask = rows
-    evidence = gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=np.full(400, MISSING)), {"every"})
+    evidence = gather(
+        LAC(), DenseRows(p), LabelSets.from_mask(mask), RowFacts(verified=np.full(400, MISSING)), {"every"}
+    )
     first, second = evidence.rows(np.arange(150)), evidence.rows(np.arange(150, 400))
     merged = first.merge(second)
     for name, column in evidence.to_arrays().items():
         assert np.array_equal(merged.to_arrays()[name], column, equal_nan=True)
-    assert np.array_equal(Evidence(**merged.to_arrays()).mean, evidence.mean)
+    assert np.array_equal(Evidence.of(**merged.to_arrays()).mean, evidence.mean)
     with pytest.raises(ValueError, match="weight"):
         first.merge(replace(second, weight=np.ones(250)))
 
@@ -88,7 +91,7 @@ class Cube:
 
 def test_a_score_of_ones_own_need_not_be_monotone(rows):
     p, _, mask = rows
-    evidence = gather(Cube(), p, LabelSets.from_mask(mask))
+    evidence = gather(Cube(), DenseRows(p), LabelSets.from_mask(mask))
     values = np.abs(p - 0.5)
     assert np.array_equal(evidence.high, np.where(mask, values, -1).max(axis=1))
     assert np.array_equal(evidence.low, np.where(mask, values, 2).min(axis=1))
@@ -100,7 +103,10 @@ def test_rows_of_a_group_share_its_weight_in_whole_numbers_while_these_are_exact
     for sizes, unit in (([2, 3, 4], 12), (primes, 1)):
         n = sum(sizes)
         made = gather(
-            LAC(), p[:n], LabelSets.from_mask(mask[:n]), RowFacts(group=np.repeat(np.arange(len(sizes)), sizes))
+            LAC(),
+            DenseRows(p[:n]),
+            LabelSets.from_mask(mask[:n]),
+            RowFacts(group=np.repeat(np.arange(len(sizes)), sizes)),
         )
         share, new = made.shares
         assert new == unit

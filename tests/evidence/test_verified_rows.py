@@ -12,6 +12,7 @@ from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.verified_rows import checks_differ
 from setwise.labels.vocabulary import MISSING
+from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
 from tests.conftest import candidates_from, labels_from, simplex
 
@@ -24,7 +25,7 @@ def sample(rng, n, k, chosen, **facts):
     verified = np.full(n, MISSING)
     rows = chosen(p, mask)
     verified[rows] = y[rows]
-    return gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=verified, **facts), ())
+    return gather(LAC(), DenseRows(p), LabelSets.from_mask(mask), RowFacts(verified=verified, **facts), ())
 
 
 CHOICES = {
@@ -76,7 +77,7 @@ def test_whole_groups_are_compared_as_groups():
         mask = np.repeat(candidates_from(rng, y[::20], 5), 20, axis=0)
         group = np.repeat(np.arange(50), 20)
         verified = np.where(np.isin(group, pick(mask[::20])), y, MISSING)
-        return gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=verified, group=group), ())
+        return gather(LAC(), DenseRows(p), LabelSets.from_mask(mask), RowFacts(verified=verified, group=group), ())
 
     random = [checks_differ(grouped(lambda mask: rng.permutation(50)[:15])) for _ in range(100)]
     assert sum(found is not None for found in random) <= 4  # by rows it is nearly all of them
@@ -89,7 +90,7 @@ def test_a_different_number_of_checks_in_each_category_is_no_difference(rng):
     y = labels_from(rng, p)
     mask = candidates_from(rng, y, 5)
     verified = np.where(rng.random(600) < np.where(easy, 0.6, 0.1), y, MISSING)
-    evidence = gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=verified), ())
+    evidence = gather(LAC(), DenseRows(p), LabelSets.from_mask(mask), RowFacts(verified=verified), ())
     assert checks_differ(evidence) is not None
     assert checks_differ(evidence, easy.astype(int)) is None
 

@@ -45,14 +45,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--command", action="append", choices=COMMANDS, help="one of them; repeat it. Default: all")
     parser.add_argument("--kind", action="append", choices=KINDS, help="of moments. Default: all")
-    parser.add_argument("--pictures", action="store_true", help="let reproduce draw its pictures")
     parser.add_argument("--out", type=Path, help="where to write the counts as JSON")
     options = parser.parse_args()
     found: list[Case] = []
     folder = Path(
         tempfile.mkdtemp(prefix="setwise-faults-")
     )  # no context manager: processes that are forked end too
-    with surroundings(pictures=options.pictures):
+    with surroundings():
         for case in cases(options, folder):
             found.append(case)
             if case.wrong:

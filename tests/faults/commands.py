@@ -8,7 +8,7 @@ import http.server
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -22,25 +22,22 @@ import pyarrow.parquet as pq
 from sklearn.linear_model import LogisticRegression
 from typer.main import get_command
 
-from setwise import ConformalClassifier, LabelSets, cli, conformalize, data, paper, report
+from setwise import ConformalClassifier, LabelSets, cli, conformalize, datasets, report, tables
 from setwise.cli.app import app
 from setwise.cli.predict import predict
-from setwise.data.benchmark_sets import Benchmark, available
-from setwise.data.registry import REGISTRY, Entry
-from setwise.data.remote_files import RemoteFile
+from setwise.datasets.registry import REGISTRY, Entry
+from setwise.datasets.remote_files import RemoteFile
 from setwise.estimators.model_directory import save_model
-from setwise.paper import cell_stacks, material, result_plots
 
 NAMES = ["wren", "owl", "ant", "cat"]
 FEATURES = ["w", "x", "y", "z"]
 ROWS, PARTS, CHECKED = 240, 3, 150
 _OTHERS = ("skops.io", "jinja2", "markdown_it", "pooch", "requests", "typer._adapters", "pyarrow.json")
-_DRAWING = ("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg")
 
 
 def _load_all() -> None:
     """Imports once, for all processes that are forked from this one, what each would import by itself."""
-    for package in (cli, data, paper, report):
+    for package in (cli, datasets, tables, report):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             import_module(module.name)
     for name in _OTHERS:
@@ -81,10 +78,7 @@ COMMANDS = {
         *("accepted.csv", "review.json"),
     ),
     "report": _command("report model rows.csv --truth truth --out report.html --force -q", "report.html"),
-    "reproduce": _command(
-        "reproduce --table 5 --quick --seeds 1 --device cpu --out results -q", "results", old=False
-    ),
-    "fetch": _command("data fetch tiny -q", "cache", old=False),
+    "fetch": _command("datasets fetch tiny -q", "cache", old=False),
 }
 if "resume" in signature(predict).parameters:
     COMMANDS["streams"] = _command("predict model parts --out sets --resume -q", "sets", old=False)
@@ -129,26 +123,9 @@ def write_old(folder: Path, command: Command) -> None:
             (folder / name).write_text("old\n")
 
 
-def small_sets(name: str, **_: Any) -> Benchmark:
-    """A benchmark set that trains in a moment."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 60)
-    X = np.eye(3)[y] + rng.normal(size=(60, 3))
-    mask = (np.eye(3)[y] + (rng.random((60, 3)) < 0.3)) > 0
-    return Benchmark(name, X, LabelSets.from_mask(mask), y, ("0", "1", "2"), None, "", "")
-
-
 @contextlib.contextmanager
-def surroundings(*, pictures: bool) -> Iterator[None]:
-    """Benchmark sets that are small, and one that a server on this machine has."""
-    material.load = small_sets
-    listed = [replace(entry, found=() if entry.name == "lost" else None) for entry in available()]
-    cell_stacks.available = lambda: listed
-    if pictures:
-        for name in _DRAWING:  # else another writer would be forked in the middle of its import
-            import_module(name)
-    else:
-        result_plots.can_plot = bool
+def surroundings() -> Iterator[None]:
+    """A benchmark set that a server on this machine has."""
     server = http.server.HTTPServer(("127.0.0.1", 0), _Handler)
     digest = hashlib.sha256(_Handler.content).hexdigest()
     file = RemoteFile("sub", "tiny-idx1-ubyte", f"http://127.0.0.1:{server.server_port}/tiny", digest)

@@ -62,6 +62,6 @@ def test_whatever_else_is_left_would_be_seen(tmp_path):
 
 @pytest.mark.long
 def test_hundreds_of_kills_and_interruptions_at_every_kind_of_moment(tmp_path):
-    many = faults(tmp_path / "many.json", "--kills", "120", "--interruptions", "120", "--pictures")
+    many = faults(tmp_path / "many.json", "--kills", "120", "--interruptions", "120")
     assert many["cases"]["SIGKILL"] == many["cases"]["SIGINT"] == 120
     assert many["wrong"] == []

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from setwise import _files
-from setwise._files import replacing_together
+from setwise.storage import atomic_files as _files
+from setwise.storage.atomic_files import replacing_together
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills and sweeps as Linux has them")
 
@@ -53,12 +53,13 @@ def test_a_killed_process_leaves_the_second_missing_and_the_next_run_sweeps(pair
     assert sorted(pair[0].parent.iterdir()) == sorted(pair)
 
 
-def test_an_interruption_between_the_two_comes_after_both(pair, monkeypatch):
+@pytest.mark.parametrize("pressed", [KeyboardInterrupt, SystemExit])
+def test_an_interruption_between_the_two_comes_after_both(pressed, pair, monkeypatch):
     def press():
-        raise KeyboardInterrupt
+        raise pressed
 
     after_the_first(monkeypatch, press)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(pressed):
         write(pair)
     assert [place.read_text() for place in pair] == ["new", "new"]
 

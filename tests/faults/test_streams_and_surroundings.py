@@ -89,7 +89,7 @@ def test_a_cache_that_cannot_be_written_is_named_with_the_way_out(folder, monkey
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SETWISE_CACHE", "file")
     monkeypatch.delenv("SETWISE_DATA", raising=False)
-    assert run(["data", "fetch", "lost"]) == 2
+    assert run(["datasets", "fetch", "lost"]) == 2
     assert "error: file/pll: cannot be made: Not a directory; name a folder" in capsys.readouterr().err
 
 
@@ -100,7 +100,7 @@ def test_a_user_without_a_home_is_told_how_to_fetch(monkeypatch, capsys):
     for name in ("HOME", "XDG_CACHE_HOME", "SETWISE_CACHE", "SETWISE_DATA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pwd.getpwuid", unknown)
-    assert run(["data", "fetch", "lost"]) == 2
+    assert run(["datasets", "fetch", "lost"]) == 2
     said = "error: this user has no home folder, where fetched files would be kept; name a folder for fetched files"
     assert capsys.readouterr().err.startswith(said)
 
@@ -120,7 +120,7 @@ def test_what_an_interrupted_process_could_not_remove_goes_when_it_ends(tmp_path
     program = """
 import sys
 from pathlib import Path
-from setwise import _files
+from setwise.storage import atomic_files as _files
 _files._remove, remove = lambda path: None, _files._remove  # as if Ctrl-C had come just then
 with _files.replacing(Path(sys.argv[1], "a.txt")) as beside, _files.temporary(Path(sys.argv[1]), "b", folder=True):
     beside.write_text("whole")

@@ -45,7 +45,7 @@ from setwise import (
     conformalize,
     evaluate,
 )
-from setwise.data import read_table
+from setwise.tables import read_table
 
 from .material import (
     CHECKED,
@@ -103,7 +103,7 @@ FULL = FRAME.assign(answers=["|".join(labels) for labels in LISTS])
 RECORDS = [json.loads(line) for line in jsonl(list).splitlines()]
 LETTERS = PLAIN.replace("owl", "eüle")
 MISSING = error(
-    "t.csv, column 'x': row 9 is missing (1 such rows); say how to fill them when the model is fitted (setwise fit --impute median), or fill them yourself"
+    "t.csv, column 'x': row 9 is missing (1 such rows); say how to fill them when the model is fitted (impute='median'), or fill them yourself"
 )
 EMPTY = error("t.csv: holds no rows")
 BINARY = error("which text does not hold; save the table as .csv text")
@@ -348,7 +348,7 @@ COMMANDS = {  # files, a command line, and what happens
     "votes with words as weights": (voted(weight=replaced(4, "much")), f"{VOTED} --weight weight", error("v.csv: weight: holds something that is no number (Failed to parse string: 'much'")),
     "votes about other rows": ({"v.csv": votes() + "99,ann,ant,1.0\n"}, VOTED, warns("v.csv: 1 of 61 values of id are not in rows.csv, and not used")),
     "rows without votes": ({"v.csv": "\n".join(votes().splitlines()[:-3])}, VOTED, error("v.csv: no row with id = '59', which is row 59 of rows.csv")),
-    "votes without key": (voted(), "fit rows.csv --votes v.csv --out m", error("--votes: answers are matched with the rows by an identifier; name its column with --key")),
+    "votes without key": (voted(), "fit rows.csv --votes v.csv --out m", error("answers are matched with the rows by an identifier; use --key … to name its column")),
     "votes and candidates": (voted(), f"{VOTED} --candidates answers", error("give either --candidates (a column) or --votes")),
     "votes of a column that is not there": (voted(), f"{VOTED} --label bird", error("v.csv: there is no column 'bird'; it has id, who, label, weight")),
     "votes by padded numbers": (voted(id=lambda ids: [f"{i:03d}" for i in ids]), VOTED, error("v.csv: no row with id = '0', which is row 0 of rows.csv; write them alike: it has '000'")),
@@ -386,7 +386,7 @@ COMMANDS = {  # files, a command line, and what happens
     "verified with capitals": (verified([one and one.title() for one in CHECKED]), CHECK, error("verified: row 1 holds 'Owl', which is not among the classes")),
     "verified as two labels": (verified(["owl|ant", *CHECKED[1:]]), CHECK, error("verified: row 0 holds 'owl|ant', which is not among the classes")),
     "verified in a column that is not there": ({}, "fit full.csv --candidates answers --verified me --out m", error("full.csv: there is no column 'me'")),
-    "checks without key": ({}, "fit full.csv --candidates answers --checks checks.csv --ignore id --ignore truth --out m", error("--checks: answers are matched with the rows by an identifier; name its column with --key")),
+    "checks without key": ({}, "fit full.csv --candidates answers --checks checks.csv --ignore id --ignore truth --out m", error("answers are matched with the rows by an identifier; use --key … to name its column")),
     "checks twice": ({"c.csv": csv(id=[1, 1], verified=["owl", "ant"])}, f"{FILED} c.csv", error("c.csv: id = '1' has 2 answers; keep one of them")),
     "checks of other rows": ({"c.csv": csv(id=[1, 99], verified=["owl", "ant"])}, f"{FILED} c.csv", error("full.csv: no row with id = '99', which is row 1 of c.csv")),
     "checks as an unknown label": ({"c.csv": csv(id=[1], verified=["emu"])}, f"{FILED} c.csv", error("c.csv: id = '1' has the label 'emu', which is none of ant, owl, wren; correct it, or use --classes")),
@@ -443,7 +443,7 @@ COMMANDS = {  # files, a command line, and what happens
     "no features": ({"t.csv": csv(answers=JOIN)}, OWN, error("t.csv: no column is left for the features")),
     "a gap to be filled": ({"t.csv": field(0, "")}, OWN, error("t.csv, column 'x': row 9 is missing (1 such rows); use --impute median")),
     "a feature that is not there": ({}, f"{FIT} --features w", error("plain.csv: there is no column 'w'")),
-    "candidates among the features": ({}, f"{FIT} --features answers", error("--features: 'answers' is named as something else too")),
+    "candidates among the features": ({}, f"{FIT} --features answers", error("'answers' is named as a feature and as something else")),
     "an ignored column that is not there": ({}, f"{FIT} --ignore id", error("plain.csv: there is no column 'id'")),
     "a row without category": ({"t.csv": FULL.assign(h=["a"] * 59 + [""]).to_csv(index=False)}, f"{OWN} --by h", error("t.csv, column 'h': row 59 has no category; give it one")),
     "no candidates named": ({}, "fit plain.csv --out m", error("give either --candidates (a column) or --votes")),
@@ -530,7 +530,7 @@ COMMANDS = {  # files, a command line, and what happens
     "contaminate one class": ({"t.csv": csv(truth=["owl"] * N)}, "contaminate t.csv --truth truth --out o.csv", error("n_classes: 1; contamination needs a wrong label to add")),
     "inspect without candidates": ({}, "inspect plain.csv", error("Missing option '--candidates'")),
     "inspect truth that is not there": ({}, "inspect plain.csv --candidates answers --truth no", error("plain.csv: there is no column 'no'")),
-    "fetch an unknown set": ({}, "data fetch iris", error("name: 'iris' is not a known set; known are mnist")),
+    "fetch an unknown set": ({}, "datasets fetch iris", error("name: 'iris' is not a known set; known are mnist")),
     "an unknown command": ({}, "train plain.csv", error("No such command 'train'")),
     "an option without value": ({}, "fit plain.csv --candidates answers --out", error("Option '--out' requires an argument")),
 }  # fmt: skip
@@ -646,7 +646,7 @@ CALLS = {  # a call, and what happens
     "pandas' own NA": (lambda: fit(SETS, FRAME.astype("Float64").mask(FRAME > 4.5)), error("X: row 20 holds NaN in column 'z'")),
     "masked values": (lambda: fit(rows=MASKED), error("X: row 16 holds a masked value; fill it, or remove such rows")),
     "masked values of new rows": (lambda: MODEL.predict_set(MASKED), error("X: row 16 holds a masked value")),
-    "a path": (lambda: fit(rows="features.csv"), error("X: 'features.csv' is a path; pass its features, read with setwise.data.read_table")),
+    "a path": (lambda: fit(rows="features.csv"), error("X: 'features.csv' is a path; pass its features, read with setwise.tables.read_table")),
     "no rows": (lambda: fit(NAMED[:0], X[:0]), error("y: 0 class; prediction sets need at least two")),
     "one row": (lambda: fit(NAMED[:1], X[:1]), error("y: 1 class, 'wren'")),
     "no columns": (lambda: fit(rows=X[:, :0]), error("Found array with 0 feature(s)")),
@@ -749,8 +749,8 @@ CALLS = {  # a call, and what happens
     "a row without votes": (lambda: fit(Votes.from_lists(first([]))), error("y: row 0 is empty")),
     "negative counts": (lambda: Votes.from_counts([[1, -1], [2, 3]]), error("counts: expected a table of numbers from 0 on")),
     "counts with NaN": (lambda: Votes.from_counts([[1, np.nan], [2, 3]]), error("counts: expected a table of numbers from 0 on")),
-    "copied lines of votes": (lambda: Votes.from_table({"item": [1, 1, 2, 1], "worker": ["x", "x", "x", "y"], "label": ["a", "a", "a", "a"]}), warns("'x' gives 1 the label 'a' more than once (1 answers repeat an earlier one); each counts as an answer; leave out lines that are copies")),
-    "votes without a column": (lambda: Votes.from_table({"item": [1], "label": ["a"]}), error("worker: the table has no column of this name; it has 'item', 'label'")),
+    "copied lines of votes": (lambda: Votes.from_table({"item": [1, 1, 2, 1], "annotator": ["x", "x", "x", "y"], "label": ["a", "a", "a", "a"]}), warns("'x' gives 1 the label 'a' more than once (1 answers repeat an earlier one); each counts as an answer; leave out lines that are copies")),
+    "votes without a column": (lambda: Votes.from_table({"item": [1], "label": ["a"]}), error("annotator: the table has no column of this name; it has 'item', 'label'")),
     "categories of fewer rows": (lambda: conformalize(P, Y, by=["a"] * 3), error("by: 3 entries for 60 rows; give one per row")),
     "a row without category": (lambda: conformalize(P, Y, by=[None, *["a"] * 59]), error("by: row 0 has none; give it one")),
     "negative weights": (lambda: conformalize(P, Y, sample_weight=-np.ones(N)), error("sample_weight: row 0 has -1.0; these are positive and finite")),

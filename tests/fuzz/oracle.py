@@ -9,7 +9,7 @@ import traceback
 import warnings
 from pathlib import Path
 
-from setwise.limits import VARIABLE
+from setwise.storage.limits import VARIABLE
 from tests.fuzz.targets import Target
 
 SECONDS = 20.0

@@ -57,8 +57,8 @@ def _crc(stored: bytes, packing: int) -> int:
 
 
 def _digest(content: bytearray, entries) -> bytes:
-    """As `setwise.container` computes it, of arrays that can be read; of others it does not matter."""
-    from setwise.stored_arrays import array_of
+    """As `setwise.storage.container` computes it, of arrays that can be read; of others it does not matter."""
+    from setwise.storage.stored_arrays import array_of
 
     total = hashlib.sha256()
     try:

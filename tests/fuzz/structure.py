@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from setwise.stored_arrays import read_arrays
+from setwise.storage.stored_arrays import read_arrays
 
 _WILD = [
     None,

@@ -20,21 +20,28 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from scipy.io import savemat
 from sklearn.linear_model import LogisticRegression
 
 from setwise import Calibration, ConformalClassifier, LabelSets, Votes, conformalize
-from setwise.cli.table_columns import noted_comparison
-from setwise.container import read_container
-from setwise.data import (
+from setwise.calibration.calibration_file import FORMAT, VERSION
+from setwise.datasets.idx import read_idx, unpacked
+from setwise.drift.feature_summary import FORMAT as SUMMARY
+from setwise.drift.feature_summary import VERSION as SUMMARY_VERSION
+from setwise.drift.feature_summary import FeatureSummary
+from setwise.errors import DataError
+from setwise.estimators.model_directory import load_calibrations
+from setwise.estimators.used_rows import UsedRows, read_probe
+from setwise.labels import constructors
+from setwise.learn import PartialLabelClassifier
+from setwise.storage.container import read_container
+from setwise.streams.comparison_notes import read_note
+from setwise.tables import (
     from_annotators_long,
     from_annotators_wide,
     from_answers_jsonl,
     from_label_studio,
     from_snorkel,
     read_batches,
-    read_idx,
-    read_mat,
     read_sets,
     read_table,
     read_tree,
@@ -42,16 +49,8 @@ from setwise.data import (
     write_sets,
     write_votes,
 )
-from setwise.data.check_files import read_checks
-from setwise.data.table_files import table_files
-from setwise.decisions.feature_summary import FORMAT as SUMMARY
-from setwise.decisions.feature_summary import VERSION as SUMMARY_VERSION
-from setwise.decisions.feature_summary import FeatureSummary
-from setwise.errors import DataError
-from setwise.estimators.fingerprint import UsedRows, read_probe
-from setwise.estimators.model_directory import load_calibrations
-from setwise.labels import constructors
-from setwise.learn import PartialLabelClassifier
+from setwise.tables.table_files import table_files
+from setwise.tables.verified_files import read_checks
 from tests.fuzz.mutation import Change
 from tests.fuzz.repair import listed_again, sealed
 from tests.fuzz.structure import changed_arrays, changed_json
@@ -273,19 +272,8 @@ def array_table(path: Path) -> None:
         sets_round(whole.candidates, ".npz", path)
 
 
-def matlab(path: Path) -> None:
-    found = read_mat(path)
-    again = path.with_name("again.mat")
-    mask = found.candidates.to_mask().T.astype(float)
-    truth = {} if found.y is None else {"target": np.eye(mask.shape[0])[found.y].T}
-    savemat(again, {"data": found.X, "partial_target": mask, **truth})
-    back = read_mat(again)
-    same_sets(found.candidates, back.candidates)
-    assert np.array_equal(found.X, back.X, equal_nan=True)
-
-
 def images(path: Path) -> None:
-    found = read_idx(path)
+    found = read_idx(unpacked(path), path)
     kind = {"u1": 8, "i1": 9, "i2": 11, "i4": 12, "f4": 13, "f8": 14}[found.dtype.str[1:]]
     head = bytes([0, 0, kind, found.ndim]) + b"".join(size.to_bytes(4, "big") for size in found.shape)
     content = path.read_bytes()
@@ -369,9 +357,7 @@ def calibration(path: Path) -> None:
     found = Calibration.load(path)
     again = path.with_name("again.cal")
     found.save(again)
-    first, second = (
-        read_container(one, "setwise-calibration", 10**6 if one is None else 5) for one in (path, again)
-    )
+    first, second = (read_container(one, FORMAT, VERSION) for one in (path, again))
     assert {name: value.tobytes() for name, value in first[1].items()} == {
         name: value.tobytes() for name, value in second[1].items()
     }
@@ -482,7 +468,7 @@ def probe(path: Path) -> None:
 
 def note(path: Path) -> None:
     sets = path.with_name(path.name.removesuffix(".differs.json"))
-    found = noted_comparison(table_files(sets))
+    found = read_note(table_files(sets))
     str(found)
     assert type(found).from_dict(json.loads(json.dumps(found.to_dict()))).to_dict() == found.to_dict()
 
@@ -495,7 +481,7 @@ def notes() -> list[bytes]:
 
 def row_batches() -> list[bytes]:
     """Calibration rows with candidates, with votes, and with checks of some."""
-    from setwise.scale import CalibrationRows
+    from setwise.streams import CalibrationRows
 
     _, P, sets, y = sample()
     checked = np.where(np.arange(len(y)) < 8, np.array(NAMES, dtype=object)[y], None)
@@ -509,7 +495,7 @@ def row_batches() -> list[bytes]:
 
 
 def calibration_rows(path: Path) -> None:
-    from setwise.scale import CalibrationRows
+    from setwise.streams import CalibrationRows
 
     found = CalibrationRows.load(path)
     again = path.with_name("again.rows")
@@ -559,17 +545,6 @@ _LINES = (
 _CANDIDATE_ARRAYS = {"candidates_indptr": [0, 1, 3], "candidates_indices": [0, 1, 2]}
 
 
-def _mat() -> list[bytes]:
-    mask, truth = np.array([[1, 0, 1], [1, 1, 0]]).T, np.eye(3)[:, :2]
-    content = {"data": np.arange(4.0).reshape(2, 2), "partial_target": mask, "target": truth}
-    other = {"features": content["data"], "p_labels": mask.T, "logitlabels": truth.T}
-    from scipy.sparse import csc_matrix
-
-    thin = {**content, "partial_target": csc_matrix(mask.astype(float)), "target": csc_matrix(truth)}
-    return [made("t.mat", lambda path, held=held, pack=pack: savemat(path, held, do_compression=pack))
-            for held, pack in ((content, False), (other, True), (thin, False))]  # fmt: skip
-
-
 def _idx() -> list[bytes]:
     plain = bytes([0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3]) + bytes(6)
     wide = bytes([0, 0, 13, 1, 0, 0, 0, 2]) + bytes(8)
@@ -607,7 +582,6 @@ TARGETS: dict[str, Target] = {
         ],
         sealed,
     ),
-    "mat": Target(matlab, "t.mat", _mat),
     "idx": Target(images, "t-idx3-ubyte", _idx),
     **{
         f"sets{suffix}": Target(sets, f"s{suffix}", lambda suffix=suffix: sets_of(suffix), words=words)
@@ -641,7 +615,7 @@ TARGETS: dict[str, Target] = {
         part_of("skops", "calibration"), "c.npz", lambda: [part("skops", "calibration")], sealed, _JSON
     ),
 }
-if importlib.util.find_spec("setwise.scale"):
+if importlib.util.find_spec("setwise.streams"):
     TARGETS["calibration rows"] = Target(calibration_rows, "r.rows", row_batches, sealed, _JSON)
 if importlib.util.find_spec("openpyxl"):
     TARGETS["xlsx"] = Target(table, "t.xlsx", workbook, sealed)

@@ -17,16 +17,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from setwise import Calibration, ConformalClassifier, LabelSets, TopK, conformalize
-from setwise.cli.table_columns import noted_comparison
-from setwise.data import from_label_studio, read_batches, read_idx, read_sets, read_table, read_votes, write_sets
-from setwise.data.arrow_tables import arrow_batches
-from setwise.data.importers.ontology import read_tree
-from setwise.data.key_join import key_column
-from setwise.data.table_files import table_files
+from setwise.datasets.idx import read_idx
 from setwise.errors import DataError
-from setwise.probabilities import as_probabilities
-from setwise.scale import CalibrationRows
-from setwise.stored_arrays import read_arrays
+from setwise.probabilities.dense import as_probabilities
+from setwise.storage.stored_arrays import read_arrays
+from setwise.streams import CalibrationRows
+from setwise.streams.comparison_notes import read_note
+from setwise.tables import from_label_studio, read_batches, read_sets, read_table, read_votes, write_sets
+from setwise.tables.file_formats import arrow_batches
+from setwise.tables.importers.ontology import read_tree
+from setwise.tables.key_join import key_column
+from setwise.tables.table_files import table_files
 from tests.fuzz.mutation import mutations
 from tests.fuzz.oracle import ENVIRONMENT, Finding, judge
 from tests.fuzz.repair import listed_again, sealed
@@ -124,13 +125,11 @@ def test_found_a_header_that_is_no_python_was_a_token_error(tmp_path):
         read_arrays(file, tmp_path / "t.npz")
 
 
-def test_found_an_array_without_entries_was_too_large_for_numpy(tmp_path):
-    path = tmp_path / "t-idx3-ubyte"
-    path.write_bytes(bytes([0, 0, 8, 3, 0, 0, 0, 0]) + b"\xff" * 8)
-    with pytest.raises(DataError, match=r"t-idx3-ubyte: the idx header claims 0 × 4294967295"):
-        read_idx(path)
-    path.write_bytes(bytes([0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 28]))
-    assert read_idx(path).shape == (0, 28, 28)
+def test_found_an_array_without_entries_was_too_large_for_numpy():
+    path = Path("t-idx3-ubyte")
+    with pytest.raises(DataError, match=r"t-idx3-ubyte: its header claims 0 × 4294967295"):
+        read_idx(bytes([0, 0, 8, 3, 0, 0, 0, 0]) + b"\xff" * 8, path)
+    assert read_idx(bytes([0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 28]), path).shape == (0, 28, 28)
 
 
 @pytest.mark.parametrize("code", [0x110000, 0xFFFFFFFF, 0xD800])
@@ -158,7 +157,7 @@ def test_found_a_note_about_rows_held_anything(wrong, tmp_path):
     note = json.loads(TARGETS["note"].seeds()[0]) | wrong
     (tmp_path / "s.csv.differs.json").write_text(json.dumps(note))
     with pytest.raises(ValueError, match=r"s.csv.differs.json: is not what `setwise predict` wrote"):
-        noted_comparison(table_files(tmp_path / "s.csv"))
+        read_note(table_files(tmp_path / "s.csv"))
 
 
 def changed_container(content, path, **entries):

@@ -12,7 +12,7 @@ from setwise.errors import MisuseWarning
 
 LONG = {
     "item": ["a", "b", "a", "c", "a"],
-    "worker": ["x", "x", "y", "z", "z"],
+    "annotator": ["x", "x", "y", "z", "z"],
     "label": ["cat", "dog", "cat", "dog", "dog"],
 }
 COUNTS = [[2, 1], [0, 1], [0, 1]]
@@ -63,8 +63,8 @@ def test_items_may_be_given_and_some_have_no_answers():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"item": "question"}, "question: the table has no column of this name; it has 'item', 'worker', 'label'"),
-        ({"weight": "worker"}, "worker: line 0 holds .x., no number"),
+        ({"item": "question"}, "question: the table has no column of this name; it has 'item', 'annotator'"),
+        ({"weight": "annotator"}, "annotator: line 0 holds .x., no number"),
         ({"classes": ["dog"]}, "cat"),
     ],
 )
@@ -75,8 +75,8 @@ def test_what_is_wrong_with_a_table_is_said(change, message):
 
 def test_lines_without_a_label_are_no_answers_and_lines_without_an_annotator_are_an_error():
     assert Votes.from_table(LONG | {"label": ["cat", None, "cat", "dog", None]}).sizes.tolist() == [2, 0, 1]
-    with pytest.raises(ValueError, match="worker: line 1 has a label and no worker"):
-        Votes.from_table(LONG | {"worker": ["x", None, "y", "z", "z"]})
+    with pytest.raises(ValueError, match="annotator: line 1 has a label and no annotator"):
+        Votes.from_table(LONG | {"annotator": ["x", None, "y", "z", "z"]})
 
 
 def test_weights_count_and_must_be_positive():
@@ -98,7 +98,7 @@ def test_rules_keep_ties_and_lose_nobody():
 
 
 def test_not_this_label_leaves_the_others_where_nobody_named_one():
-    told = {"item": [0, 0, 1], "worker": [0, 1, 0], "label": ["a", "b", "b"], "no": [False, True, True]}
+    told = {"item": [0, 0, 1], "annotator": [0, 1, 0], "label": ["a", "b", "b"], "no": [False, True, True]}
     votes = Votes.from_table(told, against="no", classes=["a", "b", "c"])
     assert votes.counts.tolist() == [[1, 0, 0], [0, 0, 0]]
     assert votes.candidates().to_lists() == [["a"], ["a", "c"]]
@@ -111,7 +111,7 @@ def test_rows_are_sliced_with_their_answers():
     assert votes[[2, 0]].items.tolist() == ["c", "a"]
     assert votes[np.array([False, True, False])].to_frame().to_dict("list") == {
         "item": ["b"],
-        "worker": ["x"],
+        "annotator": ["x"],
         "label": ["dog"],
     }
     assert votes[0].counts.tolist() == [[2, 1]]
@@ -164,7 +164,7 @@ def test_masked_cells_are_no_answers():
     cells = np.ma.array([[0, 9], [1, 1]], mask=[[0, 1], [0, 0]])
     assert Votes.from_matrix(cells).counts.tolist() == [[1, 0], [0, 2]]
     labels = np.ma.array([0, 9, 1], mask=[0, 1, 0])
-    table = {"item": [0, 1, 2], "worker": ["x", "x", "x"], "label": labels}
+    table = {"item": [0, 1, 2], "annotator": ["x", "x", "x"], "label": labels}
     assert Votes.from_table(table).classes.tolist() == [0, 1]
 
 
@@ -185,12 +185,12 @@ def test_the_columns_of_a_frame_of_counts_are_its_classes():
 
 
 def test_lines_about_nothing_make_no_row():
-    votes = Votes.from_table({"item": ["a", None, "b"], "worker": ["x", None, "y"], "label": [1, None, 0]})
+    votes = Votes.from_table({"item": ["a", None, "b"], "annotator": ["x", None, "y"], "label": [1, None, 0]})
     assert votes.items.tolist() == ["a", "b"]
 
 
 def test_items_have_names_of_their_own():
-    table = {"item": ["a", "b"], "worker": ["x", "x"], "label": [1, 0]}
+    table = {"item": ["a", "b"], "annotator": ["x", "x"], "label": [1, 0]}
     with pytest.raises(ValueError, match="items: 'a' occurs twice"):
         Votes.from_table(table, items=["a", "a", "b"])
     with pytest.raises(ValueError, match="items: row 1 has no name"):
@@ -198,7 +198,7 @@ def test_items_have_names_of_their_own():
 
 
 def test_only_the_same_answer_of_the_same_annotator_about_the_same_item_is_a_copy():
-    table = {"item": [1, 1, 1, 2], "worker": ["x", "x", "y", "x"], "label": ["a", "b", "a", "a"]}
+    table = {"item": [1, 1, 1, 2], "annotator": ["x", "x", "y", "x"], "label": ["a", "b", "a", "a"]}
     Votes.from_table(table)  # warnings are errors in these tests
     flags = {name: [*column, column[0]] for name, column in table.items()} | {"not": [0, 0, 0, 0, 1]}
     Votes.from_table(flags, against="not")
@@ -208,15 +208,15 @@ def test_only_the_same_answer_of_the_same_annotator_about_the_same_item_is_a_cop
 
 
 def test_rows_taken_twice_are_not_written_as_one():
-    votes = Votes.from_table({"item": ["a", "b"], "worker": ["x", "x"], "label": [1, 0]})
+    votes = Votes.from_table({"item": ["a", "b"], "annotator": ["x", "x"], "label": [1, 0]})
     with pytest.raises(ValueError, match="items: 'a' occurs twice"):
         votes[[0, 0, 1]].to_columns()
 
 
 def test_columns_of_unequal_length_and_weights_that_are_no_numbers_are_named():
-    with pytest.raises(ValueError, match="worker: 3 lines, but 2 of label"):
-        Votes.from_table({"item": [1, 2], "worker": ["x", "y", "z"], "label": [1, 0]})
-    table = {"item": [1, 2], "worker": ["x", "y"], "label": [1, 0], "w": ["0.5", "heavy"]}
+    with pytest.raises(ValueError, match="annotator: 3 lines, but 2 of label"):
+        Votes.from_table({"item": [1, 2], "annotator": ["x", "y", "z"], "label": [1, 0]})
+    table = {"item": [1, 2], "annotator": ["x", "y"], "label": [1, 0], "w": ["0.5", "heavy"]}
     with pytest.raises(ValueError, match="w: line 1 holds 'heavy', no number"):
         Votes.from_table(table, weight="w")
 

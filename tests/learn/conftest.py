@@ -3,8 +3,6 @@ import sys
 
 import pytest
 
-from ..data.conftest import benchmarks  # noqa: F401, TID252 - a fixture
-
 
 @pytest.fixture(scope="session")
 def bfloat16():

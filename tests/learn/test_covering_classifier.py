@@ -22,7 +22,7 @@ from setwise.learn import (
 )
 from setwise.learn.covering_classifier import covering_size
 from setwise.learn.serialization import read_model, write_model
-from setwise.parts import Parts, listing
+from setwise.storage.directory import Parts, listing
 
 UNIT = LAC(domain="unit")
 

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -25,8 +25,11 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, Votes, progress_lines
-from setwise.learn import EMClassifier
+from setwise.learn import (
+    EMClassifier,
+)
 from setwise.learn.em import _copies
+from tests.toy_data import some_rows
 
 CITIES = np.array(["Bonn", "Rome", "Oslo"])
 
@@ -55,6 +58,8 @@ def native(frame):
 
 
 BOOSTING = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+
+
 CASES = {
     "columns by name": (mixed(LogisticRegression()), lambda frame: frame),
     "columns by name, polars": (mixed(LogisticRegression()), pl.from_pandas),
@@ -291,3 +296,55 @@ def test_an_error_of_another_kind_stays_what_it_is(rows):
 
     with pytest.raises(ValueError, match="^the moon is full$"):
         ConformalClassifier(Broken(), random_state=0).fit(frame[["a", "b"]], candidates)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        LogisticRegression(),
+        HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5, max_bins=15, max_leaf_nodes=6),
+        RandomForestClassifier(20, random_state=0),
+    ],
+)
+def test_any_classifier_learns_from_candidates_better_than_from_their_average(base):
+    X, candidates, y = some_rows(n=500, p=0.6)
+    model = EMClassifier(base, max_iter=4, random_state=0).fit(X[:350], candidates[:350])
+    once = EMClassifier(base, max_iter=1).fit(X[:350], candidates[:350])
+    accuracy = (model.predict(X[350:]) == y[350:]).mean()
+    assert accuracy > 0.85
+    assert accuracy >= (once.predict(X[350:]) == y[350:]).mean() - 0.01
+    certainty = [m.predict_proba(X[350:]).max(axis=1).mean() for m in (model, once)]
+    assert certainty[0] > certainty[1]
+
+
+def test_em_with_exact_labels_is_the_base_classifier():
+    X, _, y = some_rows()
+    model = EMClassifier(LogisticRegression()).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), LogisticRegression().fit(X, y).predict_proba(X), rtol=1e-6)
+    assert model.n_iter_ == 1
+
+
+def test_em_takes_a_splitter_for_folds():
+    X, candidates, _ = some_rows(120)
+
+    class Folds(KFold):
+        calls = 0
+
+        def split(self, *rows):
+            Folds.calls += 1
+            return super().split(*rows)
+
+    model = EMClassifier(cv=Folds(3), max_iter=3, tol=0).fit(X, candidates)
+    assert (Folds.calls, model.n_iter_) == (1, 3)
+    number = EMClassifier(cv=3, max_iter=3, tol=0, random_state=0).fit(X, candidates)
+    none = EMClassifier(cv=0, max_iter=3, tol=0).fit(X, candidates)
+    assert not np.allclose(model.predict_proba(X), none.predict_proba(X), atol=1e-4)
+    np.testing.assert_allclose(model.predict_proba(X), number.predict_proba(X), atol=0.1)
+
+
+def test_em_keeps_a_column_for_a_class_that_is_never_a_candidate():
+    X, candidates, _ = some_rows()
+    wide = np.column_stack([candidates, np.zeros(len(candidates), dtype=bool)])
+    p = EMClassifier().fit(X, wide).predict_proba(X)
+    assert p.shape == (300, 5)
+    assert (p[:, 4] == 0).all()

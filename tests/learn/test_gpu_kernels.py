@@ -13,7 +13,7 @@ from setwise.learn import gpu_kernels
 from setwise.learn.batches import Resident
 from setwise.learn.losses import as_loss
 from setwise.learn.networks import build_network
-from setwise.learn.scaling import fit_scaling, scaled_batches, stack_scalings
+from setwise.learn.scaling import fit_scaling, stack_scalings
 from setwise.learn.trainer import Plan, Trainer
 
 ROWS, CLASSES = 70, 5
@@ -38,7 +38,7 @@ def trained(optimizer, loss, norm, device):
         as_loss(loss, ROWS, 3),
         Resident(pixels.to(device), rows.to(device)),
         candidates.to(device),
-        plan=Plan(2, 16, optimizer, [0.05, 0.1, 0.02], [1e-3, 0.0, 1e-2]),
+        plan=Plan(2, 16, optimizer, 0.05, 1e-3),
         seeds=[0, 1, 2],
     )
     trainer.optimizer.eps = 1e-2  # with 1e-8 Adam takes whole steps along slopes that are nothing but rounding
@@ -67,38 +67,6 @@ def test_interpreted_kernels_follow_the_plain_operations():
 
 def test_a_cpu_does_without_kernels():
     assert not gpu_kernels.usable(torch.zeros(2))
-
-
-@pytest.mark.parametrize(
-    ("scale", "dtype", "at_once"),
-    [
-        ((1.0, 2.0), torch.uint8, True),
-        ((1.0, 2.0), torch.float32, True),
-        ((1.0, 2.0), torch.float64, False),
-        ("standard", torch.float32, False),
-        ("rows", torch.float32, False),
-        (None, torch.float32, False),
-    ],
-)
-def test_only_features_with_one_shift_are_scaled_at_once(scale, dtype, at_once, monkeypatch):
-    taken = []
-
-    def scaled_batch(features, selected, index, *_):
-        taken.append(index)
-        return torch.zeros(*index.shape, features.shape[1])
-
-    monkeypatch.setattr(gpu_kernels, "usable", lambda *_: True)
-    monkeypatch.setattr(gpu_kernels, "scaled_batch", scaled_batch)
-    features = (100 * torch.rand(9, 3)).to(dtype)
-    one = fit_scaling(scale, [features])
-    for scaling in (
-        one,
-        stack_scalings([one] * 3),
-        stack_scalings([one, fit_scaling(scale, [features[:4] + 1]), one]),
-    ):
-        read = scaled_batches(scaling, Resident(features), 3)
-        assert read(torch.zeros(3, 2, dtype=torch.int64)).shape == (3, 2, 3)
-    assert len(taken) == (3 if at_once else 0)
 
 
 def interpreted():

@@ -1,4 +1,4 @@
-from setwise.data import InstanceDependent, contaminate, load
+from setwise.datasets import InstanceDependent, contaminate, load
 from setwise.learn import PartialLabelClassifier
 
 

@@ -16,8 +16,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, Votes, conformalize
-from setwise.calibration.calibration import Calibration
-from setwise.data import read_table
+from setwise.conformal.calibration import Calibration
+from setwise.tables import read_table
 from tests.observatory.cells import Cell
 from tests.observatory.worlds import (
     VOTES,

@@ -43,7 +43,7 @@ def test_no_promise_is_broken_in_the_slice(block):
 def test_a_rank_that_is_one_too_small_is_found(mutant, monkeypatch):
     cell = Cell("max", n=14, contamination="none")
     assert judge(cell).status == "kept"
-    monkeypatch.setattr("setwise.strategies.base.rank", mutant)
+    monkeypatch.setattr("setwise.strategies.threshold_rules.rank", mutant)
     assert judge(cell).status == "violated"
 
 

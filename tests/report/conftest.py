@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 import setwise
-from setwise.data import Random, contaminate
+from setwise.datasets import Random, contaminate
 from setwise.report import build_report
 from setwise.strategies import Mixture
 

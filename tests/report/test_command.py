@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
     mask = (np.eye(3)[y] + (rng.random((500, 3)) < 0.1)) > 0
     S = setwise.LabelSets.from_mask(mask, classes=NAMES)
     model = setwise.ConformalClassifier(GaussianNB(), random_state=0).fit(X[:300], S[:300])
-    save_model(model, "model", {"reading": {"columns": ["a", "b", "c"]}})
+    save_model(model, "model", ["a", "b", "c"])
     model.calibration_.save("model.cal")
     new = {"a": X[300:, 0], "b": X[300:, 1], "c": X[300:, 2]}
     columns = {

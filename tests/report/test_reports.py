@@ -6,20 +6,27 @@ import io
 import json
 import re
 import warnings
+from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 import setwise
+from setwise import ConformalClassifier, CrossConformalClassifier, MisuseWarning, conformalize
 from setwise.ranks import clopper_pearson
 from setwise.report import build_report, report_model, report_sets, reports, review_list
 from setwise.report.annotator_section import annotator_facts
+from setwise.report.reported_rows import Rows
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.report.conftest import HOSTILE, hostile_rows
+from tests.streams.conftest import CLASSES, done, rows
 
 
 @pytest.fixture
@@ -35,6 +42,17 @@ def data_of(path):
     return json.loads(
         re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL).group(1)
     )
+
+
+def test_a_row_without_candidates_is_shown_in_the_category_that_its_set_comes_from(small):
+    _, P, _, S = small
+    full = S[:100].to_mask().copy()
+    full[::3] = True
+    by_size = setwise.conformalize(P[:100], full, by="size")
+    new = S[100:].to_mask().copy()
+    new[0] = False
+    codes = reports._categories(by_size, P[100:], Rows.read(50, S.vocabulary, candidates=new))[1]
+    assert codes[0] == by_size.category_names.index(5)
 
 
 def test_rows_that_differ_are_promised_nothing_and_their_names_stay_text(tmp_path):
@@ -359,3 +377,52 @@ def test_a_hundred_thousand_rows_of_a_thousand_classes_stay_small(tmp_path):
     made = build_report(tmp_path / "r.html", calibration, P, y=y, candidates=y)
     assert made.stat().st_size < 5_000_000
     assert "drawn at random of 100,000" in made.read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------ rows that were used
+
+
+BOUNDS = re.compile(r'"bound": ?"([^"]*)"')  # at each level of the slider
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [(ConformalClassifier, {}), (ConformalClassifier, {"by": "predicted"}), (CrossConformalClassifier, {})],
+)
+def test_a_report_on_rows_that_the_model_knows_promises_nothing(kind, options, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 240)
+    X = 2 * np.eye(3)[y] + rng.normal(size=(240, 3))
+    model = kind(LogisticRegression(), random_state=0).fit(X, y, **options)
+    with pytest.warns(MisuseWarning, match="were learned from or calibrated on"):
+        page = report_model(tmp_path / "r.html", model, X, y).read_text(encoding="utf-8")
+    assert {*BOUNDS.findall(page)} == {"nothing"}
+    assert "were learned from or calibrated on" in page
+    new = 2 * np.eye(3)[y] + rng.normal(size=(240, 3))
+    assert {*BOUNDS.findall(report_model(tmp_path / "n.html", model, new, y).read_text(encoding="utf-8"))} != {
+        "nothing"
+    }
+
+
+def test_a_report_on_the_rows_of_a_calibration_promises_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    P, y, candidates = rows(200, 0)
+    conformalize(P, candidates, classes=CLASSES).save("m.cal")
+    held = {f"p:{name}": P[:, k] for k, name in enumerate(CLASSES)} | {"truth": list(y)}
+    for order, promised in ((slice(None), False), (slice(None, None, -1), True)):
+        pq.write_table(pa.table({name: values[order] for name, values in held.items()}), "p.parquet")
+        done(
+            capsys,
+            "report",
+            "m.cal",
+            "--probabilities",
+            "p.parquet",
+            "--truth",
+            "truth",
+            "--out",
+            "r.html",
+            "--force",
+        )
+        page = Path("r.html").read_text(encoding="utf-8")
+        assert ("these are the rows that it was calibrated on" in page) is not promised
+        assert ({*BOUNDS.findall(page)} != {"nothing"}) is promised

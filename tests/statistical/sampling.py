@@ -73,7 +73,7 @@ def assert_valid_and_sharp(
     """The event has at least its promised probability, and not without either part of the rank (of N)."""
     assert mean_at_least(shares(trial, samples), level)
     with monkeypatch.context() as patch:
-        patch.setattr("setwise.strategies.base.rank", MUTATIONS["without the +1"])
+        patch.setattr("setwise.strategies.threshold_rules.rank", MUTATIONS["without the +1"])
         assert not mean_at_least(shares(trial, samples), level)
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from setwise import LabelSets, conformalize
 from setwise.contamination.assumption import as_assumption
-from setwise.data import ClassConditional, Random, contaminate
+from setwise.datasets import ClassConditional, Random, contaminate
 from setwise.evidence.evidence import gather
+from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
 from setwise.strategies import Classwise, Corrected, Setting, classwise, corrected, curves, rectified
 from setwise.strategies.posterior import posterior_steps
@@ -120,7 +121,7 @@ def uniform_coverages(n, k, share, draws, sharpness, margin="none"):
     for _ in range(draws):
         p, y = draw(rng, n - 1, k, sharpness)
         mask = one_hot(y, k) | (rng.random(p.shape) < share)
-        evidence = gather(LAC(), p, LabelSets.from_mask(mask), needs={"table"})
+        evidence = gather(LAC(), DenseRows(p), LabelSets.from_mask(mask), needs={"table"})
         setting = Setting("lac", k, assume=as_assumption("uniform", k))
         curve = curves.Curve(corrected.corrected_steps(evidence, setting), margin, 0.05)
         found.append(np.searchsorted(own, curve.threshold(Fraction(9, 10)), side="right") / len(own))

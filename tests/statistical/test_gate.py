@@ -9,7 +9,7 @@ from scipy.stats import ttest_1samp
 from setwise import diagnose
 from setwise.contamination.assumption import Assumption
 from setwise.contamination.deficit_tests import RankedRows
-from setwise.data import ClassConditional, InstanceDependent, Random, contaminate
+from setwise.datasets import ClassConditional, InstanceDependent, Random, contaminate
 from tests.statistical.sampling import at_least, at_most, draw, one_hot
 
 MODULE = import_module("setwise.contamination.diagnose")  # the package shows the function under this name

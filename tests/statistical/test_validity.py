@@ -279,7 +279,7 @@ def test_the_bracket_holds_the_coverage_and_needs_its_band(monkeypatch):
 
     for worst in (True, False):
         assert at_least(held(worst), 1 - delta, draws)
-    monkeypatch.setattr("setwise.calibration.calibration.dkw_band", lambda n, delta: 0.0)
+    monkeypatch.setattr("setwise.calibration.base.dkw_band", lambda n, delta: 0.0)
     assert not at_least(held(worst=False), 1 - delta, draws)
 
 
@@ -300,7 +300,7 @@ def test_a_mixture_from_verified_rows_needs_its_bound_on_rho(monkeypatch):
         return inside(predicted(p, candidates, strategy, level=level, n=n, verified=verified), y)
 
     assert mean_at_least(shares(trial), level)
-    monkeypatch.setattr("setwise.strategies.rank_based.upper_bound", lambda *_: 0.0)
+    monkeypatch.setattr("setwise.strategies.rank_strategies.upper_bound", lambda *_: 0.0)
     assert not mean_at_least(shares(trial), level)
 
 

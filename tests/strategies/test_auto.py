@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setwise import Calibration, MisuseWarning, conformalize
-from setwise.calibration.calibration import SmallCalibrationWarning
+from setwise.calibration.base import SmallCalibrationWarning
 from tests.conftest import candidates_from, labels_from, simplex
 from tests.strategies.test_rectified import rows, some
 
@@ -174,7 +174,7 @@ def calibrations(draw):
 LEVELS = sorted({*(i / 40 for i in range(1, 40)), 0.98, 0.99, 0.999, *(Fraction(m, m + 1) for m in range(1, 30))})
 
 
-@pytest.mark.filterwarnings("ignore::setwise.calibration.calibration.SmallCalibrationWarning")
+@pytest.mark.filterwarnings("ignore::setwise.calibration.base.SmallCalibrationWarning")
 @pytest.mark.filterwarnings("ignore:verified.*not a random choice:setwise.MisuseWarning")  # one in a hundred is odd
 @settings(max_examples=150, deadline=None)
 @given(calibrations())

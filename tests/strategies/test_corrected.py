@@ -8,8 +8,9 @@ import pytest
 from setwise import AssumptionRefuted, Calibration, LabelSets, conformalize
 from setwise.contamination.assumption import as_assumption
 from setwise.evidence.evidence import gather
+from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
-from setwise.strategies import Corrected, Rectified, Setting
+from setwise.strategies import Corrected, Rectified, Setting, corrected
 from setwise.strategies.corrected import _centred, label_weights
 from setwise.strategies.curves import Curve, Steps, steps
 from tests.conftest import candidates_from, labels_from, simplex
@@ -42,7 +43,7 @@ def probability(sets, inclusion):
 
 
 def evidence_of(p, mask):
-    return gather(LAC(), p, LabelSets.from_mask(mask), needs={"table"})
+    return gather(LAC(), DenseRows(p), LabelSets.from_mask(mask), needs={"table"})
 
 
 @pytest.mark.parametrize("miss_rate", [0, Fraction(1, 20)])
@@ -325,3 +326,19 @@ def test_the_weights_of_the_control_variate_follow_the_noise_of_the_candidates()
     assert np.allclose(z, noise @ inverse / (noise @ omega))
     assert np.allclose(centred, inverse - np.outer(omega, z))
     assert np.allclose(_centred(as_assumption(np.eye(3), 3))[1], 1 / 3)
+
+
+def test_corrected_needs_no_table_of_all_pairs_of_labels():
+    assert corrected._uniform_spread(300_000, 0.0) == 150_000  # such a table would take 670 GiB
+    with pytest.raises(ValueError, match="assume: 'class' needs a table of 300,000 × 300,000 probabilities"):
+        as_assumption("class", 300_000)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 7, 20])
+@pytest.mark.parametrize("rate", [0.0, 0.05, 0.6])
+def test_the_spread_is_that_of_all_pairs_of_sizes(k, rate):
+    size, below = np.ogrid[1 : k + 1, 0 : k + 1]
+    r = (size - 1 + rate) / (k - 1)
+    most, least = np.minimum(size, below) - r * below, np.maximum(0, size + below - k) - r * below
+    all_pairs = max((most - L * (1 - rate - r)).max() - (least - L * (1 - rate - r)).min() for L in (0, 1))
+    assert corrected._uniform_spread(k, rate) == all_pairs

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setwise import Calibration, SmallCalibrationWarning, Votes, _arrays, conformalize
-from setwise.contamination.annotator_model import fit_annotators
-from setwise.strategies import Crowd, step_sums
+from setwise.crowd.annotator_model import fit_annotators
+from setwise.strategies import Crowd, step_function_sums
 from setwise.strategies.curves import Curve, steps
 from setwise.strategies.random_answer import _unit
 from tests.conftest import labels_from, simplex
@@ -113,10 +113,10 @@ def dense_posterior(answers, f, shrink):
 
 def test_curve_and_posterior_from_blocks_are_those_of_whole_tables(monkeypatch, crowd):
     monkeypatch.setattr(_arrays, "_BLOCK_BYTES", 2**13)  # some rows at a time, also of these few
-    monkeypatch.setattr(step_sums, "FEW", 0)
+    monkeypatch.setattr(step_function_sums, "FEW", 0)
     p, _, answers = crowd
     votes = Votes.from_matrix(answers, classes=range(K))
-    posterior = fit_annotators(votes, p, compare=False, shrink=20.0).posterior
+    posterior = fit_annotators(votes, p, shrink=20.0).posterior
     np.testing.assert_allclose(posterior, dense_posterior(answers, p, 20.0), rtol=0, atol=1e-12)
     for margin in ("none", "normal"):
         made = conformalize(p, votes, Crowd(margin), assume="independent")
@@ -253,7 +253,7 @@ def test_p_values_of_few_rows_with_a_normal_margin_are_at_most_one(rng):
 
 @pytest.mark.filterwarnings("ignore::setwise.SmallCalibrationWarning")
 def test_votes_without_any_answer_by_named_annotators(rng):
-    votes = Votes.from_table({"item": [0, 1], "worker": ["a", "b"], "label": [None, None]}, classes=range(3))
+    votes = Votes.from_table({"item": [0, 1], "annotator": ["a", "b"], "label": [None, None]}, classes=range(3))
     made = conformalize(simplex(rng, 2, 3), votes, missing="full", verified=[0, 1])
     assert made.predict_set(simplex(rng, 5, 3)).sizes.tolist() == [3] * 5
 

@@ -8,6 +8,7 @@ from setwise import Calibration, LabelSets, MisuseWarning, conformalize
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.vocabulary import MISSING
+from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
 from setwise.strategies import Posterior, Rectified
 from setwise.strategies.posterior import posterior_steps
@@ -44,7 +45,7 @@ def test_the_rectified_mean_is_that_of_partial_rows_plus_the_error_on_verified_o
     p, y, mask = rows(rng, 60)
     codes = np.full(60, MISSING)
     codes[:12] = y[:12]
-    evidence = gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=codes), {"every", "share"})
+    evidence = gather(LAC(), DenseRows(p), LabelSets.from_mask(mask), RowFacts(verified=codes), {"every", "share"})
     made = rectified_steps(evidence)
     inside = np.where(mask, p, 0)
     weights = inside / inside.sum(axis=1, keepdims=True)
@@ -62,7 +63,7 @@ def test_a_new_row_counts_as_much_as_the_strangest_verified_ones(rng, monkeypatc
     mask[:6, 0] |= ~mask[:6].any(axis=1)
     codes = np.full(60, MISSING)
     codes[:20] = y[:20]
-    evidence = gather(LAC(), p, LabelSets.from_mask(mask), RowFacts(verified=codes), {"every", "share"})
+    evidence = gather(LAC(), DenseRows(p), LabelSets.from_mask(mask), RowFacts(verified=codes), {"every", "share"})
     inside = np.where(mask, p, 0)
     step = 0.4 * (inside / inside.sum(axis=1, keepdims=True))[np.arange(20), y[:20]]
     truth = -p[np.arange(20), y[:20]]
@@ -163,7 +164,7 @@ def test_posterior_draws_are_ranks_of_drawn_candidates(rng):
 def test_posterior_weights_of_a_row_sum_to_one_even_where_the_model_gives_the_candidates_nothing():
     p = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
     mask = np.array([[0, 1, 1], [1, 1, 0]], bool)
-    evidence = gather(LAC(), p, LabelSets.from_mask(mask), needs={"every", "share"})
+    evidence = gather(LAC(), DenseRows(p), LabelSets.from_mask(mask), needs={"every", "share"})
     assert np.allclose(evidence.share, [0.5, 0.5, 0.4, 0.6])
     assert np.allclose(posterior_steps(evidence).values[:, -1], 1)
 

@@ -14,22 +14,23 @@ import numpy as np
 
 from setwise._arrays import Array, Ints
 from setwise._version import __version__
-from setwise.container import believing_nothing, read_container, write_container
-from setwise.contamination.annotator_model import AnnotatorParameters
 from setwise.contamination.assumption import NOTHING, Assumption, as_assumption
+from setwise.crowd.annotator_model import AnnotatorParameters
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.stored_evidence import checked_evidence
 from setwise.evidence.verified_rows import checks_differ, plainly_differ
+from setwise.findings import Finding
 from setwise.labels.vocabulary import MISSING, Vocabulary
-from setwise.parts import Source
 from setwise.scores import SCORES, Score
-from setwise.stored_arrays import checked
+from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.storage.directory import Source
+from setwise.storage.stored_arrays import check_array
 from setwise.strategies import STRATEGIES, Setting, Strategy
-from setwise.strategies.auto import uses_checks
 
-FORMAT, VERSION = "setwise-calibration", 5
+FORMAT, VERSION = "setwise-calibration", 6
 _FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")  # a power of ten could stand for any number of digits
 _SEEDS = 2**63
+_FINDINGS = ("seen", "chosen", "differs")
 _WORDS = {
     "by": {"given", "predicted", "size"},
     "precision": {"float16", "float32", "float64"},
@@ -101,7 +102,7 @@ def read_parts(source: Source) -> dict[str, Any]:
             raise ValueError("category and categories do not belong together")
         categories = None if groups is None else Vocabulary.stored(groups, "categories")
         if categories is not None:
-            checked(category, "category", "iu", (evidence.n,), 0, len(categories) - 1)
+            check_array(category, "category", "iu", (evidence.n,), 0, len(categories) - 1)
         setting = _setting(header["setting"], arrays.pop("assume", None), score, k, evidence)
         strategy = _made(header["strategy"], STRATEGIES)
         if setting.sampled and not _samplable(evidence, strategy):
@@ -124,7 +125,8 @@ def read_parts(source: Source) -> dict[str, Any]:
 
 def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: int, evidence: Evidence) -> Setting:
     """What was declared, if each entry has its type and the entries belong together and to the evidence."""
-    plain = {name: value for name, value in stored.items() if name not in {"miss_rate", "assume"}}
+    plain = {name: value for name, value in stored.items() if name not in {"miss_rate", "assume", *_FINDINGS}}
+    found = {name: None if stored[name] is None else Finding.from_dict(stored[name]) for name in _FINDINGS}
     for field in fields(Setting):
         if field.name in plain and type(plain[field.name]).__name__ != field.type and field.name != "domain":
             raise ValueError(f"setting.{field.name} is {plain[field.name]!r}")
@@ -133,9 +135,9 @@ def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: i
         raise ValueError(f"setting.miss_rate is {str(rate)[:40]!r}, expected a fraction below 1")
     declared = Assumption(assume["kind"], estimated=assume["estimated"])
     if matrix is not None:
-        found = as_assumption(checked(matrix, "assume", "f", (k, k), 0, 1), k)
-        declared = replace(found, kind=assume["kind"], estimated=assume["estimated"])
-    setting = Setting(**{**plain, "miss_rate": Fraction(rate), "assume": declared})
+        given = as_assumption(check_array(matrix, "assume", "f", (k, k), 0, 1), k)
+        declared = replace(given, kind=assume["kind"], estimated=assume["estimated"])
+    setting = Setting(**{**plain, **found, "miss_rate": Fraction(rate), "assume": declared})
     words = {"kind": declared.kind} | {name: getattr(setting, name) for name in _WORDS if name != "kind"}
     odd = next((name for name, word in words.items() if word not in _WORDS[name]), None)
     belongs = (setting.conformity_score, setting.n_classes, setting.domain) == (score.name, k, score.domain)
@@ -157,8 +159,8 @@ def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: i
 def _samplable(evidence: Evidence, strategy: Strategy) -> bool:
     """Whether rows like these are ever a random sample of others (`CalibrationRows`)."""
     torn = evidence.group is not None or evidence.chance is not None
-    checked = int(evidence.verified.sum())
-    return not torn and (checked == 0 or (uses_checks(strategy, checked) and evidence.weight is None))
+    verified = int(evidence.verified.sum())
+    return not torn and (verified == 0 or (strategy.rests_on_checks and evidence.weight is None))
 
 
 def _check_categories(
@@ -187,7 +189,7 @@ def _examined(setting: Setting, evidence: Evidence, category: Array | None) -> S
     if setting.chosen or not plainly_differ(evidence, category, 2 if setting.votes else 1):
         return setting
     found = checks_differ(evidence, category)
-    return setting if found is None else replace(setting, chosen=found.sentence)
+    return setting if found is None else replace(setting, chosen=found)
 
 
 def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParameters | None:
@@ -204,12 +206,12 @@ def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParamet
     answers = arrays["confusion"].shape[-1]
     if answers not in {k, 2 * k} or (names is not None and len(names) != people):
         raise ValueError("annotators: their names or answers do not belong to these labels")
-    checked(arrays["confusion"], "annotators.confusion", "f", (k, answers), 0, 1)
-    checked(arrays["people"], "annotators.people", "iu", (pairs,), 0, 0 if names is None else people - 1)
-    checked(arrays["said"], "annotators.said", "iu", (pairs,), 0, answers - 1)
-    checked(arrays["own"], "annotators.own", "f", (pairs, k), 0, 1)
-    checked(arrays["total"], "annotators.total", "f", (people, k), 0)
-    checked(arrays["shift"], "annotators.shift", "f", (k,))
+    check_array(arrays["confusion"], "annotators.confusion", "f", (k, answers), 0, 1)
+    check_array(arrays["people"], "annotators.people", "iu", (pairs,), 0, 0 if names is None else people - 1)
+    check_array(arrays["said"], "annotators.said", "iu", (pairs,), 0, answers - 1)
+    check_array(arrays["own"], "annotators.own", "f", (pairs, k), 0, 1)
+    check_array(arrays["total"], "annotators.total", "f", (people, k), 0)
+    check_array(arrays["shift"], "annotators.shift", "f", (k,))
     keys = arrays["people"].astype(np.int64) * answers + arrays["said"]
     if (keys[1:] <= keys[:-1]).any():
         raise ValueError("annotators: their answers are not in order")

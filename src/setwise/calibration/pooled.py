@@ -1,4 +1,4 @@
-"""`PooledCalibration`: the folds of a cross-conformal classifier, which answer as one calibration.
+"""`BasePooledCalibration`: the folds of a cross-conformal classifier, which answer as one calibration.
 
 Row i is scored by the model of the fold it was left out of. A label y of a new row x gets
 
@@ -13,42 +13,36 @@ min{2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)}.
 from __future__ import annotations
 
 import functools
-import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, Never, NoReturn, overload
+from typing import Any, Never, NoReturn, Self, overload
 
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
-from setwise.calibration.calibration import (
-    Calibration,
+from setwise._types import Candidates, Column, ProbabilityRows
+from setwise.calibration.base import (
+    BaseCalibration,
     SmallCalibrationWarning,
-    finished_mask,
-    own_candidates,
-    sets_of,
 )
-from setwise.contamination.assumption import NOTHING
-from setwise.decisions.comparison import Comparison, compared
-from setwise.decisions.monitor import Monitor
-from setwise.decisions.triage import Mode, Triage, own_rows
-from setwise.errors import InputError, Omission, Remedy, refuse_names
+from setwise.calibration.new_rows import filled_candidates
+from setwise.contamination.assumption import NOTHING, AssumptionLike
+from setwise.errors import InputError, Omission, Remedy, check_length, refuse_names
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.row_facts import RowFacts
-from setwise.evidence.verified_rows import checks_differ, warned_of
+from setwise.findings import Finding
 from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING, Vocabulary
+from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
+from setwise.probabilities.dense import DenseRows
 from setwise.ranks import Level, Levels, each_level, rank
-from setwise.strategies import RankRule, Strategy, as_strategy
-from setwise.strategies.base import with_novel_labels
-from setwise.strategies.premises import Judgement
+from setwise.strategies import Max, RankRule, Strategy, as_strategy
+from setwise.strategies.threshold_rules import with_novel_labels
 
 
-def check_poolable(strategy: str | Strategy, assume: Any = "nothing") -> None:
+def check_poolable(strategy: str | Strategy, assume: AssumptionLike = "nothing") -> None:
     """Refuses what has no cross-conformal form."""
     asked = as_strategy(strategy)
     if not asked.pooled:
@@ -64,10 +58,10 @@ def check_poolable(strategy: str | Strategy, assume: Any = "nothing") -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PooledCalibration:
+class BasePooledCalibration:
     """Calibrations of folds, asked together: `probabilities` are one matrix per fold, from the fold's model."""
 
-    parts: tuple[Calibration, ...]
+    parts: tuple[BaseCalibration, ...]
 
     def __post_init__(self) -> None:
         first = _shared(self.parts[0])
@@ -94,12 +88,19 @@ class PooledCalibration:
         return sum(part.evidence.n for part in self.parts)
 
     @property
+    def evidence(self) -> Evidence:
+        """The evidence of all rows, in the order in which they were given."""
+        return functools.reduce(Evidence.merge, (part.evidence for part in self.parts)).rows(
+            np.argsort(self._position)
+        )
+
+    @property
     def fold(self) -> Ints:
         """The fold of each row, in the order in which rows were given."""
         sizes = [part.evidence.n for part in self.parts]
         return np.repeat(np.arange(len(sizes)), sizes)[np.argsort(self._position)]
 
-    def predict_p(self, probabilities: Sequence[Any], *, row_ids: Any = None) -> Floats:
+    def predict_p(self, probabilities: Sequence[ProbabilityRows], *, row_ids: Column = None) -> Floats:
         """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
         below, _ = self._below(probabilities, row_ids)
         values: Floats = (self.n + 1 - below) / (self.n + 1) + float(self._rule.slack)
@@ -108,48 +109,50 @@ class PooledCalibration:
     @overload
     def predict_set(
         self,
-        probabilities: Sequence[Any],
+        probabilities: Sequence[ProbabilityRows],
         confidence_level: Level = 0.9,
         *,
-        candidates: Any = None,
-        row_ids: Any = None,
+        candidates: Candidates = None,
+        row_ids: Column = None,
         allow_empty: bool = True,
     ) -> LabelSets: ...
     @overload
     def predict_set(
         self,
-        probabilities: Sequence[Any],
+        probabilities: Sequence[ProbabilityRows],
         confidence_level: Levels,
         *,
-        candidates: Any = None,
-        row_ids: Any = None,
+        candidates: Candidates = None,
+        row_ids: Column = None,
         allow_empty: bool = True,
     ) -> list[LabelSets]: ...
     def predict_set(
         self,
-        probabilities: Sequence[Any],
-        confidence_level: Any = 0.9,
+        probabilities: Sequence[ProbabilityRows],
+        confidence_level: Level | Levels = 0.9,
         *,
-        candidates: Any = None,
-        row_ids: Any = None,
+        candidates: Candidates = None,
+        row_ids: Column = None,
         allow_empty: bool = True,
         **others: Never,
-    ) -> Any:
+    ) -> LabelSets | list[LabelSets]:
         """The prediction sets of new rows; options as in `Calibration.predict_set`."""
         refuse_names(others, alpha="confidence_level")
         if isinstance(candidates, Votes):
             raise InputError("candidates: no cross-conformal method uses votes", "leave them out")
-        own = own_candidates(candidates, self.vocabulary)
+        own = filled_candidates(candidates, self.vocabulary)
         below, mean = self._below(probabilities, row_ids)
-        if own is not None and len(own) != len(mean):
-            raise ValueError(f"candidates: {len(own)} rows for {len(mean)} rows of probabilities.")
+        if own is not None:
+            check_length("candidates", len(own), len(mean), "rows of probabilities")
+        rows = DenseRows(mean)
 
         def answer(level: Fraction) -> LabelSets:
             position = rank(self.n, level + self._rule.slack)
             if position > self.n:
                 text = f"every label is in the set: {self.n} rows are too few for confidence {float(level):g}."
                 warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
-            return sets_of(finished_mask(below < position, mean, own, allow_empty=allow_empty), self.vocabulary)
+            mask = rows.finish(below < position, own, allow_empty=allow_empty)
+            return rows.as_sets(mask, self.vocabulary)
 
         return each_level(confidence_level, answer)
 
@@ -157,7 +160,7 @@ class PooledCalibration:
     def guarantee(self, confidence_level: Level = 0.9) -> Guarantee: ...
     @overload
     def guarantee(self, confidence_level: Levels) -> list[Guarantee]: ...
-    def guarantee(self, confidence_level: Any = 0.9) -> Any:
+    def guarantee(self, confidence_level: Level | Levels = 0.9) -> Guarantee | list[Guarantee]:
         """What may be claimed, and why: 1 − 2ε less a small term, for `max`."""
         rule, n, k = self._rule, self.n, len(self.parts)
 
@@ -166,7 +169,7 @@ class PooledCalibration:
             judged = rule.judged
             note = "only max has a cross-conformal guarantee"
             claim = judged.claim("truth", None, "cross-conformal", note=note)
-            if rule.claimant.name == "max":
+            if isinstance(rule.claimant, Max):
                 promised = max(0.0, float(1 - 2 * (1 - level)) - term)
                 note = f"1 − 2ε less {term:.4f}, and in practice near 1 − ε"
                 claim = judged.claim(
@@ -179,47 +182,9 @@ class PooledCalibration:
 
         return each_level(confidence_level, answer)
 
-    def triage(
-        self,
-        probabilities: Any = None,
-        candidates: Any = None,
-        max_error: float = 0.05,
-        mode: Mode = "rate",
-        *,
-        verified: Any = None,
-        random_state: Any = None,
-    ) -> Triage:
-        """Which of its own rows may be accepted, as in `Calibration.triage`; of new rows nothing is known.
-
-        Parameters
-        ----------
-        verified
-            The true label of each row, in the order in which they were given, None or NaN where nobody checked.
-        """
-        if probabilities is not None or candidates is not None:
-            problem = "triage: folds score new rows and their own rows with different models"
-            raise InputError(problem, "leave new rows out", Omission("cv", "ConformalClassifier"))
-        evidence = functools.reduce(Evidence.merge, (part.evidence for part in self.parts))
-        evidence = evidence.rows(np.argsort(self._position))
-        labels = RowFacts.read(self.n, self.vocabulary, verified=verified).verified
-        truth = None if labels is None else np.where(labels == MISSING, np.nan, evidence.low)
-        evidence = replace(evidence, label=labels, truth=truth)
-        setting = replace(self.parts[0].setting, chosen=warned_of(checks_differ(evidence)))
-        return own_rows(Judgement(evidence, setting), self.classes, max_error, mode, random_state)
-
-    def compare(self, probabilities: Sequence[Any]) -> Comparison:
-        """Whether new rows are like the calibration rows: those of each fold, by the model of the fold."""
-        return compared(self, probabilities)
-
-    def monitor(
-        self, delta: float = 0.05, *, random_state: Any = None, resume: str | os.PathLike[str] | None = None
-    ) -> Monitor:
-        """Watches new rows that arrive in time; as `Calibration.monitor`."""
-        return Monitor(self, delta=delta, random_state=random_state, resume=resume)
-
-    def differing(self, differs: str) -> PooledCalibration:
-        """The same calibration asked about rows that differ from its own, in words: it promises them nothing."""
-        return PooledCalibration(tuple(part.differing(differs) for part in self.parts))
+    def withdraw(self, finding: Finding) -> Self:
+        """The same for new rows that differ from the calibration rows, as in `BaseCalibration.withdraw`."""
+        return replace(self, parts=tuple(part.withdraw(finding) for part in self.parts))
 
     def threshold(self, *_: Any, **__: Any) -> NoReturn:
         """Not defined: every fold scores a new row with a model of its own."""
@@ -249,27 +214,27 @@ class PooledCalibration:
     def _rule(self) -> RankRule:
         return _rank_rule(self.parts[0])
 
-    def _below(self, probabilities: Sequence[Any], row_ids: Any) -> tuple[Ints, Floats]:
+    def _below(self, probabilities: Sequence[ProbabilityRows], row_ids: Any) -> tuple[Ints, Floats]:
         """For each label the calibration scores strictly below its own, over all folds; and the mean matrix."""
         if len(probabilities) != len(self.parts):
             raise ValueError(f"probabilities: {len(probabilities)} matrices for {len(self.parts)} folds.")
         below: Any = 0
         mean: Any = 0.0
         for part, given in zip(self.parts, probabilities, strict=True):
-            matrix, scores = part.scored(given, row_ids=row_ids)
-            below = below + _rank_rule(part).count_below(scores)
-            mean = mean + matrix / len(self.parts)
+            rows = part.reader.read(given, row_ids=row_ids)
+            below = below + _rank_rule(part).count_below(rows.scores)
+            mean = mean + rows.matrix / len(self.parts)
         return below, mean
 
 
-def _shared(part: Calibration) -> tuple[Any, ...]:
+def _shared(part: BaseCalibration) -> tuple[Any, ...]:
     """What the folds of one classifier have in common: all but their rows, and labels new to their models."""
     told = replace(part.setting, novel=0, assume=NOTHING)
     held = {field.name for field in fields(part.evidence) if getattr(part.evidence, field.name) is not None}
     return part.strategy, part.conformity_score, part.classes.tolist(), told, held
 
 
-def _check_fold(part: Calibration) -> None:
+def _check_fold(part: BaseCalibration) -> None:
     """Refuses what no cross-conformal method uses."""
     known = {name: getattr(part.evidence, name) for name in ("weight", "group", "chance", "truth")}
     odd = [name for name, value in (known | {"category": part.category}).items() if value is not None]
@@ -279,7 +244,11 @@ def _check_fold(part: Calibration) -> None:
         raise ValueError(f"folds: {part.strategy.name} has no cross-conformal form")
 
 
-def _rank_rule(part: Calibration) -> RankRule:
+def _rank_rule(part: BaseCalibration) -> RankRule:
     (rule,) = part.rules
     assert isinstance(rule, RankRule)  # noqa: S101 - as _check_fold() saw
     return rule
+
+
+AnyCalibration = BaseCalibration | BasePooledCalibration
+"""One calibration, or those of several folds, which answer together: `parts` are those that answer."""

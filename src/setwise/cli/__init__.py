@@ -3,24 +3,19 @@
 import gc
 import sys
 
-from setwise._garbage import no_collection
-from setwise.cli import interruption
-from setwise.cli.closed_streams import open_closed
+from setwise.cli.interruption import watched
 
 
 def main() -> None:
     """The entry point."""
-    interruption.watch()
-    open_closed()
-    try:
-        with no_collection():
-            from setwise.cli.app import run  # noqa: PLC0415 - typer and rich are optional, and slow to import
-    except ModuleNotFoundError as error:
-        if error.name not in {"typer", "rich"}:
-            raise
-        sys.stderr.write(f"error: the command line needs {error.name}: pip install 'setwise[cli]'.\n")
-        sys.exit(2)
-    with interruption.raised():
+    with watched():
+        try:
+            from setwise.cli.app import run  # typer and rich are optional, and slow to import
+        except ModuleNotFoundError as error:
+            if error.name not in {"typer", "rich"}:
+                raise
+            sys.stderr.write(f"error: the command line needs {error.name}: pip install 'setwise[cli]'.\n")
+            sys.exit(2)
         status = run(sys.argv[1:])
     gc.freeze()  # what was imported is not looked through once more at the end
     sys.exit(status)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setwise.cli import options as opt
-from setwise.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from setwise.contamination.people import Annotators
+    from setwise.crowd.annotators import Annotators
 
 EXAMPLES = (
     "setwise annotators votes.csv --item task --annotator worker --label label --out consensus.csv",
@@ -20,6 +19,7 @@ EXAMPLES = (
 
 
 def annotators(
+    *,
     file: opt.Files,
     item: opt.Item,
     annotator: opt.Annotator,
@@ -29,23 +29,21 @@ def annotators(
         bool, typer.Option("--all", help="List every annotator, not only the ten that come first.")
     ] = False,
     out: opt.OptionalOutFile = None,
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    decimal: opt.Decimal = None,
+    text: opt.TextOptions,
     force: opt.Force = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    display: opt.ScreenOptions,
 ) -> None:
     """Describes annotators by their answers alone: accuracy, agreement, oddities; and their consensus."""
-    from setwise.cli.table_columns import long_votes  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.contamination.people import annotators as people_of  # noqa: PLC0415 - scipy's sparse matrices
+    from setwise.crowd.annotators import annotators as people_of  # scipy's sparse matrices
+    from setwise.tables import from_annotators_long  # Arrow is loaded for files
 
-    screen = Screen(quiet, as_json, out)
+    screen = display.screen(out)
     if out is not None:
         opt.refuse_existing(out, force=force)
-    source = opt.tables(file, delimiter, encoding, decimal)
+    source = text.files(file)
     with screen.working(f"reading {source}"):
-        imported = long_votes(source, item, annotator, label, weight=weight, missing="empty")
+        columns: dict[str, Any] = {"item": item, "annotator": annotator, "label": label, "weight": weight}
+        imported = from_annotators_long(source, **columns, missing="empty")
         votes = imported.votes
         if votes is None or not len(votes.row):
             raise ValueError(f"{source}: there is no answer in the column {label!r}.")
@@ -62,8 +60,8 @@ def annotators(
 
 def _write(out: Path, item: str, ids: Any, found: Annotators) -> None:
     """The consensus of each item, and the probabilities of all labels given the answers."""
-    from setwise.cli.table_columns import writing  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.labels.label_sets import LabelSets  # noqa: PLC0415
+    from setwise.cli.outputs import writing  # Arrow is loaded for files
+    from setwise.labels.label_sets import LabelSets
 
     agreed = LabelSets.from_labels(found.consensus, found.classes, missing="empty")
     with writing(out, column="consensus", sizes=False) as writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import traceback
@@ -16,9 +17,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from setwise._garbage import no_collection
 from setwise._version import __version__
-from setwise.cli import interruption
+from setwise.cli.interruption import SENTENCE, STATUS
+from setwise.cli.option_groups import spread
 from setwise.cli.screen import visible, write_any_text
 from setwise.errors import Advice, Omission, Remedy
 
@@ -35,12 +36,11 @@ _COMMANDS = (
     "contaminate",
     "convert",
     "report",
-    "reproduce",
-    "data",
+    "datasets",
 )
 """Each is a module beside, with a function of the same name and `EXAMPLES`; those of a group are in `_GROUPS`."""
 
-_GROUPS = {"data": ("Benchmark sets: list them, fetch them.", {"list": "list_sets", "fetch": "fetch_set"})}
+_GROUPS = {"datasets": ("Benchmark sets: list them, fetch them.", {"list": "list_sets", "fetch": "fetch_set"})}
 
 
 class _Commands(Mapping[str, Any]):
@@ -73,15 +73,14 @@ class _Group(TyperGroup):
 @cache
 def _command(name: str) -> Any:
     """A command, or a group of some, whose `--help` ends with examples, one per line."""
-    with no_collection():
-        module = import_module(f"setwise.cli.{name}")
+    module = import_module(f"setwise.cli.{name}")
     about, functions = _GROUPS.get(name, (None, {name: name}))
     made = typer.Typer(name=name, help=about, no_args_is_help=True, add_completion=False)
     for own, function in functions.items():
         examples = module.EXAMPLES if about is None else module.EXAMPLES[own]
         heading = "Example:" if len(examples) == 1 else "Examples:"
         epilog = "\n\n".join([heading, *(f"  {line}" for line in examples)])
-        made.command(own, epilog=epilog)(getattr(module, function))
+        made.command(own, epilog=epilog)(spread(getattr(module, function)))
     return get_command(made)
 
 
@@ -120,22 +119,32 @@ def _common(
 
 def run(arguments: list[str]) -> int:
     """Runs the command line and returns its exit status: 0, 2 for the user's mistakes, 1 for ours."""
+    _open_closed_streams()
     write_any_text()
     show_traceback = "--traceback" in arguments
     arguments = [argument for argument in arguments if argument != "--traceback"]
     try:
         status = _run(arguments)
     except (KeyboardInterrupt, typer.Abort):
-        status = interruption.STATUS
+        status = STATUS
     except Exception as error:  # noqa: BLE001 - this is where every error ends
-        if not interruption.asked():
-            if show_traceback:
-                traceback.print_exc()
-            return _report(error, _asked(arguments))
-        status = interruption.STATUS  # of which a library made an error
-    if status == interruption.STATUS:  # typer returns it, or lets the interruption pass
-        _to_stderr(interruption.SENTENCE)
+        if show_traceback:
+            traceback.print_exc()
+        return _report(error, _asked(arguments))
+    if status == STATUS:  # typer returns it, or lets the interruption pass
+        _to_stderr(SENTENCE)
     return status if isinstance(status, int) else 0
+
+
+def _open_closed_streams() -> None:
+    """Lets standard streams that are closed lead nowhere: a file would get their number and their output."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(opened)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _run(arguments: list[str]) -> Any:

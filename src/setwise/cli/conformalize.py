@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from setwise import data
 from setwise.cli import options as opt
-from setwise.cli.options import assume_of, strategy_of
-from setwise.cli.screen import Screen, claims, show_claims
-from setwise.errors import DataError, Remedy
-from setwise.ranks import as_level
-from setwise.scale.engines import engine_of
-
-if TYPE_CHECKING:
-    from setwise.data.table_files import TableFiles
-    from setwise.scale.calibration_tables import ProbabilityTable
+from setwise.cli.screen import claims, show_claims
 
 EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
@@ -32,186 +23,79 @@ EXAMPLES = (
 
 
 def conformalize(
+    *,
     probabilities: opt.Probabilities,
     out: Annotated[Path, typer.Option("--out", help="The calibration file to write.")],
     labels: opt.Labels = None,
     candidates: opt.Candidates = "candidates",
     votes: opt.VotesFile = None,
-    item: opt.OptionalItem = None,
-    annotator: opt.OptionalAnnotator = None,
-    label: opt.OptionalLabel = None,
-    weight: opt.Weight = None,
+    vote_table: opt.VoteOptions,
     key: opt.Key = None,
     carry: opt.Ignore = None,
     verified: opt.Verified = None,
     checks: opt.Checks = None,
     look: opt.Look = None,
     from_name: opt.FromName = None,
-    by: opt.By = None,
-    confidence_level: opt.Confidence = 0.9,
-    strategy: opt.Strategy = "auto",
-    conformity_score: opt.ConformityScore = "lac",
-    miss_rate: opt.MissRate = 0.0,
-    assume: opt.Assume = "nothing",
+    promise: opt.CalibrationOptions,
     missing: opt.Missing = "error",
     separator: opt.Separator = "|",
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    decimal: opt.Decimal = None,
+    text: opt.TextOptions,
     random_state: opt.Seed = 0,
     memory_limit: opt.MemoryLimit = "1GB",
-    engine: opt.Engine = "local",
-    address: opt.Address = None,
+    engines: opt.EngineOptions,
     force: opt.Force = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    display: opt.ScreenOptions,
 ) -> None:
     """Calibrates the probabilities of a model of your own on candidate sets or votes; writes a calibration file."""
-    from setwise.cli.table_columns import one_of, stands_for_prediction  # noqa: PLC0415
-    from setwise.data.arrow_tables import column_names, has_column  # noqa: PLC0415
-    from setwise.data.tabular import Layout  # noqa: PLC0415
-    from setwise.scale.calibration_rows import CalibrationRows  # noqa: PLC0415
-    from setwise.scale.calibration_tables import ProbabilityTable, read_rows  # noqa: PLC0415
+    from setwise.streams.calibration_rows import CalibrationRows  # Arrow is loaded for files
+    from setwise.streams.calibration_tables import ProbabilityTable, read_calibration_rows
+    from setwise.tables.file_formats import column_names
+    from setwise.tables.rows import RowRequest, other_columns, read_rows
+    from setwise.tables.tabular import Layout, candidate_columns
 
-    screen = Screen(quiet, as_json)
+    screen = display.screen()
     opt.refuse_existing(out, force=force)
-    as_level(confidence_level)
-    runs = engine_of(engine, address)
-    made = strategy_of(strategy, confidence_level, look)
-    named = {"probabilities": probabilities, "labels": labels, "votes": votes, "checks": checks}
-    files = {name: opt.tables(path, delimiter, encoding, decimal) for name, path in named.items() if path}
-    own = labels is None and votes is None and _holds(column_names(files["probabilities"]), candidates)
+    by, strategy, runs = promise.by, promise.strategy_at(look), engines.workers()
+    source, labelled = text.files(probabilities), text.files(labels)
+    names = column_names(source)
+    own = labels is None and votes is None and bool(candidate_columns(names, candidates))
     if not own:
-        one_of(labels, votes, key, f"--labels (a file, as that of the probabilities lacks {candidates!r})")
+        opt.one_of(labels, votes, f"--labels (a file, as that of the probabilities lacks {candidates!r})")
     rows = CalibrationRows(memory_limit=opt.bytes_of(memory_limit), random_state=random_state)
     with screen.working(f"reading {probabilities}"):
-        predicted = all(
-            stands_for_prediction(by, files[name]) for name in ("probabilities", "labels") if name in files
+        predicted = opt.predicted_by(by, *filter(None, (source, labelled)))
+        reading: dict[str, Any] = {"separator": separator, "missing": missing}
+        request = RowRequest(
+            source=source,
+            labels=labelled,
+            votes=text.files(votes),
+            vote_columns=vote_table.columns,
+            unanswered=True,
+            checks=text.files(checks),
+            from_name=from_name,
+            key=key,
+            candidates=candidates,
+            truth=verified,
+            by=None if predicted else by,
+            carry=carry or [],
+            features=(),
+            **reading,
         )
-        column_by, ignored = None if predicted else by, set(carry or [])
-        with_truth = files["probabilities" if labels is None else "labels"]
-        truth = verified if verified and (not checks or has_column(with_truth, verified)) else None
-        declared: dict[str, Any] = {"by": by} if predicted else {}
+        beside = {*names} - {*(other_columns(request) or ())}
+        table = ProbabilityTable.of(source, {*beside, *request.carry, *([key] if key else [])})
         known: dict[str, Any] | None = None  # of rows by their place, where it does not stand beside them
-        options: dict[str, Any] = {
-            "candidates": candidates,
-            "truth": truth,
-            "separator": separator,
-            "missing": missing,
-        }
-        if own and checks is None:
-            others = {*filter(None, (column_by, truth, key)), *_named(with_truth, candidates)}
-            table = ProbabilityTable.of(files["probabilities"], ignored | others)
-        elif votes is None:
-            labelled = files.get("labels", files["probabilities"])
-            table, known = _read(files["probabilities"], labelled, key, column_by, ignored, options)
-        else:
-            columns = (item, annotator, label, weight)
-            table, known = _with_votes(
-                files["probabilities"], files["votes"], str(key), columns, column_by, truth, ignored
-            )
-            declared["missing"] = missing
-        if known is not None:
-            told = {"checks": files.get("checks"), "separator": separator, "from_name": from_name}
-            known["verified"] = _checked(known, table, key, verified, **told)
-        rows = read_rows(table, rows, known, Layout(**options), column_by, engine=runs)
+        if not own or checks is not None:
+            found = read_rows(replace(request, carry=(), classes=table.classes))
+            known = {"candidates": found.answers, "by": found.by}
+            known["verified"] = found.truth if verified or checks else None
+        layout = Layout(candidates=candidates, truth=verified, **reading)
+        rows = read_calibration_rows(table, rows, known, layout, request.by, engine=runs)
     classes = table.classes
-    calibration = rows.conformalize(
-        made,
-        conformity_score,
-        miss_rate=miss_rate,
-        assume=assume_of(assume, classes),
-        **declared,
-    )
+    declared = promise.declarations(classes) | ({"by": by} if predicted else {})
+    calibration = rows.conformalize(strategy, **declared, **({} if votes is None else {"missing": missing}))
     calibration.save(out)
     screen.say(f"read {probabilities}: {rows.seen:,} rows, {len(classes):,} classes, such as {classes[0]!r}")
-    show_claims(screen, calibration, confidence_level)
+    show_claims(screen, calibration, promise.confidence_level)
     screen.say(f"\nsaved to {out}   try:  setwise predict {out} --probabilities new.csv --out sets.csv")
-    found = {"rows": rows.seen, "classes": classes, "out": str(out)}
-    screen.emit(found | claims(calibration, confidence_level))
-
-
-def _holds(names: list[str], candidates: str) -> bool:
-    """Whether a table has the column of candidates, or multi-hot columns of that name."""
-    start = candidates if candidates.endswith(":") else f"{candidates}:"
-    return candidates in names or any(name.startswith(start) for name in names)
-
-
-def _named(files: TableFiles, candidates: str) -> list[str]:
-    """The columns that hold candidates."""
-    from setwise.data.arrow_tables import column_names  # noqa: PLC0415 - Arrow is loaded for files
-
-    return [name for name in column_names(files) if _holds([name], candidates)]
-
-
-def _checked(
-    known: dict[str, Any], table: ProbabilityTable, key: str | None, verified: str | None, **told: Any
-) -> Any:
-    """The verified labels of all rows, of their own column and of a file of checks."""
-    from setwise.cli.table_columns import with_checks  # noqa: PLC0415 - Arrow is loaded for files
-
-    return with_checks(known.pop("rows"), key, verified, table.classes, **told)
-
-
-def _read(
-    probabilities: TableFiles,
-    labels: TableFiles,
-    key: str | None,
-    by: str | None,
-    ignored: set[str],
-    options: dict[str, Any],
-) -> tuple[ProbabilityTable, dict[str, Any]]:
-    """Probabilities, and each row's candidates, category and other columns, which stand in another table."""
-    from setwise.cli.table_columns import sets_in  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
-    from setwise.data.key_join import matching_rows, refuse_other_order  # noqa: PLC0415
-    from setwise.data.label_columns import categories_of  # noqa: PLC0415
-    from setwise.scale.calibration_tables import ProbabilityTable  # noqa: PLC0415
-
-    names, keys = column_names(probabilities), [key] if key else []
-    beside = [by] if by in names else []  # categories may stand with the probabilities, or with the candidates
-    same = labels is probabilities
-    others = {*_named(labels, options["candidates"]), *filter(None, (options["truth"],))} if same else set()
-    table = ProbabilityTable.of(probabilities, ignored | others | {*keys, *beside})
-    ours = table.beside([*keys, *beside])
-    with_answers = [by] if by and not beside else []
-    answers = data.read_table(labels, features=[], carry=[*keys, *with_answers], classes=table.classes, **options)
-    sets, truth = sets_in(answers), answers.truth
-    if not key and len(answers) != len(ours):
-        problem = f"{labels}: {len(answers)} rows for {len(ours)} rows of {probabilities}"
-        raise DataError(problem, Remedy("key", None, "to match them"))
-    rows: Any = slice(None)
-    if key is None and not same:
-        refuse_other_order(probabilities, labels)
-    elif key is not None and not same:
-        files: dict[str, Any] = {"source": str(probabilities), "other": str(labels)}
-        rows = matching_rows(key, ours.carried[key], answers.carried[key], all_used=True, **files)
-    category = None
-    if by:
-        found, file = (ours.carried[by], probabilities) if beside else (answers.carried[by][rows], labels)
-        category = categories_of(found, by, file)
-    ours = replace(ours, truth=None if truth is None else truth[rows])
-    return table, {"candidates": sets[rows], "by": category, "rows": ours}
-
-
-def _with_votes(
-    probabilities: TableFiles,
-    votes: TableFiles,
-    key: str,
-    columns: tuple[str | None, ...],
-    by: str | None,
-    verified: str | None,
-    ignored: set[str],
-) -> tuple[ProbabilityTable, dict[str, Any]]:
-    """The same with votes in place of candidates; verified labels and categories stand with the probabilities."""
-    from setwise.cli.table_columns import votes_of  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data.label_columns import categories_of  # noqa: PLC0415
-    from setwise.scale.calibration_tables import ProbabilityTable  # noqa: PLC0415
-
-    beside = [name for name in (key, by) if name]
-    taken = ignored | {*beside, *([verified] if verified else [])}
-    table = ProbabilityTable.of(probabilities, taken)
-    ours = table.beside(beside, verified, classes=table.classes)
-    category = categories_of(ours.carried[by], by, probabilities) if by else None
-    answers = votes_of(votes, key, ours, columns, table.classes, absent=True)
-    return table, {"candidates": answers, "by": category, "rows": ours}
+    numbers = {"rows": rows.seen, "classes": classes, "out": str(out)}
+    screen.emit(numbers | claims(calibration, promise.confidence_level))

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setwise import data
+from setwise import tables
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from setwise.data.importers.imported import Imported
-    from setwise.data.table_files import TableFiles
-    from setwise.labels.label_sets import LabelSets
     from setwise.labels.votes import Votes
+    from setwise.tables.importers.imported import Imported
+    from setwise.tables.table_files import TableFiles
 
 EXAMPLES = (
     "setwise convert votes.csv --from votes --out candidates.parquet",
@@ -26,6 +25,7 @@ EXAMPLES = (
 
 
 def convert(
+    *,
     file: opt.Files,
     out: opt.OutFile,
     source: Annotated[
@@ -55,37 +55,34 @@ def convert(
     label: opt.OptionalLabel = None,
     missing: opt.Missing = "error",
     separator: opt.Separator = "|",
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    decimal: opt.Decimal = None,
+    text: opt.TextOptions,
     force: opt.Force = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    display: opt.ScreenOptions,
 ) -> None:
     """Writes candidate sets in another format, makes them out of annotators' answers, or writes those answers."""
-    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded
-        answer_lines,
-        exported,
-        long_votes,
-        write_candidates,
-    )
+    from setwise.cli.outputs import write_candidates  # Arrow is loaded for files
 
-    screen = Screen(quiet, as_json, out)
+    screen = display.screen(out)
     opt.refuse_existing(out, force=force)
     if target not in {"candidates", "votes", "probabilities"} or (target != "candidates" and source == "table"):
         raise ValueError(f"--to: {target!r} cannot be made from {source}; use candidates, or --from votes.")
-    files = opt.tables(file, delimiter, encoding, decimal)
+    files = text.files(file)
     with screen.working(f"reading {files}"):
         if source == "table":
             sets, carried = _from_table(files, out, candidates, separator, missing)
         elif source in {"votes", "label-studio", "answers"}:
             options: dict[str, Any] = {"rule": rule, "missing": missing if target == "candidates" else "empty"}
             if source == "votes":
-                found = long_votes(files, item or "task", annotator, label or "label", **options)
+                columns: dict[str, Any] = {
+                    "item": item or "task",
+                    "annotator": annotator,
+                    "label": label or "label",
+                }
+                found = tables.from_annotators_long(files, **columns, **options)
             elif source == "answers":
-                found = answer_lines(files, key or item, **options)
+                found = tables.from_answers_jsonl(files, ids=key or item or "id", **options)
             else:
-                found = exported(files, key=key, from_name=from_name, **options)
+                found = tables.from_label_studio(files, key=key, from_name=from_name, **options)
             if target == "votes":
                 _write_votes(screen, out, found.votes)
                 return
@@ -103,21 +100,21 @@ def convert(
 
 def _write_votes(screen: Screen, out: Path, votes: Votes | None) -> None:
     """Writes the answers themselves, as `setwise fit --votes` and `setwise annotators` read them."""
-    from setwise.cli.table_columns import file_for  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.outputs import file_for  # Arrow is loaded for files
 
     if votes is None:
         raise ValueError("--to: this file does not say who answered what.")
     with file_for(out) as place:
-        data.write_votes(place, votes)
+        tables.write_votes(place, votes)
     screen.say(f"{len(votes.row):,} answers on {len(votes):,} rows, {votes.n_classes:,} classes")
-    screen.say(f"saved to {out}   try:  setwise annotators {out} --item item --annotator worker --label label")
+    screen.say(f"saved to {out}   try:  setwise annotators {out} --item item --annotator annotator --label label")
     screen.emit({"rows": len(votes), "classes": votes.n_classes, "answers": len(votes.row), "out": str(out)})
 
 
 def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None:
     """Writes which share of its answers each label of a row has, as `setwise conformalize` reads probabilities."""
-    from setwise.cli.table_columns import writing  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data.delimited import encode_labels  # noqa: PLC0415
+    from setwise.cli.outputs import writing  # Arrow is loaded for files
+    from setwise.tables.label_notation import encode_labels
 
     if found.votes is None:
         raise ValueError("--to: this file does not say who answered what.")
@@ -138,27 +135,25 @@ def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None
 
 def _from_table(
     file: TableFiles, out: Path, candidates: str, separator: str, missing: Any
-) -> tuple[LabelSets, dict[str, Any]]:
+) -> tuple[Any, dict[str, Any]]:
     """Sets and all other columns of a table; of a file of arrays the features and the truth."""
-    from setwise.cli.table_columns import sets_in, whole_table  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data.arrow_tables import is_table  # noqa: PLC0415
-    from setwise.data.tabular import Layout, interpret  # noqa: PLC0415
+    from setwise.cli.outputs import written_columns  # Arrow is loaded for files
+    from setwise.tables.rows import RowRequest, other_columns, read_rows
 
-    if is_table(file):
-        whole = whole_table(file, out, text=[candidates])
-        layout = Layout(candidates=candidates, features=[], separator=separator, missing=missing)
-        table = interpret(whole, layout, str(file))
-        start = f"{candidates.removesuffix(':')}:"
-        others = [name for name in whole.column_names if name != candidates and not name.startswith(start)]
-        return sets_in(table), {name: whole[name].combine_chunks() for name in others}
-    table = data.read_table(file)
-    carried = {name: _arrow(table.X[:, j]) for j, name in enumerate(table.feature_names)}
-    if table.truth is not None:
-        carried["truth"] = _arrow(table.truth)
-    return sets_in(table), carried
+    options: dict[str, Any] = {"separator": separator, "missing": missing}
+    request = RowRequest(source=file, candidates=candidates, features=(), **options)
+    others = other_columns(request)
+    whole = {} if others is None else written_columns(file, out, text=[candidates])
+    rows = read_rows(request)
+    if others is not None:
+        return rows.candidates, {name: whole[name] for name in others}
+    carried = {name: _arrow(rows.X[:, j]) for j, name in enumerate(rows.feature_names)}
+    if rows.truth is not None:
+        carried["truth"] = _arrow(rows.truth)
+    return rows.candidates, carried
 
 
 def _arrow(values: Any) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - loaded for files
+    import pyarrow as pa  # loaded for files
 
     return pa.array(values.tolist())

@@ -9,12 +9,13 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from setwise import data, learn
-from setwise._files import replacing
+from setwise import learn, tables
 from setwise.cli import options as opt
-from setwise.cli.screen import Clock, Screen
+from setwise.cli.screen import Clock
 from setwise.labels.votes import Votes
-from setwise.scale.threads import use_one_thread
+from setwise.learn.threads import use_one_thread
+from setwise.report import report_model
+from setwise.storage.atomic_files import replacing
 
 EXAMPLES = ("setwise demo --out demo/",)
 _TITLE = "Digits that nobody labelled with certainty: can these sets be trusted?"
@@ -25,21 +26,21 @@ _CHECKS = 50
 
 
 def demo(
+    *,
     out: Annotated[Path, typer.Option("--out", help="Where to write; an earlier demo there is replaced.")] = Path(
         "demo"
     ),
     level: opt.Confidence = 0.9,
     seed: opt.Seed = 0,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    display: opt.ScreenOptions,
 ) -> None:
     """Learns scikit-learn's digits from simulated votes, and shows what votes and a few checks are worth."""
-    from sklearn.frozen import FrozenEstimator  # noqa: PLC0415 - loaded when the demo runs
+    from sklearn.frozen import FrozenEstimator  # loaded when the demo runs
 
-    from setwise.contamination.people import annotators  # noqa: PLC0415
-    from setwise.estimators.split import ConformalClassifier  # noqa: PLC0415
+    from setwise.crowd.annotators import annotators
+    from setwise.estimators.split import ConformalClassifier
 
-    screen, clock = Screen(quiet, as_json), Clock()
+    screen, clock = display.screen(), Clock()
     out.mkdir(parents=True, exist_ok=True)
     use_one_thread()
     X, votes, y = _digits(seed)
@@ -79,17 +80,17 @@ def demo(
     )
     screen.say(str(model.guarantee(level)))
     model.save(out / "model")
-    data.write_sets(out / "sets.csv", model.predict_set(X[new], level), carry={"digit": y[new]})
+    tables.write_sets(out / "sets.csv", model.predict_set(X[new], level), carry={"digit": y[new]})
     with replacing(out / "new.npz") as beside, beside.open("wb") as file:
         np.savez(file, X=X[new], y=y[new], candidates=votes[new].candidates().to_mask())
     run = {"model": "model", "data": "new.npz", "image": [8, 8], "title": _TITLE}
     with replacing(out / "run.json") as beside:
         beside.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
     shown = {"images": X[new].reshape(-1, 8, 8), "others": calibrations[:-1], "title": _TITLE}
-    model.report(out / "report.html", X[new], y[new], votes[new], **shown)
+    report_model(out / "report.html", model, X[new], y[new], votes[new], **shown)
     screen.say(f"\nOpen {out / 'report.html'}: who answers well, which digits are missed, what rests on what.")
     screen.say("Your own votes take three commands. On these:\n")
-    data.write_votes(out / "answers.csv", votes[told])
+    tables.write_votes(out / "answers.csv", votes[told])
     _write_images(out / "images.csv", X[told], votes[told])
     _write_images(out / "new.csv", X[new], votes[new])
     for command in demo_commands(out):
@@ -99,7 +100,7 @@ def demo(
 
 def _digits(seed: int) -> tuple[Any, Votes, Any]:
     """Images, what people say about them, and the true digits."""
-    from sklearn.datasets import load_digits  # noqa: PLC0415 - loaded when the demo runs
+    from sklearn.datasets import load_digits  # loaded when the demo runs
 
     rng = np.random.default_rng(seed)
     X, y = load_digits(return_X_y=True)
@@ -109,7 +110,7 @@ def _digits(seed: int) -> tuple[Any, Votes, Any]:
     wrong = np.where(rng.random(who.shape) < 0.5, np.array(_LOOKALIKES)[y, None], rng.integers(0, 10, who.shape))
     said = np.where(rng.random(who.shape) < skill[who], y[:, None], wrong)
     items = np.repeat([f"image-{i:04d}" for i in range(len(y))], _ANSWERS)
-    columns = {"item": items, "worker": names[who].ravel(), "label": said.ravel()}
+    columns = {"item": items, "annotator": names[who].ravel(), "label": said.ravel()}
     return X, Votes.from_table(columns, classes=range(10)), y
 
 
@@ -134,8 +135,8 @@ def _promise(guarantee: Any) -> str:
 
 def _write_images(path: Path, X: Any, votes: Votes) -> None:
     """The images as a table with a column for each pixel."""
-    import pyarrow as pa  # noqa: PLC0415 - loaded for files
-    import pyarrow.csv  # noqa: PLC0415
+    import pyarrow as pa  # loaded for files
+    import pyarrow.csv
 
     pixels = {f"p{j:02d}": X[:, j] for j in range(X.shape[1])}
     with replacing(path) as beside:
@@ -146,7 +147,7 @@ def demo_commands(out: Path) -> list[str]:
     """What does the same from files, as one would type it."""
     answers, model = out / "answers.csv", out / "own"
     return [
-        f"setwise annotators {answers} --item item --annotator worker --label label",
+        f"setwise annotators {answers} --item item --annotator annotator --label label",
         f"setwise fit {out / 'images.csv'} --votes {answers} --key item --assume independent --out {model}",
         f"setwise predict {model} {out / 'new.csv'} --out {out / 'own.csv'}",
     ]

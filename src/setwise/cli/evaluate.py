@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from setwise import metrics
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
+from setwise.errors import DataError
 from setwise.report import report_sets
-from setwise.scale.engines import engine_of, run_local
+from setwise.streams.engines import run_local
 
 if TYPE_CHECKING:
-    from setwise.data.table_files import TableFiles
-    from setwise.decisions.comparison import Comparison
+    from setwise.drift.comparison import Comparison
+    from setwise.tables.table_files import TableFiles
 
 EXAMPLES = (
     "setwise evaluate sets.csv --truth checked --json",
@@ -24,6 +25,7 @@ EXAMPLES = (
 
 
 def evaluate(
+    *,
     file: opt.Files,
     truth: opt.OptionalTruth = None,
     candidates: opt.OptionalCandidates = None,
@@ -33,35 +35,33 @@ def evaluate(
     column: opt.SetsColumn = "labels",
     report_to: opt.ReportTo = None,
     separator: opt.Separator = "|",
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    decimal: opt.Decimal = None,
-    engine: opt.Engine = "local",
-    address: opt.Address = None,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    text: opt.TextOptions,
+    engines: opt.EngineOptions,
+    display: opt.ScreenOptions,
 ) -> None:
     """Coverage and size of prediction sets, against the truth or against candidate sets."""
-    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
-        noted_comparison,
-        read_answers,
-        read_predicted,
-    )
-    from setwise.data.arrow_tables import is_table  # noqa: PLC0415
-    from setwise.scale.evaluated_tables import evaluate_table  # noqa: PLC0415
+    from setwise.streams.comparison_notes import read_note  # Arrow is loaded for files
+    from setwise.streams.evaluated_tables import evaluate_table
+    from setwise.tables.file_formats import is_table
+    from setwise.tables.rows import RowRequest, read_rows
+    from setwise.tables.set_files import read_predicted
+    from setwise.tables.table_files import MODEL_HEAD
 
+    if model := next((one for one in file if Path(one, MODEL_HEAD).is_file()), None):
+        remedy = "write them first: setwise predict MODEL FILE --out sets.csv"
+        raise DataError(f"{model}: is a model, and evaluate reads prediction sets", remedy)
     if truth is None and candidates is None:
         raise ValueError("evaluate: give --truth COLUMN, or --candidates COLUMN where no truth is known.")
     if key is not None and labels is None:
         raise ValueError("--key: matches the rows of --labels FILE, which is not given; leave out --key.")
-    screen, runs = Screen(quiet, as_json), engine_of(engine, address)
-    sets = opt.tables(file, delimiter, encoding, decimal)
-    others = None if labels is None else opt.tables(labels, delimiter, encoding, decimal)
+    screen, runs = display.screen(), engines.workers()
+    sets = text.files(file)
+    others = text.files(labels)
     if report_to is None and others is None and is_table(sets):
         with screen.working(f"reading {sets}"):
             named = {"truth": truth, "candidates": candidates, "by": by}
             result = evaluate_table(sets, column, **named, separator=separator, engine=runs)
-            compared = noted_comparison(sets)
+            compared = read_note(sets)
         _finish(screen, sets, result, compared)
         return
     if runs is not run_local:
@@ -69,12 +69,21 @@ def evaluate(
     with screen.working(f"reading {sets}"):
         beside = candidates if labels is None else None
         predicted, _ = read_predicted(sets, column, candidates=beside, separator=separator)
-        classes = predicted.classes.tolist()
-        columns: dict[str, Any] = {"truth": truth, "candidates": candidates, "by": by, "labels": others, "key": key}
-        known = read_answers(sets, classes, **columns, separator=separator, missing="error")
-        known["candidates"] = known["candidates"] if candidates else None
+        request = RowRequest(
+            source=sets,
+            labels=others,
+            key=key,
+            candidates=candidates,
+            truth=truth,
+            by=by,
+            features=(),
+            classes=predicted.classes.tolist(),
+            separator=separator,
+        )
+        rows = read_rows(request)
+        known: dict[str, Any] = {"y": rows.truth, "candidates": candidates and rows.candidates, "by": rows.by}
         result = metrics.evaluate(predicted, **known)
-        compared = noted_comparison(sets)
+        compared = read_note(sets)
     if report_to is not None:
         report_sets(report_to, predicted, settings={"sets": sets.name}, comparison=compared, **known)
     _finish(screen, sets, result, compared, report_to)

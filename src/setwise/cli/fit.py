@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from functools import partial
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from setwise import learn
 from setwise.cli import options as opt
-from setwise.cli.light_imports import load_sklearn, settle_arrow
-from setwise.cli.options import assume_of, strategy_of
 from setwise.cli.screen import Clock, Screen, claims, show_claims
+from setwise.errors import SpellingWarning
 from setwise.labels.vocabulary import missing_labels
-from setwise.ranks import as_level
+from setwise.learn.feature_frame import FeatureFrame
+from setwise.learn.threads import use_one_thread
 from setwise.report import report_model
-from setwise.scale.threads import use_one_thread
 
 if TYPE_CHECKING:
-    from setwise.data import Table
-    from setwise.data.table_files import TableFiles
+    from setwise.labels.label_sets import LabelSets
+    from setwise.labels.votes import Votes
+    from setwise.tables import Table
+    from setwise.tables.rows import RowRequest
 
 EXAMPLES = (
     "setwise fit votes.csv --candidates answers --ignore id --out model/",
@@ -38,16 +42,14 @@ _MANY = 10_000  # rows from which more than one thread pays
 
 
 def fit(
+    *,
     file: opt.Files,
     out: Annotated[Path, typer.Option("--out", help="The model directory to write.")],
     candidates: opt.OptionalCandidates = None,
     labels: opt.Labels = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
-    item: opt.OptionalItem = None,
-    annotator: opt.OptionalAnnotator = None,
-    label: opt.OptionalLabel = None,
-    weight: opt.Weight = None,
+    vote_table: opt.VoteOptions,
     features: opt.Features = None,
     carry: opt.Ignore = None,
     verified: opt.Verified = None,
@@ -55,180 +57,153 @@ def fit(
     look: opt.Look = None,
     from_name: opt.FromName = None,
     groups: opt.Groups = None,
-    by: opt.By = None,
-    confidence_level: opt.Confidence = 0.9,
-    strategy: opt.Strategy = "auto",
-    conformity_score: opt.ConformityScore = "lac",
-    miss_rate: opt.MissRate = 0.0,
-    assume: opt.Assume = "nothing",
+    promise: opt.CalibrationOptions,
     calibration_size: opt.CalibrationSize = 0.2,
     cv: opt.Cross = None,
     learner: opt.Learner = "auto",
-    network: opt.Network = "auto",
-    loss: opt.Loss = "proden",
-    epochs: opt.Epochs = None,
-    preset: opt.Preset = None,
+    networks: opt.NetworkOptions,
     impute: opt.Impute = None,
     categories: opt.OneHot = False,
     missing: opt.Missing = "error",
     classes: opt.Classes = None,
     separator: opt.Separator = "|",
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    decimal: opt.Decimal = None,
+    text: opt.TextOptions,
     report_to: opt.ReportTo = None,
     random_state: opt.Seed = 0,
     device: opt.Device = "auto",
     force: opt.Force = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    display: opt.ScreenOptions,
 ) -> None:
     """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
-    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
-        answered,
-        labels_were_read,
-        one_of,
-        sets_in,
-        stands_for_prediction,
-        votes_of,
-        with_checks,
-    )
+    from setwise.estimators.model_directory import save_model  # with scikit-learn as it is loaded
+    from setwise.tables.rows import RowRequest
 
-    load_sklearn()
-    from setwise.estimators.model_directory import save_model  # noqa: PLC0415 - with scikit-learn as it is loaded
-
-    screen = Screen(quiet, as_json)
-    one_of(candidates, votes, key, "--candidates (a column)")
+    screen = display.screen()
+    opt.one_of(candidates, votes, "--candidates (a column)")
     _check_targets(out, report_to, force=force)
-    network_options = {"network": network, "loss": loss, "epochs": epochs, "preset": preset}
-    _check(confidence_level, learner, network_options)
-    chosen = strategy_of(strategy, confidence_level, look)
-    tables = partial(opt.tables, delimiter=delimiter, encoding=encoding, decimal=decimal)
-    source = tables(file)
-    column_by = None if by is None or stands_for_prediction(by, source) else by
-    ignored = list(dict.fromkeys([*(carry or []), *filter(None, (groups, column_by, key))]))
+    _check(learner, networks)
+    by, strategy = promise.by, promise.strategy_at(look)
+    source = text.files(file)
+    column_by = None if by is None or opt.predicted_by(by, source) else by
     reading: dict[str, Any] = {
         "separator": separator,
         "missing": missing,
         "impute": _filling(impute),
         "categories": "onehot" if categories else None,
         "classes": None if classes is None else [label.strip() for label in classes.split(separator)],
-        **({} if labels is None else {"candidates_file": tables(labels), "key": key}),
+        "as_frame": categories or impute is not None,
     }
+    request = RowRequest(
+        source=source,
+        labels=text.files(labels),
+        votes=text.files(votes),
+        vote_columns=vote_table.columns,
+        checks=text.files(checks),
+        from_name=from_name,
+        key=key,
+        candidates=candidates,
+        truth=verified,
+        by=column_by,
+        carry=[*(carry or []), *([groups] if groups else [])],
+        features=features or None,
+        **reading,
+    )
     with screen.working(f"reading {source}"):
-        table, columns = _read(source, candidates, features, ignored, verified, checks, reading)
-        answers = None
-        if votes is not None and key is not None:
-            answers = votes_of(tables(votes), key, table, (item, annotator, label, weight), reading["classes"])
-            table = replace(table, candidates=answered(answers, votes, source))
-    numbers = _announce(screen, table, separator, doubt=features is None)
+        table = _read(request)
+    numbers = _announce(screen, table, separator)
     if len(table) < _MANY and learner != "em":
         use_one_thread()
-    sets, labelled = sets_in(table), sets_in(table).classes.tolist()
-    reading = {"checks": checks and tables(checks), "separator": separator, "from_name": from_name}
-    truth = with_checks(table, key, verified, labelled, **reading)
-    made = {"strategy": chosen, "conformity_score": conformity_score, "assume": assume_of(assume, labelled)}
+    sets: Any = table.candidates
+    labelled = sets.classes.tolist()
+    truth = table.truth if verified or checks else None
+    made = {"strategy": strategy, **promise.declarations(labelled)}
     if learner == "auto":
-        learner = _default(truth, votes=answers is not None, **made)
-    estimator = _estimator(learner, network_options, {"device": device, "verbose": int(screen.shows_progress)})
-    made |= {"confidence_level": confidence_level, "miss_rate": miss_rate, "random_state": random_state}
-    model = _conformal(estimator, cv, calibration_size, made)
-    categorized = _categories(table, column_by, source) if column_by else by
+        learner = _default(truth, made, votes=votes is not None)
+    estimator = _estimator(learner, networks, {"device": device, "verbose": int(screen.shows_progress)})
+    made |= {"confidence_level": promise.confidence_level, "random_state": random_state}
+    model = _conformal(_encoding(estimator, _filling(impute), table), cv, calibration_size, made)
+    categorized = table.by if column_by else by
     clock = Clock()
-    with labels_were_read(), screen.working("learning", shows_itself=learner != "em"):  # networks have bars
+    with _spellings_were_read(), screen.working("learning", shows_itself=learner != "em"):  # networks have bars
         told = {"groups": table.carried[groups] if groups else None, "verified": truth, "by": categorized}
-        model.fit(table.X, sets if answers is None else answers, **told)
+        model.fit(table.X, table.answers, **told)
     rate = model.score(table.X, sets)
     screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}{_unused(model, truth)}")
-    notes = {
-        "columns": columns,
-        "imputed": dict(table.imputed),
-        "categories": {name: list(values) for name, values in table.categories.items()},
-        "by": column_by,
-    }
-    save_model(model, out, {"file": source.name, "reading": notes}, table.feature_names)
-    show_claims(screen, model, confidence_level)
+    model.summary_ |= {"file": source.name} | ({"by": column_by} if column_by else {})
+    save_model(model, out, table.feature_names)
+    show_claims(screen, model, promise.confidence_level)
     if report_to is not None:
-        _report(report_to, model, table, categorized, answers)
+        _report(report_to, model, table, categorized)
         screen.say(f"\nwrote {report_to}, about the rows it was calibrated on")
     written = source.suffix if source.suffix in {".tsv", ".jsonl", ".parquet", ".feather", ".arrow"} else ".csv"
     screen.say(f"\nsaved to {out}   try:  setwise predict {out} new{source.suffix or '.csv'} --out sets{written}")
     found = {"covering_rate": rate, "seconds": round(clock.seconds, 3), "out": str(out)}
-    screen.emit(numbers | found | claims(model, confidence_level))
+    screen.emit(numbers | found | claims(model, promise.confidence_level))
 
 
 def _check_targets(out: Path, report_to: Path | None, *, force: bool) -> None:
     """Refuses to write where something is, and a model where none can be."""
-    from setwise.estimators.model_directory import check_target  # noqa: PLC0415 - scikit-learn is loaded
+    from setwise.estimators.model_directory import check_target  # scikit-learn is loaded
 
     for target in filter(None, (out, report_to)):
         opt.refuse_existing(target, force=force, folder=target is out)
     check_target(out)
 
 
-def _check(confidence_level: float, learner: str, options: dict[str, Any]) -> None:
-    """Refuses before anything is read or learned what cannot be, and options that would have no effect."""
-    as_level(confidence_level)
+def _check(learner: str, networks: opt.NetworkOptions) -> None:
+    """Refuses a learner that is not known, and options that would have no effect on it."""
     if learner not in _LEARNERS:
         raise ValueError(
             f"--learner: {learner!r} is not known; use {', '.join(_LEARNERS[:-1])} or {_LEARNERS[-1]}."
         )
-    usual = {"network": "auto", "loss": "proden", "epochs": None, "preset": None}
-    given = next((name for name, value in options.items() if value != usual[name]), None)
+    usual = asdict(opt.NetworkOptions())
+    given = next((name for name, value in asdict(networks).items() if value != usual[name]), None)
     if learner == "em" and given is not None:
         raise ValueError(f"--{given}: is for networks and has no effect with --learner em; leave out --{given}.")
 
 
-def _read(
-    file: TableFiles,
-    candidates: str | None,
-    features: list[str] | None,
-    carry: list[str],
-    truth: str | None,
-    checks: Path | None,
-    options: dict[str, Any],
-) -> tuple[Table, list[str] | None]:
-    """The table, and the columns its features came from (None for files of arrays, which have no names).
+def _read(request: RowRequest) -> Table:
+    """The rows, whose features are by default all columns that are named nothing else."""
+    from setwise.tables.rows import read_rows  # Arrow is loaded for files
 
-    The column `truth` may be one of the file `checks` alone.
-    """
-    from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded when a file is read
-    from setwise.data.arrow_tables import column_names, has_column, is_table  # noqa: PLC0415
-
-    settle_arrow()
-    if not is_table(file):
-        return read_table(file, candidates=candidates, truth=truth, **options), None
-    names = column_names(file)
-    told = [file, *([options["candidates_file"]] if "candidates_file" in options else [])]
-    if truth and checks and not any(is_table(one) and has_column(one, truth) for one in told):
-        truth = None
-    start = None if candidates is None or candidates in names else f"{candidates.removesuffix(':')}:"
-    flags = [] if start is None else [name for name in names if name.startswith(start)]
-    taken = {candidates, truth, *carry, *flags}
-    columns = features or [name for name in names if name not in taken]
-    twice = next((name for name in columns if name in taken), None)
-    if twice is not None:
-        raise ValueError(f"--features: {twice!r} is named as something else too, and cannot be both.")
-    table = read_table(file, candidates=candidates, truth=truth, features=columns, carry=carry, **options)
-    if table.X.shape[1] == 0:
-        raise ValueError(f"{file}: no column is left for the features.")
-    return table, columns
+    rows = read_rows(request)
+    if rows.X.shape[1] == 0:
+        raise ValueError(f"{rows.source}: no column is left for the features.")
+    if rows.votes is not None:
+        rows = replace(rows, candidates=_answered(rows.votes, request))
+    return rows
 
 
-def _announce(screen: Screen, table: Table, separator: str, *, doubt: bool) -> dict[str, Any]:
+def _answered(votes: Votes, request: RowRequest) -> LabelSets:
+    """The labels that somebody gave each row; a row without any cannot be learned from."""
+    sets = votes.candidates(missing="empty")
+    blank = np.flatnonzero(sets.sizes == 0)
+    if len(blank):
+        problem = f"{request.votes}: row {blank[0]} of {request.source} has no answer ({len(blank)} such rows)"
+        raise ValueError(f"{problem}; leave them out.")
+    return sets
+
+
+@contextmanager
+def _spellings_were_read() -> Iterator[None]:
+    """What looks odd about labels was said of their file already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpellingWarning)
+        yield
+
+
+def _announce(screen: Screen, table: Table, separator: str) -> dict[str, Any]:
     """Says what was read, with doubts where something looks like a mistake, and returns it as numbers."""
-    from setwise.cli.table_columns import sets_in  # noqa: PLC0415 - as in `_read`
-    from setwise.data.doubts import doubt_features, doubt_separator  # noqa: PLC0415
+    from setwise.tables.table_warnings import doubt_separator
 
-    sets, names, (rows, width) = sets_in(table), table.feature_names, table.X.shape
+    sets: Any = table.candidates
+    names, (rows, width) = table.feature_names, table.X.shape
     mean = float(sets.sizes.mean())
     classes = sets.n_classes
     told = f"{rows:,} rows, {width:,} features, {classes:,} classes, {mean:.1f} candidates per row"
     screen.say(f"read {table.source}: {told}")
     screen.say("features: " + ", ".join(names[:6]) + (", …" if len(names) > 6 else ""))
     doubt_separator(sets, separator)
-    if doubt:
-        doubt_features(table)
     return {"rows": rows, "features": width, "classes": classes, "candidates_per_row": mean}
 
 
@@ -241,29 +216,42 @@ def _filling(impute: str | None) -> Any:
         raise ValueError(f"--impute: {impute!r} is not median, mean or a number.") from None
 
 
-def _default(truth: Any, **made: Any) -> str:
+def _default(truth: Any, made: dict[str, Any], *, votes: bool) -> str:
     """The library's own choice, by name, so that the options of networks apply to it."""
-    from setwise.estimators.adapters import covers_whole_sets  # noqa: PLC0415 - scikit-learn is loaded
+    from setwise.estimators.default_learner import covers_whole_sets  # scikit-learn is loaded
 
     checked = 0 if truth is None else sum(label is not None for label in truth.tolist())
-    return "covering" if covers_whole_sets(checked=checked, **made) else "network"
+    told = {name: made[name] for name in ("strategy", "conformity_score", "assume")}
+    return "covering" if covers_whole_sets(checked=checked, votes=votes, **told) else "network"
 
 
-def _estimator(learner: str, options: dict[str, Any], settings: dict[str, Any]) -> Any:
-    """The learner of that name; `options` are those of networks."""
+def _estimator(learner: str, networks: opt.NetworkOptions, settings: dict[str, Any]) -> Any:
+    """The learner of that name."""
     if learner == "em":
-        from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - loaded when asked for
-        from sklearn.pipeline import make_pipeline  # noqa: PLC0415
-        from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
+        from sklearn.linear_model import LogisticRegression  # loaded when asked for
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
 
         return make_pipeline(StandardScaler(), learn.EMClassifier(LogisticRegression(max_iter=1000), verbose=0))
-    plain = learn.PartialLabelClassifier(**options, **settings)
+    plain = learn.PartialLabelClassifier(**asdict(networks), **settings)
     return plain if learner == "network" else learn.CoveringClassifier(plain, **settings)
+
+
+def _encoding(learner: Any, impute: Any, table: Table) -> Any:
+    """The learner, behind what fills gaps and encodes text where columns were read as they are."""
+    from sklearn.pipeline import Pipeline  # scikit-learn is loaded
+
+    from setwise.learn.column_encoder import ColumnEncoder
+
+    if not isinstance(table.X, FeatureFrame):
+        return learner
+    steps = learner.steps if isinstance(learner, Pipeline) else [("learner", learner)]
+    return Pipeline([("columns", ColumnEncoder(impute, table.categories or None)), *steps])
 
 
 def _conformal(estimator: Any, cv: int | None, calibration_size: float, made: dict[str, Any]) -> Any:
     """What splits, learns and conformalizes: into two parts, or into folds."""
-    import setwise  # noqa: PLC0415 - scikit-learn is loaded
+    import setwise  # scikit-learn is loaded
 
     if cv is not None:
         return setwise.CrossConformalClassifier(estimator, cv=cv, **made)
@@ -286,38 +274,32 @@ def _unused(model: Any, truth: Any) -> str:
 
 def _described(model: Any) -> str:
     """What was learned, in brackets: loss and network, or the estimator's name."""
-    from setwise.scale.saved_models import network_of  # noqa: PLC0415 - as in `_read`
+    from setwise.estimators.adapters import last_step  # scikit-learn is loaded
+    from setwise.streams.model_inputs import network_of  # as in `_read`
 
-    models = model.fitted_models
-    fitted, times = models[0], f"{len(models)} × " if len(models) > 1 else ""
-    if network_of(fitted):
-        kinds = dict.fromkeys(filter(None, map(network_of, models)))
-        return f"{times}({fitted.fitted_.settings.loss}, {' and '.join(kinds)}), {fitted.n_iter_} epochs"
-    if hasattr(fitted, "predict_inclusion"):
-        inner = fitted.posterior_
-        return f"{times}(covering, weight {fitted.weight_:g}; {inner.loss}, {network_of(inner)})"
-    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
+    fitted, times = model.fitted_models, f"{len(model.fitted_models)} × " if len(model.fitted_models) > 1 else ""
+    last = last_step(fitted[0])
+    if network_of(last):
+        kinds = dict.fromkeys(filter(None, map(network_of, fitted)))
+        return f"{times}({last.fitted_.settings.loss}, {' and '.join(kinds)}), {last.n_iter_} epochs"
+    if hasattr(last, "predict_inclusion"):
+        inner = last.posterior_
+        return f"{times}(covering, weight {last.weight_:g}; {inner.loss}, {network_of(inner)})"
     return f"{times}({type(last).__name__})"
 
 
-def _report(path: Path, model: Any, table: Table, by: Any, votes: Any) -> None:
+def _report(path: Path, model: Any, table: Table, by: Any) -> None:
     """A report on the rows kept for calibration, which the model did not learn from.
 
     Their truth stays out of it, even where somebody checked: the thresholds were chosen on these very rows.
     """
     rows = getattr(model, "calibration_rows_", None)
-    if rows is None or table.candidates is None:
+    if rows is None:
         raise ValueError("--report: every row was learned from; use `setwise report` with new rows.")
     options: dict[str, Any] = {
         "settings": {"rows": "those kept for calibration"},
         "feature_names": list(table.feature_names),
     }
     known: dict[str, Any] = {} if by is None or isinstance(by, str) else {"by": [by[row] for row in rows.tolist()]}
-    told = table.candidates[rows] if votes is None else votes[rows]
-    report_model(path, model, table.X[rows], None, told, comparison=None, **options, **known)
-
-
-def _categories(table: Table, by: str, source: TableFiles) -> list[str]:
-    from setwise.data.label_columns import categories_of  # noqa: PLC0415 - Arrow is loaded for files
-
-    return categories_of(table.carried[by], by, source)
+    answers: Any = table.answers
+    report_model(path, model, table.X[rows], None, answers[rows], comparison=None, **options, **known)

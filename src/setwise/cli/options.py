@@ -8,17 +8,22 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from setwise._files import check_replaceable, folder_of
+from setwise.cli.screen import Screen
+from setwise.ranks import as_level
 from setwise.scores import SCORES
+from setwise.storage.atomic_files import check_replaceable, folder_of
 from setwise.strategies import STRATEGIES, Mixture, Rectified
+from setwise.streams.engines import engine_of
 
 if TYPE_CHECKING:
-    from setwise.data.table_files import TableFiles
+    from setwise.tables.importers.vote_sources import VoteColumns
+    from setwise.tables.table_files import TableFiles
 
 STANDARD = Path("-")
 """Standard input or output."""
@@ -26,7 +31,7 @@ STANDARD = Path("-")
 
 def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
     """For the shell's completion: the columns of the first table that the command line names."""
-    from setwise.data.arrow_tables import column_names  # noqa: PLC0415 - Arrow is loaded when a file is read
+    from setwise.tables.file_formats import column_names  # Arrow is loaded when a file is read
 
     for given in (*ctx.args, *ctx.params.values()):  # an unfinished line is not yet told apart
         try:
@@ -53,7 +58,7 @@ def _column(name: str, meaning: str) -> Any:
 # -------------------------------------------------------------------- files
 
 _TABLE = (
-    "A table: .csv, .tsv, .jsonl, .json, .parquet, .feather, .arrow, .xlsx, .npz or .mat; - is standard input. "
+    "A table: .csv, .tsv, .jsonl, .json, .parquet, .feather, .arrow, .xlsx or .npz; - is standard input. "
     "Several files, a pattern such as 'parts/*.csv', or a folder are read as one."
 )
 Files = Annotated[list[Path], typer.Argument(help=_TABLE, metavar="FILE...")]
@@ -318,15 +323,15 @@ def assume_of(text: str, labels: list[Any]) -> Any:
     if not path.is_file():
         raise ValueError(f"--assume: {text!r} is neither nothing, uniform, class or independent nor a file.")
     if path.suffix == ".npy":
-        from setwise.stored_arrays import array_of  # noqa: PLC0415 - needed here alone
+        from setwise.storage.stored_arrays import array_of  # needed here alone
 
         try:
             return array_of(path.read_bytes(), "it")
         except (ValueError, EOFError) as error:
             raise ValueError(f"{path}: not an array of numbers as numpy.save writes it ({error}).") from None
-    from setwise.data import read_table  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
-    from setwise.data.set_files import probability_columns  # noqa: PLC0415
+    from setwise.tables import read_table  # Arrow is loaded for files
+    from setwise.tables.file_formats import column_names
+    from setwise.tables.set_files import probability_columns
 
     names = column_names(path)
     columns = probability_columns(names, labels) or []
@@ -343,27 +348,121 @@ def assume_of(text: str, labels: list[Any]) -> Any:
     return table.X[[rows.index(name) for name in columns]]
 
 
-def tables(
-    named: Path | list[Path], delimiter: str | None = None, encoding: str | None = None, decimal: str | None = None
-) -> TableFiles:
-    """The files that a command line names, with what it says about their text; - is standard input."""
-    from setwise.data.table_files import piped, table_files  # noqa: PLC0415 - Arrow is loaded when a file is read
+def one_of(candidates: Any, votes: Any, other: str) -> None:
+    """Refuses a command line that names neither candidates nor votes, or both."""
+    if (candidates is None) == (votes is None):
+        raise ValueError(f"give either {other} or --votes (a file with one answer per line).")
 
-    declared = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
-    several = named if isinstance(named, list) else [named]
-    if STANDARD in several:
-        if len(several) > 1:
-            raise ValueError("-: standard input is read alone; name files only, or - only.")
-        return piped(sys.stdin.buffer, **declared)
-    return table_files(several, **declared)
+
+def predicted_by(by: str | None, *sources: TableFiles) -> bool:
+    """Whether `--by predicted` means the most probable label; a column of that name comes first."""
+    from setwise.tables.file_formats import column_names, is_table  # Arrow is loaded for files
+
+    return by == "predicted" and not any(is_table(source) and by in column_names(source) for source in sources)
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How text is written in all files that a command line names."""
+
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+    decimal: Decimal = None
+
+    def files(self, named: Path | list[Path] | None) -> Any:
+        """The files of that name, or of those names; - is standard input, and None none."""
+        from setwise.tables.table_files import piped, table_files  # Arrow is loaded for files
+
+        if not named:
+            return None
+        declared = asdict(self)
+        several = named if isinstance(named, list) else [named]
+        if STANDARD in several:
+            if len(several) > 1:
+                raise ValueError("-: standard input is read alone; name files only, or - only.")
+            return piped(sys.stdin.buffer, **declared)
+        return table_files(several, **declared)
+
+
+@dataclass(frozen=True)
+class VoteOptions:
+    """The columns of a table of votes."""
+
+    item: OptionalItem = None
+    annotator: OptionalAnnotator = None
+    label: OptionalLabel = None
+    weight: Weight = None
+
+    @property
+    def columns(self) -> VoteColumns:
+        """As the readers of votes take them."""
+        from setwise.tables.importers.vote_sources import VoteColumns  # Arrow is loaded for files
+
+        return VoteColumns(**asdict(self))
+
+
+@dataclass(frozen=True)
+class CalibrationOptions:
+    """What sets shall promise, and what is declared about the candidates."""
+
+    by: By = None
+    confidence_level: Confidence = 0.9
+    strategy: Strategy = "auto"
+    conformity_score: ConformityScore = "lac"
+    miss_rate: MissRate = 0.0
+    assume: Assume = "nothing"
+
+    def strategy_at(self, look: int | None) -> Any:
+        """The strategy, for the checks of a `look`."""
+        as_level(self.confidence_level)
+        return strategy_of(self.strategy, self.confidence_level, look)
+
+    def declarations(self, labels: list[Any]) -> dict[str, Any]:
+        """The score, and what is said of candidates over these labels."""
+        assume = assume_of(self.assume, labels)
+        return {"conformity_score": self.conformity_score, "miss_rate": self.miss_rate, "assume": assume}
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """How networks learn."""
+
+    network: Network = "auto"
+    loss: Loss = "proden"
+    epochs: Epochs = None
+    preset: Preset = None
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What works through the files."""
+
+    engine: Engine = "local"
+    address: Address = None
+
+    def workers(self, device: str = "cpu") -> Any:
+        """The engine, which gives each worker the device."""
+        return engine_of(self.engine, self.address, device)
+
+
+@dataclass(frozen=True)
+class ScreenOptions:
+    """How a command says what it did."""
+
+    quiet: Quiet = False
+    as_json: Json = False
+
+    def screen(self, out: Path | None = None) -> Screen:
+        """Where it says it; `out` is where its result goes."""
+        return Screen(self.quiet, self.as_json, out)
 
 
 def is_table_file(path: Path) -> bool:
     """Whether a path names a file with columns, and no calibration or model."""
-    from setwise.data.table_files import ARRAYS, format_of  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.tables.table_files import format_of  # Arrow is loaded for files
 
     try:
-        return path.is_file() and format_of(path) not in ARRAYS
+        return path.is_file() and format_of(path) != "npz"
     except ValueError:  # a suffix that no table has: a calibration
         return False
 

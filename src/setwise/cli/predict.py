@@ -13,13 +13,13 @@ import typer
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 from setwise.ranks import doubt_level
-from setwise.scale.engines import Engine, engine_of, run_local
+from setwise.streams.engines import Engine, run_local
 
 if TYPE_CHECKING:
-    from setwise.data.table_files import TableFiles
-    from setwise.decisions.comparison import Comparison
-    from setwise.scale.batch_predictor import BatchPredictor
-    from setwise.scale.predicted_parts import PredictedRows
+    from setwise.drift.comparison import Comparison
+    from setwise.streams.batch_predictor import BatchPredictor
+    from setwise.streams.predicted_parts import PredictedRows
+    from setwise.tables.table_files import TableFiles
 
 EXAMPLES = (
     "setwise predict model/ new.csv --out sets.csv",
@@ -31,6 +31,7 @@ EXAMPLES = (
 
 
 def predict(
+    *,
     model: Annotated[Path, typer.Argument(help="A model directory, or a calibration file.", metavar="MODEL")],
     out: opt.OutTable,
     file: opt.OptionalFiles = None,
@@ -44,37 +45,29 @@ def predict(
     trusted: opt.Trusted = None,
     column: opt.SetsColumn = "labels",
     separator: opt.Separator = "|",
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    decimal: opt.Decimal = None,
+    text: opt.TextOptions,
     device: opt.Device = "auto",
-    engine: opt.Engine = "local",
-    address: opt.Address = None,
+    engines: opt.EngineOptions,
     resume: opt.Resume = False,
     force: opt.Force = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    display: opt.ScreenOptions,
 ) -> None:
     """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
-    from setwise.cli.light_imports import load_sklearn, settle_arrow  # noqa: PLC0415
-    from setwise.cli.table_columns import note_comparison  # noqa: PLC0415 - Arrow is loaded when a file is read
-    from setwise.data.arrow_tables import row_count  # noqa: PLC0415
-    from setwise.scale.batch_predictor import BatchPredictor  # noqa: PLC0415
+    from setwise.streams.batch_predictor import BatchPredictor  # Arrow is loaded for files
+    from setwise.streams.comparison_notes import write_note
+    from setwise.tables.file_formats import row_count
 
-    screen, clock = Screen(quiet, as_json, out), Clock()
+    screen, clock = display.screen(out), Clock()
     if bool(probabilities) == bool(file):
         raise ValueError("predict: give a FILE of new rows for a model, or --probabilities FILE for a calibration.")
     in_parts = opt.is_folder(out)
     if not in_parts:
         if resume:
             raise ValueError("--resume: completes a folder of files; name a folder with --out.")
-        if engine_of(engine, address) is not run_local:
+        if engines.workers() is not run_local:
             raise ValueError("--engine: others than local write a folder of files; name a folder with --out.")
         opt.refuse_existing(out, force=force)
-    source = opt.tables(probabilities or file or [], delimiter, encoding, decimal)
-    if file:
-        load_sklearn()
-    settle_arrow()
+    source = text.files(probabilities or file)
     predictor = BatchPredictor(
         model,
         confidence_level,
@@ -93,7 +86,7 @@ def predict(
             asked: dict[str, Any] = {
                 "force": force,
                 "resume": resume,
-                "engine": engine_of(engine, address, predictor.wanted_device),
+                "engine": engines.workers(predictor.wanted_device),
                 "separator": separator,
             }
             found = _in_parts(predictor, source, out, advance, **asked)
@@ -107,7 +100,8 @@ def predict(
     if found.kept:
         screen.say(f"{found.kept:,} of {len(source.paths):,} files were finished before, and are kept")
     screen.say(f"saved to {out}   try:  setwise evaluate {out} --truth COLUMN")
-    note_comparison(out, found.compared)
+    if out != opt.STANDARD:
+        write_note(out, found.compared)
     screen.emit(
         shares
         | _claimed(screen, predictor, found, source)
@@ -130,15 +124,16 @@ class _Found:
 
 def _in_one(predictor: BatchPredictor, source: TableFiles, out: Path, advance: Any, separator: str) -> _Found:
     """All rows into one file."""
-    from setwise.cli.table_columns import note_comparison, writing  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.scale.predicted_parts import predict_table  # noqa: PLC0415
+    from setwise.cli.outputs import writing  # Arrow is loaded for files
+    from setwise.streams.comparison_notes import write_note
+    from setwise.streams.predicted_parts import predict_table
 
-    predictor.new_rows()  # what cannot be asked is refused before a file is opened
+    predictor.row_tally()  # what cannot be asked is refused before a file is opened
     with writing(out, column=predictor.column, separator=separator) as writer:
         found = predict_table(predictor, source, writer, advance)
         compared = _compared(predictor, [found])
-        if compared.refuted:  # noted before the sets are in place: nobody finds them without it
-            note_comparison(out, compared)
+        if compared.refuted and out != opt.STANDARD:  # before the sets are in place: nobody finds them without it
+            write_note(out, compared)
     return _Found(found, compared)
 
 
@@ -154,16 +149,15 @@ def _in_parts(
     separator: str,
 ) -> _Found:
     """Each file into one of a folder; finished ones are kept where that is asked for."""
-    from setwise.data.arrow_tables import column_names, is_table  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.scale.predicted_parts import PartWriter, PredictedRows, finished_rows  # noqa: PLC0415
-    from setwise.scale.table_parts import check_complete, digest_of, open_folders, parts_of  # noqa: PLC0415
+    from setwise.streams.predicted_parts import PartWriter, PredictedRows, finished_rows
+    from setwise.streams.table_parts import check_complete, digest_of, open_folders, parts_of
+    from setwise.tables.file_formats import column_names, is_table  # Arrow is loaded for files
 
     parts = parts_of(source, out)
     names = column_names(source) if is_table(source) else []
     asked = digest_of(predictor.described() | {"separator": separator, "columns of the first file": names}, source)
-    none = predictor.new_rows().counted()
     with open_folders({out: parts}, asked, force=force, resume=resume):
-        done = {part.number: rows for part in parts if resume and (rows := finished_rows(part, asked, none))}
+        done = {part.number: rows for part in parts if resume and (rows := finished_rows(part, asked, predictor))}
         kept = len(done)
         worker = PartWriter(predictor, asked, tuple(names), separator)
         for rows in done.values():
@@ -179,10 +173,10 @@ def _in_parts(
 
 def _compared(predictor: BatchPredictor, found: list[PredictedRows]) -> Comparison:
     """How all rows compare with the calibration rows, those of finished files as they were counted then."""
-    rows = predictor.new_rows()
+    rows = predictor.row_tally()
     for part in found:
         rows.include(part.compared)
-    return replace(rows.compare(), used=next((part.used for part in found if part.used), ""))
+    return replace(rows.compare(), used=next((part.used for part in found if part.used is not None), None))
 
 
 def _claimed(screen: Screen, predictor: BatchPredictor, found: _Found, source: Any) -> dict[str, Any]:

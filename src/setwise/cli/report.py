@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from setwise.cli import options as opt
-from setwise.cli.screen import Clock, Screen
-from setwise.container import believing_nothing
-from setwise.parts import is_part_name
-from setwise.report import build_report, report_sets
+from setwise.cli.screen import Clock
+from setwise.report import build_report, report_model, report_sets
+from setwise.storage.container import believing_nothing
+from setwise.storage.directory import is_part_name
 
 if TYPE_CHECKING:
-    from setwise.data.table_files import TableFiles
+    from setwise.tables.rows import RowRequest
 
 EXAMPLES = (
     "setwise report model/ new.csv --truth checked --out report.html",
@@ -32,6 +31,7 @@ _RUN = "run.json"  # in a run's folder: the names of its model and data, the col
 
 
 def report(
+    *,
     run: Annotated[
         Path,
         typer.Argument(
@@ -50,10 +50,7 @@ def report(
     labels: opt.Labels = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
-    item: opt.OptionalItem = None,
-    annotator: opt.OptionalAnnotator = None,
-    label: opt.OptionalLabel = None,
-    weight: opt.Weight = None,
+    vote_table: opt.VoteOptions,
     by: opt.By = None,
     ids: Annotated[
         str | None,
@@ -69,16 +66,13 @@ def report(
     column: opt.SetsColumn = "labels",
     title: Annotated[str | None, typer.Option("--title", help="The headline.")] = None,
     separator: opt.Separator = "|",
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    decimal: opt.Decimal = None,
+    text: opt.TextOptions,
     device: opt.Device = "auto",
     force: opt.Force = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    display: opt.ScreenOptions,
 ) -> None:
     """Writes a report for whoever must decide whether to trust the sets: one HTML file, complete in itself."""
-    screen, clock = Screen(quiet, as_json), Clock()
+    screen, clock = display.screen(), Clock()
     opt.refuse_existing(out, force=force)
     if not run.exists():
         raise ValueError(f"{run}: there is no such file or directory.")
@@ -91,28 +85,40 @@ def report(
         raise ValueError(
             "--key: matches the rows of --labels or --votes FILE, which is not given; leave out --key."
         )
-    tables = partial(opt.tables, delimiter=delimiter, encoding=encoding, decimal=decimal)
-    beside = {"labels": labels and tables(labels), "key": key}
-    named = {"truth": truth, "candidates": candidates, "by": by, "ids": ids, "separator": separator, **beside}
+    source = probabilities or (run if opt.is_table_file(run) else file)
+    if source is None:
+        raise ValueError(
+            f"{run}: give a FILE of new rows for a model, --probabilities FILE for a calibration, a table of sets, "
+            "or the folder of a run."
+        )
+    from setwise.tables.importers.vote_sources import import_votes  # Arrow, for files
+    from setwise.tables.rows import RowRequest
+
     given = {"title": title, "confidence_level": confidence_level}
-    options = {name: value for name, value in given.items() if value is not None}
-    if votes is not None:
-        about = tables(file or probabilities or run) if key else None
-        options |= _votes(tables(votes), (item, annotator, label, weight), key, about)
-    with screen.working(f"reporting on {file or probabilities or run}"):
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if votes is not None and key is None:  # about other rows
+        options["votes"] = import_votes(text.files(votes), vote_table.columns).votes
+    with screen.working(f"reporting on {source}"):
+        request = RowRequest(
+            source=text.files(source),
+            labels=text.files(labels),
+            votes=votes and key and text.files(votes),
+            vote_columns=vote_table.columns,
+            key=key,
+            candidates=candidates,
+            truth=truth,
+            by=by,
+            carry=[ids] if ids else [],
+            features=(),
+            separator=separator,
+            missing="empty",
+        )
         if probabilities is not None:
-            rows = opt.tables(probabilities, delimiter, encoding, decimal)
-            made = _of_calibration(out, run, rows, named, options)
-        elif opt.is_table_file(run):
-            made = _of_sets(out, opt.tables(run, delimiter, encoding, decimal), column, named, options)
-        elif file is not None:
-            rows = opt.tables(file, delimiter, encoding, decimal)
-            made = _of_model(out, run, rows, named, options, columns, image, device, trusted)
+            made = _of_calibration(out, run, request, options)
+        elif source is run:
+            made = _of_sets(out, column, request, options)
         else:
-            raise ValueError(
-                f"{run}: give a FILE of new rows for a model, --probabilities FILE for a calibration, a table of "
-                "sets, or the folder of a run."
-            )
+            made = _of_model(out, run, request, options, columns, image, device, trusted)
     size = made.stat().st_size
     screen.say(f"wrote {made} ({size / 1e6:.1f} MB) in {clock}; open it in a browser")
     screen.emit({"out": str(made), "bytes": size, "seconds": clock.seconds})
@@ -130,24 +136,19 @@ def _noted(path: Path) -> dict[str, Any]:
         return dict(noted)
 
 
-def _votes(
-    votes: TableFiles, columns: tuple[str | None, ...], key: str | None, file: TableFiles | None
-) -> dict[str, Any]:
-    """Votes of other rows; or, matched by a key, those of the rows of the file, in place of candidates."""
-    from setwise.cli.table_columns import votes_of  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data import read_table  # noqa: PLC0415
+def _known(request: RowRequest, classes: Any) -> dict[str, Any]:
+    """What is known of the rows, as reports take it."""
+    from setwise.tables.rows import read_rows  # Arrow is loaded for files
 
-    if key is None:
-        return {"votes": votes_of(votes, None, None, columns)}
-    table = read_table(file, features=[], carry=[key])
-    return {"candidates": votes_of(votes, key, table, columns)}
+    rows = read_rows(replace(request, classes=classes.tolist()))
+    ids = [rows.carried[name] for name in request.carry]
+    return {"y": rows.truth, "candidates": rows.answers, "by": rows.by} | ({"ids": ids[0]} if ids else {})
 
 
 def _of_model(
     out: Path,
     path: Path,
-    file: TableFiles,
-    named: dict[str, Any],
+    request: RowRequest,
     options: dict[str, Any],
     columns: list[str] | None,
     image: Any,
@@ -155,57 +156,49 @@ def _of_model(
     trusted: list[str] | None,
 ) -> Path:
     """Of a model directory and new rows."""
-    from setwise.cli.table_columns import read_answers  # noqa: PLC0415
-    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.streams import model_inputs as saved  # Arrow is loaded for files
 
-    model = saved.load_model(path, device, trusted)
-    reading = saved.reading_of(model)
-    named["by"] = named["by"] or reading.get("by")
-    X = np.concatenate([values for values, _ in saved.feature_batches(file, model, columns)])
-    options = read_answers(file, model.classes_.tolist(), **named) | options
-    options["settings"] = {"model": path.name, "data": file.name}
-    names = columns or list(getattr(model, "feature_names_in_", [])) or reading.get("columns")
+    model = saved.load_asked_model(path, device, trusted)
+    X = saved.all_features(request.source, model, columns)
+    by = request.by or saved.category_column(model)
+    options = _known(replace(request, by=by), model.classes_) | options
+    options["settings"] = {"model": path.name, "data": request.source.name}
+    names = columns or list(getattr(model, "feature_names_in_", []))
     if names and len(names) == X.shape[1]:
         options["feature_names"] = names
     if image:
         options["images"] = X.reshape(len(X), *_shape(image, X.shape[1]))
     with saved.no_name_warnings():
-        written: Path = model.report(out, X, **options)
-        return written
+        return report_model(out, model, X, **options)
 
 
-def _of_calibration(
-    out: Path, path: Path, probabilities: TableFiles, named: dict[str, Any], options: dict[str, Any]
-) -> Path:
+def _of_calibration(out: Path, path: Path, request: RowRequest, options: dict[str, Any]) -> Path:
     """Of a calibration file and the probabilities of new rows."""
-    from setwise.cli.table_columns import read_answers  # noqa: PLC0415
-    from setwise.evidence.proposals import most_probable  # noqa: PLC0415
-    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.findings import Finding
+    from setwise.probabilities.proposed_labels import most_probable
+    from setwise.streams import model_inputs as saved  # Arrow is loaded for files
 
     calibration = saved.load_calibration(path)
-    classes = calibration.classes.tolist()
-    batches = saved.probability_batches(probabilities, classes)
-    matrix = np.concatenate([values for values, _ in batches])
+    matrix = saved.all_probabilities(request.source, calibration.classes.tolist())
     if saved.calibrated_on(calibration, most_probable(matrix)):
-        calibration = calibration.differing("these are the rows that it was calibrated on")
-    options = read_answers(probabilities, classes, **named) | options
-    settings = {"calibration": path.name, "data": probabilities.name}
+        calibration = calibration.withdraw(
+            Finding(None, "these are the rows that it was calibrated on", len(matrix))
+        )
+    options = _known(request, calibration.classes) | options
+    settings = {"calibration": path.name, "data": request.source.name}
     return build_report(out, calibration, matrix, settings=settings, **options)
 
 
-def _of_sets(out: Path, path: TableFiles, column: str, named: dict[str, Any], options: dict[str, Any]) -> Path:
+def _of_sets(out: Path, column: str, request: RowRequest, options: dict[str, Any]) -> Path:
     """Of a table of sets, with the p-values that stand beside them where there are any."""
-    from setwise.cli.table_columns import (  # noqa: PLC0415 - Arrow is loaded for files
-        noted_comparison,
-        read_answers,
-        read_predicted,
-    )
+    from setwise.streams.comparison_notes import read_note  # Arrow is loaded for files
+    from setwise.tables.set_files import read_predicted
 
-    options["comparison"] = noted_comparison(path)
-    beside = named["candidates"] if named["labels"] is None else None
-    sets, p_values = read_predicted(path, column, candidates=beside, separator=named["separator"])
-    options = read_answers(path, sets.classes.tolist(), **named) | options
-    return report_sets(out, sets, p_values=p_values, settings={"sets": path.name}, **options)
+    options["comparison"] = read_note(request.source)
+    beside = str(request.candidates) if request.candidates and request.labels is None else None
+    sets, p_values = read_predicted(request.source, column, candidates=beside, separator=request.separator)
+    options = _known(request, sets.classes) | options
+    return report_sets(out, sets, p_values=p_values, settings={"sets": request.source.name}, **options)
 
 
 def _shape(text: Any, width: int) -> tuple[int, ...]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from setwise.cli.closed_streams import output_is_closed
 from setwise.progress_lines import lines_on_stderr
 
 _PLAIN = {"→": "->", "−": "-", "–": "-", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "·": "*", "√": "sqrt"}
@@ -83,7 +82,8 @@ class Screen:
             if self.as_json:
                 raise ValueError("--json: standard output is taken by --out -; name a file with --out.")
             object.__setattr__(self, "quiet", True)
-        if output_is_closed() and (self.as_json or self.out == Path("-")):
+        was_closed = sys.__stdout__ is None  # when the process began
+        if was_closed and (self.as_json or self.out == Path("-")):
             raise ValueError("standard output is closed, and the result was to go there; name a file with --out.")
 
     @property
@@ -108,9 +108,9 @@ class Screen:
         """A table for people; the first column and the one numbered `wide` are text, the others numbers."""
         if self.quiet or self.as_json:
             return
-        from rich.console import Console  # noqa: PLC0415 - slow to import, needed here alone
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
+        from rich.console import Console  # slow to import, needed here alone
+        from rich.table import Table
+        from rich.text import Text
 
         table = Table(box=None, pad_edge=False, header_style="bold")
         for number, column in enumerate(columns):
@@ -148,8 +148,8 @@ class Screen:
 @contextmanager
 def bar_on_stderr(title: str, total: float | None) -> Iterator[tuple[Any, Any]]:
     """A bar of rich and its task, whose field `state` is shown beside it."""
-    from rich import progress  # noqa: PLC0415 - slow to import, needed here alone
-    from rich.console import Console  # noqa: PLC0415
+    from rich import progress  # slow to import, needed here alone
+    from rich.console import Console
 
     texts = (progress.TextColumn("{task.description}"), progress.TextColumn("{task.fields[state]}"))
     columns = (texts[0], progress.BarColumn(), texts[1], progress.TimeElapsedColumn())

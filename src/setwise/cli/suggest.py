@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,6 @@ import typer
 
 from setwise._arrays import Array, Floats
 from setwise.cli import options as opt
-from setwise.cli.screen import Screen
 
 EXAMPLES = (
     "setwise suggest model/ votes.csv --candidates answers --key id --budget 50 --out to-verify.csv",
@@ -26,6 +25,7 @@ _ORDER = (
 
 
 def suggest(
+    *,
     model: Annotated[Path, typer.Argument(help="A model directory, or a calibration file.", metavar="MODEL")],
     out: opt.OutTasks,
     budget: Annotated[int, typer.Option("--budget", help="How many rows can be checked.", min=1)],
@@ -35,10 +35,7 @@ def suggest(
     labels: opt.Labels = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
-    item: opt.OptionalItem = None,
-    annotator: opt.OptionalAnnotator = None,
-    label: opt.OptionalLabel = None,
-    weight: opt.Weight = None,
+    vote_table: opt.VoteOptions,
     verified: opt.Verified = None,
     checks: opt.Checks = None,
     from_name: opt.FromName = None,
@@ -47,57 +44,64 @@ def suggest(
     columns: opt.Features = None,
     trusted: opt.Trusted = None,
     separator: opt.Separator = "|",
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    decimal: opt.Decimal = None,
+    text: opt.TextOptions,
     random_state: opt.Seed = 0,
     device: opt.Device = "auto",
     force: opt.Force = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    display: opt.ScreenOptions,
 ) -> None:
     """Draws rows to have checked, all with the same chance, and estimates what the checks would be worth."""
-    from setwise.cli.given_rows import Named, features_of, probabilities_in  # noqa: PLC0415
-    from setwise.cli.table_columns import one_of, refuse_taken, write_rows  # noqa: PLC0415
-    from setwise.decisions.verification import suggest_verification  # noqa: PLC0415
-    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
+    from setwise.decisions.verification import suggest_verification
+    from setwise.streams import model_inputs as saved
+    from setwise.tables.rows import RowRequest, read_rows, written_columns
 
-    screen = Screen(quiet, as_json, out)
+    screen = display.screen(out)
     if bool(probabilities) == bool(file):
         raise ValueError("suggest: give a FILE of rows for a model, or --probabilities FILE for a calibration.")
-    one_of(candidates or labels, votes, key, "--candidates (a column)")
+    opt.one_of(candidates or labels, votes, "--candidates (a column)")
     opt.refuse_existing(out, force=force)
-    sources = (item, annotator, label, weight)
-    text = (delimiter, encoding, decimal)
-    named = Named(candidates, labels, votes, key, sources, verified, checks, from_name, separator, text)
-    source = named.files(probabilities or file)
+    source = text.files(probabilities or file or [])
     with screen.working(f"reading {source}"):
+        request = RowRequest(
+            source=source,
+            labels=text.files(labels),
+            votes=text.files(votes),
+            vote_columns=vote_table.columns,
+            checks=text.files(checks),
+            from_name=from_name,
+            key=key,
+            candidates=candidates or (None if labels is None else "candidates"),
+            truth=verified,
+            features=(),
+            separator=separator,
+        )
         if probabilities is None:
-            asked = saved.load_model(model, device, trusted)
-            given = named.rows(source, asked.classes_.tolist(), "error")
+            asked = saved.load_asked_model(model, device, trusted)
             level = asked.confidence_level if confidence_level is None else confidence_level
-            X = features_of(source, asked, columns)
+            X = saved.all_features(source, asked, columns)
         else:
-            classes = saved.load_calibration(model).classes
-            asked, level = _Stated(classes), 0.9 if confidence_level is None else confidence_level
-            given = named.rows(source, classes.tolist(), "error")
-            X = probabilities_in(source, classes.tolist())
-        known = {"confidence_level": level, "verified": given.verified, "random_state": random_state}
+            asked = _Stated(saved.load_calibration(model).classes)
+            level = 0.9 if confidence_level is None else confidence_level
+            X = saved.all_probabilities(source, asked.classes_.tolist())
+        rows = read_rows(replace(request, classes=asked.classes_.tolist()))
+        checked = rows.truth if verified or checks else None
+        known: dict[str, Any] = {"confidence_level": level, "verified": checked, "random_state": random_state}
         with saved.no_name_warnings():
             if probabilities is None:
-                found = asked.suggest(X, given.y, budget, **known)
+                found = asked.suggest(X, rows.answers, budget, **known)
             else:
-                found = suggest_verification(asked, X, given.y, budget, **known)
+                found = suggest_verification(asked, X, rows.answers, budget, **known)
     # In random order: the first rows of the file are a random sample too.
-    rows = np.random.default_rng([random_state, 1]).permutation(found.rows)
-    answer, taken = answer or verified or "verified", given.take(rows)
+    drawn = np.random.default_rng([random_state, 1]).permutation(found.rows)
+    answer, taken = answer or verified or "verified", take(written_columns(source, rows), drawn)
     if answer == verified:
         taken.pop(answer, None)
     refuse_taken(taken, [answer, "chance"])
-    more = {"chance": found.probability[rows], **({} if out.suffix == ".json" else {answer: [""] * len(rows)})}
+    more = {"chance": found.probability[drawn], **({} if out.suffix == ".json" else {answer: [""] * len(drawn)})}
     write_rows(out, taken, more=more, separator=separator)
-    chance, tasks = float(found.probability[rows[0]]), out.suffix == ".json"
-    screen.say(f"drew {len(rows):,} of {given.n:,} rows to have checked, each with probability {chance:.3g}")
+    chance, tasks = float(found.probability[drawn[0]]), out.suffix == ".json"
+    screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to have checked, each with probability {chance:.3g}")
     screen.say(f"once they are: {found.gain}\n{_ORDER}")
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     column_named = "" if tasks or answer == "verified" else f" --verified {answer}"
@@ -105,8 +109,8 @@ def suggest(
     screen.say(f"\nsaved to {out}   then:  {todo}, and give fit or conformalize  {option}")
     screen.emit(
         {
-            "rows": given.n,
-            "drawn": len(rows),
+            "rows": len(rows),
+            "drawn": len(drawn),
             "chance": chance,
             "verified": found.verified,
             "confidence_level": level,

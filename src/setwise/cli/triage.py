@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,17 +11,17 @@ import numpy as np
 import typer
 
 from setwise._arrays import Ints
-from setwise._files import replacing_together
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.labels.vocabulary import MISSING, missing_labels
-from setwise.scale.engines import Engine, engine_of, run_local
+from setwise.storage.atomic_files import replacing_together
+from setwise.streams.engines import Engine, run_local
 
 if TYPE_CHECKING:
-    from setwise.cli.given_rows import GivenRows, Named
-    from setwise.data.table_files import TableFiles
     from setwise.decisions.triage import Triage
-    from setwise.scale.batch_predictor import BatchPredictor
+    from setwise.streams.batch_predictor import BatchPredictor
+    from setwise.tables.rows import RowRequest
+    from setwise.tables.table_files import TableFiles
 
 EXAMPLES = (
     "setwise triage model/ new.csv --max-error 0.05 --out accepted.csv --review review.csv",
@@ -31,6 +32,7 @@ EXAMPLES = (
 
 
 def triage(
+    *,
     out: Annotated[
         Path,
         typer.Option(
@@ -68,10 +70,7 @@ def triage(
     candidates: opt.OptionalCandidates = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
-    item: opt.OptionalItem = None,
-    annotator: opt.OptionalAnnotator = None,
-    label: opt.OptionalLabel = None,
-    weight: opt.Weight = None,
+    vote_table: opt.VoteOptions,
     verified: opt.Verified = None,
     checks: opt.Checks = None,
     from_name: opt.FromName = None,
@@ -80,33 +79,39 @@ def triage(
     columns: opt.Features = None,
     trusted: opt.Trusted = None,
     separator: opt.Separator = "|",
-    delimiter: opt.Delimiter = None,
-    encoding: opt.Encoding = None,
-    decimal: opt.Decimal = None,
+    text: opt.TextOptions,
     random_state: opt.Seed = 0,
     device: opt.Device = "auto",
-    engine: opt.Engine = "local",
-    address: opt.Address = None,
+    engines: opt.EngineOptions,
     resume: opt.Resume = False,
     force: opt.Force = False,
-    quiet: opt.Quiet = False,
-    as_json: opt.Json = False,
+    display: opt.ScreenOptions,
 ) -> None:
     """Accepts the labels of rows so that few of them are wrong, and sorts the other rows for review."""
-    from setwise.cli.given_rows import Named  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.scale.batch_predictor import BatchPredictor  # noqa: PLC0415
+    from setwise.streams.batch_predictor import BatchPredictor  # Arrow is loaded for files
+    from setwise.tables.rows import RowRequest
 
-    screen = Screen(quiet, as_json, opt.STANDARD if opt.STANDARD in {out, review} else out)
+    screen = display.screen(opt.STANDARD if opt.STANDARD in {out, review} else out)
     if out.resolve() == review.resolve():
         raise ValueError("--review: is the file of --out; name another one.")
     if model is not None and not file and votes is not None and opt.is_table_file(model):
         file, model = [model], None  # votes without a model
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
-    in_parts = _are_folders(out, review, engine_of(engine, address), force=force, resume=resume)
-    sources = (item, annotator, label, weight)
-    text = (delimiter, encoding, decimal)
-    named = Named(candidates, None, votes, key, sources, verified, checks, from_name, separator, text)
+    in_parts = _are_folders(out, review, engines.workers(), force=force, resume=resume)
+    request = RowRequest(
+        source=text.files(probabilities or file),
+        votes=text.files(votes),
+        vote_columns=vote_table.columns,
+        checks=text.files(checks),
+        from_name=from_name,
+        key=key,
+        candidates=candidates,
+        truth=verified,
+        features=(),
+        separator=separator,
+        missing="empty",
+    )
     asked: dict[str, Any] = {"max_error": max_error, "mode": mode}
     if in_parts:
         if model is None or any((votes, verified, checks)) or not (file or probabilities):
@@ -117,22 +122,21 @@ def triage(
         predictor = BatchPredictor(
             model, probabilities=probabilities is not None, columns=columns, device=device, trusted=trusted
         )
-        _refuse_checks(named, model, predictor.asked.parts[0])
-        source = named.files(probabilities or file)
+        _refuse_checks(request, model, predictor.asked.parts[0])
         asked |= {"candidates": candidates, "separator": separator}
         runs: dict[str, Any] = {"force": force, "resume": resume}
-        runs["engine"] = engine_of(engine, address, predictor.wanted_device)
+        runs["engine"] = engines.workers(predictor.wanted_device)
         with screen.working("deciding"):
-            decided = _in_parts(predictor, source, out, review, answer or "label", asked, **runs)
+            decided = _in_parts(predictor, request.source, out, review, answer or "label", asked, **runs)
         _say(screen, decided, out, review, {"rows": len(decided), "checked": 0, "undecided": 0})
         return
     with screen.working("deciding"):
         if model is None:
-            made = _of_votes(named, file, asked | {"random_state": random_state})
+            made = _of_votes(request, asked | {"random_state": random_state})
         elif probabilities is not None:
-            made = _of_calibration(model, probabilities, named, asked)
+            made = _of_calibration(model, request, asked)
         else:
-            made = _of_model(model, file, named, asked, columns, device, trusted)
+            made = _of_model(model, request, asked, columns, device, trusted)
     _write(
         made, out, review, answer or "label", {"separator": separator, "from_name": from_name, "to_name": to_name}
     )
@@ -141,7 +145,7 @@ def triage(
         told.append(f"{len(made.checked):,} rows were checked before, and are in neither file.")
     if left:
         told.append(f"{left:,} rows are not decided, and stand last in {review}: {made.why}")
-    counts = {"rows": made.given.n, "checked": len(made.checked), "undecided": left}
+    counts = {"rows": made.n, "checked": len(made.checked), "undecided": left}
     _say(screen, made.found, out, review, counts, *told)
 
 
@@ -197,10 +201,10 @@ def _in_parts(
     resume: bool,
 ) -> Triage:
     """Each file into one of accepted rows and one of rows to review."""
-    from setwise.cli.table_columns import refuse_taken  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data.arrow_tables import column_names  # noqa: PLC0415
-    from setwise.scale.table_parts import digest_of, open_folders, parts_of  # noqa: PLC0415
-    from setwise.scale.triaged_parts import TriageWriter, triage_parts  # noqa: PLC0415
+    from setwise.cli.outputs import refuse_taken  # Arrow is loaded for files
+    from setwise.streams.table_parts import digest_of, open_folders, parts_of
+    from setwise.streams.triaged_parts import TriageWriter, triage_parts
+    from setwise.tables.file_formats import column_names
 
     names = column_names(source)
     refuse_taken(names, [column, "confidence", "proposed", "rank"])
@@ -214,86 +218,92 @@ def _in_parts(
 
 @dataclass(frozen=True, eq=False)
 class _Decided:
-    """The rows that were given, what was decided, and the positions of rows that were checked before.
+    """The columns of rows, what was decided, and the positions of rows that were checked before.
 
     `why` says why others are not decided.
     """
 
-    given: GivenRows
+    columns: Mapping[str, Any]
     found: Triage
     checked: Ints
     why: str = ""
 
     @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return max(map(len, self.columns.values()), default=0)
+
+    @property
     def undecided(self) -> Ints:
         """Rows that are neither decided nor checked."""
         settled = np.concatenate([self.found.rows, self.checked])
-        left = np.setdiff1d(np.arange(self.given.n), settled)
-        if len(settled) + len(left) != self.given.n:
-            raise RuntimeError(f"{len(settled):,} + {len(left):,} rows of {self.given.n:,} are accounted for")
+        left = np.setdiff1d(np.arange(self.n), settled)
+        if len(settled) + len(left) != self.n:
+            raise RuntimeError(f"{len(settled):,} + {len(left):,} rows of {self.n:,} are accounted for")
         return left
 
 
-def _of_votes(named: Named, file: list[Path] | None, asked: dict[str, Any]) -> _Decided:
+def _of_votes(request: RowRequest, asked: dict[str, Any]) -> _Decided:
     """Of votes alone, about the rows of a table or about the items that they name."""
-    import setwise  # noqa: PLC0415 - scikit-learn is loaded
+    import setwise  # scikit-learn is loaded
+    from setwise.tables.rows import read_rows, written_columns  # Arrow is loaded for files
 
-    if named.votes is None:
+    if request.votes is None:
         raise ValueError("triage: give a MODEL with verified rows, or --votes FILE with --checks or --verified.")
-    if named.candidates is not None:
+    if request.candidates is not None:
         raise ValueError("--candidates: votes are given instead; leave out --candidates.")
-    if file and named.key is None:
-        raise ValueError("--votes: answers are matched with the rows by an identifier; name its column with --key.")
-    if not file and named.checks is None:
+    if request.source is None and request.checks is None:
         raise ValueError("--checks: votes alone do not say who is right; give the rows that somebody checked.")
-    given = named.rows(named.files(file), None) if file else named.items()
-    checked = _given_checks(given)
-    return _Decided(given, setwise.triage(given.y, given.verified, **asked), checked)
+    rows = read_rows(request)
+    votes: Any = rows.votes
+    checked = _verified_rows(rows.truth)
+    return _Decided(written_columns(request.source, rows), setwise.triage(votes, rows.truth, **asked), checked)
 
 
-def _of_calibration(path: Path, probabilities: Path, named: Named, asked: dict[str, Any]) -> _Decided:
+def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _Decided:
     """Of a calibration file and probabilities: of new rows, or of those that it was calibrated on."""
-    from setwise.cli.given_rows import probabilities_in  # noqa: PLC0415
-    from setwise.evidence.proposals import most_probable  # noqa: PLC0415
-    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.probabilities.proposed_labels import most_probable
+    from setwise.streams import model_inputs as saved  # Arrow is loaded for files
+    from setwise.tables.rows import read_rows, written_columns
 
-    calibration, source = saved.load_calibration(path), named.files(probabilities)
-    _refuse_checks(named, path, calibration)
+    calibration = saved.load_calibration(path)
+    _refuse_checks(request, path, calibration)
     classes = calibration.classes.tolist()
-    given, matrix = named.rows(source, classes), probabilities_in(source, classes)
+    rows, matrix = read_rows(replace(request, classes=classes)), saved.all_probabilities(request.source, classes)
+    columns = written_columns(request.source, rows)
     if saved.calibrated_on(calibration, most_probable(matrix)):
-        return _Decided(given, calibration.triage(**asked), _checked(calibration), "they had no candidates.")
-    return _Decided(given, calibration.triage(matrix, given.y, **asked), np.arange(0))
+        return _Decided(columns, calibration.triage(**asked), _checked(calibration), "they had no candidates.")
+    return _Decided(columns, calibration.triage(matrix, rows.answers, **asked), np.arange(0))
 
 
 def _of_model(
     path: Path,
-    file: list[Path] | None,
-    named: Named,
+    request: RowRequest,
     asked: dict[str, Any],
     columns: list[str] | None,
     device: str,
     trusted: list[str] | None,
 ) -> _Decided:
     """Of a model and rows: new ones, or those that it was fitted on; without any, those it was calibrated on."""
-    from setwise.cli.given_rows import features_of  # noqa: PLC0415
-    from setwise.scale import saved_models as saved  # noqa: PLC0415 - Arrow is loaded for files
+    from setwise.streams import model_inputs as saved  # Arrow is loaded for files
+    from setwise.tables.rows import read_rows, written_columns
 
-    if path.is_file() and not file:
+    source = request.source
+    if path.is_file() and source is None:
         calibration = saved.load_calibration(path)
-        _refuse_checks(named, path, calibration)
+        _refuse_checks(request, path, calibration)
         return _numbered(calibration, calibration.triage(**asked))
-    model = saved.load_model(path, device, trusted)
+    model = saved.load_asked_model(path, device, trusted)
     parts = model.calibration_.parts
     if len(parts) == 1:
-        _refuse_checks(named, path, parts[0])
-        if not file:
+        _refuse_checks(request, path, parts[0])
+        if source is None:
             return _numbered(parts[0], model.triage(**asked))
-    elif not file:
+    elif source is None:
         raise ValueError(f"{path}: give the FILE that it was fitted on, with --verified or --checks.")
-    source = named.files(file)
-    X = features_of(source, model, columns)
-    given = named.rows(source, model.classes_.tolist())
+    X = saved.all_features(source, model, columns)
+    rows = read_rows(replace(request, classes=model.classes_.tolist()))
+    given, answers = written_columns(source, rows), rows.answers if request.candidates or request.votes else None
     with saved.no_name_warnings():
         own = saved.fitted_on(model, X)
         if len(parts) > 1 and not own:
@@ -301,26 +311,27 @@ def _of_model(
                 f"{path}: decides the rows that it was fitted on, in their order; {source} holds others."
             )
         if not own:
-            return _Decided(given, model.triage(X, given.y, **asked), np.arange(0))
+            return _Decided(given, model.triage(X, answers, **asked), np.arange(0))
         if len(parts) == 1:
             learned = "the model learned from them. With fit --cross 5, and the checks here, every row is decided."
             return _Decided(given, model.triage(**asked), _checked(parts[0]), learned)
-    checked = _given_checks(given)
-    return _Decided(given, model.triage(verified=given.verified, **asked), checked)
+    verified = rows.truth if request.truth or request.checks else None
+    checked = _verified_rows(verified)
+    return _Decided(given, model.triage(verified=verified, **asked), checked)
 
 
-def _given_checks(given: GivenRows) -> Ints:
+def _verified_rows(verified: Any) -> Ints:
     """The rows that somebody checked, as the command line names them."""
-    if given.verified is None:
+    if verified is None:
         raise ValueError(
             "triage: needs verified labels; name their column with --verified, or a file with --checks."
         )
-    return np.flatnonzero(~missing_labels(given.verified))
+    return np.flatnonzero(~missing_labels(verified))
 
 
-def _refuse_checks(named: Named, path: Path, calibration: Any) -> None:
+def _refuse_checks(request: RowRequest, path: Path, calibration: Any) -> None:
     """A model that is calibrated brings its checks along; one without any cannot say how often it is wrong."""
-    given = next((name for name in ("verified", "checks") if getattr(named, name)), None)
+    given = "verified" if request.truth else "checks" if request.checks else None
     if given is not None:
         raise ValueError(
             f"--{given}: the checks of {path} are those it was calibrated with; give them to fit or conformalize."
@@ -334,14 +345,12 @@ def _refuse_checks(named: Named, path: Path, calibration: Any) -> None:
 
 def _numbered(calibration: Any, found: Triage) -> _Decided:
     """The same where no table is given: the rows are the calibration's, and their numbers all that is known."""
-    import pyarrow as pa  # noqa: PLC0415 - loaded for files
-
-    from setwise.cli.given_rows import GivenRows  # noqa: PLC0415
+    import pyarrow as pa  # loaded for files
 
     checked = _checked(calibration)
     rows = np.union1d(found.rows, checked)
     placed = replace(found, rows=np.searchsorted(rows, found.rows))
-    return _Decided(GivenRows({"row": pa.array(rows)}, None, None), placed, np.searchsorted(rows, checked))
+    return _Decided({"row": pa.array(rows)}, placed, np.searchsorted(rows, checked))
 
 
 def _checked(calibration: Any) -> Ints:
@@ -353,10 +362,10 @@ def _checked(calibration: Any) -> Ints:
 
 def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[str, Any]) -> None:
     """The accepted rows in their order, and the others: rows to look at first on top, undecided ones last."""
-    from setwise.cli.table_columns import refuse_taken, write_rows  # noqa: PLC0415 - Arrow is loaded for files
-    from setwise.data.set_files import written_form  # noqa: PLC0415
+    from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
+    from setwise.tables.set_files import written_form
 
-    refuse_taken(made.given.columns, [column, "confidence", "proposed", "rank"])
+    refuse_taken(made.columns, [column, "confidence", "proposed", "rank"])
     found, left = made.found, made.undecided
     place = np.argsort(found.rows)
     yes = place[found.accepted[place]]
@@ -373,5 +382,5 @@ def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[s
             written_form(path)
     with replacing_together(*files) as beside:
         place_of = {opt.STANDARD: opt.STANDARD, **dict(zip(files, beside, strict=True))}
-        write_rows(place_of[out], made.given.take(found.rows[yes]), **accepted, **options)
-        write_rows(place_of[review], made.given.take(rows), **others, **options)
+        write_rows(place_of[out], take(made.columns, found.rows[yes]), **accepted, **options)
+        write_rows(place_of[review], take(made.columns, rows), **others, **options)

@@ -1,1 +1,1 @@
-"""What may be declared about false labels, and whether the data refute it."""
+"""What may be declared about false candidates, and whether the data refute it."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from setwise._arrays import Floats, frozen
+from setwise._types import Rows
 from setwise.errors import InputError, Remedy
 
 _MOST = 16_384  # classes of which a table of probabilities of one given another is made: 2 GiB
@@ -29,8 +30,11 @@ class Assumption:
 
 NOTHING = Assumption()
 
+AssumptionLike: TypeAlias = Rows | Assumption
+"""What a caller declares: a word, a K × K matrix, or an assumption that was read already."""
 
-def as_assumption(assume: Any, n_classes: int) -> Assumption:
+
+def as_assumption(assume: AssumptionLike, n_classes: int) -> Assumption:
     """What is declared about contamination: a known word, or a matrix of inclusion probabilities."""
     if isinstance(assume, Assumption):
         return assume

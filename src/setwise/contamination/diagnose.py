@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Bools
-from setwise.contamination.assumption import Assumption, as_assumption
+from setwise._types import Candidates, ProbabilityRows
+from setwise.contamination.assumption import Assumption, AssumptionLike, as_assumption
 from setwise.contamination.deficit_tests import Deficit, RankedRows
 from setwise.contamination.inclusion import check_separable, maximise, on_the_same_columns
 from setwise.errors import InputError, Remedy
 from setwise.evidence.score_table import ScoreTable, Table
+from setwise.findings import format_p_value
 from setwise.labels.vocabulary import Classes
 from setwise.ranks import as_level, clopper_pearson
 from setwise.scores import LAC
@@ -90,7 +92,7 @@ class Diagnosis:
     def sentence(self) -> str:
         """The answer in one sentence."""
         name = _NAMES[self.assumption]
-        p = f"p = {self.p_value:.2g}" if self.p_value >= 0.001 else "p < 0.001"
+        p = format_p_value(self.p_value)
         if self.refuted:
             return f"{name} is refuted by {self.n:,} rows ({p}{self._alarms()}): {self._reason()}."
         if self.detectable is None:
@@ -126,7 +128,10 @@ class Diagnosis:
         lines = [
             self.sentence,
             f"Inclusion by predicted rank: {top}; floor {self.floor[0]:.2f}.",
-            *(f"Test by {one.family}: {one.where}, adjusted p = {one.p_value:.2g}." for one in self.findings),
+            *(
+                f"Test by {one.family}: {one.where}, adjusted {format_p_value(one.p_value)}."
+                for one in self.findings
+            ),
             f"|S| − 1: mean {self.sizes['mean']:.3g}, variance {spread} (described, not tested).",
         ]
         return "\n".join(lines)
@@ -166,9 +171,9 @@ class AssumptionRefuted(InputError):  # noqa: N818 - a verdict, and a public nam
 
 
 def diagnose(
-    probabilities: Any,
-    candidates: Any,
-    assume: Any = "uniform",
+    probabilities: ProbabilityRows,
+    candidates: Candidates,
+    assume: AssumptionLike = "uniform",
     *,
     classes: Classes = None,
     miss_rate: float = 0.0,

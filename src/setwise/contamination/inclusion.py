@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from setwise._arrays import Bools, Floats, frozen
-from setwise.errors import InputError, Remedy
+from setwise._arrays import Bools, Floats, frame_columns, frozen
+from setwise._types import Candidates, ProbabilityRows
+from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.row_facts import present_rows
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Classes
-from setwise.probabilities import as_probabilities, column_names
+from setwise.probabilities.dense import as_probabilities
 
 _EDGE = 1e-6  # how near to 0 and 1 an estimated inclusion probability may come
 _SETTLED = 1e-5
@@ -27,8 +28,8 @@ _SAME = 0.1  # rows of M that differ nowhere by more are named together
 
 
 def estimate_inclusion(
-    probabilities: Any,
-    candidates: Any,
+    probabilities: ProbabilityRows,
+    candidates: Candidates,
     *,
     classes: Classes = None,
     miss_rate: float = 0.0,
@@ -82,10 +83,9 @@ def on_the_same_columns(probabilities: Any, candidates: Any, classes: Classes) -
 
     Candidates that are positions take the names of a frame's columns.
     """
-    P, names = as_probabilities(probabilities), column_names(probabilities)
+    P, names = as_probabilities(probabilities), frame_columns(probabilities)
     sets, _ = present_rows(as_candidates(candidates, P.shape[1], classes), "error")
-    if len(sets) != len(P):
-        raise ValueError(f"candidates: {len(sets)} rows for {len(P)} rows of probabilities.")
+    check_length("candidates", len(sets), len(P), "rows of probabilities")
     if names is None:
         return P, sets
     if sets.classes.tolist() == list(range(P.shape[1])):

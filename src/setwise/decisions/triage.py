@@ -34,22 +34,28 @@ from typing import Any, Literal
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
-from setwise.contamination.annotator_model import fit_annotators
-from setwise.errors import InputError, Remedy
+from setwise._types import Candidates, Column, Features, ProbabilityRows, Seed
+from setwise.calibration.base import BaseCalibration
+from setwise.calibration.new_rows import NewRows
+from setwise.calibration.pooled import BasePooledCalibration
+from setwise.crowd.annotator_model import fit_annotators
+from setwise.drift.comparison import Comparison, RowTally
+from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.evidence import gather
-from setwise.evidence.proposals import Proposals
 from setwise.evidence.row_facts import RowFacts
-from setwise.evidence.row_index import check_row_names
+from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import checks_differ, warned_of
 from setwise.guarantees import Claim, Guarantee, Premise
 from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
-from setwise.probabilities import as_probabilities
+from setwise.probabilities.dense import DenseRows, as_probabilities
+from setwise.probabilities.proposed_labels import Proposals, among_candidates, most_probable
 from setwise.ranks import as_level, upper_bound
 from setwise.row_noise import draw_seed, uniforms
 from setwise.scores import LAC
-from setwise.strategies.base import with_novel_labels
-from setwise.strategies.premises import DELTA, Judgement, Setting
+from setwise.strategies.judgement import DELTA, Judgement, Setting
+from setwise.strategies.new_row_votes import check_answered
+from setwise.strategies.threshold_rules import with_novel_labels
 
 Mode = Literal["rate", "confident"]
 Brought = Literal["nothing", "candidates", "votes"]
@@ -106,7 +112,7 @@ class Triage:
 
     def to_frame(self) -> Any:
         """A pandas frame with one row per line; `review` is the place in the list of rows to look at, from 1 on."""
-        import pandas as pd  # noqa: PLC0415 - pandas is optional
+        import pandas as pd  # pandas is optional
 
         place = pd.array([pd.NA] * len(self.rows), dtype="Int64")
         place[self._left] = np.arange(1, len(self._left) + 1)
@@ -140,12 +146,12 @@ class Triage:
 
 def triage(
     votes: Votes,
-    verified: Any,
-    probabilities: Any = None,
+    verified: Column,
+    probabilities: ProbabilityRows | None = None,
     max_error: float = 0.05,
     mode: Mode = "rate",
     *,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Triage:
     """Which of the rows that nobody checked may be accepted with the label that annotators give them.
 
@@ -187,18 +193,19 @@ def triage(
     matrix = None
     if probabilities is not None:
         matrix = as_probabilities(probabilities, "simplex", k, classes=votes.classes)
-        if len(matrix) != n:
-            raise InputError(f"probabilities: {len(matrix)} rows for {n} rows of votes")
+        check_length("probabilities", len(matrix), n, "rows of votes")
     facts = RowFacts.read(n, votes.vocabulary, verified=verified)
     posterior = fit_annotators(votes, matrix).posterior
     sets = votes.candidates(missing="full")
-    evidence = gather(LAC(), posterior, sets, RowFacts(verified=facts.verified, posterior=posterior))
+    evidence = gather(LAC(), DenseRows(posterior), sets, RowFacts(verified=facts.verified, posterior=posterior))
     chosen, seed = warned_of(checks_differ(evidence, votes=votes)), draw_seed(random_state)
     setting = Setting("", k, votes=True, checked=len(facts.checked), chosen=chosen, seed=seed)
-    return own_rows(Judgement(evidence, setting), votes.classes, max_error, mode)
+    return triage_calibration_rows(Judgement(evidence, setting), votes.classes, max_error, mode)
 
 
-def own_rows(judged: Judgement, classes: Array, max_error: float, mode: Mode, random_state: Any = None) -> Triage:
+def triage_calibration_rows(
+    judged: Judgement, classes: Array, max_error: float, mode: Mode, random_state: Seed = None
+) -> Triage:
     """Decides the calibration rows that nobody checked: these and the checked rows are one population."""
     evidence, setting = judged.evidence, judged.setting
     label = _verified(judged)
@@ -235,16 +242,72 @@ def own_rows(judged: Judgement, classes: Array, max_error: float, mode: Mode, ra
     return decision.made(mode, classes, numbers)
 
 
-def new_rows(
-    judged: Judgement,
-    classes: Array,
+def triage_folds(
+    calibration: BasePooledCalibration, verified: Column, max_error: float, mode: Mode, random_state: Seed = None
+) -> Triage:
+    """Decides the rows of all folds that nobody checked; `verified` are the labels of the others."""
+    evidence = calibration.evidence
+    labels = RowFacts.read(evidence.n, calibration.vocabulary, verified=verified).verified
+    truth = None if labels is None else np.where(labels == MISSING, np.nan, evidence.low)
+    evidence = replace(evidence, label=labels, truth=truth)
+    setting = replace(calibration.parts[0].setting, chosen=warned_of(checks_differ(evidence)))
+    judged = Judgement(evidence, setting)
+    return triage_calibration_rows(judged, calibration.classes, max_error, mode, random_state)
+
+
+def triage_new_rows(
+    calibration: BaseCalibration,
+    probabilities: ProbabilityRows,
+    candidates: Candidates,
+    max_error: float,
+    mode: Mode,
+    *,
+    random_state: Seed = None,
+    comparison: Comparison | None = None,
+    tally: RowTally | None = None,
+    X: Features | None = None,
+) -> Triage:
+    """Decides new rows, read once and compared with the calibration rows, unless that was done before.
+
+    `tally` is what compares them, with their features `X`.
+    """
+    calibration.reader.need_all_labels("triage")
+    rows = calibration.reader.read(probabilities, candidates=candidates)
+    proposed, brought = propose_labels(calibration, rows)
+    if comparison is None and len(rows) and not calibration.setting.differs:
+        tally = RowTally(calibration, by_category=False) if tally is None else tally
+        comparison = tally.add_read([rows], X=X).compare()
+    return triage_proposals(calibration, proposed, brought, max_error, mode, random_state, comparison)
+
+
+def propose_labels(calibration: BaseCalibration, rows: NewRows) -> tuple[Proposals, Brought]:
+    """The labels proposed for new rows, and what these brought along; batches may follow."""
+    rows.check_precision("so that near ties change the predicted label")
+    proposed = rows.predicted
+    brought: Brought = "nothing"
+    if rows.votes is not None:
+        check_answered(calibration.evidence)
+        proposed, brought = most_probable(rows.posterior), "votes"
+    elif rows.candidates is not None:
+        proposed, brought = among_candidates(rows.matrix, rows.candidates), "candidates"
+    if calibration.evidence.noise is not None and not calibration.setting.named:
+        proposed = replace(proposed, noise=uniforms(rows.matrix, calibration.setting.seed))
+    return proposed, brought
+
+
+def triage_proposals(
+    calibration: BaseCalibration,
     rows: Proposals,
     brought: Brought,
     max_error: float,
     mode: Mode,
-    random_state: Any = None,
+    random_state: Seed = None,
+    comparison: Comparison | None = None,
 ) -> Triage:
-    """Decides new rows, whose labels were proposed from the model and from what they brought along."""
+    """Decides new rows, all of them, by the labels that `propose_labels` gave."""
+    judged = calibration.judgement
+    if comparison is not None and not judged.setting.differs:
+        judged = replace(judged, setting=replace(judged.setting, differs=comparison.differs))
     evidence, setting = judged.evidence, judged.setting
     label = _verified(judged)
     proposed, confidence = {
@@ -280,7 +343,7 @@ def new_rows(
         claim,
         "the labels of new examples with a confidence of at least {:.4g}",
     )
-    return decision.made(mode, classes, np.arange(len(rows)))
+    return decision.made(mode, calibration.classes, np.arange(len(rows)))
 
 
 def _stirred(noise: Floats | None, seed: int) -> Floats | None:

@@ -21,20 +21,21 @@ import numpy as np
 from scipy.special import betaincinv, softmax
 
 from setwise._arrays import Floats, Ints, frozen
-from setwise.contamination.annotator_model import fit_annotators
-from setwise.errors import InputError
+from setwise._types import Candidates, Column, Features, Seed
+from setwise.crowd.annotator_model import fit_annotators
+from setwise.errors import InputError, check_length
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
-from setwise.probabilities import as_probabilities
+from setwise.probabilities.dense import DenseRows, as_probabilities
 from setwise.ranks import as_level, instances_needed, rank
 from setwise.scores import LAC
 from setwise.strategies import Auto, Setting
 from setwise.strategies.curves import Curve
+from setwise.strategies.judgement import DELTA
 from setwise.strategies.posterior import padded, posterior_steps
-from setwise.strategies.premises import DELTA
 from setwise.strategies.rectified import rectified_steps
 
 _QUANTILES = (np.arange(50) + 0.5) / 50
@@ -94,15 +95,15 @@ class Suggestion:
 
 def suggest_verification(
     model: Any,
-    X: Any,
-    candidates: Any,
+    X: Features,
+    candidates: Candidates,
     budget: int,
     *,
-    verified: Any = None,
-    learned: Any = None,
+    verified: Column = None,
+    learned: Column = None,
     prefer: Literal["none", "uncertain"] = "none",
     confidence_level: float = 0.9,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Suggestion:
     """Draws rows to verify, and estimates what size of set the user would gain.
 
@@ -146,8 +147,7 @@ def suggest_verification(
     P = as_probabilities(model.predict_proba(X))
     sets, _ = present_rows(as_candidates(candidates, P.shape[1], getattr(model, "classes_", None)), "error")
     n, fewest = len(sets), instances_needed(level)
-    if len(P) != n:
-        raise ValueError(f"candidates: {n} rows for {len(P)} rows of X.")
+    check_length("candidates", n, len(P), "rows of X")
     if prefer not in {"none", "uncertain"}:
         raise ValueError(f"prefer: {prefer!r} is not known; use 'none' or 'uncertain'.")
     facts = RowFacts.read(n, sets.vocabulary, verified=verified)
@@ -198,9 +198,10 @@ class _Gain:
         if facts.votes is not None:
             facts = replace(facts, posterior=fit_annotators(facts.votes, P).posterior)
             needs = ("every", "backing", "table", "posterior")
-        evidence = tempered = gather(LAC(), P, sets, facts, needs)
+        evidence = tempered = gather(LAC(), DenseRows(P), sets, facts, needs)
         if facts.votes is None:
-            tempered = replace(evidence, share=gather(LAC(), _tempered(P, sets), sets, needs=("share",)).share)
+            rows = DenseRows(_tempered(P, sets))
+            tempered = replace(evidence, share=gather(LAC(), rows, sets, needs=("share",)).share)
         checked = len(facts.checked)
         setting = Setting("lac", P.shape[1], checked=checked, votes=facts.votes is not None)
         blank = replace(evidence, truth=None, held=None, label=None)
@@ -235,7 +236,7 @@ class _Gain:
 
 def _tempered(P: Floats, sets: LabelSets) -> Floats:
     """The probabilities at the temperature that makes the candidates most likely."""
-    from scipy.optimize import minimize_scalar  # noqa: PLC0415 - it is heavy
+    from scipy.optimize import minimize_scalar  # it is heavy
 
     logits, mask = np.log(np.maximum(P, 1e-12)), sets.to_mask()
 

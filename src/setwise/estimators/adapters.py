@@ -15,28 +15,6 @@ from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
 from setwise.learn.base import unfitted
-from setwise.scores import LAC, as_score
-from setwise.strategies import as_strategy
-from setwise.strategies.auto import uses_checks
-
-
-def covers_whole_sets(
-    strategy: Any, conformity_score: Any, assume: Any, checked: int, *, votes: bool = False
-) -> bool:
-    """Whether prediction sets must cover whole candidate sets: `max`, `all`, or `auto` with nothing to go by."""
-    asked = as_strategy(strategy)
-    told = votes or uses_checks(asked, checked) or not (isinstance(assume, str) and assume == "nothing")
-    return as_score(conformity_score) == LAC() and (
-        asked.name in {"max", "all"} or (asked.name == "auto" and not told)
-    )
-
-
-def default_learner(strategy: Any, conformity_score: Any, assume: Any, checked: int, *, votes: bool = False) -> Any:
-    """What learns where no estimator is given: one that learns to cover whole candidate sets, or the plain one."""
-    from setwise.learn import CoveringClassifier, PartialLabelClassifier  # noqa: PLC0415 - torch is optional
-
-    covers = covers_whole_sets(strategy, conformity_score, assume, checked, votes=votes)
-    return CoveringClassifier() if covers else PartialLabelClassifier()
 
 
 def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> Any:
@@ -60,7 +38,7 @@ def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> 
     seeds = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
     model.set_params(**{name: rng.randint(2**31 - 1) for name in sorted(seeds)})
     if not reads_candidates(model) and not (sets.sizes == 1).all():
-        from setwise.learn import EMClassifier  # noqa: PLC0415
+        from setwise.learn import EMClassifier
 
         return EMClassifier(model, random_state=rng.randint(2**31 - 1))
     return model
@@ -68,7 +46,7 @@ def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> 
 
 def gives_inclusion(model: Any) -> bool:
     """Whether a model, or the last step of a pipeline, gives inclusion probabilities."""
-    return hasattr(_last(model), "predict_inclusion")
+    return hasattr(last_step(model), "predict_inclusion")
 
 
 def answers(
@@ -92,7 +70,7 @@ def answers(
 
 def _in_order(model: Any, X: Any, vocabulary: Vocabulary, method: str) -> Floats:
     if not hasattr(model, method) and hasattr(model, "steps"):  # pipelines pass on only what scikit-learn knows
-        found = np.asarray(getattr(_last(model), method)(model[:-1].transform(X)))
+        found = np.asarray(getattr(last_step(model), method)(model[:-1].transform(X)))
     elif hasattr(model, method):
         found = np.asarray(getattr(model, method)(X))
     else:
@@ -116,16 +94,24 @@ def _in_order(model: Any, X: Any, vocabulary: Vocabulary, method: str) -> Floats
 
 def reads_candidates(model: Any) -> bool:
     """Whether an estimator (or the last step of a pipeline) takes candidate sets as its `y`."""
-    return bool(getattr(_last(model), "reads_candidates", False))
+    return bool(getattr(last_step(model), "reads_candidates", False))
 
 
-def _last(model: Any) -> Any:
+def last_step(model: Any) -> Any:
+    """The last step of a pipeline; any other model itself."""
     return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def feature_readers(model: Any) -> list[Any]:
+    """What in a model reads X: the model itself and the networks of a covering one, or a pipeline's first step."""
+    first = model.steps[0][1] if hasattr(model, "steps") else model
+    networks = [getattr(first, name, None) for name in ("posterior_", "inclusion_")]
+    return [first, *(network for network in networks if network is not None)]
 
 
 def as_y(sets: LabelSets, model: Any, votes: Votes | None = None) -> Any:
     """Votes or candidate sets for an estimator that reads them, a label vector for one that does not."""
-    if votes is not None and getattr(_last(model), "reads_votes", False):
+    if votes is not None and getattr(last_step(model), "reads_votes", False):
         return votes
     return sets if reads_candidates(model) or (sets.sizes != 1).any() else sets.to_labels()
 
@@ -152,9 +138,9 @@ class _TorchModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
     def predict_proba(self, X: Any) -> Floats:
-        import torch  # noqa: PLC0415 - torch is optional, and here it must be loaded already
+        import torch  # torch is optional, and here it must be loaded already
 
-        from setwise.learn.networks import module_logits  # noqa: PLC0415
+        from setwise.learn.networks import module_logits
 
         module = self.module.eval()
         place = next(iter(module.parameters()), torch.zeros(1))

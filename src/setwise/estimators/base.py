@@ -8,8 +8,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Never, Self, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
@@ -22,27 +21,28 @@ from sklearn.utils.validation import (
 )
 
 from setwise._arrays import Array, Bools, Floats, Ints
-from setwise.calibration.calibration import Calibration
-from setwise.calibration.pooled import PooledCalibration
-from setwise.decisions.comparison import Comparison, NewRows
-from setwise.decisions.feature_summary import FeatureSummary
-from setwise.decisions.monitor import Monitor
-from setwise.decisions.triage import Mode, Triage
+from setwise._types import Candidates, Column, Features, Seed
+from setwise.conformal.calibration import Calibration, PooledCalibration
 from setwise.decisions.verification import Suggestion, suggest_verification
-from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
-from setwise.estimators.adapters import answers, covers_whole_sets, gives_inclusion
-from setwise.estimators.fingerprint import UsedRows, digest
-from setwise.estimators.model_directory import load_model, save_model
-from setwise.evidence.row_index import check_row_names
+from setwise.drift.comparison import Comparison, RowTally
+from setwise.drift.feature_summary import FeatureSummary
+from setwise.drift.monitor import Monitor
+from setwise.errors import InputError, MisuseWarning, Remedy, check_length, refuse_names
+from setwise.estimators.adapters import answers, gives_inclusion
+from setwise.estimators.default_learner import covers_whole_sets
+from setwise.estimators.model_directory import FORMAT, StoredModel, read_stored, save_model
+from setwise.estimators.used_rows import UsedRows, digest
+from setwise.evidence.row_names import check_row_names
 from setwise.guarantees import Guarantee
-from setwise.labels.coerce import as_candidates, read_sets
+from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.votes import Votes
 from setwise.learn.feature_errors import naming_features
 from setwise.metrics import evaluate
-from setwise.ranks import as_level, doubt_level
+from setwise.ranks import Level, Levels, as_level, doubt_level
 from setwise.scores import LAC, Score, as_score
+from setwise.storage.container import believing_nothing
 
 _OTHER_NAMES = {  # of arguments elsewhere, and what takes their place
     "alpha": "confidence_level",
@@ -78,7 +78,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     # ---------------------------------------------------------------- predict
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Features) -> Floats:
         """The model's probabilities, one column per class of `classes_`; of several models the average."""
         check_is_fitted(self, "classes_")
         self._check_names(X)
@@ -88,23 +88,77 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         average: Floats = np.mean([self.probabilities_of(model, X) for model in models], axis=0)
         return average
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Features) -> Array:
         """The most probable label of each row."""
         check_is_fitted(self, "classes_")
         labels: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
 
-    def predict_set(self, X: Any, confidence_level: Any = None, **options: Any) -> Any:
-        """Prediction sets as `LabelSets` (a list of them for a list of levels); options as in `Calibration`."""
-        check_is_fitted(self, "calibration_")
-        return self.calibration_.predict_set(self.predict_conformed(X), self._level(confidence_level), **options)
+    @overload
+    def predict_set(
+        self,
+        X: Features,
+        confidence_level: Level | None = None,
+        *,
+        by: Column = None,
+        candidates: Candidates = None,
+        sample_weight: Column = None,
+        row_ids: Column = None,
+        allow_empty: bool = True,
+    ) -> LabelSets: ...
+    @overload
+    def predict_set(
+        self,
+        X: Features,
+        confidence_level: Levels,
+        *,
+        by: Column = None,
+        candidates: Candidates = None,
+        sample_weight: Column = None,
+        row_ids: Column = None,
+        allow_empty: bool = True,
+    ) -> list[LabelSets]: ...
+    def predict_set(
+        self,
+        X: Features,
+        confidence_level: Level | Levels | None = None,
+        *,
+        by: Column = None,
+        candidates: Candidates = None,
+        sample_weight: Column = None,
+        row_ids: Column = None,
+        allow_empty: bool = True,
+        **others: Never,
+    ) -> LabelSets | list[LabelSets]:
+        """Prediction sets as `LabelSets` (a list of them for a list of levels).
 
-    def predict_p(self, X: Any, **options: Any) -> Floats:
-        """The (n, K) p-values; options as in `Calibration.predict_p`."""
+        Parameters
+        ----------
+        X
+            New rows, with the columns of those of `fit`.
+        confidence_level
+            One level or several; by default the estimator's own.
+        by, candidates, sample_weight, row_ids, allow_empty
+            As in `Calibration.predict_set`.
+        """
         check_is_fitted(self, "calibration_")
+        refuse_names(others, alpha="confidence_level")
+        options = _given(by=by, candidates=candidates, sample_weight=sample_weight, row_ids=row_ids)
+        level = self._level(confidence_level)
+        sets: LabelSets | list[LabelSets] = self.calibration_.predict_set(
+            self.predict_conformed(X), level, allow_empty=allow_empty, **options
+        )
+        return sets
+
+    def predict_p(
+        self, X: Features, *, by: Column = None, sample_weight: Column = None, row_ids: Column = None
+    ) -> Floats:
+        """The (n, K) p-values; arguments as in `Calibration.predict_p`."""
+        check_is_fitted(self, "calibration_")
+        options = _given(by=by, sample_weight=sample_weight, row_ids=row_ids)
         return self.calibration_.predict_p(self.predict_conformed(X), **options)
 
-    def predict_conformed(self, X: Any) -> Any:
+    def predict_conformed(self, X: Features) -> Any:
         """What `calibration_` is asked with: (n, K) probabilities, or one such matrix per fold."""
         check_is_fitted(self, "calibration_")
         self._check_names(X)
@@ -115,10 +169,20 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             else self.probabilities_of(model, X)
             for model, part in pairs
         ]
-        return asked[0] if isinstance(self.calibration_, Calibration) else asked
+        return asked[0] if len(asked) == 1 else asked
 
     def evaluate(
-        self, X: Any, y: Any = None, confidence_level: Any = None, *, by: Any = None, **options: Any
+        self,
+        X: Features,
+        y: Column = None,
+        confidence_level: Level | None = None,
+        *,
+        by: Column = None,
+        candidates: Candidates = None,
+        sample_weight: Column = None,
+        row_ids: Column = None,
+        delta: float = 0.05,
+        **others: Never,
     ) -> dict[str, Any]:
         """What the sets of these rows achieve, against truth y or ``candidates=``; see `setwise.evaluate`.
 
@@ -126,78 +190,79 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         warned about, and `comparison` says what `compare` found.
         """
         check_is_fitted(self, "calibration_")
-        _refuse_other_names(options)
-        check_row_names(X=X, y=y, candidates=options.get("candidates"), by=by)
+        _refuse_other_names(others)
+        check_row_names(X=X, y=y, candidates=candidates, by=by)
         self.used_rows_.warn_if_used(X)
-        given = {name: options.pop(name) for name in ("row_ids", "sample_weight") if name in options}
-        of_category = {"by": by} if "by" in self.calibration_.parts[0].asks else {}
+        given = _given(row_ids=row_ids, sample_weight=sample_weight)
+        of_category: dict[str, Any] = {"by": by} if "by" in self.calibration_.parts[0].reader.requirements else {}
         matrix = self.predict_conformed(X)
         sets = self.calibration_.predict_set(matrix, self._level(confidence_level), **given, **of_category)
-        found = self.new_rows().add(matrix, X=X, **of_category).compare()
+        found = self.row_tally().add(matrix, X=X, **of_category).compare()
         if found.refuted:
             problem = (
                 f"X: these rows differ from the calibration rows, so that nothing is promised: {found.differs}"
             )
             warnings.warn(MisuseWarning(problem, "calibrate on rows like these"), stacklevel=2)
         compared = {"p_value": found.p_value, "refuted": found.refuted}
-        return evaluate(sets, y, by=by, **options) | {"comparison": compared}
+        achieved = evaluate(sets, y, candidates=candidates, by=by, delta=delta, **others)
+        return achieved | {"comparison": compared}
 
-    def suggest(self, X: Any, y: Any, budget: int, confidence_level: Any = None, **options: Any) -> Suggestion:
-        """Draws rows to verify, and estimates what that is worth; options as in `suggest_verification`.
+    def suggest(
+        self,
+        X: Features,
+        y: Candidates,
+        budget: int,
+        confidence_level: Level | None = None,
+        *,
+        verified: Column = None,
+        prefer: Literal["none", "uncertain"] = "none",
+        random_state: Seed = None,
+    ) -> Suggestion:
+        """Draws rows to verify, and estimates what that is worth; arguments as in `suggest_verification`.
 
         Rows may be those of `fit`: given the verified labels afterwards, it calibrates on these before others.
         """
         check_is_fitted(self, "calibration_")
-        check_row_names(X=X, y=y, verified=options.get("verified"))
-        level = self._level(confidence_level)
-        learned = self.used_rows_.learned_from(X)
-        return suggest_verification(self, X, y, budget, confidence_level=level, learned=learned, **options)
+        check_row_names(X=X, y=y, verified=verified)
+        return suggest_verification(
+            self,
+            X,
+            y,
+            budget,
+            verified=verified,
+            learned=self.used_rows_.learned_from(X),
+            prefer=prefer,
+            confidence_level=self._level(confidence_level),
+            random_state=random_state,
+        )
 
-    def report(
-        self, path: str | os.PathLike[str], X: Any, y: Any = None, candidates: Any = None, **options: Any
-    ) -> Path:
-        """Writes an HTML report on the sets of rows X, which the model did not see; see `setwise.report`."""
-        from setwise.report import report_model  # noqa: PLC0415 - templates are loaded when a report is made
+    @overload
+    def guarantee(self, confidence_level: Level | None = None, *, votes: bool = False) -> Guarantee: ...
+    @overload
+    def guarantee(self, confidence_level: Levels, *, votes: bool = False) -> list[Guarantee]: ...
+    def guarantee(
+        self, confidence_level: Level | Levels | None = None, *, votes: bool = False, **others: Never
+    ) -> Guarantee | list[Guarantee]:
+        """What may be claimed about the sets, and why (a list for a list of levels).
 
-        check_is_fitted(self, "calibration_")
-        check_row_names(X=X, y=y, candidates=candidates, by=options.get("by"))
-        used = self.used_rows_.warn_if_used(X)
-        return report_model(path, self, X, y, candidates, used=used, **options)
-
-    def guarantee(self, confidence_level: Any = None, **options: Any) -> Guarantee:
-        """What may be claimed about the sets, and why; options as in `Calibration.guarantee`."""
-        check_is_fitted(self, "calibration_")
-        made: Guarantee = self.calibration_.guarantee(self._level(confidence_level), **options)
-        return made
-
-    def triage(
-        self, X: Any = None, candidates: Any = None, max_error: float = 0.05, mode: Mode = "rate", **options: Any
-    ) -> Triage:
-        """Which rows may be accepted with the label proposed for them; options as in `Calibration.triage`.
-
-        Without X it decides the rows kept for calibration that nobody checked, numbered as in `fit`.
-        `CrossConformalClassifier` decides all rows of `fit`, and takes ``verified=`` here.
+        With ``votes=True`` of new rows whose votes are passed to `predict_set` as candidates.
         """
         check_is_fitted(self, "calibration_")
-        calibration, asked = self.calibration_, None
-        if X is not None:
-            check_row_names(X=X, candidates=candidates)
-            used, asked = self.used_rows_.warn_if_used(X), self.predict_conformed(X)
-            if isinstance(calibration, Calibration):
-                if used:
-                    calibration = calibration.differing(used)
-                elif calibration.categories is None:
-                    options = {"comparison": self.new_rows().add(asked, X=X).compare()} | options
-        return calibration.triage(asked, candidates, max_error, mode, **options)
+        refuse_names(others, alpha="confidence_level")
+        level = self._level(confidence_level)
+        claims: Guarantee | list[Guarantee] = self.calibration_.guarantee(level, **_given(votes=votes or None))
+        return claims
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Features, y: Candidates) -> float:
         """How often the predicted label is a candidate: the accuracy where labels are exact."""
         sets = as_candidates(y, len(self.classes_), self.vocabulary_, name="y")
         return float(sets.contains(self.predict(X)).mean())
 
     # ---------------------------------------------------------------- new rows beside calibration rows
 
-    def compare(self, X: Any, *, by: Any = None, candidates: Any = None, groups: Any = None) -> Comparison:
+    def compare(
+        self, X: Features, *, by: Column = None, candidates: Candidates = None, groups: Column = None
+    ) -> Comparison:
         """Whether rows X are like the calibration rows: by what the model says of them, and by their features.
 
         Parameters
@@ -209,23 +274,23 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         check_row_names(X=X, by=by, candidates=candidates, groups=groups)
         asked = self.predict_conformed(X)
-        return self.new_rows().add(asked, by=by, candidates=candidates, groups=groups, X=X).compare()
+        return self.row_tally().add(asked, by=by, candidates=candidates, groups=groups, X=X).compare()
 
     def monitor(
-        self, delta: float = 0.05, *, random_state: Any = None, resume: str | os.PathLike[str] | None = None
+        self, delta: float = 0.05, *, random_state: Seed = None, resume: str | os.PathLike[str] | None = None
     ) -> Monitor:
         """Watches rows that arrive in time: ``update(X)``; see `Calibration.monitor`."""
         check_is_fitted(self, "calibration_")
-        asked = {"delta": delta, "random_state": random_state, "resume": resume}
+        asked: dict[str, Any] = {"delta": delta, "random_state": random_state, "resume": resume}
         summary = getattr(self, "feature_summary_", None)
         return Monitor(self.calibration_, **asked, give=self.predict_conformed, features=summary)
 
-    def new_rows(self) -> NewRows:
+    def row_tally(self) -> RowTally:
         """To compare rows with the calibration rows batch by batch: ``add(predict_conformed(X), X=X)``."""
         check_is_fitted(self, "calibration_")
         summary = getattr(self, "feature_summary_", None)
         names = getattr(self, "feature_names_in_", None)
-        return NewRows(self.calibration_, None if summary is None else summary.named(names))
+        return RowTally(self.calibration_, None if summary is None else summary.named(names))
 
     # ---------------------------------------------------------------- keep
 
@@ -241,7 +306,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def load(
         cls, path: str | os.PathLike[str], estimator: Any = None, trusted: Sequence[str] | None = None
     ) -> Self:
-        """Reads what `save` wrote.
+        """Reads what `save` wrote; `setwise.load` does so whatever was saved.
 
         Parameters
         ----------
@@ -252,7 +317,28 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         trusted
             Types that a scikit-learn model may be made of beyond scikit-learn's plain ones, as in `skops.io.load`.
         """
-        return load_model(cls, path, estimator, trusted)
+        stored = read_stored(path, cls.__name__, estimator, trusted)
+        with believing_nothing(path, FORMAT):
+            return cls._restored(stored)
+
+    @classmethod
+    def _restored(cls, stored: StoredModel) -> Self:
+        """The classifier whose content was stored."""
+        try:
+            made = cls(**stored.parameters)
+        except TypeError as error:
+            raise ValueError(f"its parameters are those of another class ({error})") from error
+        first = stored.calibrations[0]
+        named = {"strategy": first.strategy, "conformity_score": first.conformity_score}
+        objects = {"estimator": stored.models[0], "assume": first.setting.assume, **named}
+        made.set_params(**{name: value for name, value in objects.items() if name not in stored.parameters})
+        made._set_parts(stored.models, stored.calibrations)
+        made.__dict__.update(stored.notes)
+        return made
+
+    @abstractmethod
+    def _set_parts(self, models: list[Any], calibrations: list[Calibration]) -> None:
+        """Takes over fitted models and their calibrations."""
 
     # ---------------------------------------------------------------- scikit-learn
 
@@ -263,7 +349,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     # ---------------------------------------------------------------- parts
 
-    def probabilities_of(self, model: Any, X: Any) -> Floats:
+    def probabilities_of(self, model: Any, X: Features) -> Floats:
         """The probabilities of one of the models, its columns in the order of the classes."""
         with naming_features(X):
             return answers(model, X, self.vocabulary_, learned=self._learned(model))
@@ -319,16 +405,15 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None; pass candidate sets or labels.")
         if isinstance(X, (str, os.PathLike)):
-            raise TypeError(f"X: {X!r} is a path; pass its features, read with setwise.data.read_table.")
+            raise TypeError(f"X: {X!r} is a path; pass its features, read with setwise.tables.read_table.")
         _refuse_masked(X)
         _refuse_same_names(X)
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1 and not isinstance(y, (LabelSets, Votes)):
             y = column_or_1d(y, warn=True)
-        sets = read_sets(y, name="y")
+        sets = as_label_sets(y, name="y")
         if not sets.vocabulary.declared:
             doubt_spellings(sets.classes.tolist(), "y")
-        if len(sets) != _num_samples(X):
-            raise ValueError(f"y: {len(sets)} rows for {_num_samples(X)} rows of X.")
+        check_length("y", len(sets), _num_samples(X), "rows of X")
         if (sets.sizes == 0).any():
             row = int(np.flatnonzero(sets.sizes == 0)[0])
             raise ValueError(f"y: row {row} is empty; leave it out, or use LabelSets.filled() if nothing is known.")
@@ -365,6 +450,11 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         level = self.confidence_level if confidence_level is None else confidence_level
         doubt_level(level)
         return level
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """The options that were given: not every calibration knows all of them, and refuses others by name."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _refuse_other_names(named: Mapping[str, Any]) -> None:

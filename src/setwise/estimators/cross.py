@@ -7,25 +7,31 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import Ints
-from setwise.calibration.calibration import Calibration
-from setwise.calibration.conformalize import calibrate
-from setwise.calibration.pooled import PooledCalibration, check_poolable
-from setwise.decisions.feature_summary import FeatureSummary
+from setwise._types import Candidates, Column, Features, RandomState, Seed
+from setwise.calibration.pooled import check_poolable
+from setwise.conformal.calibration import Calibration, PooledCalibration
+from setwise.conformal.conformalize import calibrate
+from setwise.contamination.assumption import AssumptionLike
+from setwise.decisions.triage import Mode, Triage
+from setwise.drift.feature_summary import FeatureSummary
 from setwise.errors import InputError, Omission
-from setwise.estimators.adapters import as_y, default_learner, learner_for
+from setwise.estimators.adapters import as_y, learner_for
 from setwise.estimators.base import BaseConformalClassifier
-from setwise.estimators.fingerprint import UsedRows, take_probe
+from setwise.estimators.default_learner import default_learner
+from setwise.estimators.used_rows import UsedRows, take_probe
 from setwise.evidence.row_facts import RowFacts
-from setwise.evidence.row_index import check_row_names
+from setwise.evidence.row_names import check_row_names
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 from setwise.learn.base import unfitted
 from setwise.learn.feature_errors import FeatureError, naming_features
-from setwise.probabilities import as_probabilities, precision_of
-from setwise.scores import as_score
-from setwise.strategies import as_strategy
+from setwise.probabilities.dense import precision_of
+from setwise.probabilities.readers import read_probabilities
+from setwise.scores import Score, as_score
+from setwise.strategies import Strategy, as_strategy
 
 
 class CrossConformalClassifier(BaseConformalClassifier):
@@ -54,16 +60,18 @@ class CrossConformalClassifier(BaseConformalClassifier):
     [[0]]
     """
 
+    calibration_: PooledCalibration
+
     def __init__(
         self,
         estimator: Any = None,
-        strategy: Any = "auto",
-        conformity_score: Any = "lac",
+        strategy: str | Strategy = "auto",
+        conformity_score: str | Score = "lac",
         confidence_level: float = 0.9,
         cv: int = 5,
-        random_state: Any = None,
+        random_state: RandomState = None,
         miss_rate: float = 0.0,
-        assume: Any = "nothing",
+        assume: AssumptionLike = "nothing",
     ) -> None:
         self.estimator = estimator
         self.strategy = strategy
@@ -76,12 +84,12 @@ class CrossConformalClassifier(BaseConformalClassifier):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        groups: Any = None,
-        verified: Any = None,
-        by: Any = None,
-        verified_probability: Any = None,
+        X: Features,
+        y: Candidates,
+        groups: Column = None,
+        verified: Column = None,
+        by: Column = None,
+        verified_probability: Column = None,
     ) -> CrossConformalClassifier:
         """Learns K models, each without one fold, and scores every row with the model that did not see it.
 
@@ -94,7 +102,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
             if value is not None:
                 problem = f"{name}: no cross-conformal guarantee is known"
                 raise InputError(problem, Omission("cv", "ConformalClassifier"))
-        if isinstance(y, Votes) and as_strategy(self.strategy).name == "auto":
+        if isinstance(y, Votes) and as_strategy(self.strategy).adapts:
             problem = "y: no cross-conformal method uses votes"
             raise InputError(problem, "pass y.candidates()", Omission("cv", "ConformalClassifier"))
         (X,) = indexable(X)
@@ -128,18 +136,40 @@ class CrossConformalClassifier(BaseConformalClassifier):
         self.calibration_ = PooledCalibration(tuple(folds))
         return self
 
+    def triage(
+        self,
+        X: Features | None = None,
+        candidates: Candidates = None,
+        max_error: float = 0.05,
+        mode: Mode = "rate",
+        *,
+        verified: Column = None,
+        random_state: Seed = None,
+    ) -> Triage:
+        """Which rows of `fit` may be accepted with the label proposed for them, by the labels of verified rows.
+
+        Of new rows nothing is known: `ConformalClassifier` decides them. Arguments as in `Calibration.triage`.
+        """
+        check_is_fitted(self, "calibration_")
+        return self.calibration_.triage(
+            X, candidates, max_error, mode, verified=verified, random_state=random_state
+        )
+
     @property
     def fitted_models(self) -> list[Any]:
         """The model of each fold."""
         return list(self.estimators_)
 
+    def _set_parts(self, models: list[Any], calibrations: list[Calibration]) -> None:
+        self.estimators_, self.calibration_ = models, PooledCalibration(tuple(calibrations))
+
     def _fold(self, i: int, X: Any, sets: LabelSets, held: Ints, seed: int) -> Calibration:
         asked = (self.strategy, self.conformity_score, self.assume, 0)
         probabilities, score = self._scored(self.estimators_[i], _safe_indexing(X, held), *asked)
         candidates = sets[held].recoded(self.vocabulary_)
-        matrix = as_probabilities(probabilities, score.domain, len(self.classes_))
+        rows = read_probabilities(probabilities, score.domain, len(self.classes_))
         return calibrate(
-            matrix,
+            rows,
             candidates,
             RowFacts(position=held),
             self.strategy,

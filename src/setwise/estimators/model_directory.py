@@ -12,37 +12,42 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from setwise._arrays import Floats
-from setwise._files import folder_of, locked, open_regular, temporary
 from setwise._version import __version__
-from setwise.calibration.calibration import Calibration
-from setwise.calibration.pooled import PooledCalibration
-from setwise.container import believing_nothing, check_version, read_json
-from setwise.decisions.feature_summary import FeatureSummary
+from setwise.conformal.calibration import Calibration, PooledCalibration
+from setwise.drift.feature_summary import FeatureSummary
 from setwise.errors import InputError, Remedy
-from setwise.estimators.adapters import answers, as_trained
-from setwise.estimators.fingerprint import UsedRows, read_probe, write_probe
+from setwise.estimators.adapters import answers, as_trained, feature_readers
+from setwise.estimators.used_rows import UsedRows, read_probe, write_probe
 from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.serialization import read_model, write_model
-from setwise.parts import Parts, listing
 from setwise.ranks import as_level
+from setwise.storage.atomic_files import open_regular
+from setwise.storage.container import believing_nothing, check_version, read_json
+from setwise.storage.directory import Parts, listing, replacing_directory
 
-FORMAT, VERSION = "setwise-model", 1
+FORMAT, VERSION = "setwise-model", 2
 _HEAD = "setwise.json"
 _TOLERANCE = 1e-5
 _USUAL = as_level(0.9)
-_ENTRIES = {"kind": str, "classes": list, "files": dict, "members": list, "parameters": dict, "used_rows": str}
-_JSON = {str: "text", list: "list", dict: "object"}
+_ENTRIES = {
+    "kind": str,
+    "cross": bool,
+    "classes": list,
+    "files": dict,
+    "members": list,
+    "parameters": dict,
+    "used_rows": str,
+}
+_JSON = {str: "text", bool: "truth value", list: "list", dict: "object"}
 _PART = re.compile(r"(?:calibration|model|probe|used-rows|feature-summary)[a-z0-9-]*-([0-9a-f]{8})\.[a-z]+")
-_TRIES = 20  # to read a directory that others replace meanwhile
 _KINDS = {"U": "text", "i": "integer", "f": "number", "b": "boolean"}
-_Model = TypeVar("_Model")
 _Read = TypeVar("_Read")
 
 
@@ -50,12 +55,20 @@ class ModelNotKeptError(InputError):
     """A directory holds the calibration of a model, and not the model."""
 
 
-def save_model(
-    model: Any,
-    path: str | os.PathLike[str],
-    notes: dict[str, Any] | None = None,
-    feature_names: Sequence[str] | None = None,
-) -> None:
+@dataclass
+class StoredModel:
+    """What a directory holds: the classifier's parameters, and its models with a calibration each.
+
+    `notes` are what else `fit` leaves, attributes by their names, as far as they are known.
+    """
+
+    parameters: dict[str, Any]
+    models: list[Any]
+    calibrations: list[Calibration]
+    notes: dict[str, Any]
+
+
+def save_model(model: Any, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> None:
     """Writes a fitted conformal classifier; an earlier model in the same place is replaced in one step.
 
     Parameters
@@ -64,46 +77,40 @@ def save_model(
         A fitted `ConformalClassifier` or `CrossConformalClassifier`.
     path
         The directory. One that exists must be empty or hold a model.
-    notes
-        Anything JSON can hold that should travel with the model.
     feature_names
-        The names of the columns of X, where the model was fitted on an array; `load_model` makes them known.
+        The names of the columns of X, where the model was fitted on an array; loading makes them known.
     """
     target = Path(path)
     if not hasattr(model, "calibration_"):
         raise ValueError("save: the model is not fitted yet; call fit first.")
     check_target(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with temporary(folder_of(target), target.name, folder=True) as stage:
-        head = _head(model, stage) | {"notes": getattr(model, "notes_", {}) if notes is None else notes}
+    with replacing_directory(target, _HEAD, _is_part) as stage:
+        head = _head(model, stage)
         if feature_names is not None:
             head["features"]["names"] = list(feature_names)
         _name_by_digest(stage, head)
         (stage / _HEAD).write_text(json.dumps(head, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        _put_in_place(stage, target)
 
 
-def load_model(
-    kind: type[_Model],
-    path: str | os.PathLike[str],
-    estimator: Any = None,
-    trusted: Sequence[str] | None = None,
-) -> _Model:
-    """The classifier of class `kind` that lies in a directory.
+def read_stored(
+    path: str | os.PathLike[str], kind: str, estimator: Any = None, trusted: Sequence[str] | None = None
+) -> StoredModel:
+    """What lies in a directory.
 
     Parameters
     ----------
-    kind
-        `ConformalClassifier` or `CrossConformalClassifier`.
     path
         The directory.
+    kind
+        The name of the class that was saved.
     estimator
         The model itself where the directory holds its calibration alone (a list of models, one per fold, for a
         cross-conformal classifier). Its probabilities are compared on stored rows.
     trusted
         Names of types that a skops file may hold, for `skops.io.load`.
     """
-    return _while_it_stays(Path(path), lambda folder, head: _loaded(kind, folder, head, estimator, trusted))
+    return _while_it_stays(Path(path), lambda folder, head: _stored(folder, head, kind, estimator, trusted))
 
 
 def load_calibrations(path: str | os.PathLike[str]) -> list[Calibration]:
@@ -116,54 +123,60 @@ def load_calibrations(path: str | os.PathLike[str]) -> list[Calibration]:
 
 
 def _while_it_stays(folder: Path, read: Callable[[Path, dict[str, Any]], _Read]) -> _Read:
-    """What `read` makes of a directory; again where another model took its place meanwhile."""
-    for left in reversed(range(_TRIES)):
-        head = read_head(folder)
+    """What `read` makes of a directory; once again where another model took its place meanwhile."""
+    head = read_head(folder)
+    with believing_nothing(folder, FORMAT):
         try:
-            with believing_nothing(folder, FORMAT):
-                return read(folder, head)
+            return read(folder, head)
         except (ValueError, OSError):
-            if not left or read_head(folder) == head:
+            newer = read_head(folder)
+            if newer == head:
                 raise
-    raise ValueError(f"{folder}: is replaced all the time.")
+            return read(folder, newer)
 
 
-def _loaded(kind: type[_Model], folder: Path, head: dict[str, Any], estimator: Any, trusted: Any) -> _Model:
-    if head["kind"] != kind.__name__:
+def _stored(folder: Path, head: dict[str, Any], kind: str, estimator: Any, trusted: Any) -> StoredModel:
+    if head["kind"] != kind:
         raise ValueError(f"{folder}: holds a {head['kind']}; use {head['kind']}.load.")
     parts, members = Parts(folder, head["files"]), head["members"]
+    if head["cross"] != (len(members) > 1):
+        raise ValueError(f"{folder}: {len(members)} members make no {kind}.")
     brought = [None] * len(members) if estimator is None else estimator
     brought = brought if isinstance(brought, (list, tuple)) else [brought]
     if len(brought) != len(members):
         raise ValueError(f"estimator: {len(brought)} models for {len(members)} folds; give one per fold.")
-    try:
-        made: Any = kind(**head["parameters"])
-    except TypeError as error:
-        raise ValueError(f"{folder / _HEAD}: parameters of another class ({error}).") from error
-    if hasattr(made, "cv") != (len(members) > 1):
-        raise ValueError(f"{folder}: {len(members)} members make no {head['kind']}.")
-    made.vocabulary_ = Vocabulary.declare(head["classes"])
-    made.classes_ = np.array(made.vocabulary_.classes)
-    calibrations, made.used_rows_ = _calibrations(parts, head)
-    models = []
+    vocabulary = Vocabulary.declare(head["classes"])
+    calibrations, used_rows = _calibrations(parts, head)
+    models, probe = [], None
     for member, calibration, given in zip(members, calibrations, brought, strict=True):
-        if not calibration.vocabulary.same_order(made.vocabulary_):
+        if not calibration.vocabulary.same_order(vocabulary):
             raise ValueError(f"{folder}: its calibration is about other classes.")
         if calibration.setting.top:
             raise ValueError(
                 f"{folder}: its calibration is about the most probable labels alone, its model is not."
             )
         try:
-            models.append(_member(made, member, given, parts, trusted))
+            model, probe = _member(vocabulary, member, given, parts, trusted)
         except KeyError as error:
             raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
+        models.append(model)
+    named, labels = [member.get("learned") for member in members], np.arange(len(vocabulary))
     summary = head.get("feature_summary")
-    made.feature_summary_ = None if summary is None else FeatureSummary.read(parts[summary])
-    k = len(made.classes_)
-    named = [member.get("learned") for member in members]
-    made.learned_ = [None if places is None else np.isin(np.arange(k), places) for places in named]
-    _restore(made, head, models, calibrations)
-    return made  # type: ignore[no-any-return]
+    notes = {
+        "vocabulary_": vocabulary,
+        "classes_": np.array(vocabulary.classes),
+        "learned_": [None if places is None else np.isin(labels, places) for places in named],
+        "used_rows_": used_rows,
+        "feature_summary_": None if summary is None else FeatureSummary.read(parts[summary]),
+        "summary_": _training(head),
+        **_features(head.get("features", {})),
+        **({} if probe is None else {"probe_": probe}),
+    }
+    columns = notes.get("feature_names_in_")
+    for reader in (reader for model in models for reader in feature_readers(model)):
+        if columns is not None and hasattr(reader, "n_features_in_") and not hasattr(reader, "feature_names_in_"):
+            reader.feature_names_in_ = columns
+    return StoredModel(head["parameters"], models, calibrations, notes)
 
 
 def read_head(folder: Path) -> dict[str, Any]:
@@ -218,7 +231,9 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
         learned = (getattr(model, "learned_", None) or [None] * len(models))[number]
         if learned is not None:
             member["learned"] = np.flatnonzero(learned).tolist()
-        if probe is not None and write_probe(stage / f"probe{suffix}.npz", probe, _answers(model, fitted, probe)):
+        if probe is not None and write_probe(
+            stage / f"probe{suffix}.npz", probe, _answers(model.vocabulary_, fitted, probe)
+        ):
             member["probe"] = f"probe{suffix}.npz"
         members.append(member)
     model.used_rows_.write(stage / "used-rows.npz")
@@ -232,6 +247,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
         "version": VERSION,
         "setwise": __version__,
         "kind": type(model).__name__,
+        "cross": isinstance(model.calibration_, PooledCalibration),
         "classes": model.classes_.tolist(),
         "class_type": _KINDS.get(model.classes_.dtype.kind, "mixed"),
         "conformity_score": first.conformity_score.name,
@@ -279,26 +295,6 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
     return [_renamed(part, names) for part in value] if isinstance(value, list) else value
 
 
-def _put_in_place(stage: Path, target: Path) -> None:
-    """A new directory appears by one rename; in an old one `setwise.json` changes last, then other parts go."""
-    if not target.exists():
-        try:
-            stage.rename(target)
-        except OSError:
-            if not target.exists():  # it does where another process was first
-                raise
-        else:
-            return
-    with locked(target):  # the parts of another process that is at it would look like those of one that was killed
-        parts = [part for part in stage.iterdir() if part.name != _HEAD]
-        for part in parts:
-            part.replace(target / part.name)
-        (stage / _HEAD).replace(target / _HEAD)
-        for other in {*target.iterdir()} - {target / part.name for part in parts}:
-            if _is_part(other):
-                other.unlink(missing_ok=True)
-
-
 def _is_part(path: Path) -> bool:
     """Whether a file is a part as `save_model` writes it: its name carries the digest of its content."""
     named = _PART.fullmatch(path.name)
@@ -315,15 +311,17 @@ def _calibrations(parts: Parts, head: dict[str, Any]) -> tuple[list[Calibration]
     found = [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
     used = UsedRows.read(parts[head["used_rows"]])
     seen = used.seen_by_digests(PooledCalibration(tuple(found)).fold if len(found) > 1 else None)
-    if seen and not found[0].setting.seen:
+    if seen is not None and found[0].setting.seen is None:
         found = [replace(part, setting=replace(part.setting, seen=seen)) for part in found]
     return found, used
 
 
-def _member(made: Any, member: dict[str, Any], given: Any, parts: Parts, trusted: Sequence[str] | None) -> Any:
-    """One model, out of the directory or brought along, checked on the stored rows."""
+def _member(
+    vocabulary: Vocabulary, member: dict[str, Any], given: Any, parts: Parts, trusted: Sequence[str] | None
+) -> tuple[Any, Any]:
+    """One model, out of the directory or brought along, and the stored rows that it was checked on."""
     described, folder = member["model"], parts.folder
-    model = read_model(described, parts, trusted) if given is None else as_trained(given, made.classes_)
+    model = read_model(described, parts, trusted) if given is None else as_trained(given, vocabulary.classes)
     if model is None:
         raise ModelNotKeptError(
             f"{folder}: holds the calibration of a {described['class']}, which cannot be kept without running code "
@@ -333,72 +331,43 @@ def _member(made: Any, member: dict[str, Any], given: Any, parts: Parts, trusted
     if "probe" not in member:
         if given is not None:
             warnings.warn(f"{folder}: no rows were kept to check the estimator with.", stacklevel=4)
-        return model
+        return model, None
     rows, expected = read_probe(parts[member["probe"]])
-    made.probe_ = rows
-    found = _answers(made, model, rows)
+    found = _answers(vocabulary, model, rows)
     apart = float(np.abs(found - expected).max()) if found.shape == expected.shape else float("inf")
     if not apart <= _TOLERANCE:
         whose = "estimator: it is not the model that was calibrated; its" if given is not None else f"{folder}: the"
         raise ValueError(f"{whose} probabilities on the stored rows differ by up to {apart:.2g}.")
-    return model
+    return model, rows
 
 
-def _answers(conformal: Any, model: Any, rows: Any) -> Floats:
+def _answers(vocabulary: Vocabulary, model: Any, rows: Any) -> Floats:
     """The model's probabilities on the rows it is recognised by, which may have lost their column names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        found: Floats = answers(model, rows, conformal.vocabulary_)
+        found: Floats = answers(model, rows, vocabulary)
     return found
 
 
-def _restore(made: Any, head: dict[str, Any], models: list[Any], calibrations: list[Calibration]) -> None:
-    made.estimator = models[0]
-    if hasattr(made, "cv"):
-        made.estimators_, made.calibration_ = models, PooledCalibration(tuple(calibrations))
-    else:
-        made.estimator_, made.calibration_ = models[0], calibrations[0]
-    first = calibrations[0]
-    objects = {
-        "strategy": first.strategy,
-        "conformity_score": first.conformity_score,
-        "assume": first.setting.assume,
-    }
-    for name, value in objects.items():
-        if name not in head["parameters"]:
-            made.set_params(**{name: value})
-    number, names = _features(head.get("features", {}))
-    if number is not None:
-        made.n_features_in_ = number
-    if names is not None:
-        made.feature_names_in_ = np.array(names, dtype=object)
-        for part in (part for model in models for part in _readers(model)):
-            if hasattr(part, "n_features_in_") and not hasattr(part, "feature_names_in_"):
-                part.feature_names_in_ = made.feature_names_in_
-    made.summary_ = {k: v for k, v in head.get("training", {}).items() if k != "calibrated_on"}
-    made.notes_ = notes = head.get("notes", {})
-    if not isinstance(notes, dict) or not isinstance(notes.get("reading") or {}, dict):
-        raise ValueError("notes: is no object, or how to read a table is none")  # noqa: TRY004 - of a file
-    if not isinstance(made.summary_.get("data", {}), dict):
-        raise ValueError("training: its data is no object")  # noqa: TRY004 - of a file
+def _training(head: dict[str, Any]) -> dict[str, Any]:
+    """What is known of the rows of `fit`."""
+    training = {name: value for name, value in head.get("training", {}).items() if name != "calibrated_on"}
+    if not isinstance(training.get("data", {}), dict) or not isinstance(training.get("by", ""), str):
+        raise ValueError("training: its data is no object, or its column of categories no text")  # noqa: TRY004
+    return training
 
 
-def _features(described: dict[str, Any]) -> tuple[int | None, list[str] | None]:
+def _features(described: dict[str, Any]) -> dict[str, Any]:
     """Number and names of the columns of X, as far as they are known."""
     number, names = described.get("number"), described.get("names")
     if number is not None and (type(number) is not int or number < 0):
         raise ValueError(f"features: {str(number)[:40]!r} is no number of columns")
-    if names is None:
-        return number, None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise ValueError("features: the names of columns are no list of texts")
-    if number not in {None, len(names)}:
+    if names is not None and number not in {None, len(names)}:
         raise ValueError(f"features: {len(names)} names for {number} columns")
-    return number, names
-
-
-def _readers(model: Any) -> list[Any]:
-    """What in a model reads X: the model itself and the networks of a covering one, or a pipeline's first step."""
-    first = model.steps[0][1] if hasattr(model, "steps") else model
-    networks = [getattr(first, name, None) for name in ("posterior_", "inclusion_")]
-    return [first, *(network for network in networks if network is not None)]
+    known = {
+        "n_features_in_": number,
+        "feature_names_in_": None if names is None else np.array(names, dtype=object),
+    }
+    return {name: value for name, value in known.items() if value is not None}

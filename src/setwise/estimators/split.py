@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -13,23 +13,48 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import Array, Ints
-from setwise.calibration.conformalize import calibrate
-from setwise.contamination.vote_doubts import doubt_by_checks, doubt_repeated
-from setwise.decisions.feature_summary import FeatureSummary, Reference
-from setwise.errors import InputError, MisuseWarning, Remedy
-from setwise.estimators.adapters import as_y, default_learner, learner_for
+from setwise._types import Candidates, Column, Features, RandomState, Seed
+from setwise.conformal.calibration import Calibration
+from setwise.conformal.conformalize import calibrate
+from setwise.contamination.assumption import AssumptionLike
+from setwise.crowd.annotator_model import own_fits
+from setwise.crowd.vote_warnings import doubt_by_checks, doubt_repeated
+from setwise.decisions.triage import Mode, Triage, triage_new_rows
+from setwise.drift.comparison import Comparison
+from setwise.drift.feature_summary import FeatureSummary, Reference
+from setwise.errors import MisuseWarning, Remedy, check_length
+from setwise.estimators.adapters import as_y, learner_for
 from setwise.estimators.base import BaseConformalClassifier
-from setwise.estimators.fingerprint import UsedRows, take_probe
+from setwise.estimators.default_learner import default_learner
+from setwise.estimators.used_rows import UsedRows, take_probe
 from setwise.evidence.row_facts import RowFacts
-from setwise.evidence.row_index import check_row_names
+from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import sizes_differ, warn_outside, warned_of
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 from setwise.learn.feature_errors import FeatureError, naming_features
-from setwise.probabilities import as_probabilities, precision_of
-from setwise.strategies import as_strategy
-from setwise.strategies.auto import uses_checks
+from setwise.probabilities.dense import precision_of
+from setwise.probabilities.readers import read_probabilities
+from setwise.scores import Score
+from setwise.strategies import Strategy, as_strategy
+
+
+class CalibrationOptions(TypedDict, total=False):
+    """What `ConformalClassifier.conformalize` takes beside rows; left out, the estimator's own settings."""
+
+    strategy: str | Strategy
+    conformity_score: str | Score
+    by: Column
+    verified: Column
+    miss_rate: float
+    assume: AssumptionLike
+    sample_weight: Column
+    groups: Column
+    row_ids: Column
+    random_state: Seed
+    missing: Literal["error", "full", "drop"]
+    verified_probability: Column
 
 
 class ConformalClassifier(BaseConformalClassifier):
@@ -76,16 +101,18 @@ class ConformalClassifier(BaseConformalClassifier):
     [[0]]
     """
 
+    calibration_: Calibration
+
     def __init__(
         self,
         estimator: Any = None,
-        strategy: Any = "auto",
-        conformity_score: Any = "lac",
+        strategy: str | Strategy = "auto",
+        conformity_score: str | Score = "lac",
         confidence_level: float = 0.9,
         calibration_size: float = 0.2,
-        random_state: Any = None,
+        random_state: RandomState = None,
         miss_rate: float = 0.0,
-        assume: Any = "nothing",
+        assume: AssumptionLike = "nothing",
     ) -> None:
         self.estimator = estimator
         self.strategy = strategy
@@ -100,12 +127,12 @@ class ConformalClassifier(BaseConformalClassifier):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        groups: Any = None,
-        verified: Any = None,
-        by: Any = None,
-        verified_probability: Any = None,
+        X: Features,
+        y: Candidates,
+        groups: Column = None,
+        verified: Column = None,
+        by: Column = None,
+        verified_probability: Column = None,
     ) -> ConformalClassifier:
         """Splits the rows, learns on one part, calibrates on the other.
 
@@ -146,24 +173,24 @@ class ConformalClassifier(BaseConformalClassifier):
         asked = (self.strategy, self.conformity_score, self.assume, len(facts.checked))
         votes = y.recoded(sets.vocabulary) if isinstance(y, Votes) else None
         facts = replace(facts, votes=votes, position=np.arange(n))
-        if votes is not None:
-            if votes.annotator is not None:
-                doubt_repeated(votes)
-            if facts.verified is not None:
-                doubt_by_checks(votes, facts.verified, facts.checked)
+        if votes is not None and votes.annotator is not None:
+            doubt_repeated(votes)
         default = default_learner(*asked, votes=votes is not None) if self.estimator is None else self.estimator
         model = learner_for(default, sets, rng)
-        choice, first = "", self._first(facts)
-        if isinstance(model, FrozenEstimator):
-            kept, held = np.arange(0), np.arange(n)
+        choice, first = None, self._first(facts)
+        trained = isinstance(model, FrozenEstimator)
+        kept, held = (np.arange(0), np.arange(n)) if trained else self._split(n, facts.group, rng, first)
+        learned = None if votes is None else own_fits(votes if trained else votes[kept])
+        if votes is not None and learned is not None and facts.verified is not None:
+            doubt_by_checks(votes, facts.verified, facts.checked, learned)
+        if trained:
             self.estimator_ = model
         else:
-            kept, held = self._split(n, facts.group, rng, first)
             if first is not None and named == "given":  # the others may all be among the rows to learn from
                 choice = warned_of(sizes_differ(sets.sizes, first, facts.category_codes))
             if first is None and votes is None and not self.miss_rate:  # what rests on the candidates
                 warn_outside(sets, facts, np.intersect1d(kept, facts.checked))
-            told = as_y(sets[kept], model, None if votes is None else votes[kept])
+            told = as_y(sets[kept], model, learned)
             with naming_features(X):
                 self.estimator_ = model.fit(_safe_indexing(X, kept), told)
         self._reference = Reference.of(_safe_indexing(X, kept))
@@ -185,26 +212,66 @@ class ConformalClassifier(BaseConformalClassifier):
                 random_state=rng.randint(2**31 - 1),
             )
 
-    def conformalize(self, X: Any, y: Any, **options: Any) -> ConformalClassifier:
+    def conformalize(
+        self, X: Features, y: Candidates, **options: Unpack[CalibrationOptions]
+    ) -> ConformalClassifier:
         """Calibrates (again) on rows the model was not trained on; options as in `setwise.conformalize`."""
         check_is_fitted(self, "estimator_")
-        check_row_names(X=X, y=y, row_ids=options.get("row_ids"), **{name: options.get(name) for name in _FACTS})
+        settings: dict[str, Any] = {**options}
+        given = {name: settings.pop(name, None) for name in _FACTS}
+        check_row_names(X=X, y=y, row_ids=settings.get("row_ids"), **given)
         sets = as_candidates(y, len(self.classes_), self.vocabulary_, name="y")
-        given = {name: options.pop(name, None) for name in _FACTS}
         by = given.pop("by")
         named = isinstance(by, str)
         facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **given)
         if isinstance(y, Votes):
             facts = replace(facts, votes=y.recoded(self.vocabulary_))
         used = self.used_rows_.calibrated_on(X)
-        self._calibrated(X, sets, facts, by=by if named else "given", seen=used.seen, **options)
+        self._calibrated(X, sets, facts, by=by if named else "given", seen=used.seen, **settings)
         self.used_rows_ = used
         return self
+
+    def triage(
+        self,
+        X: Features | None = None,
+        candidates: Candidates = None,
+        max_error: float = 0.05,
+        mode: Mode = "rate",
+        *,
+        random_state: Seed = None,
+        comparison: Comparison | None = None,
+    ) -> Triage:
+        """Which rows may be accepted with the label proposed for them; arguments as in `Calibration.triage`.
+
+        Without X it decides the rows kept for calibration that nobody checked, numbered as in `fit`.
+        """
+        check_is_fitted(self, "calibration_")
+        calibration = self.calibration_
+        if X is None:
+            return calibration.triage(None, candidates, max_error, mode, random_state=random_state)
+        check_row_names(X=X, candidates=candidates)
+        if used := self.used_rows_.warn_if_used(X):
+            calibration = calibration.withdraw(used)
+        plain = calibration.categories is None
+        return triage_new_rows(
+            calibration,
+            self.predict_conformed(X),
+            candidates,
+            max_error,
+            mode,
+            random_state=random_state,
+            comparison=comparison,
+            tally=self.row_tally() if plain else None,
+            X=X if plain else None,
+        )
 
     @property
     def fitted_models(self) -> list[Any]:
         """The one model."""
         return [self.estimator_]
+
+    def _set_parts(self, models: list[Any], calibrations: list[Calibration]) -> None:
+        (self.estimator_,), (self.calibration_,) = models, calibrations
 
     # ---------------------------------------------------------------- parts
 
@@ -216,11 +283,10 @@ class ConformalClassifier(BaseConformalClassifier):
         asked = (strategy, score, settings["assume"], len(facts.checked))
         matrix, score = self._scored(self.estimator_, X, *asked, votes=facts.votes is not None)
         precision = precision_of(matrix)
-        matrix = as_probabilities(matrix, score.domain, len(self.classes_))
-        if len(matrix) != len(sets):
-            raise InputError(f"y: {len(sets)} rows for {len(matrix)} rows of X")
+        rows = read_probabilities(matrix, score.domain, len(self.classes_))
+        check_length("y", len(sets), len(rows), "rows of X")
         settings |= {"precision": precision, "novel": self._novel(sets, self.estimator_)}
-        self.calibration_ = calibrate(matrix, sets, facts, strategy, score, **settings)
+        self.calibration_ = calibrate(rows, sets, facts, strategy, score, **settings)
         self.probe_ = take_probe(X)
         known = getattr(self, "feature_summary_", None)
         reference = getattr(self, "_reference", None if known is None else known.reference)
@@ -229,13 +295,10 @@ class ConformalClassifier(BaseConformalClassifier):
 
     def _first(self, facts: RowFacts) -> Ints | None:
         """Verified rows that are kept for calibration before others, where the strategy rests on them."""
-        rests = uses_checks(as_strategy(self.strategy), len(facts.checked))
+        rests = as_strategy(self.strategy).rests_on_checks and len(facts.checked) > 0
         # Whoever does not ask for checks makes no premise of how rows were chosen for them.
-        return (
-            facts.checked
-            if rests and facts.group is None and facts.weight is None and facts.chance is None
-            else None
-        )
+        alike = facts.group is None and facts.weight is None and facts.chance is None
+        return facts.checked if rests and alike else None
 
     def _split(
         self, n: int, group: Array | None, rng: np.random.RandomState, first: Ints | None = None

@@ -8,22 +8,29 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Floats, Ints, blocks, take_rows
+from setwise._arrays import Array, Bools, Floats, Ints, take_rows
 from setwise._lazy import lazy
-from setwise.evidence.proposals import among_candidates, most_probable
-from setwise.evidence.row_facts import RowFacts
+from setwise.evidence.column_schema import Column, declared_columns
+from setwise.evidence.row_facts import LastingFacts, RowFacts
 from setwise.evidence.score_table import ScoreTable, Table
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
+from setwise.probabilities.base import Probabilities
+from setwise.probabilities.dense import TOLERANCE
+from setwise.probabilities.kept_arrays import LaterProposals
+from setwise.probabilities.proposed_labels import Proposals, most_probable
 from setwise.scores import Score
+
+_SCORE, _MOST = Column("f"), 1 + TOLERANCE  # of a probability
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(LastingFacts):
     """Per calibration row: the smallest and largest score over its candidates, and their number.
 
     Attributes
@@ -40,9 +47,6 @@ class Evidence:
         The share of the row's answers that each candidate has, row after row, NaN where there are none; on request.
     posterior
         The (n, K) probabilities of the labels given the row's answers; on request.
-    agreed, excess
-        The share of pairs of answers that agree, and by how much it exceeds what independent annotators would show;
-        NaN in rows with fewer than two answers.
     table, named
         The (n, K) scores of all labels, by blocks of rows, and which of them are candidates; on request.
     total
@@ -51,8 +55,8 @@ class Evidence:
         The score of the verified label, NaN where nobody checked; None where nobody checked anything.
     held
         Whether the verified label is among the candidates (False where nobody checked).
-    predicted, confidence
-        The position of the most probable label, and its probability.
+    model
+        The position of the most probable label, and its probability: `predicted` and `confidence` in files.
     label
         The position of the verified label, `MISSING` where nobody checked; None where nobody checked anything. Of
         rows with one label by design, that label.
@@ -65,44 +69,51 @@ class Evidence:
     noise
         A uniform number that depends on the row alone, by which ties between confidences are broken; where rows are
         verified.
-    position
-        The row's number as it was given, where rows were dropped or held out.
-    chance
-        With which probability each row was to be verified; None where all had the same.
-    weight
-        The rows' weights; None for equal ones.
-    group
-        Which cluster each row belongs to, as a number; None where rows are on their own. The rows of a
-        group share one unit of weight, and groups are the instances.
+    agreed, excess, position, chance, weight, group
+        See `LastingFacts`.
     """
 
-    low: Floats
-    high: Floats
-    sizes: Ints
-    every: Floats | None = None
-    share: Floats | None = None
-    backing: Floats | None = None
-    posterior: Floats | None = None
-    agreed: Floats | None = None
-    excess: Floats | None = None
-    table: Table | None = None
-    named: Bools | None = None
-    total: Floats | None = None
-    truth: Floats | None = None
-    held: Bools | None = None
-    predicted: Ints | None = None
-    confidence: Floats | None = None
-    label: Ints | None = None
-    consensus: Ints | None = None
-    consensus_confidence: Floats | None = None
-    answered_truth: Floats | None = None
-    answered: Ints | None = None
-    answered_confidence: Floats | None = None
-    noise: Floats | None = None
-    position: Ints | None = None
-    chance: Floats | None = None
-    weight: Floats | None = None
-    group: Ints | None = None
+    low: Annotated[Floats, _SCORE]
+    high: Annotated[Floats, _SCORE]
+    sizes: Annotated[Ints, Column("iu", 1)]
+    every: Annotated[Floats | None, Column("f", per="candidate")] = None
+    share: Annotated[Floats | None, Column("f", 0, _MOST, per="candidate")] = None
+    backing: Annotated[Floats | None, Column("f", 0, _MOST, per="candidate", gaps=True)] = None
+    posterior: Annotated[Floats | None, Column("f", 0, _MOST, per="label")] = None
+    table: Annotated[Table | None, Column("f", per="label")] = None
+    named: Annotated[Bools | None, Column("b", per="label")] = None
+    total: Annotated[Floats | None, Column("f", 0)] = None
+    truth: Annotated[Floats | None, Column("f", gaps=True)] = None
+    held: Annotated[Bools | None, Column("b")] = None
+    model: Annotated[
+        Proposals | LaterProposals | None,
+        {"predicted": Column("iu", 0, labels=True), "confidence": Column("f", 0, _MOST)},
+    ] = None
+    label: Annotated[Ints | None, Column("iu", MISSING, labels=True)] = None
+    consensus: Annotated[Ints | None, Column("iu", MISSING, labels=True)] = None
+    consensus_confidence: Annotated[Floats | None, Column("f", 0, _MOST, gaps=True)] = None
+    answered_truth: Annotated[Floats | None, Column("f", gaps=True)] = None
+    answered: Annotated[Ints | None, Column("iu", MISSING, labels=True)] = None
+    answered_confidence: Annotated[Floats | None, Column("f", 0, _MOST, gaps=True)] = None
+    noise: Annotated[Floats | None, Column("f", 0, 1)] = None
+
+    @classmethod
+    def of(cls, *, predicted: Ints | None = None, confidence: Floats | None = None, **columns: Any) -> Evidence:
+        """From columns by name, as `to_arrays` gives them."""
+        if (predicted is None) != (confidence is None):
+            raise ValueError("evidence: predicted and confidence belong together")
+        model = None if predicted is None or confidence is None else Proposals(predicted, confidence)
+        return cls(**columns, model=model)
+
+    @property
+    def predicted(self) -> Ints | None:
+        """The position of the most probable label."""
+        return None if self.model is None else self.model.label
+
+    @property
+    def confidence(self) -> Floats | None:
+        """The probability of the most probable label."""
+        return None if self.model is None else self.model.confidence
 
     @property
     def n(self) -> int:
@@ -151,11 +162,14 @@ class Evidence:
 
     def rows(self, chosen: Ints) -> Evidence:
         """The evidence of some rows, by their positions."""
-        held, ragged = self._columns, ("every", "share", "backing")
+        held = self._columns
+        ragged = {
+            name for name, column in declared_columns(Evidence).items() if column.per == "candidate"
+        } & held.keys()
         taken = {name: _rows_of(value, chosen) for name, value in held.items() if name not in ragged}
-        if any(name in held for name in ragged):
+        if ragged:
             entries = take_rows(self.sizes, chosen)
-            taken |= {name: held[name][entries] for name in ragged if name in held}
+            taken |= {name: held[name][entries] for name in ragged}
         return Evidence(**taken)
 
     def merge(self, other: Evidence) -> Evidence:
@@ -163,11 +177,14 @@ class Evidence:
         ours, theirs = self.to_arrays(), other.to_arrays()
         if ours.keys() != theirs.keys():
             raise ValueError(f"cannot merge: {sorted(ours.keys() ^ theirs.keys())} is on one side only.")
-        return Evidence(**{name: np.concatenate([ours[name], theirs[name]]) for name in ours})
+        return Evidence.of(**{name: np.concatenate([ours[name], theirs[name]]) for name in ours})
 
     def to_arrays(self) -> dict[str, Array]:
         """The columns that are there, by name."""
-        return {name: np.asarray(value) for name, value in self._columns.items()}
+        held = self._columns
+        if (model := held.pop("model", None)) is not None:
+            held |= {"predicted": model.label, "confidence": model.confidence}
+        return {name: np.asarray(value) for name, value in held.items()}
 
     @property
     def _columns(self) -> dict[str, Any]:
@@ -181,73 +198,55 @@ def _rows_of(column: Any, chosen: Ints) -> Any:
 
 def gather(
     score: Score,
-    probabilities: Floats,
+    probabilities: Probabilities,
     candidates: LabelSets,
     facts: RowFacts | None = None,
     needs: Collection[str] = (),
 ) -> Evidence:
     """The extremes of the candidates' scores, the columns named in `needs`, and what the facts of the rows add."""
     facts = facts or RowFacts()
-    u, verified = facts.u, facts.verified
-    indptr, indices = candidates.rows
-    starts = indptr[:-1]
-    if "every" in needs or score.elementwise or not score.monotone:
-        scores = _score_candidates(score, probabilities, candidates, u)
-        low, high = np.minimum.reduceat(scores, starts), np.maximum.reduceat(scores, starts)
-    else:
-        scores = None
-        likeliest, unlikeliest = _extreme_labels(probabilities, candidates)
-        low = score.score(probabilities, likeliest, u=u)
-        one = len(indices) == len(candidates)
-        high = low if one else score.score(probabilities, unlikeliest, u=u)
+    u, verified, n = facts.u, facts.verified, len(candidates)
+    probabilities.check_known(score, needs, verified=verified is not None, votes=facts.votes is not None)
+    low, high, every = probabilities.score_candidates(score, candidates, u, every="every" in needs)
     truth = held = None
     if verified is not None:
         known = facts.checked
-        truth = np.full(len(candidates), np.nan)
-        some_u = None if u is None else u[known]
-        truth[known] = score.score(probabilities[known], verified[known], u=some_u)
-        held = np.zeros(len(candidates), dtype=bool)
+        truth, held = np.full(n, np.nan), np.zeros(n, dtype=bool)
+        truth[known] = probabilities[known].score_labels(score, verified[known], None if u is None else u[known])
         held[known] = candidates[known].contains(candidates.classes[verified[known]])
-    model, agreed = most_probable(probabilities), None
+    agreed = None
     if verified is not None or "consensus" in needs:
-        voted = facts.posterior
-        agreed = among_candidates(probabilities, candidates) if voted is None else most_probable(voted)
+        agreed = probabilities.among(candidates) if facts.posterior is None else most_probable(facts.posterior)
+    alone = verified is None and candidates.single
     return Evidence(
         low,
         high,
         candidates.sizes,
-        every=scores if "every" in needs else None,
-        share=_shares(probabilities, candidates) if "share" in needs else None,
+        every=every if "every" in needs else None,
+        share=_shares(probabilities.values_of(candidates), candidates) if "share" in needs else None,
         backing=_backing(facts.votes, candidates) if "backing" in needs and facts.votes is not None else None,
         posterior=facts.posterior if "posterior" in needs else None,
-        agreed=facts.agreed,
-        excess=facts.excess,
-        table=ScoreTable(score, probabilities, u) if "table" in needs else None,
+        table=ScoreTable(score, probabilities.array, u) if "table" in needs else None,
         named=candidates.to_mask() if "table" in needs else None,
-        total=probabilities.sum(axis=1, dtype=np.float64) if "total" in needs else None,
+        total=probabilities.totals() if "total" in needs else None,
         truth=truth,
         held=held,
-        predicted=model.label,
-        confidence=model.confidence,
-        label=indices.astype(np.intp) if verified is None and candidates.single else verified,
+        model=probabilities.proposed,
+        label=candidates.rows[1].astype(np.intp) if alone else verified,
         consensus=None if agreed is None else agreed.label,
         consensus_confidence=None if agreed is None else agreed.confidence,
         noise=None if verified is None else u,
-        position=facts.position,
-        chance=facts.chance,
-        weight=facts.weight,
-        group=facts.group,
+        **facts.lasting,
     )
 
 
-def _shares(probabilities: Floats, candidates: LabelSets) -> Floats:
+def _shares(values: Floats, candidates: LabelSets) -> Floats:
     """f_y / Σ_{y'∈S} f_y' of every candidate, row after row; equal parts where the model gives them nothing."""
-    indptr, indices = candidates.rows
-    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
-    values = probabilities[rows, indices].astype(np.float64)
-    total = np.add.reduceat(values, indptr[:-1])[rows]
-    equal = 1 / candidates.sizes[rows]
-    return np.divide(values, total, out=equal, where=total > 0)
+    exact = values.astype(np.float64)
+    total = np.repeat(np.add.reduceat(exact, candidates.rows[0][:-1]), candidates.sizes)
+    equal = 1 / np.repeat(candidates.sizes, candidates.sizes)
+    shares: Floats = np.divide(exact, total, out=equal, where=total > 0)
+    return shares
 
 
 def _backing(votes: Votes, candidates: LabelSets) -> Floats:
@@ -256,38 +255,3 @@ def _backing(votes: Votes, candidates: LabelSets) -> Floats:
     with np.errstate(invalid="ignore"):
         shares: Floats = votes.counts[rows, candidates.rows[1]] / votes.counts.sum(axis=1)[rows]
     return shares
-
-
-def _score_candidates(score: Score, probabilities: Floats, candidates: LabelSets, u: Floats | None) -> Floats:
-    """The score of every candidate, row after row."""
-    indptr, indices = candidates.rows
-    scores = np.empty(len(indices))
-    for block in blocks(probabilities):
-        inside = slice(indptr[block.start], indptr[block.stop])
-        rows = np.repeat(np.arange(block.stop - block.start), candidates.sizes[block])
-        part = probabilities[block]
-        if score.elementwise:
-            scores[inside] = score.score(part[rows, indices[inside], None])[:, 0]
-        else:
-            scores[inside] = score.score(part, u=None if u is None else u[block])[rows, indices[inside]]
-    return scores
-
-
-def _extreme_labels(probabilities: Floats, candidates: LabelSets) -> tuple[Ints, Ints]:
-    """The most and the least probable candidate of each row (the first of equals)."""
-    indptr, indices = candidates.rows
-    if len(indices) == len(candidates):
-        return indices, indices
-    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
-    values = probabilities[rows, indices]
-    return tuple(  # type: ignore[return-value]
-        _first_equal(values, extreme.reduceat(values, indptr[:-1]), rows, indices)
-        for extreme in (np.maximum, np.minimum)
-    )
-
-
-def _first_equal(values: Floats, wanted: Floats, rows: Ints, indices: Ints) -> Ints:
-    found = np.flatnonzero(values == wanted[rows])[::-1]
-    labels = np.empty(len(wanted), dtype=np.intp)
-    labels[rows[found]] = indices[found]  # written from the back: the first of equals stays
-    return labels

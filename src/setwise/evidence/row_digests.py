@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from setwise._arrays import Array, Bools, Ints, for_blocks
+from setwise.labels.vocabulary import is_missing
 from setwise.row_noise import Words, as_words, mix, multipliers
 
 NOTABLE = 0.01
@@ -187,10 +188,15 @@ def _words(values: Array) -> Words:
         return as_words(numbers)
     if values.dtype.kind in "mM":
         return as_words(np.ascontiguousarray(values).astype(np.int64))
-    return np.fromiter((_text_word(value) for value in values.tolist()), dtype=np.uint64, count=len(values))
+    plain = values.tolist()
+    texts = {value: _text_word(value) for value in {value for value in plain if isinstance(value, str)}}
+    words = (texts[value] if isinstance(value, str) else _text_word(value) for value in plain)
+    return np.fromiter(words, dtype=np.uint64, count=len(values))
 
 
 def _text_word(value: Any) -> int:
+    if is_missing(value):
+        return 0  # as None in one table, as NaN in another
     if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
         raise TypeError("a value is a collection")  # what it prints may be abridged
     return int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest(), "little")

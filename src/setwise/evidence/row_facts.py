@@ -4,54 +4,69 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints, frozen
 from setwise.errors import InputError, MisuseWarning, Remedy
+from setwise.evidence.column_schema import Column
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector, missing_labels
 from setwise.labels.votes import Votes
 
 
-@dataclass(frozen=True)
-class RowFacts:
+@dataclass(frozen=True, kw_only=True)
+class LastingFacts:
+    """Facts of rows that their evidence keeps; None where nothing was given.
+
+    Attributes
+    ----------
+    agreed, excess
+        The share of pairs of answers that agree, and by how much it exceeds what independent annotators would show;
+        NaN in rows with fewer than two answers.
+    position
+        The row's number as it was given, where rows were dropped or held out.
+    chance
+        With which probability each row was to be verified; None where all had the same.
+    weight
+        How much likelier each row is among new examples; None for equal ones.
+    group
+        Which cluster each row belongs to, as a number; None where rows are on their own. The rows of a
+        group share one unit of weight, and groups are the instances.
+    """
+
+    agreed: Annotated[Floats | None, Column("f", 0, 1, gaps=True)] = None
+    excess: Annotated[Floats | None, Column("f", -1e9, 1e9, gaps=True)] = None
+    position: Annotated[Ints | None, Column("iu", 0, 2**62)] = None
+    chance: Annotated[Floats | None, Column("f", 0, 1)] = None
+    weight: Annotated[Floats | None, Column("f", 0)] = None
+    group: Annotated[Ints | None, Column("iu", 0, 2**62)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowFacts(LastingFacts):
     """What is known of each row beyond its probabilities and candidates; None where nothing was given.
 
     Attributes
     ----------
     verified
         The position of the verified label, `MISSING` where nobody checked.
-    chance
-        The probability with which each row was to be verified.
-    weight
-        How much likelier each row is among new examples.
     category
         The Mondrian category, as it was given.
-    group
-        The cluster of each row, as a number.
     u
         The uniform number that a randomised score uses.
     votes
         The answers, where candidates come from them.
-    posterior, agreed, excess
-        What the annotator model found; see `Evidence`.
-    position
-        The row's number as it was given, where rows were dropped or held out.
+    posterior
+        The (n, K) probabilities of the labels given the row's answers.
     """
 
     verified: Ints | None = None
-    chance: Floats | None = None
-    weight: Floats | None = None
     category: Array | None = None
-    group: Ints | None = None
     u: Floats | None = None
     votes: Votes | None = None
     posterior: Floats | None = None
-    agreed: Floats | None = None
-    excess: Floats | None = None
-    position: Ints | None = None
 
     @classmethod
     def read(
@@ -82,6 +97,11 @@ class RowFacts:
         return RowFacts(**{name: None if value is None else value[rows] for name, value in held.items()})
 
     @property
+    def lasting(self) -> dict[str, Any]:
+        """What evidence keeps of them, by name."""
+        return {part.name: getattr(self, part.name) for part in fields(LastingFacts)}
+
+    @property
     def category_codes(self) -> Ints | None:
         """The categories as numbers."""
         return None if self.category is None else _codes(self.category)
@@ -98,7 +118,8 @@ def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]
     """The candidate sets after the rule for rows without any, and the rows kept if some were dropped."""
     if missing not in {"error", "full", "drop"}:
         raise ValueError(f"missing: {missing!r} is not known; use 'error', 'full' or 'drop'.")
-    empty = sets.sizes == 0
+    indptr, _ = sets.rows  # which are needed: a mask is then read once
+    empty = indptr[1:] == indptr[:-1]
     if not empty.any():
         return sets, None
     if missing == "error":

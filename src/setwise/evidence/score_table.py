@@ -6,14 +6,13 @@ array.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, Ints, blocks
-from setwise.errors import InputError
+from setwise._arrays import Array, Floats, Ints
+from setwise.probabilities.kept_arrays import Digest
 from setwise.ranks import ordered_bits
 from setwise.scores import LAC, Score
 
@@ -29,10 +28,10 @@ class ScoreTable:
     score: Score
     probabilities: Floats
     u: Floats | None = None
-    digest: int = field(init=False, repr=False)
+    digest: Digest = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "digest", _digest(self.probabilities))
+        object.__setattr__(self, "digest", Digest.of(self.probabilities))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -68,10 +67,8 @@ Table = ScoreTable | Floats
 
 def unchanged(table: Any) -> Any:
     """The table, if its probabilities are those that were given; whoever reads one made earlier asks first."""
-    if isinstance(table, ScoreTable) and _digest(table.probabilities) != table.digest:
-        raise InputError(
-            "probabilities: the array was changed after it was calibrated on", "calibrate on a copy of it"
-        )
+    if isinstance(table, ScoreTable):
+        table.digest.check(table.probabilities)
     return table
 
 
@@ -95,10 +92,3 @@ def row_order(scores: Floats) -> Ints:
     tied = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
     order[tied] = np.argsort(scores[tied], axis=1, kind="stable")
     return order
-
-
-def _digest(probabilities: Floats) -> int:
-    digest = 0
-    for rows in blocks(probabilities):
-        digest = zlib.crc32(np.ascontiguousarray(probabilities[rows]).data, digest)
-    return digest

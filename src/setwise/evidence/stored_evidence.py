@@ -2,83 +2,44 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from setwise._arrays import Array, check_sizes
+from setwise.evidence.column_schema import declared_columns
 from setwise.evidence.evidence import Evidence
 from setwise.labels.vocabulary import MISSING
-from setwise.probabilities import TOLERANCE
-from setwise.stored_arrays import checked
+from setwise.probabilities.dense import TOLERANCE
+from setwise.storage.stored_arrays import check_array
 
-_MOST = 1 + TOLERANCE  # of a probability
 _NEAR = 1e-6  # how far two columns that were computed from the same scores may be apart
-
-
-class _Column(NamedTuple):
-    kinds: str
-    low: float = -math.inf
-    high: float = math.inf
-    gaps: bool = False
-
-
-_SCORE, _LABEL = _Column("f"), _Column("iu", MISSING)
-_BY_ROW = {
-    "low": _SCORE,
-    "high": _SCORE,
-    "sizes": _Column("iu", 1),
-    "agreed": _Column("f", 0, 1, gaps=True),
-    "excess": _Column("f", -1e9, 1e9, gaps=True),
-    "total": _Column("f", 0),
-    "truth": _Column("f", gaps=True),
-    "held": _Column("b"),
-    "predicted": _Column("iu", 0),
-    "confidence": _Column("f", 0, _MOST),
-    "label": _LABEL,
-    "consensus": _LABEL,
-    "consensus_confidence": _Column("f", 0, _MOST, gaps=True),
-    "answered_truth": _Column("f", gaps=True),
-    "answered": _LABEL,
-    "answered_confidence": _Column("f", 0, _MOST, gaps=True),
-    "noise": _Column("f", 0, 1),
-    "position": _Column("iu", 0, 2**62),
-    "chance": _Column("f", 0, 1),
-    "weight": _Column("f", 0),
-    "group": _Column("iu", 0, 2**62),
-}
-_LABELS = {"predicted", "label", "consensus", "answered"}
-_BY_ENTRY = {"every": _SCORE, "share": _Column("f", 0, _MOST), "backing": _Column("f", 0, _MOST, gaps=True)}
-_BY_LABEL = {"posterior": _Column("f", 0, _MOST), "table": _SCORE, "named": _Column("b")}
 
 
 def checked_evidence(arrays: dict[str, Array], k: int) -> Evidence:
     """The evidence of rows over k labels; a ValueError names the column that is wrong."""
-    n = len(arrays["low"])
-    columns = {**_BY_ROW, **_BY_ENTRY, **_BY_LABEL}
-    unknown = next((name for name in arrays if name not in columns), None)
+    n, declared = len(arrays["low"]), declared_columns(Evidence)
+    unknown = next((name for name in arrays if name not in declared), None)
     if unknown is not None:
         raise ValueError(f"evidence.{unknown} is not known")
 
-    def check(name: str, column: _Column, shape: tuple[int, ...]) -> None:
-        if name in arrays:
-            high = k - 1 if name in _LABELS else k if name == "sizes" else column.high
-            checked(arrays[name], f"evidence.{name}", column.kinds, shape, column.low, high, gaps=column.gaps)
+    def check(per: str, *shape: int) -> None:
+        for name, column in declared.items():
+            if name not in arrays or column.per != per:
+                continue
+            high = k - 1 if column.labels else k if name == "sizes" else column.high
+            check_array(arrays[name], f"evidence.{name}", column.kinds, shape, column.low, high, gaps=column.gaps)
             if arrays[name].dtype.kind == "u":  # whose differences would wrap around
                 arrays[name] = arrays[name].astype(np.int64)
-            if column is _LABEL and ((arrays[name] < 0) & (arrays[name] != MISSING)).any():
+            if column.labels and ((arrays[name] < 0) & (arrays[name] != MISSING)).any():
                 raise ValueError(f"evidence.{name} holds a label that is none")
 
-    for name, column in _BY_ROW.items():
-        check(name, column, (n,))
+    check("row", n)
     entries = int(arrays["sizes"].sum())
     check_sizes(arrays["sizes"], entries)
-    for name, column in _BY_ENTRY.items():
-        check(name, column, (entries,))
-    for name, column in _BY_LABEL.items():
-        check(name, column, (n, k))
-    evidence = Evidence(**arrays)
+    check("candidate", entries)
+    check("label", n, k)
+    evidence = Evidence.of(**arrays)
     _check_agreement(evidence, k)
     return evidence
 
@@ -119,13 +80,13 @@ def _check_agreement(evidence: Evidence, k: int) -> None:
 
 def _wrong_checks(evidence: Evidence, starts: Array) -> dict[str, Any]:
     """What the columns about verified rows say against each other, and against the candidates."""
-    truth, label, held, checked = evidence.truth, evidence.label, evidence.held, evidence.verified
+    truth, label, held, verified = evidence.truth, evidence.label, evidence.held, evidence.verified
     wrong: dict[str, Any] = {}
     for name in ("answered_truth", "answered", "answered_confidence"):
         column: Any = getattr(evidence, name)
         if column is not None:
             known = column != MISSING if name == "answered" else ~np.isnan(column)
-            wrong[f"truth and {name}"] = (known != checked).any()
+            wrong[f"truth and {name}"] = (known != verified).any()
     if truth is None:
         wrong["held without truth"] = held is not None
         if label is not None and evidence.named is not None:  # the one label of each row
@@ -133,10 +94,10 @@ def _wrong_checks(evidence: Evidence, starts: Array) -> dict[str, Any]:
         return wrong
     if label is None or held is None:
         return {"truth without label and held": True}
-    wrong["truth and label"] = (checked != (label != MISSING)).any()
+    wrong["truth and label"] = (verified != (label != MISSING)).any()
     inside = (truth >= evidence.low - _NEAR) & (truth <= evidence.high + _NEAR)  # False where nobody checked
     wrong["truth and held"] = (held & ~inside).any()
-    rows = np.flatnonzero(checked)
+    rows = np.flatnonzero(verified)
     if evidence.every is not None:
         away = np.abs(evidence.every - np.repeat(np.where(held, truth, np.inf), evidence.sizes))
         wrong["every, truth and held"] = (np.minimum.reduceat(away, starts)[held] > _NEAR).any()

@@ -7,7 +7,6 @@ number of candidates or by the model's confidence can be seen: these are distrib
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,26 +14,19 @@ from setwise._arrays import Bools, Floats, Ints
 from setwise.errors import MisuseWarning, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import RowFacts
+from setwise.findings import Finding, format_p_value
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
+from setwise.two_samples import gap_between, kolmogorov_smirnov
 
 LEVEL = 0.01
 """Rows that were chosen at random are called different with at most this probability."""
-_EXACT = 5_000_000
 _BINS = 10  # of the probabilities of being verified
 _STATISTICS = {
     "number of candidates": "sizes",
     "score of the most plausible candidate": "low",
     "score of the least plausible candidate": "high",
 }
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What the rows speak against: the p-value of the test, and a sentence about what was seen."""
-
-    p_value: float
-    sentence: str
 
 
 def checks_differ(evidence: Evidence, category: Ints | None = None, votes: Votes | None = None) -> Finding | None:
@@ -52,28 +44,27 @@ def checks_differ(evidence: Evidence, category: Ints | None = None, votes: Votes
     columns = _columns(evidence, category, votes)
     if not columns:
         return None
-    worst = min((_compared(*column) for column in columns), key=lambda finding: finding.p_value)
-    p_value = min(1.0, worst.p_value * len(columns))
+    p_values = _p_values(columns, exact_below=50 * LEVEL)  # beyond, nothing is found
+    p_value = min(1.0, float(p_values.min()) * len(columns))
     if p_value >= LEVEL:
         return None
-    return Finding(p_value, f"verified rows differ from the others in the {worst.sentence}; {_shown(p_value)})")
+    seen = _difference(*columns[int(p_values.argmin())])
+    return Finding(p_value, f"verified rows differ from the others in the {seen}; {format_p_value(p_value)})")
 
 
 def plainly_differ(evidence: Evidence, category: Ints | None = None, tests: int = 1) -> bool:
     """Whether `checks_differ` is as good as sure to find a difference, even among so many times as many tests.
 
-    A distance D between the distributions of m and n rows has a p-value below e·exp(−2D²mn/(m + n)) (Wei and
-    Dudley, 2012, for m = n), which is quick to look at and needs no library.
+    It looks at bounds of the p-values, which are quick to compute.
     """
     columns = _columns(evidence, category, None)
-    return any(tests * len(columns) * _bound(values, checked) < LEVEL for _, values, checked in columns)
+    return bool((tests * len(columns) * _p_values(columns, exact_below=0.0) < LEVEL).any())
 
 
-def _bound(values: Floats, checked: Bools) -> float:
-    inside, outside = np.sort(values[checked]), np.sort(values[~checked])
-    shares = [np.searchsorted(part, values, side="right") / len(part) for part in (inside, outside)]
-    distance = np.abs(shares[0] - shares[1]).max()
-    return float(np.exp(1 - 2 * distance**2 * len(inside) * len(outside) / len(values)))
+def _p_values(columns: list[_Column], *, exact_below: float) -> Floats:
+    samples = [(values[checked], values[~checked]) for _, values, checked in columns]
+    sizes = np.array([[len(inside), len(outside)] for inside, outside in samples]).reshape(-1, 2)
+    return kolmogorov_smirnov([gap_between(*pair) for pair in samples], *sizes.T, exact_below=exact_below)
 
 
 _Column = tuple[str, Floats, Bools]
@@ -112,20 +103,15 @@ def _part_columns(evidence: Evidence, answers: Ints | None) -> list[_Column]:
     return [(name, values, checked) for name, values in columns.items() if np.ptp(values) > 0]
 
 
-def _compared(name: str, values: Floats, checked: Bools) -> Finding:
-    from scipy.stats import ks_2samp  # noqa: PLC0415 - it is heavy, and needed for verified rows only
-
+def _difference(name: str, values: Floats, checked: Bools) -> str:
+    """How verified rows differ from the others in a statistic; its bracket is left open."""
     inside, outside = values[checked], values[~checked]
-    method = "auto" if len(inside) * len(outside) <= _EXACT else "asymp"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # that it took the asymptotic form after all
-        p_value = float(ks_2samp(inside, outside, method=method).pvalue)
     means = f"{inside.mean():.2f} on average, {outside.mean():.2f} elsewhere"
     if not name.startswith("number"):  # the scale on which scores are stored is not the one that is printed
         means = (
             f"{abs(inside.mean() - outside.mean()):.3f} {'higher' if inside.mean() > outside.mean() else 'lower'}"
         )
-    return Finding(p_value, f"{name} ({means}")
+    return f"{name} ({means}"
 
 
 def _chances_differ(chance: Floats, checked: Bools) -> Finding | None:
@@ -148,11 +134,7 @@ def _chances_differ(chance: Floats, checked: Bools) -> Finding | None:
     if p_value >= LEVEL:
         return None
     told = f"{found[worst]:,.0f} rows are verified where the probabilities given expect {expected[worst]:,.0f}"
-    return Finding(p_value, f"{told}; {_shown(p_value)}")
-
-
-def _shown(p_value: float) -> str:
-    return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.4f}"
+    return Finding(p_value, f"{told}; {format_p_value(p_value)}")
 
 
 def sizes_differ(sizes: Ints, checked: Ints, category: Ints | None = None) -> Finding | None:
@@ -163,20 +145,20 @@ def sizes_differ(sizes: Ints, checked: Ints, category: Ints | None = None) -> Fi
     return checks_differ(Evidence(alike, alike, sizes, truth=truth), category)
 
 
-def warned_of(found: Finding | None) -> str:
-    """What was found, after a warning; empty where there is nothing."""
+def warned_of(found: Finding | None) -> Finding | None:
+    """What was found, after a warning where there is something."""
     if found is None:
-        return ""
+        return None
     draw = "draw the rows to verify at random"
     known = Remedy("verified_probability", None, "with the probability of each row to be verified")
     problem = f"verified: not a random choice of the rows: {found.sentence}"
     warnings.warn(MisuseWarning(problem, draw, known), stacklevel=5)
-    return found.sentence
+    return found
 
 
 def warn_about_checks(
     evidence: Evidence, sets: LabelSets, facts: RowFacts, category: Ints | None, kept: Ints | None, *, misses: bool
-) -> str:
+) -> Finding | None:
     """Warns if verified rows differ from the others, which it returns, and if a verified label is no candidate.
 
     `kept` are the rows' numbers where some were dropped; `misses` means that labels outside are provided for.

@@ -30,12 +30,12 @@ def as_candidates(
     declared = Vocabulary.stated(classes)
     if declared is not None and len(declared) != n_classes:
         raise ValueError(f"classes: {len(declared)} labels for {n_classes} probability columns.")
-    sets = read_sets(candidates, declared, name=name)
+    sets = as_label_sets(candidates, declared, name=name)
     with _naming(name):
         return _on_columns(sets, n_classes, declared)
 
 
-def read_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "candidates") -> LabelSets:
+def as_label_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str = "candidates") -> LabelSets:
     """One set of labels per row from votes, a mask, a label vector, collections, a frame, a sparse matrix or Arrow.
 
     Without a vocabulary labels are taken as they come, and the vocabulary is inferred. Rows without labels

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from setwise._arrays import Bools, Floats, Ints
 from setwise.labels.vocabulary import is_missing
-from setwise.probabilities import as_probabilities
 
 
 def flatten(rows: Iterable[Any], name: str) -> tuple[list[Any], Ints, Bools]:
@@ -153,7 +152,9 @@ def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> B
         reach = float(mass or 0)
         if not 0 < reach <= 1:
             raise ValueError(f"mass: {mass} is not in (0, 1].")
-        as_probabilities(values, "unit")
+        outside = np.flatnonzero(((values < 0) | (values > 1)).any(axis=1))
+        if len(outside):
+            raise ValueError(f"probabilities: row {outside[0]} holds a number outside [0, 1].")
         ordered = np.take_along_axis(values, order, axis=1)
         keep = np.cumsum(ordered, axis=1) - ordered < reach
     mask = np.empty(values.shape, dtype=bool)

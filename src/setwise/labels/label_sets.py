@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Bools, Ints, compress, count_true, frozen, row_positions, take_rows
 from setwise._lazy import lazy
+from setwise._types import Rows
 from setwise.errors import InputError, Remedy
 from setwise.labels import constructors
 from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, label_vector, missing_labels
@@ -90,8 +91,11 @@ class LabelSets(LabelledRows):
         """
         labels = label_vector(y, "y")
         absent = missing_labels(labels)
-        made = cls._from_flat(labels[~absent], (~absent).astype(np.intp), absent, classes, missing)
-        return replace(made, single=not absent.any())
+        if absent.any():
+            return cls._from_flat(labels[~absent], (~absent).astype(np.intp), absent, classes, missing)
+        vocabulary, rows = Vocabulary.of(classes, labels), np.arange(len(labels) + 1)
+        codes = vocabulary.require(labels, rows).astype(np.int32)
+        return cls(vocabulary, len(labels), _rows=(frozen(rows), frozen(codes)), single=True)
 
     @classmethod
     def from_strings(
@@ -135,7 +139,7 @@ class LabelSets(LabelledRows):
     @classmethod
     def from_annotators(
         cls,
-        table: Any,
+        table: Rows,
         rule: str = "union",
         classes: Classes = None,
         *,
@@ -343,7 +347,7 @@ class LabelSets(LabelledRows):
         """How many labels each set has."""
         if self._rows is None and self._mask is not None and "rows" not in self.__dict__:
             return frozen(count_true(self._mask))
-        return frozen(np.diff(self.rows[0]).astype(np.intp))
+        return frozen(np.diff(self.rows[0]).astype(np.intp, copy=False))
 
     @lazy
     def rows(self) -> tuple[Ints, Ints]:
@@ -385,7 +389,7 @@ class LabelSets(LabelledRows):
 
     def to_arrow(self) -> Any:
         """An Arrow list column of labels."""
-        import pyarrow as pa  # noqa: PLC0415 - optional, and heavy
+        import pyarrow as pa  # optional, and heavy
 
         indptr, indices = self.rows
         small = len(indices) < 2**31
@@ -395,7 +399,7 @@ class LabelSets(LabelledRows):
 
     def to_frame(self) -> Any:
         """A pandas frame with one row per example: its labels as a list, and how many."""
-        import pandas as pd  # noqa: PLC0415 - optional, and heavy
+        import pandas as pd  # optional, and heavy
 
         return pd.DataFrame({"labels": self.to_lists(), "size": self.sizes})
 

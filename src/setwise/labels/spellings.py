@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from decimal import Context, Decimal
 from typing import Any
 
-from setwise.errors import MisuseWarning, Remedy
+from setwise.errors import Remedy, SpellingWarning
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?")
 _AROUND = " \t'\"`‘’“”[](){}"  # quotes and brackets of a list that was written as text
@@ -52,12 +52,12 @@ def doubt_spellings(labels: Iterable[Any], where: str) -> None:
     if several:
         shown = ", ".join(several[:3]) + (", …" if len(several) > 3 else "")
         problem = f"{where}: labels that differ only in how they are written are classes of their own: {shown}"
-        warnings.warn(MisuseWarning(problem, "write them alike"), stacklevel=3)
+        warnings.warn(SpellingWarning(problem, "write them alike"), stacklevel=3)
     missing = [label for label in distinct if isinstance(label, str) and label.strip().casefold() in _NOTHING]
     if missing:
         declared = Remedy("classes", None, "to declare it a class")
         problem = f"{where}: {missing[0]!r} is a class and looks like a missing label"
-        warnings.warn(MisuseWarning(problem, "leave it empty", declared), stacklevel=3)
+        warnings.warn(SpellingWarning(problem, "leave it empty", declared), stacklevel=3)
 
 
 def _plain(label: str | bytes | int) -> str:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._arrays import Array, Bools, Floats, Ints, frozen, row_positions, take_rows
+from setwise._arrays import Array, Bools, Floats, Ints, frame_columns, frozen, row_positions, take_rows
 from setwise._lazy import lazy
+from setwise._types import Column, Indexable, Rows
 from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.labels import constructors
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, is_missing, label_vector, missing_labels
-from setwise.probabilities import column_names
 
 _SHOWN = 8
 _HEAVIEST = 1e12  # of weights: their products are numbers still
@@ -77,14 +77,14 @@ class Votes(LabelledRows):
     @classmethod
     def from_table(
         cls,
-        table: Any,
+        table: Indexable,
         item: str = "item",
-        annotator: str | None = "worker",
+        annotator: str | None = "annotator",
         label: str = "label",
         *,
         weight: str | None = None,
         against: str | None = None,
-        items: Any = None,
+        items: Column = None,
         classes: Classes = None,
     ) -> Votes:
         """From a long table: one answer per line, columns by name (a frame, or a mapping to columns).
@@ -107,7 +107,7 @@ class Votes(LabelledRows):
 
         Examples
         --------
-        >>> Votes.from_table({"item": ["a", "b", "a"], "worker": ["x", "x", "y"], "label": [1, 0, 1]}).counts
+        >>> Votes.from_table({"item": ["a", "b", "a"], "annotator": ["x", "x", "y"], "label": [1, 0, 1]}).counts
         array([[0., 2.],
                [1., 0.]])
         """
@@ -145,9 +145,9 @@ class Votes(LabelledRows):
     @classmethod
     def from_matrix(
         cls,
-        table: Any,
+        table: Rows,
         classes: Classes = None,
-        missing: Any = None,
+        missing: Hashable = None,
         *,
         annotators: Iterable[Hashable] | None = None,
     ) -> Votes:
@@ -175,7 +175,7 @@ class Votes(LabelledRows):
 
         The columns of a frame, where they have names, are the classes.
         """
-        table, named = np.asarray(counts, dtype=float), column_names(counts)
+        table, named = np.asarray(counts, dtype=float), frame_columns(counts)
         classes = named if classes is None else classes
         if table.ndim != 2 or not (np.isfinite(table).all() and (table >= 0).all()):
             raise ValueError("counts: expected a table of numbers from 0 on, one row per example.")
@@ -407,8 +407,8 @@ class Votes(LabelledRows):
     def to_columns(self) -> dict[str, Array]:
         """The columns of a long table, from which `from_table` makes the same votes.
 
-        They are called item, worker, label, weight and against, as far as there is something to say. A row without
-        answers has one line, without a label.
+        They are called item, annotator, label, weight and against, as far as there is something to say. A row
+        without answers has one line, without a label.
 
         >>> votes = Votes.from_lists([["cat", "dog"], []], classes=["cat", "dog", "owl"])
         >>> {name: column.tolist() for name, column in votes.to_columns().items()}
@@ -427,7 +427,7 @@ class Votes(LabelledRows):
 
         columns = {"item": items[np.concatenate([self.row, empty])[order]]}
         if self.annotator is not None:
-            columns["worker"] = lines(self.annotators[self.annotator])
+            columns["annotator"] = lines(self.annotators[self.annotator])
         columns["label"] = lines(self.classes[self.label])
         for name in ("weight", "against"):
             if getattr(self, name) is not None:
@@ -436,7 +436,7 @@ class Votes(LabelledRows):
 
     def to_frame(self) -> Any:
         """The columns of `to_columns` as a pandas frame."""
-        import pandas as pd  # noqa: PLC0415 - pandas is optional
+        import pandas as pd  # pandas is optional
 
         return pd.DataFrame(self.to_columns())
 

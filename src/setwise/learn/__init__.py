@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from setwise._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from setwise.learn.candidate_cleaning import ConformalCleaning, Purification
     from setwise.learn.classifier import PartialLabelClassifier
-    from setwise.learn.cleaners import ConformalCleaning, Purification
     from setwise.learn.covering_classifier import CoveringClassifier
     from setwise.learn.criteria import approximated_accuracy, covering_rate
     from setwise.learn.em import EMClassifier
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "classifier": ("PartialLabelClassifier",),
-    "cleaners": ("ConformalCleaning", "Purification"),
+    "candidate_cleaning": ("ConformalCleaning", "Purification"),
     "covering_classifier": ("CoveringClassifier",),
     "criteria": ("approximated_accuracy", "covering_rate"),
     "em": ("EMClassifier",),

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from setwise.errors import check_length
 from setwise.labels.vocabulary import Vocabulary
-from setwise.learn.validation import read_candidates
+from setwise.learn.inputs import as_training_sets
 
 
 class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -54,12 +55,11 @@ def covering(predicted: Any, y: Any, classes: Any) -> float:
     >>> covering(["a", "b"], [["a", "b"], ["a"]], ["a", "b"])
     0.5
     """
-    sets = read_candidates(y, missing="full")
+    sets = as_training_sets(y, missing="full")
     same = set(sets.classes.tolist()) == set(np.asarray(classes).tolist())
     if (
         not same and sets.vocabulary.is_range and sets.n_classes == len(classes)
     ):  # a bare mask: its columns are ours
         sets = sets.named(Vocabulary.declare(list(classes)))
-    if len(sets) != len(predicted):
-        raise ValueError(f"y: {len(sets)} rows for {len(predicted)} rows of X.")
+    check_length("y", len(sets), len(predicted), "rows of X")
     return float(sets.contains(predicted).mean())

@@ -9,16 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setwise.crowd.annotator_model import own_fits
 from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 from setwise.learn.feature_errors import check_finite
-from setwise.learn.validation import read_array, read_candidates, vote_targets
+from setwise.learn.inputs import as_training_sets, read_array
 
 CHUNK = 8192
 
 
-class Source(Protocol):
+class ExampleSource(Protocol):
     """The features of n rows, the same or different ones for each of M models."""
 
     n_rows: int
@@ -30,7 +31,7 @@ class Source(Protocol):
         """The rows at positions `index` (M, batch), as stored: (M, batch, …)."""
         ...
 
-    def rows(self, positions: Tensor) -> Source:
+    def rows(self, positions: Tensor) -> ExampleSource:
         """The source restricted to some positions."""
         ...
 
@@ -121,10 +122,10 @@ class Streamed:
         return read
 
 
-def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) -> Source:
+def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) -> ExampleSource:
     """The rows of X on the device as they are stored, or a torch `Dataset` read as needed."""
     if isinstance(X, torch.utils.data.Dataset):
-        source: Source = Streamed(X, device)
+        source: ExampleSource = Streamed(X, device)
         _check_width(estimator, source.shape, reset=reset)
         return source
     if isinstance(X, torch.Tensor):
@@ -138,14 +139,14 @@ def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) ->
     return Resident(tensor.to(device))
 
 
-def read_rows(
+def read_examples(
     estimator: Any, X: Any, y: Any, device: torch.device, *, classes: Any = None, reset: bool
-) -> tuple[Source, LabelSets]:
+) -> tuple[ExampleSource, LabelSets]:
     """The rows of X and as many candidate sets; those of a torch `Dataset` may be its items' second entries."""
     if y is None and isinstance(X, torch.utils.data.Dataset):
         y = np.stack([np.asarray(X[i][1]) for i in range(len(X))])  # type: ignore[arg-type]
     source = read_source(estimator, X, device, reset=reset)
-    sets = read_candidates(y, classes, missing=estimator.missing)
+    sets = as_training_sets(y, classes, missing=estimator.missing)
     if len(sets) != source.n_rows:
         raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {source.n_rows} rows of X.")
     return source, sets
@@ -154,7 +155,8 @@ def read_rows(
 def candidate_mask(sets: LabelSets, device: torch.device, y: Any = None) -> Tensor:
     """The candidates (n, K) on the device; where y are votes, how probable they make each label."""
     if isinstance(y, Votes):
-        return torch.from_numpy(vote_targets(y, sets).astype(np.float32)).to(device)
+        targets = own_fits(y.recoded(sets.vocabulary)).label_targets()
+        return torch.from_numpy(targets.astype(np.float32)).to(device)
     return torch.from_numpy(np.array(sets.to_mask())).to(device)
 
 

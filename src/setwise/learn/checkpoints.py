@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from setwise._files import replacing
+from setwise.storage.atomic_files import replacing
 
 if TYPE_CHECKING:
     from setwise.learn.trainer import Trainer

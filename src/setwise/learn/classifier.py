@@ -16,10 +16,11 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from setwise.crowd.annotator_model import own_fits
 from setwise.errors import InputError
 from setwise.labels.votes import Votes
 from setwise.learn.base import CandidateClassifier
-from setwise.learn.batches import Resident, as_device, candidate_mask, read_rows, read_source
+from setwise.learn.batches import Resident, as_device, candidate_mask, read_examples, read_source
 from setwise.learn.fitted_networks import (
     FEWEST,
     FittedNetworks,
@@ -29,10 +30,10 @@ from setwise.learn.fitted_networks import (
     fit_parts,
     out_of_sample,
 )
+from setwise.learn.inputs import as_training_sets
 from setwise.learn.presets import preset_settings
 from setwise.learn.seeds import draw_seeds
 from setwise.learn.settings import Settings
-from setwise.learn.validation import read_candidates, vote_targets
 
 
 class PartialLabelClassifier(CandidateClassifier):
@@ -189,7 +190,7 @@ class PartialLabelClassifier(CandidateClassifier):
         if not hasattr(self, "fitted_"):
             return self._fit(X, y, classes, settings, first_pass=True)
         device = as_device(self.device)
-        source, sets = read_rows(self, X, y, device, classes=self.classes_, reset=False)
+        source, sets = read_examples(self, X, y, device, classes=self.classes_, reset=False)
         candidates, seeds = candidate_mask(sets, device, y), draw_seeds(self.random_state, settings.ensemble)
         with own_generator(device, seeds[0]):
             again = [seed + self.n_iter_ for seed in seeds]
@@ -204,7 +205,7 @@ class PartialLabelClassifier(CandidateClassifier):
         votes, a file or a module of one's own is fitted in turn.
         """
         settings, device = self.settings(), as_device(self.device)
-        sets = read_candidates(y, missing=self.missing)
+        sets = as_training_sets(y, missing=self.missing)
         models: list[PartialLabelClassifier] = [clone(self) for _ in parts]
         source = read_source(models[0], X, device, reset=True)
         told = y if isinstance(y, Votes) else sets
@@ -255,18 +256,19 @@ class PartialLabelClassifier(CandidateClassifier):
         self, X: Any, y: Any, classes: Any, settings: Settings, *, first_pass: bool = False
     ) -> PartialLabelClassifier:
         device = as_device(self.device)
-        source, sets = read_rows(self, X, y, device, classes=classes, reset=True)
-        candidates = candidate_mask(sets, device, y)
+        source, sets = read_examples(self, X, y, device, classes=classes, reset=True)
+        votes = own_fits(y.recoded(sets.vocabulary)) if isinstance(y, Votes) else None
+        candidates = candidate_mask(sets, device, votes)
         if first_pass:
             settings, _ = choose(settings, source, candidates, 0)
             settings = replace(settings, epochs=1, annealing_epochs=0)
         seeds = draw_seeds(self.random_state, settings.ensemble)
         with own_generator(device, seeds[0]):
-            if isinstance(y, Votes) and not first_pass and len(sets) >= FEWEST:
+            if votes is not None and not first_pass and len(sets) >= FEWEST:
                 settings, choices = choose(settings, source, candidates, seeds[0])
                 own = out_of_sample(settings, source, candidates, seeds[0])
-                targets = vote_targets(y, sets, own.cpu().numpy())
-                candidates = torch.from_numpy(targets).to(candidates)
+                targets = votes.label_targets(own.cpu().numpy())
+                candidates = torch.tensor(targets).to(candidates)
                 fitted = replace(fit_networks(settings, source, candidates, seeds), choices=choices)
             else:
                 fitted = fit_networks(settings, source, candidates, seeds)

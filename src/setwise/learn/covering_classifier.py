@@ -20,7 +20,7 @@ from torch import Tensor
 
 from setwise._arrays import Bools, Floats
 from setwise.learn.base import CandidateClassifier
-from setwise.learn.batches import Source, as_device, candidate_mask, read_rows, read_source
+from setwise.learn.batches import ExampleSource, as_device, candidate_mask, read_examples, read_source
 from setwise.learn.classifier import PartialLabelClassifier, own_generator
 from setwise.learn.fitted_networks import FEWEST, compare, trial_rows, try_out
 from setwise.learn.losses import InclusionLoss
@@ -105,7 +105,7 @@ class CoveringClassifier(CandidateClassifier):
         as_level(self.confidence_level)  # refused before learning
         device = as_device(self.device)
         first, second, third = draw_seeds(self.random_state, 3)
-        source, sets = read_rows(self, X, y, device, reset=True)
+        source, sets = read_examples(self, X, y, device, reset=True)
         posterior = self._part(self.posterior, "posterior", first)
         inclusion = self._part(self.inclusion, "inclusion", second, images=len(source.shape) > 1)
         values: dict[str, float] = {}
@@ -159,7 +159,7 @@ class CoveringClassifier(CandidateClassifier):
 
     def _choose(
         self,
-        source: Source,
+        source: ExampleSource,
         candidates: Tensor,
         posterior: PartialLabelClassifier,
         inclusion: PartialLabelClassifier,

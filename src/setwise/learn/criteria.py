@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from setwise.learn.batches import Source
+from setwise.learn.batches import ExampleSource
 from setwise.learn.losses import masked_softmax
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class EarlyStopping:
     A hook for the `Trainer`. After training, `finish` puts the best weights back.
     """
 
-    def __init__(self, source: Source, candidates: Tensor, criterion: str, patience: int) -> None:
+    def __init__(self, source: ExampleSource, candidates: Tensor, criterion: str, patience: int) -> None:
         if criterion not in CRITERIA:
             raise ValueError(f"early_stopping: {criterion!r} is not known; use 'covering' or 'approximate'.")
         self.source, self.candidates = source, candidates

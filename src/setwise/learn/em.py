@@ -22,11 +22,12 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexabl
 from sklearn.utils.validation import _check_feature_names, _num_samples, check_is_fitted, has_fit_parameter
 
 from setwise._arrays import Array, Floats, Ints
+from setwise.crowd.annotator_model import own_fits
 from setwise.errors import InputError
 from setwise.labels.votes import Votes
 from setwise.learn.base import CandidateClassifier, unfitted
 from setwise.learn.feature_errors import naming_features
-from setwise.learn.validation import read_candidates, vote_targets
+from setwise.learn.inputs import as_training_sets
 from setwise.progress_lines import lines_on_stderr
 
 _COPIES = 3  # of each row for a classifier without sample_weight
@@ -107,29 +108,31 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         """Learns from rows X and their candidates y, or `Votes`; a label vector is exact labels."""
         base = self._base()
         (X,) = indexable(X)
-        sets = read_candidates(y)
+        sets = as_training_sets(y)
         if len(sets) != _num_samples(X):
             raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {_num_samples(X)} of X.")
         self.classes_ = np.array(sets.classes)
-        mask, votes = sets.to_mask(), isinstance(y, Votes)
+        mask, votes = sets.to_mask(), own_fits(y) if isinstance(y, Votes) else None
         uniform = mask / mask.sum(axis=1, keepdims=True)
-        weights = vote_targets(y, sets) if votes else uniform
+        weights = uniform if votes is None else votes.label_targets()
         folds = self._folds(X, mask)
-        rounds = min(self.max_iter, _FEW_ROUNDS) if votes else 1 if (sets.sizes == 1).all() else self.max_iter
+        rounds = 1 if votes is None and (sets.sizes == 1).all() else self.max_iter
+        rounds = rounds if votes is None else min(rounds, _FEW_ROUNDS)
         self.n_iter_, self.n_fits_ = 1, 0
         self.memorises_: bool | None = None
         fitted: tuple[Any, Ints] | None = None
         shown = nullcontext() if self.verbose is not None else lines_on_stderr(self._state)
         with naming_features(X), shown:
             while self.n_iter_ < rounds:
-                if folds and (votes or self.n_iter_ == 1 or self.memorises_):
+                if folds and (votes is not None or self.n_iter_ == 1 or self.memorises_):
                     p, seen = self._out_of_fold(base, X, weights, folds)
                 else:
                     fitted = self._refit(base, X, weights)
                     p, seen = self._probabilities(*fitted, X), None
-                before, weights = weights, vote_targets(y, sets, p) if votes else _restricted(p, uniform)
+                before = weights
+                weights = _restricted(p, uniform) if votes is None else votes.label_targets(p)
                 moved = _moved(before, weights)
-                if seen is not None and not votes and self.memorises_ is None:
+                if seen is not None and votes is None and self.memorises_ is None:
                     self.memorises_ = _moved(before, _restricted(seen, uniform)) < moved / 2
                     rounds = min(rounds, _FEW_ROUNDS) if self.memorises_ else rounds
                 self.n_iter_ += 1

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from setwise._arrays import Array
-from setwise.errors import InputError
+from setwise.errors import DataError, InputError
 
 _ABOUT_GAPS = re.compile(r"nan\b|\binf\b|infinity|missing value", re.IGNORECASE)
 _ABOUT_KINDS = re.compile(r"convert|promote|dtype|datetime|timestamp|not 'str'|holds (text|a date)", re.IGNORECASE)
@@ -47,6 +47,8 @@ def naming_features(X: Any, *, of: type[Exception] = Exception) -> Iterator[None
     """
     try:
         yield
+    except DataError:  # names the place already
+        raise
     except of as error:
         found = _first_unread(X, str(error))
         if found is None:

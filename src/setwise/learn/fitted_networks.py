@@ -10,8 +10,8 @@ from itertools import groupby
 import torch
 from torch import Tensor, nn
 
-from setwise.learn.batches import CHUNK, Resident, Source
-from setwise.learn.cleaners import as_cleaner
+from setwise.learn.batches import CHUNK, ExampleSource, Resident
+from setwise.learn.candidate_cleaning import as_cleaner
 from setwise.learn.criteria import EarlyStopping, approximated_accuracy
 from setwise.learn.networks import Single, build_network
 from setwise.learn.scaling import Scaling, fit_scaling, stack_scalings
@@ -64,7 +64,7 @@ class FittedNetworks:
         return 1 if isinstance(self.network, Single) else len(next(self.network.parameters()))
 
     @torch.no_grad()
-    def logits(self, source: Source, device: torch.device) -> Tensor:
+    def logits(self, source: ExampleSource, device: torch.device) -> Tensor:
         """(M, n, K), before the temperature; in float64 for our own networks, so that batches do not matter."""
         network, scaling = copy.deepcopy(self.network).to(device).eval(), copy.deepcopy(self.scaling).to(device)
         if not isinstance(network, Single):
@@ -77,7 +77,9 @@ class FittedNetworks:
         return torch.cat(parts, dim=1)
 
 
-def fit_networks(settings: Settings, source: Source, candidates: Tensor, seeds: Sequence[int]) -> FittedNetworks:
+def fit_networks(
+    settings: Settings, source: ExampleSource, candidates: Tensor, seeds: Sequence[int]
+) -> FittedNetworks:
     """Trains a model for each seed on the rows of `source` with their candidates (n, K)."""
     settings, choices = choose(settings, source, candidates, seeds[0])
     cleaner = as_cleaner(settings.cleaning)
@@ -106,7 +108,7 @@ def fit_networks(settings: Settings, source: Source, candidates: Tensor, seeds: 
 
 
 def continue_fit(
-    earlier: FittedNetworks, settings: Settings, source: Source, candidates: Tensor, seeds: Sequence[int]
+    earlier: FittedNetworks, settings: Settings, source: ExampleSource, candidates: Tensor, seeds: Sequence[int]
 ) -> FittedNetworks:
     """One more pass over rows at the full rate, from networks and optimizer state of an earlier fit."""
     settings = replace(settings.chosen_as(earlier.settings), epochs=1, annealing_epochs=0, checkpoint=None)
@@ -157,7 +159,7 @@ def fit_parts(
     return [fitted[i] for i in range(len(seeds))]
 
 
-def out_of_sample(settings: Settings, source: Source, candidates: Tensor, seed: int) -> Tensor:
+def out_of_sample(settings: Settings, source: ExampleSource, candidates: Tensor, seed: int) -> Tensor:
     """(n, K): each row's probabilities by a network that learned from the other folds."""
     settings = replace(settings, cleaning=None, early_stopping=None, temperature=False, checkpoint=None, ensemble=1)
     n, device = len(candidates), candidates.device
@@ -175,7 +177,9 @@ def out_of_sample(settings: Settings, source: Source, candidates: Tensor, seed: 
     return found
 
 
-def choose(settings: Settings, source: Source, candidates: Tensor, seed: int) -> tuple[Settings, dict[str, float]]:
+def choose(
+    settings: Settings, source: ExampleSource, candidates: Tensor, seed: int
+) -> tuple[Settings, dict[str, float]]:
     """Network and scaling by approximated accuracy on held-out training rows; needs no truth."""
     options = settings.alternatives(source)
     if len(options) == 1 or len(candidates) < FEWEST:
@@ -185,7 +189,7 @@ def choose(settings: Settings, source: Source, candidates: Tensor, seed: int) ->
 
 
 def compare(
-    options: Sequence[Settings], source: Source, candidates: Tensor, seed: int
+    options: Sequence[Settings], source: ExampleSource, candidates: Tensor, seed: int
 ) -> tuple[Settings, dict[str, float], Tensor]:
     """The option of the largest approximated accuracy, this of each, and the chosen one's logits of held-out rows.
 
@@ -203,14 +207,14 @@ def compare(
     return options[best], values, logits[best]
 
 
-def try_out(settings: Settings, source: Source, candidates: Tensor, seed: int) -> Tensor:
+def try_out(settings: Settings, source: ExampleSource, candidates: Tensor, seed: int) -> Tensor:
     """The logits (m, K) of the rows to judge by, of one plain model that learned from the rows to try it on."""
     kept, held = trial_rows(len(candidates), seed, candidates.device)
     tried = source.rows(kept), candidates[kept][None], [seed]
     return train_stack(settings.for_trial(len(kept)), *tried, doing="trying").logits(source.rows(held))[0]
 
 
-def _try_scales(options: list[Settings], source: Source, candidates: Tensor, seed: int) -> list[Tensor]:
+def _try_scales(options: list[Settings], source: ExampleSource, candidates: Tensor, seed: int) -> list[Tensor]:
     """What `try_out` gives for each of some options that differ by their scale alone: they learn at once."""
     kept, held = trial_rows(len(candidates), seed, candidates.device)
     trial, n = options[0].for_trial(len(kept)), len(kept)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import blocks
 from setwise.learn.base import CandidateClassifier
-from setwise.learn.validation import read_array, read_candidates
+from setwise.learn.inputs import as_training_sets, read_array
 
 
 class PartialLabelKNN(CandidateClassifier):
@@ -38,13 +38,12 @@ class PartialLabelKNN(CandidateClassifier):
     def fit(self, X: Any, y: Any) -> PartialLabelKNN:
         """Keeps the rows and their candidates; a label vector is exact labels."""
         rows = read_array(self, X, reset=True)
-        sets = read_candidates(y)
+        sets = as_training_sets(y)
         if self.n_neighbors < 1:
             raise ValueError(f"n_neighbors: {self.n_neighbors} is not a positive number.")
         if len(sets) != len(rows):
             raise ValueError(f"y: inconsistent numbers of samples, {len(sets)} rows for {len(rows)} of X.")
-        k = min(self.n_neighbors, len(rows))
-        self.neighbors_ = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(rows.reshape(len(rows), -1))
+        self.rows_ = rows.reshape(len(rows), -1)
         self.candidates_ = sets.to_mask()
         self.classes_ = np.array(sets.classes)
         return self
@@ -53,7 +52,9 @@ class PartialLabelKNN(CandidateClassifier):
         """The votes, scaled to sum to one."""
         check_is_fitted(self)
         new = read_array(self, X, reset=False)
-        distances, near = self.neighbors_.kneighbors(new.reshape(len(new), -1))
+        k = min(self.n_neighbors, len(self.rows_))
+        neighbors = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows_)  # this merely looks at them
+        distances, near = neighbors.kneighbors(new.reshape(len(new), -1))
         total = distances.sum(axis=1, keepdims=True)
         weights = 1 - np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
         if weights.shape[1] == 1:

@@ -21,6 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, softplus
 
+from setwise.learn import gpu_kernels
+
 Lag = Literal["fresh", "forward", "step"]
 
 
@@ -106,6 +108,24 @@ class CandidateLoss(nn.Module):
         logits = _full_precision(logits)
         return self.per_example(logits, candidates, remembered).mean(dim=-1)
 
+    def slopes(self, logits: Tensor, candidates: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean loss of each model, and its slope along the logits; remembers these, unless that is for later.
+
+        `candidates` (M, n, K) are those of all rows. On a GPU one kernel does it all for most losses.
+        """
+        if self.plain and gpu_kernels.can_weigh(logits, candidates):
+            memory = self.opened(logits) if self.remembers else None
+            losses, slope = gpu_kernels.weighed_losses(logits.detach(), index, candidates, memory, self.beta)
+            return losses.mean(dim=1), slope
+        _, n, k = candidates.shape
+        chosen = candidates.view(-1, k).index_select(0, _places(index, n)).view(logits.shape)
+        free = logits.detach().requires_grad_()
+        values = self.value(free, chosen, self.recall(free, index))
+        (slope,) = torch.autograd.grad(values.sum(), free)
+        if self.lag != "step":
+            self.update(free, index)
+        return values.detach(), slope
+
     def per_example(self, logits: Tensor, candidates: Tensor, remembered: Tensor | None) -> Tensor:
         """The loss of each example."""
         source = logits.detach() if remembered is None else remembered
@@ -154,9 +174,7 @@ class CandidateLoss(nn.Module):
                 f"index: shape {tuple(index.shape)} for logits of {tuple(logits.shape)}; give one position "
                 "an example."
             )
-        if index.ndim == 1 or len(index) == 1:
-            return index.reshape(-1)
-        return (index + self.n_examples * torch.arange(len(index), device=index.device)[:, None]).view(-1)  # type: ignore[operator]
+        return _places(index, self.n_examples or 0)
 
 
 class ProdenLoss(CandidateLoss):
@@ -302,6 +320,13 @@ def as_loss(loss: Any, n_examples: int, n_models: int) -> CandidateLoss:
         "loss: expected a name or a callable (n_examples, n_models) that returns a CandidateLoss, such as "
         "functools.partial(MeritLoss, beta=0.5)."
     )
+
+
+def _places(index: Tensor, n: int) -> Tensor:
+    """Where the examples (M, batch) of models with n examples each are among those of all models."""
+    if index.ndim == 1 or len(index) == 1:
+        return index.reshape(-1)
+    return (index + n * torch.arange(len(index), device=index.device)[:, None]).view(-1)
 
 
 def _full_precision(logits: Tensor) -> Tensor:

@@ -36,13 +36,7 @@ class StackedLinear(nn.Module):
         """(M, batch, in) to (M, batch, out); one model's (batch, in) as a plain product."""
         if x.ndim == 2:
             return functional.linear(x, self.weight.squeeze(0), self.bias.flatten())
-        if gpu_kernels.usable(x, self.weight):
-            return gpu_kernels.product(x, self.weight) + self.bias
         return torch.baddbmm(self.bias, x, self.weight.transpose(1, 2))
-
-    def normalised_relu(self, x: Tensor, norm: StackedBatchNorm) -> Tensor:
-        """ReLU of the normalised map, on a GPU in training: in one pass over its values."""
-        return gpu_kernels.normalised_relu(gpu_kernels.product(x, self.weight), self.bias, norm)
 
 
 class StackedConvolution(nn.Module):
@@ -128,14 +122,27 @@ class MLP(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(M, batch, …) to (M, batch, K)."""
         x = _together(x.flatten(2))
+        if self.training and x.ndim == 3 and gpu_kernels.usable(x):
+            return self._examples_last(x.transpose(1, 2))
         for linear, norm in zip(self.hidden, self.norms, strict=True):
-            if self.training and isinstance(norm, StackedBatchNorm) and gpu_kernels.can_normalise(x):
-                x = linear.normalised_relu(x, norm)  # type: ignore[operator]
-            else:
-                x = torch.relu_(_by_model(norm, linear(x)))
+            x = torch.relu_(_by_model(norm, linear(x)))
             if self.dropout and self.training:
                 x = _dropout(x, self.dropout)
         return _apart(self.output(x))
+
+    def _examples_last(self, x: Tensor) -> Tensor:
+        """(M, features, batch) to (M, batch, K) in training: so a GPU finds what it sums up in one piece."""
+        for linear, norm in zip(self.hidden, self.norms, strict=True):
+            weight, bias = linear.weight, linear.bias
+            x = torch.bmm(weight, x)  # type: ignore[arg-type]
+            if isinstance(norm, StackedBatchNorm) and gpu_kernels.can_normalise(x):
+                x = gpu_kernels.normalised_relu(x, bias, norm)  # type: ignore[arg-type]
+            else:
+                x = x + bias.transpose(1, 2)  # type: ignore[operator]
+                x = torch.relu_(norm(x.view(1, -1, x.shape[-1])).view(x.shape))
+            if self.dropout:
+                x = _dropout(x, self.dropout)
+        return self.output(x.transpose(1, 2))  # type: ignore[no-any-return]
 
 
 class CNN(nn.Module):

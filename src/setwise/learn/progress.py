@@ -24,8 +24,8 @@ class Progress:
 
     def __enter__(self) -> Self:
         try:
-            from rich import progress  # noqa: PLC0415 - optional
-            from rich.console import Console  # noqa: PLC0415
+            from rich import progress  # optional
+            from rich.console import Console
         except ImportError:
             return self
         columns = (

@@ -5,15 +5,12 @@ So that images can stay bytes on the device, and a saved model carries its own s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-
-from setwise.learn import gpu_kernels
-from setwise.learn.batches import Resident, Source
 
 BYTES = (127.5, 73.9)
 """Shift and spread of bytes that take every value alike: what images need, without amplifying dark pixels."""
@@ -51,33 +48,6 @@ class Scaling(nn.Module):
             lengths = exact.flatten(2).norm(dim=-1).clamp_min(1e-12)
             exact = exact / lengths.view(*lengths.shape, *[1] * (exact.ndim - 2))
         return exact.to(self.dtype)
-
-
-def scaled_batches(scaling: Scaling, source: Source, n_models: int) -> Callable[[Tensor], Tensor]:
-    """What reads the rows at positions (M, batch) and scales them; on a GPU in one pass where it can.
-
-    It can where all features have the same shift and spread, and are bytes or float32.
-    """
-    shift, spread = scaling.shift, scaling.spread
-
-    def plainly(index: Tensor) -> Tensor:
-        scaled: Tensor = scaling(source.batch(index))
-        return scaled
-
-    if shift is None or spread is None or scaling.rows or scaling.dtype != torch.float32:
-        return plainly
-    if not isinstance(source, Resident) or not gpu_kernels.can_read(source.features):
-        return plainly
-    by_model = shift.shape == (n_models, 1, 1) and shift.shape != source.shape  # as `stack_scalings` makes them
-    if not (shift.ndim == 0 or by_model):
-        return plainly
-    features, numbers = source.features, [part.float().contiguous() for part in (shift, spread)]
-
-    def at_once(index: Tensor) -> Tensor:
-        x = gpu_kernels.scaled_batch(features, source.selected, index, *numbers)
-        return x.view(*index.shape, *source.shape)
-
-    return at_once
 
 
 def stack_scalings(scalings: Sequence[Scaling]) -> Scaling:

@@ -12,6 +12,8 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor
 
+from setwise.probabilities.device_noise import mix
+
 
 def draw_seeds(random_state: Any, n: int) -> list[int]:
     """As many seeds as there are models."""
@@ -24,19 +26,11 @@ def permutations(seeds: Sequence[int], epoch: int, n: int, device: torch.device)
     >>> permutations([0, 1], 0, 5, torch.device("cpu")).sort().values.tolist()
     [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
     """
-    streams = _mixed(torch.tensor(seeds, dtype=torch.int64, device=device) + 1) + epoch
-    keys = _mixed(_mixed(streams)[:, None] + torch.arange(n, device=device))
+    streams = _hashed(torch.tensor(seeds, dtype=torch.int64, device=device) + 1) + epoch
+    keys = _hashed(_hashed(streams)[:, None] + torch.arange(n, device=device))
     return keys.argsort(dim=1, stable=True)
 
 
-def _mixed(x: Tensor) -> Tensor:
-    """Bits well mixed (the finaliser of SplitMix64), in wrapping 64-bit integers."""
-    x = x * -7046029254386353131
-    x = (x ^ _shifted(x, 30)) * -4658895280553007687
-    x = (x ^ _shifted(x, 27)) * -7723592293110705685
-    return x ^ _shifted(x, 31)
-
-
-def _shifted(x: Tensor, bits: int) -> Tensor:
-    """A shift to the right that brings in zeros."""
-    return (x >> bits) & ((1 << (64 - bits)) - 1)
+def _hashed(x: Tensor) -> Tensor:
+    """SplitMix64 of each position; products wrap."""
+    return mix(x * (0x9E3779B97F4A7C15 - 2**64))

@@ -1,13 +1,15 @@
 """Fitted models as files, without pickle: networks as safetensors and settings, scikit-learn's by skops.
 
 `write_model` puts a model into a folder and returns a description that JSON can hold; `read_model` makes the model
-again from both. A model that could only come back by running code from the file (a network made by a callable, a
-class that is neither scikit-learn's nor ours) is described as `"external"`: whoever loads it must bring it along.
+again from both. A `ColumnEncoder` before other steps stands in the description itself. A model that could only
+come back by running code from the file (a network made by a callable, a class that is neither scikit-learn's nor
+ours) is described as `"external"`: whoever loads it must bring it along.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,10 +24,10 @@ from sklearn.pipeline import Pipeline
 
 from setwise.errors import InputError, Remedy
 from setwise.labels.vocabulary import Vocabulary
-from setwise.learn.fitted_state import doubtful_types
-from setwise.learn.light_skops import is_estimator, is_ufunc, skops_io
-from setwise.limits import check_unpacked
-from setwise.parts import Part, Parts
+from setwise.learn.column_encoder import ColumnEncoder
+from setwise.learn.needed_trust import types_needing_trust
+from setwise.storage.directory import Part, Parts
+from setwise.storage.limits import check_unpacked
 
 OWN = frozenset(
     {
@@ -36,8 +38,10 @@ OWN = frozenset(
     }
 )
 """Classes of this package that a skops file may hold, and what ColumnTransformer keeps: the type of an array's
-entries, and before scikit-learn 1.7 a list of columns; everything else needs the reader's `trusted`."""
+entries, and before scikit-learn 1.7 a list of columns. Others need the reader's `trusted`, or skops' own trust."""
 
+_SAFE_SKOPS = (0, 15)  # those before trust trees, whose state ends the process if it is made up
+_OF_SCIKIT_LEARN = re.compile(r"sklearn(\.\w+)+")
 _OF_THE_MACHINE = {"checkpoint", "device", "verbose"}
 
 Description = dict[str, Any]
@@ -52,6 +56,12 @@ def write_model(model: Any, folder: Path, stem: str = "model") -> Description:
         return _write_network(model, folder, stem)
     if _is_covering(model):
         return _write_covering(model, folder, stem)
+    if isinstance(model, Pipeline) and isinstance(model.steps[0][1], ColumnEncoder):
+        (_, encoder), *others = model.steps
+        encoded = write_model(others[0][1] if len(others) == 1 else Pipeline(others), folder, stem)
+        name = others[0][0] if len(others) == 1 else None
+        described = {"kind": "encoded", "encoder": encoder.to_json(), "name": name, "model": encoded}
+        return _external(model) if encoded["kind"] == "external" else described
     if isinstance(model, Pipeline) and _holds_networks(model.steps[-1][1]) and len(model.steps) > 1:
         last = write_model(model.steps[-1][1], folder, stem)
         before = _write_skops(Pipeline(model.steps[:-1]), folder, f"{stem}-steps")
@@ -77,6 +87,10 @@ def read_model(description: Description, parts: Parts, trusted: Sequence[str] | 
     if kind == "pipeline":
         steps = _read_skops(description["steps"], parts, trusted).steps
         return Pipeline([*steps, (description["name"], read_model(description["last"], parts, trusted))])
+    if kind == "encoded":
+        model = read_model(description["model"], parts, trusted)
+        steps = model.steps if description["name"] is None else [(description["name"], model)]
+        return Pipeline([("columns", ColumnEncoder.from_json(description["encoder"])), *steps])
     if kind == "skops":
         return _read_skops(description, parts, trusted)
     raise ValueError(f"{parts.folder}: holds a model of the kind {kind!r}, which this setwise does not know.")
@@ -92,9 +106,9 @@ def _is_network(model: Any) -> bool:
 
 
 def _write_network(model: Any, folder: Path, stem: str) -> Description:
-    from safetensors.torch import save  # noqa: PLC0415 - as torch, needed here alone
+    from safetensors.torch import save  # as torch, needed here alone
 
-    from setwise.learn.networks import Single  # noqa: PLC0415
+    from setwise.learn.networks import Single
 
     fitted = model.fitted_
     if isinstance(fitted.network, Single):
@@ -124,8 +138,8 @@ def _write_network(model: Any, folder: Path, stem: str) -> Description:
 
 def _read_network(description: Description, parts: Parts) -> Any:
     try:
-        from setwise.learn.classifier import PartialLabelClassifier  # noqa: PLC0415 - torch is needed here alone
-        from setwise.learn.fitted_networks import FittedNetworks  # noqa: PLC0415
+        from setwise.learn.classifier import PartialLabelClassifier  # torch is needed here alone
+        from setwise.learn.fitted_networks import FittedNetworks
 
         part = parts[description["file"]]
         weights, scaling = _read_tensors(description, part)
@@ -134,8 +148,8 @@ def _read_network(description: Description, parts: Parts) -> Any:
             f"{parts.folder}: the model is a network and needs {error.name}: pip install 'setwise[learn]'.",
             name=error.name,
         ) from error
-    from setwise.learn.networks import network_of_weights  # noqa: PLC0415
-    from setwise.learn.scaling import Scaling  # noqa: PLC0415
+    from setwise.learn.networks import network_of_weights
+    from setwise.learn.scaling import Scaling
 
     parameters = _own_parameters(description)
     if isinstance(parameters.get("hidden_sizes"), list):
@@ -174,8 +188,8 @@ def _read_network(description: Description, parts: Parts) -> Any:
 
 def _read_tensors(description: Description, part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
     """The weights and the scaling in a safetensors file, finite, and the scaling no larger than described."""
-    from safetensors import SafetensorError  # noqa: PLC0415 - as torch, needed here alone
-    from safetensors.torch import load  # noqa: PLC0415
+    from safetensors import SafetensorError  # as torch, needed here alone
+    from safetensors.torch import load
 
     try:
         tensors = load(part.content)
@@ -226,7 +240,7 @@ def _write_covering(model: Any, folder: Path, stem: str) -> Description:
 def _read_covering(description: Description, parts: Parts) -> Any:
     posterior = _read_network(description["posterior"], parts)
     inclusion = None if description["inclusion"] is None else _read_network(description["inclusion"], parts)
-    from setwise.learn.covering_classifier import CoveringClassifier  # noqa: PLC0415 - needs torch, which the parts did
+    from setwise.learn.covering_classifier import CoveringClassifier  # needs torch, which the parts did
 
     weight = description["weight"]
     if not isinstance(weight, float) or not 0 <= weight <= 1:
@@ -284,7 +298,7 @@ def _write_skops(model: Any, folder: Path, stem: str) -> Description:
     io = _skops("save")
     try:
         content = io.dumps(model)
-        foreign = {*_foreign(io.get_untrusted_types(data=content)), *doubtful_types(model)}
+        foreign = {*io.get_untrusted_types(data=content), *types_needing_trust(model)} - OWN
     except Exception:  # noqa: BLE001 - skops has no common error for what it cannot hold
         return _external(model)
     if any(name.partition(".")[0] in {"torch", "setwise", "__main__", "builtins"} for name in foreign):
@@ -298,36 +312,38 @@ def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] |
     io, part = _skops("load"), parts[description["file"]]
     with ZipFile(BytesIO(part.content)) as archive:
         check_unpacked(part, len(part.content), sum(member.file_size for member in archive.infolist()))
+    allowed = {*(trusted or ())}
     try:
         types = io.get_untrusted_types(data=part.content)
-        missing = sorted(set(_foreign(types)) - set(trusted or ()))
-        if not missing:
+        missing = {*types} - OWN - allowed
+        if missing:  # what a model must be read for to know is named as it was noted on saving: one advice for all
+            missing |= {name for name in description["needs_trust"] if _OF_SCIKIT_LEARN.fullmatch(name)} - allowed
+        else:
             model = io.loads(part.content, trusted=types)
-            missing = sorted(doubtful_types(model) - set(trusted or ()))
+            missing = types_needing_trust(model) - allowed
             if not missing:
                 return model
     except Exception as error:
         why = "it holds pickled objects" if "allow_pickle" in str(error) else error  # numpy says how to run them
         raise ValueError(f"{part}: cannot be read by skops ({why}).") from error
     raise InputError(
-        f"{part}: holds types that nobody vouched for: {', '.join(missing)}",
-        Remedy("trusted", missing, "if you trust who saved the model"),
+        f"{part}: holds types that nobody vouched for: {', '.join(sorted(missing))}",
+        Remedy("trusted", sorted(missing | allowed), "if you trust who saved the model"),
     )
 
 
 def _skops(what: str) -> Any:
+    """The module `skops.io`, imported for scikit-learn models alone: it looks through all of scikit-learn."""
     try:
-        return skops_io()
+        import skops.io
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"{what}: scikit-learn models are kept by skops, which is not installed: pip install skops.",
             name=error.name,
         ) from error
-
-
-def _foreign(names: Sequence[str]) -> list[str]:
-    """Types that are neither ours nor trusted here: scikit-learn's estimators, universal functions."""
-    return [name for name in names if name not in OWN and not is_estimator(name) and not is_ufunc(name)]
+    if tuple(map(int, re.findall(r"\d+", skops.__version__)[:2])) < _SAFE_SKOPS:
+        raise ValueError(f"skops {skops.__version__} trusts too much in files; pip install 'skops>=0.15'.")
+    return skops.io
 
 
 def _external(model: Any) -> Description:

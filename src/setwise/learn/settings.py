@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from setwise.learn.batches import Source
+from setwise.learn.batches import ExampleSource
 from setwise.learn.scaling import BYTES
 from setwise.learn.trainer import Plan
 
@@ -71,7 +71,7 @@ class Settings:
         plain = replace(self, cleaning=None, early_stopping=None, temperature=False, checkpoint=None)
         return replace(plain, epochs=epochs, ensemble=1)
 
-    def alternatives(self, source: Source) -> list[Settings]:
+    def alternatives(self, source: ExampleSource) -> list[Settings]:
         """What "auto" stands for with these rows, the fallback first."""
         images = len(source.shape) > 1
         usual: Any = BYTES if source.dtype == torch.uint8 else "standard"

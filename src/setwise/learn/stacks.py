@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from setwise.errors import InputError, Remedy
-from setwise.learn.batches import Source
+from setwise.learn.batches import ExampleSource
 from setwise.learn.checkpoints import Checkpoint
 from setwise.learn.losses import as_loss
 from setwise.learn.networks import build_network
@@ -27,7 +27,7 @@ def train_stack(settings: Settings, *rows: Any, doing: str = "learning", **optio
 
 def stack_trainer(
     settings: Settings,
-    source: Source,
+    source: ExampleSource,
     candidates: Tensor,
     seeds: Sequence[int],
     *,
@@ -35,7 +35,6 @@ def stack_trainer(
     network: nn.Module | None = None,
     plan: Plan | None = None,
     hooks: Sequence[Hook] = (),
-    dtype: torch.dtype | None = None,
 ) -> Trainer:
     """The trainer of a stack.
 
@@ -55,13 +54,11 @@ def stack_trainer(
         None is that of the settings.
     hooks
         Called after every epoch.
-    dtype
-        The arithmetic of new networks; None is float32, or that of a module of one's own.
     """
     n_models, n, n_classes = candidates.shape
     device = candidates.device
     if scaling is None:
-        scaling = fit_scaling(settings.scale, source.chunks(), dtype or torch.float32)
+        scaling = fit_scaling(settings.scale, source.chunks())
     if network is None:
         network = build_network(
             settings.network,
@@ -71,7 +68,7 @@ def stack_trainer(
             hidden_sizes=settings.hidden_sizes,
             batch_norm=settings.batch_norm,
             dropout=settings.dropout,
-        ).to(device, dtype)
+        )
     loss = as_loss(settings.loss, n, n_models)
     if candidates.dtype != torch.bool and not loss.weighs:
         raise InputError(f"loss: {settings.loss!r} does not weigh votes", Remedy("loss", "proden"))

@@ -7,7 +7,6 @@ path it would follow by itself, on any device, and a run can be resumed from its
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -16,16 +15,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from setwise.learn import gpu_kernels
-from setwise.learn.batches import CHUNK, Source
-from setwise.learn.graphs import CapturedSteps
+from setwise.learn.batches import CHUNK, ExampleSource
+from setwise.learn.cuda_graphs import CapturedSteps
 from setwise.learn.losses import CandidateLoss
 from setwise.learn.networks import Single
-from setwise.learn.optimizers import as_optimizer
-from setwise.learn.scaling import Scaling, scaled_batches
+from setwise.learn.optimizers import Optimizer, as_optimizer
+from setwise.learn.scaling import Scaling
 from setwise.learn.seeds import permutations
-
-_LARGE_STEP = 100_000_000  # products of a parameter and an example
+from setwise.learn.threads import threads_for
 
 Hook = Callable[["Trainer"], None]
 
@@ -36,13 +33,13 @@ class DivergedError(ArithmeticError):
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train: rates and decays are one number for all models or one for each."""
+    """How to train; an optimizer of one's own is a callable of the parameters, the rate and the decay."""
 
     epochs: int = 100
     batch_size: int = 256
-    optimizer: str = "sgd"
-    learning_rate: float | Sequence[float] = 0.01
-    weight_decay: float | Sequence[float] = 0.0
+    optimizer: str | Callable[..., Optimizer] = "sgd"
+    learning_rate: float = 0.01
+    weight_decay: float = 0.0
     annealing_epochs: int | None = None
     """The learning rate falls to zero along a cosine over so many epochs: None over all `epochs`, more than those
     stop on the way down, and 0 keeps the rate constant."""
@@ -64,13 +61,6 @@ class Plan:
         """
         horizon = self.epochs if self.annealing_epochs is None else self.annealing_epochs
         return (1 + math.cos(math.pi * epoch / horizon)) / 2 if horizon else 1.0
-
-    def per_model(self, value: float | Sequence[float], n_models: int) -> list[float]:
-        """One value for each model."""
-        values = [float(value)] * n_models if isinstance(value, (int, float)) else [float(v) for v in value]
-        if len(values) != n_models:
-            raise ValueError(f"{len(values)} learning rates or weight decays for {n_models} models.")
-        return values
 
 
 class Trainer:
@@ -100,7 +90,7 @@ class Trainer:
         network: nn.Module,
         scaling: Scaling,
         loss: CandidateLoss,
-        source: Source,
+        source: ExampleSource,
         candidates: Tensor,
         *,
         plan: Plan,
@@ -118,18 +108,13 @@ class Trainer:
         self.device = candidates.device
         self.given, self.candidates = candidates, candidates.clone()
         self.parameters = [p for p in network.parameters() if p.requires_grad]
-        self.optimizer = as_optimizer(
-            plan.optimizer,
-            self.parameters,
-            plan.per_model(plan.learning_rate, self.n_models),
-            plan.per_model(plan.weight_decay, self.n_models),
-        )
+        self.optimizer = as_optimizer(plan.optimizer, self.parameters, plan.learning_rate, plan.weight_decay)
         self.epoch, self.finished = 0, False
         self.losses = torch.zeros(self.n_models, device=self.device, dtype=torch.float64)
         self.order = torch.arange(self.n_rows, device=self.device).repeat(self.n_models, 1)
-        self._offsets = self.n_rows * torch.arange(self.n_models, device=self.device)[:, None]
-        self._read = scaled_batches(scaling, source, self.n_models)
         self._check_width()
+        if self.device.type == "cuda":  # autograd's own thread has no context at first, of which cuBLAS warns
+            torch.ones(1, device=self.device, requires_grad=True).exp().backward()  # type: ignore[no-untyped-call]
         captures = self.device.type == "cuda" and source.resident and not isinstance(network, Single)
         self.captured = CapturedSteps(self.step, self.order, self._changing) if captures else None
 
@@ -149,18 +134,8 @@ class Trainer:
                 hook.finish(self)
         return self
 
-    def prepare(self) -> float:
-        """Compiles and captures the step where that applies, and says how many seconds it took."""
-        if self.captured is None:
-            return 0.0
-        self.network.train()
-        with matmul_precision(self.plan.precision, self.device):
-            self.captured.prepare(self.bounds())
-        return self.captured.seconds
-
     def run_epoch(self) -> None:
         """One pass over every model's rows."""
-        self.prepare()
         self.network.train()
         if self.plan.shuffle:
             self.order.copy_(permutations(self.seeds, self.epoch, self.n_rows, self.device))
@@ -179,23 +154,12 @@ class Trainer:
     def step(self, index: Tensor) -> None:
         """One update of every model from the examples at positions `index` (M, batch)."""
         logits = self._forward(index)
-        if self.loss.plain and gpu_kernels.can_weigh(logits, self.candidates):
-            memory = self.loss.opened(logits) if self.loss.remembers else None
-            losses, slope = gpu_kernels.candidate_loss(
-                logits.detach(), index, self.candidates, memory, self.loss.beta
-            )
-            self.optimizer.step(torch.autograd.grad(logits, self.parameters, slope, allow_unused=True))
-            self.losses.add_(losses.sum(dim=1))
-            return
-        flat = (index + self._offsets).reshape(-1)
-        candidates = self.candidates.view(-1, self.n_classes).index_select(0, flat).view(logits.shape)
-        values = self.loss.value(logits, candidates, self.loss.recall(logits, index))
-        self.optimizer.step(torch.autograd.grad(values.sum(), self.parameters, allow_unused=True))
+        values, slope = self.loss.slopes(logits, self.candidates, index)
+        self.optimizer.step(torch.autograd.grad(logits, self.parameters, slope, allow_unused=True))
+        self.losses.add_(values, alpha=index.shape[1])
         if self.loss.lag == "step":
             with torch.no_grad():
-                logits = self._forward(index)
-        self.loss.update(logits.detach(), index)
-        self.losses.add_(values.detach(), alpha=index.shape[1])
+                self.loss.update(self._forward(index), index)
 
     def bounds(self) -> list[tuple[int, int]]:
         """Where batches start and stop; a last batch of one example joins the one before."""
@@ -206,7 +170,7 @@ class Trainer:
         return list(zip(starts, [*starts[1:], n], strict=True))
 
     @torch.no_grad()
-    def logits(self, source: Source | None = None) -> Tensor:
+    def logits(self, source: ExampleSource | None = None) -> Tensor:
         """The logits (M, n, K) of all rows, in evaluation mode."""
         source = self.source if source is None else source
         self.network.eval()
@@ -254,7 +218,7 @@ class Trainer:
     # ---------------------------------------------------------------- parts of a step
 
     def _forward(self, index: Tensor) -> Tensor:
-        return self._logits(self._read(index))
+        return self._logits(self.scaling(self.source.batch(index)))
 
     def _logits(self, x: Tensor) -> Tensor:
         half = self.plan.precision == "bfloat16"
@@ -292,23 +256,6 @@ class Trainer:
                 "features (scale='standard'). A checkpoint file, if one was asked for, holds the last good "
                 "epoch."
             )
-
-
-@contextmanager
-def threads_for(products: int, device: torch.device) -> Iterator[None]:
-    """One thread while inside for small steps on a CPU, unless the user said how many (`OMP_NUM_THREADS`).
-
-    Several threads wait for each other at every operation, on a busy machine ten times as long as they work.
-    """
-    before = torch.get_num_threads()
-    if device.type != "cpu" or products > _LARGE_STEP or "OMP_NUM_THREADS" in os.environ:
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Floats
-from setwise.calibration.calibration import Calibration
+from setwise.conformal.calibration import Calibration
 from setwise.labels.label_sets import LabelSets
-from setwise.report.levels import histogram, size_bins, tidied
+from setwise.report.level_facts import histogram, size_bins, tidied
 
 _RANKS = 30  # beyond that the curve says nothing more
 _TESTED = 2_000_000  # labels of rows that the test looks at; of more a sample of rows is drawn
@@ -24,7 +24,7 @@ def candidate_facts(
             return None
         sizes = calibration.evidence.sizes
         return _sizes(sizes, len(calibration.vocabulary)) | {"of": "calibration", "pairs": [], "gate": None}
-    from setwise.data.inspection import inspect  # noqa: PLC0415 - sparse products, needed here alone
+    from setwise.tables.inspection import inspect  # sparse products, needed here alone
 
     miss_rate = 0.0 if calibration is None else float(calibration.setting.miss_rate)
     found = inspect(candidates, truth)
@@ -60,7 +60,7 @@ def _sizes(sizes: Any, n_classes: int) -> dict[str, Any]:
 
 def _gate(probabilities: Floats, candidates: LabelSets, miss_rate: float) -> dict[str, Any] | None:
     """How often the label that the model ranks first, second, … is a candidate, and what that refutes."""
-    from setwise.contamination.diagnose import diagnose  # noqa: PLC0415 - needed here alone
+    from setwise.contamination.diagnose import diagnose  # needed here alone
 
     kept = np.flatnonzero(candidates.sizes)
     if (candidates.sizes[kept] == 1).all():

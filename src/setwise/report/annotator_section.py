@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Floats, Ints
-from setwise.contamination.people import Annotators, annotators
+from setwise.crowd.annotators import Annotators, annotators
 from setwise.labels.votes import Votes
 
 _PEOPLE = 200

@@ -11,7 +11,7 @@ import numpy as np
 
 from setwise._arrays import Array, Ints
 from setwise.labels.vocabulary import UNKNOWN
-from setwise.report.entry_levels import Source, Sweep
+from setwise.report.label_entry_levels import EntrySource, Sweep
 from setwise.report.reported_rows import Rows
 
 _EACH = 12  # examples of each kind
@@ -22,7 +22,7 @@ _SIDE = 96  # pixels; larger images are made smaller
 
 
 def example_facts(
-    source: Source, sweep: Sweep, rows: Rows, level: Fraction, feature_names: list[str] | None = None
+    source: EntrySource, sweep: Sweep, rows: Rows, level: Fraction, feature_names: list[str] | None = None
 ) -> list[dict[str, Any]]:
     """One dictionary per example."""
     shown = _chosen(sweep, sweep.levels.index(level))
@@ -71,7 +71,7 @@ def example_facts(
 
 def png(image: Array) -> str:
     """An image of shape (h, w), (h, w, 3) or (h, w, 4) as a data address; numbers that are no bytes are scaled."""
-    from PIL import Image  # noqa: PLC0415 - optional, needed for images alone
+    from PIL import Image  # optional, needed for images alone
 
     array = np.asarray(image)
     if array.ndim == 3 and array.shape[2] == 1:

@@ -40,7 +40,7 @@ img {{ max-width: 100%; background: #fff; border-radius: .6rem; }}
 def report_as_html(contents: dict[str, Any], data: dict[str, Any]) -> str:
     """The report as text; `contents` fill the template, `data` are for the charts."""
     try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - optional
+        from jinja2 import Environment, PackageLoader, StrictUndefined  # optional
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "the report needs jinja2: pip install 'setwise[report]'.", name=error.name
@@ -68,7 +68,7 @@ def page_as_html(text: str, beside: Path, title: str) -> str:
 
     Raw HTML in the text is shown, not run.
     """
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - comes with rich, and is needed here alone
+    from markdown_it import MarkdownIt  # comes with rich, and is needed here alone
 
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     body = body.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")

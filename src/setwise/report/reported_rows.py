@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
-from setwise.errors import InputError
+from setwise.errors import InputError, check_length
 from setwise.evidence.row_facts import categories
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
@@ -53,8 +53,8 @@ class Rows:
             if known.get(name) is not None:
                 known[name] = _array(known[name])
         for name, value in {"y": truth, "candidates": sets, **known}.items():
-            if value is not None and value.shape[0] != n:
-                raise ValueError(f"{name}: {value.shape[0]} rows for {n} rows of the report.")
+            if value is not None:
+                check_length(name, value.shape[0], n, "rows of the report")
         category = None if by is None else categories(by, n)
         return cls(n, np.arange(n), vocabulary, truth, codes, sets, by=category, **known)
 

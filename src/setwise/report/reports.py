@@ -13,24 +13,25 @@ from pathlib import Path
 from typing import Any, Literal
 
 from setwise._arrays import Array, Floats, Ints
-from setwise._files import replacing
+from setwise._types import Candidates, Column, Features, ProbabilityRows
 from setwise._version import __version__
-from setwise.calibration.calibration import Calibration, automatic_categories
-from setwise.decisions.comparison import Comparison
-from setwise.errors import InputError, Remedy
+from setwise.conformal.calibration import Calibration
+from setwise.drift.comparison import Comparison
+from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.row_facts import weights
+from setwise.evidence.row_names import check_row_names
 from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
-from setwise.probabilities import as_probabilities, precision_of
+from setwise.probabilities.dense import as_probabilities, precision_of
 from setwise.ranks import as_level
 from setwise.report.ambiguity import candidate_facts
 from setwise.report.annotator_section import annotator_facts
-from setwise.report.entry_levels import Given, Scored, Source, Sweep, Valued, grid, sweep
 from setwise.report.examples import example_facts
 from setwise.report.html_pages import report_as_html
-from setwise.report.levels import GuaranteeAt, level_facts, size_bins
+from setwise.report.label_entry_levels import EntrySource, Given, Scored, Sweep, Valued, grid, sweep
+from setwise.report.level_facts import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
 from setwise.report.review_list import review_facts
 from setwise.report.row_comparison import row_comparison_facts
@@ -44,6 +45,7 @@ from setwise.report.verdict import (
     promise_of,
     usefulness,
 )
+from setwise.storage.atomic_files import replacing
 
 MOST_LABELS = 20_000_000
 """Rows times classes that a report looks at; of more rows a sample is drawn."""
@@ -52,18 +54,18 @@ MOST_LABELS = 20_000_000
 def build_report(
     path: str | os.PathLike[str],
     calibration: Calibration,
-    probabilities: Any,
+    probabilities: ProbabilityRows,
     *,
-    y: Any = None,
-    candidates: Any = None,
+    y: Column = None,
+    candidates: Candidates = None,
     votes: Votes | None = None,
-    features: Any = None,
+    features: Features | None = None,
     feature_names: Iterable[str] | None = None,
     images: Any = None,
-    by: Any = None,
-    sample_weight: Any = None,
-    row_ids: Any = None,
-    ids: Any = None,
+    by: Column = None,
+    sample_weight: Column = None,
+    row_ids: Column = None,
+    ids: Column = None,
     confidence_level: float = 0.9,
     others: Iterable[Calibration] = (),
     comparison: Comparison | Literal["auto"] | None = "auto",
@@ -143,9 +145,10 @@ def build_report(
     people = _people(candidates, votes, rows, matrix if plain else None)
     if comparison == "auto":
         comparison = calibration.compare(probabilities, by=_categories(calibration, matrix, rows)[0])
-    if comparison is not None and comparison.refuted:
-        calibration = calibration.differing(comparison.differs)
-        others = [other.differing(comparison.differs) for other in others]
+    differs = None if comparison is None else comparison.differs
+    if differs is not None:
+        calibration = calibration.withdraw(differs)
+        others = [other.withdraw(differs) for other in others]
     rows = rows.sampled(MOST_LABELS // matrix.shape[1])
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
     category, codes = _categories(calibration, matrix, rows)
@@ -175,15 +178,15 @@ def report_sets(
     path: str | os.PathLike[str],
     sets: LabelSets,
     *,
-    y: Any = None,
-    candidates: Any = None,
+    y: Column = None,
+    candidates: Candidates = None,
     votes: Votes | None = None,
-    by: Any = None,
-    p_values: Any = None,
-    features: Any = None,
+    by: Column = None,
+    p_values: ProbabilityRows | None = None,
+    features: Features | None = None,
     feature_names: Iterable[str] | None = None,
     images: Any = None,
-    ids: Any = None,
+    ids: Column = None,
     guarantee: GuaranteeAt | None = None,
     confidence_level: float | None = None,
     comparison: Comparison | None = None,
@@ -214,11 +217,10 @@ def report_sets(
     people = _people(candidates, votes, rows, None)
     rows = rows.sampled(MOST_LABELS // max(sets.n_classes, 1))
     if p_values is None:
-        source: Source = Given(sets[rows.numbers].to_mask(), [level])
+        source: EntrySource = Given(sets[rows.numbers].to_mask(), [level])
     else:
         values = as_probabilities(p_values, "unit", sets.n_classes, name="p_values")
-        if len(values) != len(sets):
-            raise ValueError(f"p_values: {len(values)} rows for {len(sets)} sets.")
+        check_length("p_values", len(values), len(sets), "sets")
         source = Valued(values[rows.numbers], grid(float(level)))
     return _write(
         path,
@@ -239,29 +241,33 @@ def report_sets(
 def report_model(
     path: str | os.PathLike[str],
     model: Any,
-    X: Any,
-    y: Any = None,
-    candidates: Any = None,
-    *,
-    used: str = "",
+    X: Features,
+    y: Column = None,
+    candidates: Candidates = None,
     **options: Any,
 ) -> Path:
     """Writes a report on the sets that a fitted `ConformalClassifier` or `CrossConformalClassifier` gives rows X.
 
     Options as in `build_report`; the confidence level is the model's unless given, and features are those of X.
-    `used` says which of these rows were learned from or calibrated on, in words: nothing is promised for them.
+    Nothing is promised for rows that the model learned from or was calibrated on. It looks for them and warns,
+    unless ``comparison`` says what is known of the rows.
     """
+    from sklearn.utils.validation import check_is_fitted  # not for the help of a command
+
+    check_is_fitted(model, "calibration_")
+    check_row_names(X=X, y=y, candidates=candidates, by=options.get("by"))
+    used = None if "comparison" in options else model.used_rows_.warn_if_used(X)
     names = getattr(X, "columns", getattr(model, "feature_names_in_", None))
     shown: dict[str, Any] = {"confidence_level": model.confidence_level, "y": y, "candidates": candidates}
     if "images" not in options and getattr(X, "ndim", 1) == 2:
         shown |= {"features": X, "feature_names": None if names is None else [str(name) for name in names]}
     shown |= options
     asked, matrix = model.calibration_, model.predict_conformed(X)
-    pooled = not isinstance(asked, Calibration)
+    pooled = len(asked.parts) > 1
     if "comparison" not in shown and (pooled or asked.categories is None):
-        shown["comparison"] = replace(model.new_rows().add(matrix, X=X).compare(), used=used)
-    if used:
-        asked = asked.differing(used)
+        shown["comparison"] = replace(model.row_tally().add(matrix, X=X).compare(), used=used)
+    if used is not None:
+        asked = asked.withdraw(used)
     if not pooled:
         return build_report(path, asked, matrix, **shown)
     sets = asked.predict_set(matrix, shown["confidence_level"])
@@ -288,20 +294,18 @@ def _categories(calibration: Calibration, matrix: Floats, rows: Rows) -> tuple[A
     """The category of each row and its position among those that were calibrated; None without categories."""
     if calibration.categories is None:
         return None, None
-    needed = {"given": "by", "size": "candidates"}.get(calibration.by)
+    needed = {"given": "by", "size": "candidates"}.get(calibration.setting.by)
     if needed is not None and getattr(rows, needed) is None:
         raise InputError(f"{needed}: calibrated by category, so the rows of the report need theirs", Remedy(needed))
-    found = rows.by
-    if found is None or calibration.by != "given":
-        calibration.check_predicted(matrix)
-        found = automatic_categories(calibration.by, matrix, calibration.classes, rows.candidates)
-    return found, calibration.categories.encode(found)
+    by = rows.by if calibration.setting.by == "given" else None
+    read = calibration.reader.read(matrix, by=by, candidates=rows.candidates)
+    return read.category, read.codes
 
 
 def _write(
     path: str | os.PathLike[str],
     title: str,
-    source: Source,
+    source: EntrySource,
     swept: Sweep,
     rows: Rows,
     level: Fraction,
@@ -394,7 +398,7 @@ def _settings(calibration: Calibration | None, rows: Rows, level: Fraction | Non
             "conformity_score": repr(calibration.conformity_score),
             "calibration rows": f"{calibration.evidence.n:,}",
             "miss rate": f"{float(calibration.setting.miss_rate):g}",
-            "random state": str(calibration.seed),
+            "random state": str(calibration.setting.seed),
         }
     known |= {"classes": f"{len(rows.vocabulary):,}", "rows reported on": f"{len(rows.numbers):,}"}
     if rows.is_sample:

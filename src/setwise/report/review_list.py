@@ -10,15 +10,15 @@ from urllib.parse import quote
 
 import numpy as np
 
-from setwise.data.delimited import encode_labels
-from setwise.report.entry_levels import Source, Sweep
+from setwise.report.label_entry_levels import EntrySource, Sweep
 from setwise.report.reported_rows import Rows
+from setwise.tables.label_notation import encode_labels
 
 _MOST = 5_000  # rows that are listed
 _LABELS = 20  # labels of a row that are listed
 
 
-def review_facts(source: Source, sweep: Sweep, rows: Rows, level: Fraction) -> dict[str, Any] | None:
+def review_facts(source: EntrySource, sweep: Sweep, rows: Rows, level: Fraction) -> dict[str, Any] | None:
     """How many rows there are to look at, how many are listed, and the file as a link; None without any."""
     at = sweep.levels.index(level)
     sizes = sweep.sizes[:, at]

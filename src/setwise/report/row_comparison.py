@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from setwise.decisions.comparison import Comparison
+from setwise.drift.comparison import Comparison
 
 _WIDTH, _HEIGHT = 400.0, 120.0
 
@@ -16,7 +16,7 @@ def row_comparison_facts(comparison: Comparison) -> dict[str, Any]:
     return {
         "text": str(comparison),
         "refuted": comparison.refuted,
-        "differs": comparison.differs,
+        "differs": str(comparison.differs or ""),
         "findings": [finding.sentence for finding in comparison.findings],
         "lines": None if comparison.m == 0 else [_steps(each, highest) for each in shares],
         "rows": [

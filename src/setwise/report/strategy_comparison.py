@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from setwise.calibration.calibration import Calibration
+from setwise.conformal.calibration import Calibration
 from setwise.guarantees import Guarantee
-from setwise.report.entry_levels import Sweep
-from setwise.report.levels import tidied
+from setwise.report.label_entry_levels import Sweep
+from setwise.report.level_facts import tidied
 from setwise.report.verdict import guarantees, promise_of
 from setwise.strategies import STRATEGIES, as_strategy
 

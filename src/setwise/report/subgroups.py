@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from setwise._arrays import Array, Ints
 from setwise.ranks import clopper_pearson
-from setwise.report.entry_levels import Sweep
-from setwise.report.levels import tidy
+from setwise.report.label_entry_levels import Sweep
+from setwise.report.level_facts import tidy
 from setwise.report.verdict import DELTA
 
 _SHOWN = 24

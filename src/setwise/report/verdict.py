@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from setwise.calibration.calibration import Calibration
+from setwise.conformal.calibration import Calibration
 from setwise.guarantees import Guarantee
 from setwise.ranks import as_fraction, chance_of_so_few, clopper_pearson, rank
-from setwise.strategies.base import RankRule
+from setwise.strategies.threshold_rules import RankRule
 
 DELTA = 0.05
 """Intervals miss with at most this probability."""

@@ -1,16 +1,17 @@
 """From evidence to a threshold, and from a threshold to a claim; one file per family of strategies."""
 
 from setwise.strategies.auto import Auto
-from setwise.strategies.base import RankRule, Rule, Strategy
+from setwise.strategies.base import Strategy, StrategyTraits
 from setwise.strategies.classwise import Classwise
 from setwise.strategies.corrected import Corrected
 from setwise.strategies.crowd import Crowd
+from setwise.strategies.judgement import Setting
 from setwise.strategies.posterior import Posterior
-from setwise.strategies.premises import Setting
 from setwise.strategies.random_answer import RandomAnswer
-from setwise.strategies.rank_based import All, Max, Mean, Min, Mixture
+from setwise.strategies.rank_strategies import All, Max, Mean, Min, Mixture
 from setwise.strategies.rectified import Rectified
 from setwise.strategies.registry import STRATEGIES, as_strategy
+from setwise.strategies.threshold_rules import RankRule, Rule
 
 __all__ = [
     "STRATEGIES",
@@ -30,5 +31,6 @@ __all__ = [
     "Rule",
     "Setting",
     "Strategy",
+    "StrategyTraits",
     "as_strategy",
 ]

@@ -31,22 +31,18 @@ from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Guarantee
 from setwise.ranks import instances_needed
-from setwise.strategies.base import RankRule, Rule, Strategy, with_novel_labels
+from setwise.strategies.base import StrategyTraits
 from setwise.strategies.corrected import Corrected
 from setwise.strategies.crowd import Crowd
-from setwise.strategies.premises import Setting, judgement
+from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.random_answer import RandomAnswer
-from setwise.strategies.rank_based import Max
+from setwise.strategies.rank_strategies import Max
 from setwise.strategies.rectified import Rectified, heaviest, verified_alone
-
-
-def uses_checks(strategy: Strategy, checked: int) -> bool:
-    """Whether a strategy rests on the verified rows: `rectified` and `auto`, where there are any."""
-    return checked > 0 and strategy.name in {"rectified", "auto"}
+from setwise.strategies.threshold_rules import RankRule, Rule, with_novel_labels
 
 
 @dataclass(frozen=True)
-class Auto:
+class Auto(StrategyTraits):
     """Verified rows: at least these alone; a declared contamination not refuted: `corrected`; else `max`.
 
     Of votes: declared independent and not refuted `crowd`, else `votes`.
@@ -56,6 +52,8 @@ class Auto:
 
     name: ClassVar[str] = "auto"
     pooled: ClassVar[bool] = True
+    rests_on_checks: ClassVar[bool] = True
+    adapts: ClassVar[bool] = True
 
     def needs(self, setting: Setting) -> Collection[str]:
         """What the strategies need that may be chosen."""

@@ -26,7 +26,6 @@ from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.score_table import unchanged
 from setwise.guarantees import Guarantee, Premise
-from setwise.strategies.base import Rule, with_novel_labels
 from setwise.strategies.corrected import check_declared, contamination_needs, corrected_steps, settings_between
 from setwise.strategies.curves import (
     Levels,
@@ -39,7 +38,8 @@ from setwise.strategies.curves import (
     over,
     unweighted,
 )
-from setwise.strategies.premises import Setting, judgement
+from setwise.strategies.judgement import Setting, judgement
+from setwise.strategies.threshold_rules import Rule, with_novel_labels
 
 _PASSES = 8  # over the rows, to have the scores of each class by themselves
 _GROUP_BYTES = 2**23  # of classes that one pass may hold in any case

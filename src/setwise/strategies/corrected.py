@@ -32,7 +32,7 @@ from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.score_table import unchanged
 from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, unweighted
-from setwise.strategies.premises import Setting, judgement
+from setwise.strategies.judgement import Setting, judgement
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """`crowd`: every label counts as much as it is probable given all answers of its row, by the annotator model.
 
-With R_ik the posterior of label k (`contamination.annotator_model`), Σ_k R_ik·1{s_ik ≤ t} has mean P(s(x, y) ≤ t)
+With R_ik the posterior of label k (`crowd.annotator_model`), Σ_k R_ik·1{s_ik ≤ t} has mean P(s(x, y) ≤ t)
 if the model is right: annotators err independently given the truth, and the classifier's probabilities are right
 once they are recalibrated. No true label is used.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.score_table import unchanged
 from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, unweighted
-from setwise.strategies.premises import Setting, judgement
+from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.random_answer import check_votes
 
 
@@ -33,6 +33,7 @@ class Crowd(WithMargin):
     """
 
     name: ClassVar[str] = "crowd"
+    models_annotators: ClassVar[bool] = True
 
     def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
         """The scores of all labels, and their posterior given the votes."""

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
@@ -38,9 +38,10 @@ from setwise.evidence.evidence import Evidence
 from setwise.evidence.score_table import Table, row_order, unchanged
 from setwise.guarantees import Guarantee, Premise
 from setwise.ranks import Ascending, instances_needed
-from setwise.strategies.base import with_novel_labels
-from setwise.strategies.premises import DELTA, Setting, judgement
-from setwise.strategies.step_sums import Bounds, StepBlocks, step_sums, sums_at
+from setwise.strategies.base import StrategyTraits
+from setwise.strategies.judgement import DELTA, Setting, judgement
+from setwise.strategies.step_function_sums import Bounds, StepBlocks, step_sums, sums_at
+from setwise.strategies.threshold_rules import with_novel_labels
 
 Margin = Literal["none", "normal", "finite"]
 
@@ -52,12 +53,11 @@ _MISSES = 10  # expected at a level, below which the central limit theorem is no
 
 
 @dataclass(frozen=True)
-class WithMargin:
+class WithMargin(StrategyTraits):
     """The parameters of a strategy that estimates a curve; `delta` is how often its margin may fail."""
 
     margin: Margin = "none"
     delta: float = DELTA
-    pooled: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.margin not in get_args(Margin):

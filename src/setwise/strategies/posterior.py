@@ -17,9 +17,9 @@ from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim
-from setwise.strategies.base import RankRule, Rule
 from setwise.strategies.curves import Curve, CurveRule, Steps, WithMargin, not_filled, steps, unweighted
-from setwise.strategies.premises import Setting
+from setwise.strategies.judgement import Setting
+from setwise.strategies.threshold_rules import RankRule, Rule
 
 
 @dataclass(frozen=True)

@@ -20,21 +20,21 @@ from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
-from setwise.strategies.base import RankRule
-from setwise.strategies.premises import Setting
+from setwise.strategies.base import StrategyTraits
+from setwise.strategies.judgement import Setting
+from setwise.strategies.threshold_rules import RankRule
 
 _WHOLE = 2**50  # up to which sums of whole numbers are exact
 
 
 @dataclass(frozen=True)
-class RandomAnswer:
+class RandomAnswer(StrategyTraits):
     """The share of a row's answers outside the set is kept small: a promise about annotators, whoever they are.
 
     It is one about the truth only where answers are distributed as the truth is.
     """
 
     name: ClassVar[str] = "votes"
-    pooled: ClassVar[bool] = False
 
     def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
         """The score of every label that somebody gave, and how many gave it."""

@@ -38,10 +38,10 @@ from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim
-from setwise.strategies.base import RankRule, Rule
 from setwise.strategies.curves import Curve, CurveRule, Levels, Steps, WithMargin, steps, unweighted
+from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.posterior import padded
-from setwise.strategies.premises import Setting, judgement
+from setwise.strategies.threshold_rules import RankRule, Rule
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Rectified(WithMargin):
 
     look: int | None = None
     name: ClassVar[str] = "rectified"
+    rests_on_checks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

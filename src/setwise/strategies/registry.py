@@ -11,7 +11,7 @@ from setwise.strategies.corrected import Corrected
 from setwise.strategies.crowd import Crowd
 from setwise.strategies.posterior import Posterior
 from setwise.strategies.random_answer import RandomAnswer
-from setwise.strategies.rank_based import All, Max, Mean, Min, Mixture
+from setwise.strategies.rank_strategies import All, Max, Mean, Min, Mixture
 from setwise.strategies.rectified import Rectified
 
 STRATEGIES: dict[str, Any] = {

@@ -1,0 +1,37 @@
+"""What public functions take, in words that a type checker knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+class Indexable(Protocol):
+    """What gives a row for its number, as a torch data set does, or a column for its name, as any table."""
+
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+
+Rows: TypeAlias = ArrayLike | Iterable[object]
+"""Something for each row: an array, a tensor, a frame, a sparse matrix, an Arrow table or column, a list."""
+
+Features: TypeAlias = Rows | Indexable
+"""One row an example, as the model takes it."""
+
+ProbabilityRows: TypeAlias = Rows | Indexable
+"""The K probabilities of each row, or the largest of them as `TopK`."""
+
+Candidates: TypeAlias = Rows | None
+"""One set of labels a row: `LabelSets`, a mask, a label vector, collections; `Votes`; None where there are none."""
+
+Column: TypeAlias = Rows | None
+"""One value a row, of which some may be None: labels, categories, weights, names; or None for no such column."""
+
+RandomState: TypeAlias = int | np.integer[Any] | np.random.RandomState | None
+"""What scikit-learn takes as `random_state`."""
+
+Seed: TypeAlias = RandomState | np.random.Generator
+"""What seeds noise and draws; None takes fresh entropy."""

@@ -1,0 +1,478 @@
+"""`BaseCalibration`: what calibration found; asks for a level, answers with sets, p-values and claims.
+
+`Calibration` (in `conformal`) is the same for users, and compares, watches and decides new rows beside that.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any, Never, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._arrays import Array, Floats, Ints, blocks, is_tensor, on_device
+from setwise._lazy import lazy
+from setwise._types import Candidates, Column, ProbabilityRows
+from setwise.calibration.calibration_file import FORMAT, read_parts, write_parts
+from setwise.calibration.new_rows import RowReader
+from setwise.crowd.annotator_model import AnnotatorParameters
+from setwise.errors import InputError, Remedy, refuse_names
+from setwise.evidence.evidence import Evidence
+from setwise.evidence.row_facts import weights
+from setwise.findings import Finding
+from setwise.guarantees import Guarantee
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import UNKNOWN, Vocabulary
+from setwise.probabilities.base import Probabilities
+from setwise.probabilities.dense import DenseRows
+from setwise.ranks import Level, Levels, as_level, dkw_band, each_level, upper_bound
+from setwise.scores import Score
+from setwise.storage.container import believing_nothing
+from setwise.storage.directory import Source
+from setwise.strategies import Rule, Setting, Strategy
+from setwise.strategies.judgement import Judgement
+from setwise.strategies.new_row_votes import answered_rule
+
+
+class SmallCalibrationWarning(UserWarning):
+    """There are too few calibration examples for the level asked for: every label is in the set."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BaseCalibration:
+    """What calibration found: asks for a confidence level, answers with sets, p-values and claims.
+
+    Every question may be asked at any level, afterwards and
+    repeatedly; a list of levels gives a list of answers.
+    """
+
+    conformity_score: Score
+    strategy: Strategy
+    vocabulary: Vocabulary
+    evidence: Evidence
+    setting: Setting
+    categories: Vocabulary | None = None
+    category: Ints | None = None
+    annotators: AnnotatorParameters | None = None
+    rules: tuple[Rule, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", self._calibrated(self.strategy.calibrate))
+
+    def _calibrated(self, calibrate: Callable[[Evidence, Setting], Rule]) -> tuple[Rule, ...]:
+        """One rule for each category."""
+        parts = [self.evidence]
+        if self.categories is not None and self.category is not None:
+            parts = [
+                self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
+            ]
+        told = replace(self.setting, judged=self.judgement)
+        return tuple(self._noted(code, calibrate, part, told) for code, part in enumerate(parts))
+
+    def _noted(self, code: int, calibrate: Callable[..., Rule], part: Evidence, told: Setting) -> Rule:
+        try:
+            return calibrate(part, told)
+        except ValueError as error:
+            if self.categories is not None:
+                error.add_note(f"This is category {self.category_names[code]!r} of by.")
+            raise
+
+    @property
+    def classes(self) -> Array:
+        """The labels, in the order of the probability columns."""
+        return self.vocabulary.classes
+
+    @property
+    def category_names(self) -> list[Any]:
+        """The categories, in the order of `rules`; one None without categories."""
+        return [None] if self.categories is None else list(self.categories.classes.tolist())
+
+    @lazy
+    def reader(self) -> RowReader:
+        """Reads new rows as these were read."""
+        weighted = self.evidence.weight is not None
+        return RowReader(
+            self.conformity_score, self.vocabulary, self.setting, self.categories, weighted, self.annotators
+        )
+
+    @lazy
+    def judgement(self) -> Judgement:
+        """How the premises of claims are known, from all rows."""
+        names = tuple(self.vocabulary.classes.tolist())
+        return Judgement(self.evidence, self.setting, names, self.category)
+
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """The calibrations that answer: this one."""
+        return (self,)
+
+    # ---------------------------------------------------------------- questions
+
+    @overload
+    def threshold(
+        self, confidence_level: Level = 0.9, *, by: Hashable = None, sample_weight: ArrayLike | None = None
+    ) -> Any: ...
+    @overload
+    def threshold(
+        self, confidence_level: Levels, *, by: Hashable = None, sample_weight: ArrayLike | None = None
+    ) -> list[Any]: ...
+    def threshold(
+        self, confidence_level: Level | Levels = 0.9, *, by: Hashable = None, sample_weight: ArrayLike | None = None
+    ) -> Any:
+        """The critical score q on its published scale (LAC: labels with 1 − f ≤ q are in the set).
+
+        +inf where there are too few examples. Calibrated by category, `by` names one category. With weighted
+        rows the threshold depends on the new row's weight, which must be given: one number, or one per row.
+        `classwise` has one threshold per class, in the order of `classes`.
+        """
+        if self.evidence.weight is not None and sample_weight is None:
+            raise ValueError(
+                "threshold: calibrated with sample_weight, the threshold depends on the weight of the new "
+                "row; pass sample_weight=… (one number, or one per row)."
+            )
+        self.reader.check_weighted(sample_weight)
+        weight = None if sample_weight is None else weights(np.atleast_1d(sample_weight), None)
+        code = self._category_code(by)
+
+        def answer(level: Fraction) -> Any:
+            self._warn_if_short(level, np.array([code]))
+            found: Any = self.rules[code].threshold(level, weight) + self.conformity_score.offset
+            one = np.ndim(found) == 2 or (sample_weight is not None and np.ndim(sample_weight) == 0)
+            return found[0] if one else found
+
+        return each_level(confidence_level, answer)
+
+    @overload
+    def predict_set(
+        self,
+        probabilities: ProbabilityRows,
+        confidence_level: Level = 0.9,
+        *,
+        by: Column = None,
+        candidates: Candidates = None,
+        sample_weight: Column = None,
+        row_ids: Column = None,
+        allow_empty: bool = True,
+    ) -> LabelSets: ...
+    @overload
+    def predict_set(
+        self,
+        probabilities: ProbabilityRows,
+        confidence_level: Levels,
+        *,
+        by: Column = None,
+        candidates: Candidates = None,
+        sample_weight: Column = None,
+        row_ids: Column = None,
+        allow_empty: bool = True,
+    ) -> list[LabelSets]: ...
+    def predict_set(
+        self,
+        probabilities: ProbabilityRows,
+        confidence_level: Level | Levels = 0.9,
+        *,
+        by: Column = None,
+        candidates: Candidates = None,
+        sample_weight: Column = None,
+        row_ids: Column = None,
+        allow_empty: bool = True,
+        **others: Never,
+    ) -> LabelSets | list[LabelSets]:
+        """The prediction sets of new rows, as `LabelSets`.
+
+        Where new rows come with `candidates` of their own the answer is the part of the set inside them, which
+        keeps the promise if these candidates hold the truth. `Votes` do more, where calibration rows had votes and
+        some were verified: they say how probable each label is, nothing is cut off, and the promise is
+        ``guarantee(…, votes=True)``.
+        ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
+        """
+        refuse_names(others, alpha="confidence_level")
+        given = {"by": by, "candidates": candidates, "sample_weight": sample_weight, "row_ids": row_ids}
+        rows, masks = self._masks(probabilities, **given, allow_empty=allow_empty, device=on_device(probabilities))
+        return each_level(confidence_level, lambda level: rows.as_sets(masks(level), self.vocabulary))
+
+    def predict_mask(
+        self,
+        probabilities: ProbabilityRows,
+        confidence_level: Level | Levels = 0.9,
+        *,
+        by: Column = None,
+        candidates: Candidates = None,
+        sample_weight: Column = None,
+        row_ids: Column = None,
+        allow_empty: bool = True,
+    ) -> Any:
+        """The same sets as an (n, K) boolean mask: of a torch tensor as a tensor on its device, else as an array.
+
+        >>> import numpy as np, setwise
+        >>> P = np.random.default_rng(0).dirichlet([1, 1, 1], size=500)
+        >>> setwise.conformalize(P, P.argmax(axis=1)).predict_mask([[0.97, 0.02, 0.01]])
+        array([[ True, False, False]])
+        """
+        self.reader.need_all_labels("predict_mask")
+        given = {"by": by, "candidates": candidates, "sample_weight": sample_weight, "row_ids": row_ids}
+        _, masks = self._masks(probabilities, **given, allow_empty=allow_empty, device=is_tensor(probabilities))
+        return each_level(confidence_level, masks)
+
+    def _masks(
+        self, probabilities: Any, *, allow_empty: bool, device: bool, **given: Any
+    ) -> tuple[Probabilities, Callable[[Fraction], Any]]:
+        """New rows, and what gives their mask at a level; on their device if asked."""
+        rows = self.reader.read(probabilities, device=device, **given)
+        if rows.candidates is not None and rows.votes is None:
+            self._refuse_doubtful_candidates()
+        inside, codes, weight, u = rows.candidates, rows.codes, rows.weight, rows.noise
+        score, rules, probabilities, off = self.conformity_score, self.rules, rows.probabilities, rows.off
+        if rows.votes is not None:
+            inside, rules, probabilities = None, self._answered, DenseRows(rows.posterior)
+
+        def answer(level: Fraction) -> Any:
+            self._warn_if_short(level, codes, rules)
+            limits = np.asarray(_limits(rules, level, weight, codes)) + off
+            return probabilities.mask(score, limits, u, inside, allow_empty=allow_empty)
+
+        return probabilities, answer
+
+    def _refuse_doubtful_candidates(self) -> None:
+        """Refuses to cut sets down to the candidates of new rows where these may lack the true label."""
+        without = (
+            "leave them out" if self.setting.by != "size" else "pass by=…, how many each row has, in their place"
+        )
+        less = "and sets cut down to them cover less than promised"
+        if (rate := float(self.setting.miss_rate)) and not self.strategy.allows_for_misses:
+            raise InputError(
+                f"candidates: with a miss rate of {rate:g} the truth may be outside those of new rows as often, "
+                f"{less}",
+                without,
+            )
+        if self.judgement.truth_refuted:
+            raise InputError(
+                f"candidates: those of new rows may lack the true label as these do "
+                f"({self.judgement.truth_is_candidate.detail}), {less}",
+                without,
+            )
+
+    def predict_p(
+        self,
+        probabilities: ProbabilityRows,
+        *,
+        by: Column = None,
+        sample_weight: Column = None,
+        row_ids: Column = None,
+    ) -> Floats:
+        """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
+        self.reader.need_all_labels("predict_p")
+        rows = self.reader.read(probabilities, by=by, sample_weight=sample_weight, row_ids=row_ids)
+        matrix, codes, weight, u = rows.matrix, rows.codes, rows.weight, rows.noise
+        values = np.empty(matrix.shape)
+        if codes is not None:
+            values[codes == UNKNOWN] = 1.0
+        for code, rule in enumerate(self.rules):
+            own = None if codes is None else np.flatnonzero(codes == code)
+            for block in blocks(values if own is None else values[: len(own)], 4):
+                some: Any = block if own is None else own[block]
+                scores = self.conformity_score.score(matrix[some], u=None if u is None else u[some])
+                scores -= rows.off
+                values[some] = rule.p_values(scores, None if weight is None else weight[some])
+        return values
+
+    @overload
+    def guarantee(self, confidence_level: Level = 0.9, *, votes: bool = False) -> Guarantee: ...
+    @overload
+    def guarantee(self, confidence_level: Levels, *, votes: bool = False) -> list[Guarantee]: ...
+    def guarantee(
+        self, confidence_level: Level | Levels = 0.9, *, votes: bool = False, **others: Never
+    ) -> Guarantee | list[Guarantee]:
+        """What may be claimed at this level, and why; prints as a short paragraph.
+
+        With ``votes=True`` of new rows whose votes are passed to `predict_set` as candidates.
+        """
+        refuse_names(others, alpha="confidence_level")
+        rules = self._answered if votes else self.rules
+
+        def answer(level: Fraction) -> Guarantee:
+            claims = [self._remarked(rule.claim(level)) for rule in rules]
+            if self.categories is None:
+                return claims[0]
+            return Guarantee.of_categories(dict(zip(self.category_names, claims, strict=True)))
+
+        return each_level(confidence_level, answer)
+
+    @overload
+    def bracket(
+        self, confidence_level: Level = 0.9, delta: float = 0.05, *, by: Hashable = None
+    ) -> tuple[float, float]: ...
+    @overload
+    def bracket(
+        self, confidence_level: Levels, delta: float = 0.05, *, by: Hashable = None
+    ) -> list[tuple[float, float]]: ...
+    def bracket(
+        self, confidence_level: Level | Levels = 0.9, delta: float = 0.05, *, by: Hashable = None
+    ) -> tuple[float, float] | list[tuple[float, float]]:
+        """(lower, upper): where the coverage of these sets lies, as far as candidates alone can prove it.
+
+        F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
+        largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
+        and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. Of votes
+        η must be given, as answers need not hold the truth. It needs independent rows and no true label (of sampled
+        rows among which some are verified, that these were chosen at random); the upper
+        end, new rows whose probabilities are not rounded more than these, for then sets may be larger. Calibrated
+        by category, `by` names one category.
+        """
+        as_level(delta, "delta")
+        if self.evidence.shares is not None:
+            raise ValueError("bracket: not available for weighted or grouped rows, which are not independent.")
+        if self.setting.novel:
+            raise ValueError("bracket: not available where rows carry labels that no learning row has.")
+        if self.setting.votes and not self.setting.miss_rate:
+            raise InputError(
+                "bracket: votes do not say that the true label is among the answers",
+                Remedy("miss_rate", None, "for how often it may not be"),
+                "pass votes.candidates() if it always is",
+            )
+        if self.setting.seen is not None:
+            raise ValueError(f"bracket: not available for rows that the model has seen: {self.setting.seen}.")
+        if self.judgement.selection:
+            raise InputError(
+                f"bracket: {self.judgement.selection}", "hold all rows, with CalibrationRows(memory_limit=…)"
+            )
+        if self.setting.differs is not None:
+            raise ValueError(f"bracket: not available for rows that differ from these: {self.setting.differs}.")
+        code = self._category_code(by)
+        rule = self.rules[code]
+        part = self.evidence if self.category is None else self.evidence.rows(np.flatnonzero(self.category == code))
+
+        def answer(level: Fraction) -> tuple[float, float]:
+            limit = rule.threshold(level)
+            if np.ndim(limit):
+                raise ValueError("bracket: not available where every label has its own threshold.")
+            return _bracket(part, float(limit), *_miss_rate(part, self.setting, self.judgement, delta))
+
+        return each_level(confidence_level, answer)
+
+    def withdraw(self, finding: Finding) -> Self:
+        """The same for new rows that are not like these, as a finding shows: of them it promises nothing."""
+        return replace(self, setting=replace(self.setting, differs=finding))
+
+    # ---------------------------------------------------------------- a file, a picture
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the calibration as one file: a zip of arrays and a JSON header, without pickle.
+
+        ``docs/calibration-file.md`` describes it. It is written beside its place and then renamed.
+        """
+        write_parts(path, **{part.name: getattr(self, part.name) for part in fields(self) if part.init})
+
+    @classmethod
+    def load(cls, path: Source) -> Self:
+        """Reads what `save` wrote; refuses anything else, damaged files, and files of a newer format, by name."""
+        parts = read_parts(path)
+        with believing_nothing(path, FORMAT):
+            try:
+                return cls(**parts)
+            except InputError as error:  # nobody gave this input but the file
+                raise ValueError(error.problem) from error
+
+    def __repr__(self) -> str:
+        parts = f", {len(self.rules)} categories" if self.categories is not None else ""
+        return (
+            f"Calibration(strategy={self.strategy.name!r}, conformity_score={self.conformity_score.name!r}, "
+            f"{self.evidence.n:,} examples, {len(self.vocabulary):,} classes{parts})"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.guarantee()._repr_html_()
+
+    # ---------------------------------------------------------------- helpers
+
+    def _remarked(self, made: Guarantee) -> Guarantee:
+        """With what is said of sampled rows, and of labels that have no probability of their own."""
+        remarks, top, sampled = list(made.remarks), self.setting.top, self.setting.sampled
+        if sampled:
+            kept, checked = self.evidence.n + self.setting.dropped, self.setting.checked
+            told = f"a random sample of {kept - checked:,} of the {sampled - checked:,}"
+            also = f"the {checked:,} verified rows and {told} other" if checked else told
+            remarks.append(f"Calibrated on {also} rows given.")
+        if top:
+            remarks.append(
+                f"A label outside the {top:,} that a row stores counts as if it had an equal share of the "
+                "remaining probability; where one of them is in a set, all are."
+            )
+        return replace(made, remarks=tuple(remarks))
+
+    @lazy
+    def _answered(self) -> tuple[Rule, ...]:
+        """The rules for new rows with votes of their own, one for each category."""
+        return self._calibrated(answered_rule)
+
+    def _warn_if_short(
+        self, level: Fraction, codes: Ints | None = None, rules: tuple[Rule, ...] | None = None
+    ) -> None:
+        """One warning where every label is in every set, for the categories that were asked about."""
+        rules = rules or self.rules
+        asked = range(len(rules)) if codes is None else np.unique(codes[codes >= 0]).tolist()
+        reasons = {i: reason for i in asked if (reason := rules[i].shortage(level))}
+        unseen = 0 if codes is None else int((codes == UNKNOWN).sum())
+        if reasons:
+            worst = min(reasons, key=lambda i: rules[i].n)
+            where = "" if self.categories is None else f" in {len(reasons)} of {len(rules)} categories"
+            text = f"every label is in the set{where}: {reasons[worst]}."
+        elif unseen:
+            text = f"every label is in the set for {unseen} rows of categories without calibration examples."
+        else:
+            return
+        warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
+
+    def _category_code(self, by: Any) -> int:
+        """The position of the rule for one category; 0 without categories."""
+        if self.categories is None:
+            if by is not None:
+                raise ValueError("by: calibrated without categories; pass by to conformalize first.")
+            return 0
+        known = self.category_names
+        if not isinstance(by, Hashable) or by not in known:
+            raise ValueError(f"by: calibrated by category; name one of them: {', '.join(map(repr, known[:8]))}.")
+        return known.index(by)
+
+
+def _limits(rules: tuple[Rule, ...], level: Fraction, weight: Floats | None, codes: Ints | None) -> Any:
+    """The stored threshold, or one per row where it depends on category or weight."""
+    if codes is None:
+        return rules[0].threshold(level, weight)
+    found = [rule.threshold(level) if weight is None else math.inf for rule in rules]
+    limits = np.full((len(codes), *np.shape(found[0])[1:]), math.inf)
+    for code, rule in enumerate(rules):
+        rows = np.flatnonzero(codes == code)
+        limits[rows] = found[code] if weight is None else rule.threshold(level, weight[rows])
+    return limits
+
+
+def _miss_rate(part: Evidence, setting: Setting, judged: Judgement, delta: float) -> tuple[float, float]:
+    """A bound on how often the truth is no candidate, and the share of δ that is left beside it."""
+    if not judged.truth_refuted:
+        return float(setting.miss_rate), delta
+    if part.chance is not None:
+        raise ValueError(
+            "bracket: verified rows refute the miss rate, and verified with unequal probabilities do not bound it."
+        )
+    if judged.checks.status == "refuted by the data":
+        raise ValueError(
+            f"bracket: verified rows refute the miss rate, and do not bound it: {judged.checks.detail}."
+        )
+    m, missed = Judgement(part, setting).verified_and_missed
+    return upper_bound(missed, m, delta / 2), delta / 2
+
+
+def _bracket(part: Evidence, threshold: float, miss_rate: float, delta: float) -> tuple[float, float]:
+    if math.isinf(threshold):
+        return 1.0, 1.0  # every label is in the set
+    band = dkw_band(part.n, delta) + miss_rate
+    lower = float((part.high <= threshold).mean()) - band
+    upper = float((part.low <= threshold).mean()) + band
+    return max(lower, 0.0), min(upper, 1.0)

@@ -1,0 +1,252 @@
+"""New rows as a calibration reads them: in its precision, with their categories, weights, noise and candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Array, Floats, Ints, on_device
+from setwise._lazy import lazy
+from setwise.crowd.annotator_model import AnnotatorParameters
+from setwise.errors import InputError
+from setwise.evidence.row_facts import categories, weights
+from setwise.evidence.row_names import check_row_names
+from setwise.labels.coerce import as_candidates
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import Vocabulary
+from setwise.labels.votes import Votes
+from setwise.probabilities.base import Probabilities
+from setwise.probabilities.dense import precision_of
+from setwise.probabilities.proposed_labels import Proposals
+from setwise.probabilities.readers import in_precision, read_mask, read_probabilities
+from setwise.probabilities.top_probabilities import TopK
+from setwise.scores import Score
+from setwise.strategies.judgement import Setting
+
+
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """Reads new rows as the calibration rows were read, and refuses what does not go with these.
+
+    Attributes
+    ----------
+    score, vocabulary, setting
+        Those of the calibration.
+    categories
+        The categories of the calibration rows, where they have any.
+    weighted
+        Whether the calibration rows have weights.
+    annotators
+        The annotator model for votes of new rows, where verified rows have votes.
+    """
+
+    score: Score
+    vocabulary: Vocabulary
+    setting: Setting
+    categories: Vocabulary | None
+    weighted: bool
+    annotators: AnnotatorParameters | None
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """The arguments that `predict_set` requires because calibration used them."""
+        used = {
+            "by": self.setting.by == "given" and self.categories is not None,
+            "candidates": self.setting.by == "size",
+            "sample_weight": self.weighted,
+            "row_ids": self.setting.named and self.score.randomized,
+        }
+        return tuple(name for name, holds in used.items() if holds)
+
+    def read(
+        self,
+        probabilities: Any,
+        *,
+        by: Any = None,
+        candidates: Any = None,
+        sample_weight: Any = None,
+        row_ids: Any = None,
+        device: bool = False,
+    ) -> NewRows:
+        """The rows of one question; tensors stay on their device if `device` says so."""
+        check_row_names(
+            probabilities=probabilities, by=by, candidates=candidates, sample_weight=sample_weight, row_ids=row_ids
+        )
+        votes = candidates if isinstance(candidates, Votes) else None
+        if votes is not None and device:
+            raise InputError("candidates: votes are weighed on the host", "pass probabilities.cpu().numpy()")
+        sets = filled_candidates(candidates, self.vocabulary)
+        rows, off = self._read_probabilities(probabilities, device=device)
+        if sets is not None and len(sets) != len(rows):
+            raise ValueError(f"candidates: {len(sets)} rows for {len(rows)} rows of probabilities.")
+        return NewRows(self, rows, precision_of(probabilities), off, sets, votes, by, sample_weight, row_ids)
+
+    def check_weighted(self, sample_weight: Any) -> None:
+        """New rows have weights where the calibration rows have them, and only there."""
+        if (sample_weight is not None) != self.weighted:
+            raise ValueError(
+                "sample_weight: calibrated with weights, so new rows need theirs too."
+                if sample_weight is None
+                else "sample_weight: calibrated without weights; pass sample_weight to conformalize first."
+            )
+
+    def need_all_labels(self, what: str) -> None:
+        """Refuses a question about the probabilities of all labels where only the largest ones were stored."""
+        if self.setting.top:
+            raise InputError(
+                f"{what}: not defined where only the top {self.setting.top} labels have probabilities",
+                "calibrate on the probabilities of all labels",
+            )
+
+    def _read_probabilities(self, probabilities: Any, *, device: bool) -> tuple[Probabilities, float]:
+        """Probabilities in the precision of the calibration, and how far scores may be off."""
+        domain, k, top = self.score.domain, len(self.vocabulary), self.setting.top
+        given = probabilities.k if isinstance(probabilities, TopK) else 0
+        if given != top or (given and probabilities.n_classes != k):
+            raise InputError(
+                f"probabilities: calibrated with those of {f'the top {top}' if top else 'all'} labels out of "
+                f"{k:,}, got {f'the top {given}' if given else 'a column for each'}",
+                f"pass TopK.of(probabilities, k={top})" if top else "pass the probabilities of all labels",
+            )
+        classes = self.vocabulary.classes
+        rows = read_probabilities(probabilities, domain, k, classes, device=device)
+        return in_precision(rows, precision_of(probabilities), self.setting.precision)
+
+
+@dataclass(frozen=True, eq=False)
+class NewRows:
+    """The rows of one question. What not every question needs is read, and refused, when it is asked for.
+
+    Attributes
+    ----------
+    reader
+        What read them.
+    probabilities
+        In the precision of the calibration.
+    precision
+        The floating type in which these came.
+    off
+        How far scores may be off, where that was another type.
+    candidates
+        The candidates of each row, all labels where it has none; None where no row brings any.
+    votes
+        The votes from which candidates were made, if they were.
+    by, sample_weight, row_ids
+        As given.
+    """
+
+    reader: RowReader
+    probabilities: Probabilities
+    precision: str
+    off: float
+    candidates: LabelSets | None
+    votes: Votes | None
+    by: Any
+    sample_weight: Any
+    row_ids: Any
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    @property
+    def matrix(self) -> Floats:
+        """The probabilities of all labels, on the host."""
+        return self.probabilities.array
+
+    @lazy
+    def category(self) -> Array | None:
+        """The category of each row; None where the calibration knows none."""
+        reader, by = self.reader, self.by
+        if by is None and reader.setting.by == "predicted":
+            self.check_precision("so that near ties change the predicted label")
+        if by is None and reader.setting.by == "size" and self.candidates is None:
+            raise ValueError(
+                "by: calibrated by the number of candidates, so new rows need theirs too; pass candidates=… to "
+                "predict_set, or by=…, how many each row has."
+            )
+        if by is None and reader.setting.by != "given":
+            by = automatic_categories(
+                reader.setting.by, self.probabilities, reader.vocabulary.classes, self.candidates
+            )
+        if (by is None) != (reader.categories is None):
+            raise ValueError(
+                "by: calibrated by category, so new rows need theirs too; pass by=…"
+                if by is None
+                else "by: calibrated without categories; pass by to conformalize first."
+            )
+        return None if by is None else categories(by, len(self))
+
+    @lazy
+    def codes(self) -> Ints | None:
+        """The position of each row's category among those of the calibration, `UNKNOWN` for others."""
+        known, found = self.reader.categories, self.category
+        return None if known is None or found is None else known.encode(found)
+
+    @lazy
+    def weight(self) -> Floats | None:
+        """The weight of each row."""
+        self.reader.check_weighted(self.sample_weight)
+        return weights(self.sample_weight, len(self))
+
+    @lazy
+    def noise(self) -> Floats | None:
+        """The uniform number of each row; its bits decide, and where these are lost the smallest one is valid."""
+        randomized, named = self.reader.score.randomized, self.reader.setting.named
+        if randomized and (self.row_ids is not None) != named:
+            raise InputError(
+                "row_ids: calibrated with ids, so new rows need theirs too, from which their noise is drawn"
+                if named
+                else "row_ids: calibrated without ids, from which the noise of new rows cannot be drawn then",
+                "give ids to calibration and new rows alike, or to neither",
+            )
+        if not randomized and self.row_ids is None:
+            return None
+        if self.off and self.row_ids is None:
+            return np.zeros(len(self))
+        return self.probabilities.uniforms(self.reader.setting.seed, self.row_ids)
+
+    @lazy
+    def scores(self) -> Floats:
+        """The scores of all labels."""
+        self.reader.need_all_labels("scores")
+        return self.reader.score.score(self.matrix, u=self.noise) - self.off
+
+    @lazy
+    def predicted(self) -> Proposals:
+        """The most probable label of each row, and its probability."""
+        return self.probabilities.proposed.found
+
+    @lazy
+    def posterior(self) -> Floats:
+        """How probable each label is given the row's votes."""
+        self.check_precision("a difference that answers magnify")
+        assert self.votes is not None  # noqa: S101 - asked for rows with votes
+        assert self.reader.annotators is not None  # noqa: S101 - there are answers
+        return self.reader.annotators.posterior(self.votes.recoded(self.reader.vocabulary), self.matrix)
+
+    def check_precision(self, why: str) -> None:
+        """Refuses probabilities of another floating type than those of the calibration rows."""
+        ours = self.reader.setting.precision
+        if self.precision != ours:
+            problem = f"probabilities: {self.precision}, and those of the calibration were {ours}, {why}"
+            raise InputError(problem, f"pass them as {ours}, which Parquet and Arrow files keep and text does not")
+
+
+def filled_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:
+    """The candidates that new rows bring along; every label where a row brings none."""
+    if candidates is None:
+        return None
+    if on_device(candidates):
+        candidates = read_mask(candidates)
+    return as_candidates(candidates, len(vocabulary), vocabulary.classes).filled()
+
+
+def automatic_categories(by: str, rows: Probabilities, classes: Array, sets: LabelSets | None) -> Array:
+    """The label predicted for each row, or the number of its candidates: alike for calibration and new rows."""
+    if by == "predicted":
+        return np.asarray(classes[rows.proposed.label])
+    if by == "size" and sets is not None:
+        return np.asarray(sets.sizes)
+    raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category per row.")

@@ -1,0 +1,322 @@
+"""`conformalize`: from probabilities and candidate sets to a `Calibration`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import replace
+from typing import Any, Literal, Never
+
+import numpy as np
+
+from setwise._arrays import Floats, frame_columns, frozen, on_device
+from setwise._types import Candidates, Column, ProbabilityRows, Seed
+from setwise.calibration.new_rows import automatic_categories
+from setwise.conformal.calibration import Calibration
+from setwise.contamination.assumption import Assumption, AssumptionLike, as_assumption
+from setwise.contamination.inclusion import check_separable, estimate_inclusion
+from setwise.crowd.annotator_model import AnnotatorParameters, fit_annotators, held_out_shrinkage
+from setwise.crowd.dependence import calibrate_agreement, measure_agreement
+from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
+from setwise.evidence.evidence import Evidence, gather
+from setwise.evidence.row_facts import RowFacts, present_rows
+from setwise.evidence.row_names import check_row_names
+from setwise.evidence.verified_rows import warn_about_checks
+from setwise.findings import Finding
+from setwise.labels.coerce import as_candidates, as_label_sets
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING, Classes, Vocabulary
+from setwise.labels.votes import Votes
+from setwise.probabilities.base import Probabilities
+from setwise.probabilities.dense import precision_of
+from setwise.probabilities.proposed_labels import most_probable
+from setwise.probabilities.readers import read_mask, read_probabilities
+from setwise.ranks import as_fraction
+from setwise.row_noise import draw_seed
+from setwise.scores import Score, as_score
+from setwise.strategies import Setting, Strategy, as_strategy
+
+
+def conformalize(
+    probabilities: ProbabilityRows,
+    candidates: Candidates,
+    strategy: str | Strategy = "auto",
+    conformity_score: str | Score = "lac",
+    *,
+    classes: Iterable[Hashable] | None = None,
+    by: Column = None,
+    verified: Column = None,
+    miss_rate: float = 0.0,
+    assume: AssumptionLike = "nothing",
+    sample_weight: Column = None,
+    groups: Column = None,
+    row_ids: Column = None,
+    random_state: Seed = None,
+    missing: Literal["error", "full", "drop"] = "error",
+    verified_probability: Column = None,
+    **others: Never,
+) -> Calibration:
+    """Calibrates prediction sets on rows whose labels are known only as candidate sets.
+
+    Parameters
+    ----------
+    probabilities
+        (n, K) class probabilities of a model that was not trained on these rows; of many classes, `TopK`. A torch
+        tensor on a GPU stays there, for strategies that rank scores (``"max"``, ``"min"``, ``"mean"``,
+        ``"mixture"``, ``"all"``). The array is kept, without a copy, until the most probable labels are asked for:
+        by a comparison, a triage of new rows, a file; strategies that look at all labels keep it for good. Where it
+        was changed since, it is refused.
+    candidates
+        One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels; or `Votes`, of which
+        nothing is thrown away. Labels other than 0..K−1 need a declared vocabulary.
+    strategy
+        ``"auto"``, ``"max"``, ``"all"``, ``"mean"``, ``"min"``, ``"mixture"``, ``"corrected"``, ``"rectified"``,
+        ``"posterior"``, ``"classwise"``, of votes ``"votes"`` and ``"crowd"``, or an object such as
+        ``Mixture(mu=0.3)``.
+    conformity_score
+        ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``, or an object.
+    classes
+        The K labels in the order of the columns.
+    by
+        A category per row; each category is calibrated for itself (Mondrian), and promised for itself.
+        ``"predicted"`` takes the most probable label, ``"size"`` the number of candidates (new rows then need
+        candidates of their own).
+    verified
+        The true label where somebody checked, None or NaN elsewhere. Passing it declares that the rows to
+        check were chosen at random.
+    miss_rate
+        How often the true label may be absent from a candidate set (with weights: among new examples).
+    assume
+        What you declare about how false labels become candidates: ``"nothing"``; ``"uniform"``, each with the
+        same probability; ``"class"``, with probabilities that depend on the true class alone (estimated), or
+        these as a K × K matrix M_kl = P(l ∈ S | y = k). Of votes, ``"independent"``: annotators err independently
+        given the true label.
+    sample_weight
+        How much likelier each row is among new examples (covariate shift).
+    groups
+        Which rows belong together (frames of one film, visits of one patient). New rows are then taken to
+        come from new groups, and groups, not rows, are what the rank counts.
+    row_ids
+        Integers or strings, all different, that seed the noise of randomised scores; default is the row's
+        probabilities. New rows then need ids too.
+    random_state
+        Seeds that noise; None draws a seed and keeps it.
+    missing
+        Rows without candidates: ``"error"``, ``"full"`` (every label, always valid), or ``"drop"`` (valid if
+        whether a row lacks candidates has nothing to do with it, which then stands among the premises).
+    verified_probability
+        With which probability each row was to be verified, where it was not the same for all.
+
+    Examples
+    --------
+    >>> import numpy as np, setwise
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([1, 1, 1], size=500)
+    >>> S = P > rng.random((500, 3)) / 2
+    >>> cal = setwise.conformalize(P, S | (P == P.max(axis=1, keepdims=True)))
+    >>> cal.predict_set([[0.97, 0.02, 0.01]], confidence_level=0.8).to_lists()
+    [[0]]
+    """
+    instead = "predict_set(…, confidence_level=1 - alpha)"
+    refuse_names(others, alpha=instead, y="candidates", y_true="candidates", method="conformity_score")
+    check_row_names(
+        probabilities=probabilities,
+        candidates=candidates,
+        by=by,
+        verified=verified,
+        verified_probability=verified_probability,
+        sample_weight=sample_weight,
+        groups=groups,
+        row_ids=row_ids,
+    )
+    score = as_score(conformity_score)
+    rows = read_probabilities(probabilities, score.domain, device=on_device(probabilities), later=True)
+    n, k = rows.shape
+    if n == 0:
+        raise ValueError("probabilities: no rows; calibration needs at least one.")
+    votes = candidates if isinstance(candidates, Votes) else None
+    sets = on_columns_of(probabilities, candidates, k, classes)
+    if len(sets) != n:
+        raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
+    if frame_columns(probabilities) is not None:
+        rows = read_probabilities(probabilities, score.domain, k, sets.classes, later=True)
+    facts = RowFacts.read(
+        n,
+        sets.vocabulary,
+        verified=verified,
+        verified_probability=verified_probability,
+        sample_weight=sample_weight,
+        by=None if isinstance(by, str) else by,
+        groups=groups,
+    )
+    return calibrate(
+        rows,
+        sets,
+        facts if votes is None else replace(facts, votes=votes.recoded(sets.vocabulary)),
+        strategy,
+        score,
+        by=by if isinstance(by, str) else "given",
+        miss_rate=miss_rate,
+        assume=assume,
+        row_ids=row_ids,
+        random_state=random_state,
+        missing=missing,
+        precision=precision_of(probabilities),
+    )
+
+
+def calibrate(
+    rows: Probabilities,
+    sets: LabelSets,
+    facts: RowFacts,
+    strategy: str | Strategy,
+    score: Score,
+    *,
+    by: str = "given",
+    miss_rate: float = 0.0,
+    assume: AssumptionLike = "nothing",
+    row_ids: Column = None,
+    random_state: Seed = None,
+    missing: str = "error",
+    precision: str = "float64",
+    novel: int = 0,
+    seen: Finding | None = None,
+    choice: Finding | None = None,
+    also: Collection[str] = (),
+) -> Calibration:
+    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows.
+
+    `choice` says how verified rows differ from others that are not among these, where they do; `also` names columns
+    of evidence beyond those that the strategy needs.
+    """
+    chosen = as_strategy(strategy)
+    rate = as_fraction(miss_rate, "miss_rate")
+    if not 0 <= rate < 1:
+        raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
+    n, k = rows.shape
+    declared = _declared(assume, sets, facts)
+    seed = draw_seed(random_state)
+    if score.randomized or row_ids is not None or len(facts.checked):
+        facts = replace(facts, u=rows.uniforms(seed, row_ids, distinct=True))
+    sets, kept = present_rows(sets, missing)
+    if kept is not None:
+        checked = len(facts.checked)
+        if facts.position is None:
+            facts = replace(facts, position=np.arange(n))
+        rows, facts = rows[kept], facts.take(kept)
+        if lost := checked - len(facts.checked):
+            problem = f"missing: {lost:,} of the {n - len(kept):,} rows without candidates are verified"
+            what = "whose label is then known: give it as their only candidate"
+            warnings.warn(MisuseWarning(f"{problem}, and dropped", what), stacklevel=3)
+    if by != "given":
+        facts = replace(facts, category=automatic_categories(by, rows, sets.classes, sets))
+    setting = Setting(
+        score.name,
+        k,
+        rate,
+        dropped=n - len(sets),
+        single=sets.single,
+        assume=declared,
+        checked=len(facts.checked),
+        seed=seed,
+        domain=score.domain,
+        filled=sets.completed,
+        novel=novel,
+        seen=seen,
+        votes=facts.votes is not None,
+        named=row_ids is not None,
+        by=by,
+        precision=precision,
+        top=rows.stored,
+    )
+    needs = {*chosen.needs(setting), *also}
+    rows.check_known(score, needs, verified=facts.verified is not None, votes=facts.votes is not None)
+    if "table" in needs and declared.kind == "class":
+        setting = replace(setting, assume=_settled(declared, rows.array, sets, float(rate)))
+    if facts.votes is None:
+        evidence, people = gather(score, rows, sets, facts, needs), None
+    else:
+        facts = _with_annotators(facts, rows.array, chosen, declared, needs)
+        evidence, people = _with_answers(gather(score, rows, sets, facts, needs), facts, score, rows.array)
+    if facts.category is not None:
+        setting = replace(setting, scope=" of each category")
+    known = None if facts.category is None else Vocabulary.infer(facts.category)
+    codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
+    misses = rate > 0 or (chosen.rests_on_checks and len(facts.checked) > 0) or facts.votes is not None
+    differs = warn_about_checks(evidence, sets, facts, codes, kept, misses=misses)
+    setting = replace(setting, chosen=choice or differs)
+    return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, people)
+
+
+def _with_annotators(
+    facts: RowFacts, matrix: Floats, strategy: Strategy, declared: Assumption, needs: Collection[str]
+) -> RowFacts:
+    """The facts with what the annotator model says of the rows, where there are votes and somebody asks."""
+    if facts.votes is None or not ("posterior" in needs or len(facts.checked)):
+        return facts
+    told = declared.kind == "independent" or strategy.models_annotators
+    shrink = {"shrink": held_out_shrinkage(facts.votes, matrix)} if told else {}
+    fitted = fit_annotators(facts.votes, matrix, **shrink)
+    agreement = (calibrate_agreement if told else measure_agreement)(fitted)
+    return replace(facts, posterior=fitted.posterior, agreed=agreement.agreed, excess=agreement.excess)
+
+
+def _with_answers(
+    evidence: Evidence, facts: RowFacts, score: Score, matrix: Floats
+) -> tuple[Evidence, AnnotatorParameters | None]:
+    """What the answers of verified rows say, as they would of new rows; and the annotator model of the others."""
+    votes, verified, checked, n = facts.votes, facts.verified, facts.checked, evidence.n
+    if votes is None or verified is None:
+        return evidence, None
+    others = np.setdiff1d(np.arange(n), checked)
+    # From scratch: a start from the fit to all rows would know the answers of verified rows, but not of new ones.
+    people = fit_annotators(votes[others], matrix[others]).parameters
+    posterior = people.posterior(votes[checked], matrix[checked])
+    proposed = most_probable(posterior)
+    truth, confidence, label = np.full(n, np.nan), np.full(n, np.nan), np.full(n, MISSING)
+    u = None if facts.u is None else facts.u[checked]
+    truth[checked] = score.score(posterior, verified[checked], u=u)
+    label[checked], confidence[checked] = proposed.label, proposed.confidence
+    return replace(evidence, answered_truth=truth, answered=label, answered_confidence=confidence), people
+
+
+def _declared(assume: Any, sets: LabelSets, facts: RowFacts) -> Assumption:
+    """What is declared about false labels or annotators."""
+    declared = as_assumption(_by_name(assume, sets), sets.n_classes)
+    if declared.kind == "independent" and facts.votes is None:
+        raise InputError(
+            "assume: 'independent' is about annotators, and these candidates do not say who or how many gave them",
+            "pass Votes in place of candidates",
+            Remedy("assume", "nothing"),
+        )
+    return declared
+
+
+def _by_name(assume: Any, sets: LabelSets) -> Any:
+    """A frame whose rows and columns are named as the classes, in their order; anything else as it is."""
+    names = sets.classes.tolist()
+    if not hasattr(assume, "loc") or set(assume.columns) != set(names) or set(assume.index) != set(names):
+        return assume
+    return assume.loc[names, names]
+
+
+def _settled(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float) -> Assumption:
+    """A class-conditional assumption with its matrix, estimated where it was not given, that can be inverted."""
+    found = declared.matrix
+    if found is None:
+        found = frozen(estimate_inclusion(matrix, sets, miss_rate=rate))
+    check_separable(found, sets.classes.tolist())
+    return replace(declared, matrix=found)
+
+
+def on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Classes) -> LabelSets:
+    """The candidates on the columns of the probabilities; a frame's column names declare the classes."""
+    if on_device(candidates):
+        candidates = read_mask(candidates)
+    names = frame_columns(probabilities)
+    if classes is None and names is not None and len(set(names)) == k:
+        read = as_label_sets(candidates)
+        if not read.vocabulary.declared and not read.vocabulary.holds_numbers:
+            return as_candidates(read, k, names)
+        candidates = read
+    return as_candidates(candidates, k, classes)

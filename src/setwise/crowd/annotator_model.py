@@ -1,0 +1,364 @@
+"""Annotators as noisy instruments: how each errs, and how probable each label is given all answers.
+
+The truth Y of row i has q_ik ∝ exp(β·log f_ik + b_k) with the model's probabilities f (without a model, shares b of
+the classes alone). Given Y = k annotator j answers l with probability C^j_kl, independently of the others (Dawid
+and Skene, 1979; with a classifier: Raykar et al., JMLR 2010). EM finds the posterior R_ik ∝ q_ik·Π C^j_{k,l} over
+the answers of the row, the confusions from R-weighted counts, and β and b, without which an overconfident model
+would outvote the annotators. An annotator's own confusions are shrunk to those of all, C, by as many answers as
+`_SHRINK`, or as held-out answers choose; nameless answers use C itself. "Not this label" is an answer of its own.
+
+Only pairs of annotator and label that occur are held: with S the sparse matrix of answers, pairs by rows, a step of
+EM is two products, SᵀlogC and SR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from setwise._arrays import Array, Floats, Ints, along_rows, blocks, for_blocks, frozen
+from setwise._lazy import lazy
+from setwise.labels.vocabulary import Vocabulary
+from setwise.labels.votes import Votes
+
+_SHRINK = 5.0  # answers of a class that C weighs in an annotator's own confusions
+_SHRINKS = (5.0, 20.0, 80.0, 320.0)  # of which held-out answers choose one
+_HALVED = 1_000_000  # rows times classes, of which they do
+_RIGHT = 2.0  # answers that start C: as if so many were right in each class
+_SPREAD = 1.0  # and so many spread over all labels
+_STEPS = 200
+_CLOSE = 1e-5  # mean change of the log likelihood per row
+TINY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatorParameters:
+    """What EM found of the annotators and of the classifier; gives the posterior of any rows.
+
+    Attributes
+    ----------
+    names
+        The annotators; None where nobody is named.
+    confusion
+        (K, A): how often the annotators together answer l where k is true. The first K columns are the labels;
+        where somebody said "not this label", the next K are what they denied.
+    people, said, own
+        Positions of the annotator and the answer of each pair that occurs, and its (pairs, K) probabilities.
+    total
+        (annotators, K): how many answers each annotator gave to rows of each class.
+    temperature, shift
+        β and b.
+    shrink
+        How many answers of a class the confusions of all weigh in an annotator's own.
+    """
+
+    names: Vocabulary | None
+    confusion: Floats
+    people: Ints
+    said: Ints
+    own: Floats
+    total: Floats
+    temperature: float
+    shift: Floats
+    shrink: float = _SHRINK
+
+    def posterior(self, votes: Votes, probabilities: Floats | None = None) -> Floats:
+        """(n, K): how probable each label is given the row's answers and the probabilities.
+
+        Annotators are known by their names; answers of others have the confusions of all. Labels are positions in
+        the vocabulary of the answers that were fitted.
+        """
+        return self._weighed(votes, probabilities)[0]
+
+    def likelihood(self, votes: Votes, probabilities: Floats | None = None) -> float:
+        """The logarithm of the probability of these answers."""
+        return self._weighed(votes, probabilities)[1]
+
+    def _weighed(self, votes: Votes, probabilities: Floats | None) -> tuple[Floats, float]:
+        answer, count = answer_codes(votes)
+        who = self._positions(votes)
+        if isinstance(votes, FittedVotes) and np.array_equal(who, votes.who):
+            given = votes.matrices
+        else:
+            given = AnswerMatrices.of(votes, who, answer, count)
+        prior = Prior(probabilities, self.temperature, self.shift)
+        found = np.empty(votes.shape)
+        return found, given.weigh(self._probabilities(given.people, given.said, count), prior, found).likelihood
+
+    def to_arrays(self) -> dict[str, Array]:
+        """The arrays, by name."""
+        return {f.name: held for f in fields(self) if isinstance(held := getattr(self, f.name), np.ndarray)}
+
+    def _positions(self, votes: Votes) -> Ints:
+        """Of each answer the position of its annotator, one past the last for one that is not known."""
+        unknown = len(self.total)
+        if votes.annotator is None or self.names is None:
+            return np.full(len(votes.label), unknown)
+        found = self.names.encode(votes.annotators)
+        return np.where(found < 0, unknown, found)[votes.annotator]
+
+    def _probabilities(self, people: Ints, said: Ints, count: int) -> Floats:
+        """(pairs, K): the probability of each pair's answer under each label."""
+        shared = self.confusion
+        if count > shared.shape[1]:  # nobody said "not this label" before
+            start = _start(len(shared), count)
+            shared = np.hstack([shared, (start / start.sum(axis=1, keepdims=True))[:, shared.shape[1] :]])
+        found = shared.T[said]
+        known = people < len(self.total)
+        found[known] *= self.shrink / (self.total[people[known]] + self.shrink)
+        keys = self.people * shared.shape[1] + self.said  # in order
+        wanted = people * shared.shape[1] + said
+        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        held = known & (keys[place] == wanted) if len(keys) else np.zeros_like(known)
+        found[held] = self.own[place[held]]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatorModel:
+    """What EM found of the rows.
+
+    Attributes
+    ----------
+    votes
+        The answers of the rows.
+    parameters
+        What it found of the annotators.
+    posterior
+        (n, K): how probable each label is given the answers of its row and the model's probabilities.
+    prior
+        How probable each label is given the probabilities alone.
+    """
+
+    votes: Votes
+    parameters: AnnotatorParameters
+    posterior: Floats
+    prior: Prior
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedVotes(Votes):
+    """Votes that own the fits of the annotator model to them.
+
+    The answers are arranged once for all fits, and the fit to the answers alone is made once, when somebody first
+    asks: learner, warnings and calibration are handed the same object. Rows taken out of it are votes that own
+    fits of their own and know nothing of the other rows.
+    """
+
+    @lazy
+    def answer_model(self) -> AnnotatorModel:
+        """The model fitted to the answers alone."""
+        return self.fit()
+
+    def fit(self, probabilities: Floats | None = None, *, shrink: float = _SHRINK) -> AnnotatorModel:
+        """The model fitted to the answers and the probabilities of a classifier that has not seen them."""
+        parameters, posterior, prior = _fit(self, self.matrices, probabilities, shrink)
+        return AnnotatorModel(self, parameters, frozen(posterior), prior)
+
+    def label_targets(self, probabilities: Floats | None = None) -> Floats:
+        """(n, K): how probable each label is given the answers and, recalibrated, the probabilities.
+
+        They come from models that have not seen the row: those of a model that has would confirm themselves.
+        """
+        return (self.answer_model if probabilities is None else self.fit(probabilities)).posterior
+
+    @property
+    def who(self) -> Ints:
+        """Of each answer the position of its annotator; where nobody is named, one gave them all."""
+        return np.zeros(len(self.label), dtype=np.intp) if self.annotator is None else self.annotator
+
+    @lazy
+    def matrices(self) -> AnswerMatrices:
+        """The answers as EM takes them."""
+        return AnswerMatrices.of(self, self.who, *answer_codes(self), max(len(self.annotators), 1))
+
+
+def own_fits(votes: Votes) -> FittedVotes:
+    """The same votes as owner of the fits to them; as they are where they own them already."""
+    if isinstance(votes, FittedVotes):
+        return votes
+    return FittedVotes(**{field.name: getattr(votes, field.name) for field in fields(Votes)})
+
+
+def fit_annotators(votes: Votes, probabilities: Floats | None = None, *, shrink: float = _SHRINK) -> AnnotatorModel:
+    """Fits the annotator model to the answers, with the probabilities of a classifier that has not seen them."""
+    return own_fits(votes).fit(probabilities, shrink=shrink)
+
+
+def held_out_shrinkage(votes: Votes, probabilities: Floats) -> float:
+    """How much annotators' own confusions are best shrunk: the answers of each half of the rows, given the other.
+
+    With too little, few answers per annotator and class confirm whatever the classifier says. Of many rows some are
+    looked at: how much annotators differ does not depend on how many rows there are.
+    """
+    if votes.annotator is None or len(votes) < 2:
+        return _SHRINK
+    order = np.random.default_rng(0).permutation(len(votes))[: max(_HALVED // votes.n_classes, 2)]
+    halves = [(own_fits(votes[rows]), probabilities[rows]) for rows in (order[::2], order[1::2])]
+
+    def likelihood(shrink: float) -> float:
+        models = [half.fit(p, shrink=shrink) for half, p in halves]
+        return sum(model.parameters.likelihood(*other) for model, other in zip(models, halves[::-1], strict=True))
+
+    return max(_SHRINKS, key=likelihood)
+
+
+def _fit(
+    votes: Votes, given: AnswerMatrices, probabilities: Floats | None, shrink: float
+) -> tuple[AnnotatorParameters, Floats, Prior]:
+    """EM: what it found of the annotators, and the posterior and prior probabilities of the rows."""
+    n, k = votes.shape
+    shared = given.prior / given.prior.sum(axis=1, keepdims=True)
+    posterior, counted, own = np.empty((n, k)), np.zeros((len(given.said), k)), shared.T[given.said]
+    if probabilities is None:  # from the shares of answers: what EM finds depends on where it starts
+        np.add(votes.counts, TINY, out=posterior)
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        given.confuse(posterior, counted, own, shrink)
+    temperature, shift, last = float(probabilities is not None), np.zeros(k), -np.inf
+    prior = Prior(probabilities, temperature, shift)
+    for _ in range(_STEPS if n else 0):
+        prior = Prior(probabilities, temperature, shift)
+        seen = given.weigh(own, prior, posterior)
+        mean = seen.likelihood / n
+        shared = given.confuse(posterior, counted, own, shrink)
+        shift = shift + np.log((seen.posterior + 1 / k) / (seen.prior + 1 / k))
+        temperature = max(temperature + seen.slope / max(seen.bend, TINY), 0.0)
+        if abs(mean - last) < _CLOSE:
+            break
+        last = mean
+    names = None if votes.annotator is None else Vocabulary.declare(votes.annotators.tolist())
+    total = given.of_person @ counted if given.named else np.empty((0, k))
+    found = AnnotatorParameters(names, shared, given.people, given.said, own, total, temperature, shift, shrink)
+    return found, posterior, prior
+
+
+@dataclass(frozen=True)
+class AnswerMatrices:
+    """The answers as sparse matrices, and what a step of EM does with them, in blocks shared among threads.
+
+    `pairs` has a line for each pair of annotator (`people`) and answer (`said`) that occurs and a column for each
+    row; `of_row` is its transpose; both are cut into blocks, by where each starts. `of_answer` and `of_person` sum
+    over pairs. `prior` stands for classes with few answers, and `named` says whether annotators are
+    known.
+    """
+
+    pairs: dict[int, Any]
+    of_row: dict[int, Any]
+    of_answer: Any
+    of_person: Any
+    people: Ints
+    said: Ints
+    prior: Floats
+    named: bool
+
+    @classmethod
+    def of(cls, votes: Votes, who: Ints, answer: Ints, count: int, people: int = 0) -> AnswerMatrices:
+        """From the annotator and the answer of each, as numbers; of so many annotators at least."""
+        keys, which = np.unique(who * count + answer, return_inverse=True)
+        asked, said = np.divmod(keys, count)
+        weight = np.ones(len(answer)) if votes.weight is None else votes.weight
+        each, ones = np.arange(len(keys)), np.ones(len(keys))
+        pairs = sparse.csr_array((weight, (which, votes.row)), shape=(len(keys), len(votes)))
+        of_answer = sparse.csr_array((ones, (said, each)), shape=(count, len(keys)))
+        rows = max(people, int(asked.max(initial=0)) + 1)
+        of_person = sparse.csr_array((ones, (asked, each)), shape=(rows, len(keys)))
+        prior, named = _start(votes.n_classes, count), votes.annotator is not None
+        by_pair, by_row = (_in_blocks(matrix, votes.n_classes) for matrix in (pairs, pairs.T.tocsr()))
+        return cls(by_pair, by_row, of_answer, of_person, asked, said, prior, named)
+
+    def weigh(self, own: Floats, prior: Prior, posterior: Floats) -> _Weighed:
+        """Writes the posterior that confusions and prior probabilities give."""
+        log_own = np.log(own)
+
+        def part(block: slice) -> _Weighed:
+            z, log_q, q = prior.of(block)
+            log_r = self.of_row[block.start] @ log_own + log_q
+            most = _row_maxima(log_r)
+            r = np.exp(log_r - most)
+            total = r.sum(axis=1, keepdims=True)
+            r /= total
+            posterior[block] = r
+            rows, likelihood = len(r) / len(q), float((most + np.log(total)).sum())
+            centred = z - (q * z).sum(axis=1, keepdims=True)
+            slope, bend = float(((r - q) * z).sum()), float((q * centred**2).sum())
+            return _Weighed(likelihood, r.sum(axis=0), q.sum(axis=0) * rows, slope, bend)
+
+        parts = for_blocks(posterior, part)
+        return _Weighed(*(sum(column) for column in zip(*parts, strict=True))) if parts else _Weighed()
+
+    def confuse(self, posterior: Floats, counted: Floats, own: Floats, weight: float) -> Floats:
+        """Writes posterior-weighted counts of the pairs and the confusions of each; returns those of all."""
+
+        def count(block: slice) -> None:
+            counted[block] = self.pairs[block.start] @ posterior
+
+        for_blocks(counted, count)
+        shared: Floats = (self.of_answer @ counted).T + self.prior
+        shared /= shared.sum(axis=1, keepdims=True)
+        pull, total = np.ascontiguousarray(weight * shared.T), self.of_person @ counted + weight
+
+        def shrink(block: slice) -> None:
+            said = self.said[block]
+            own[block] = (counted[block] + pull[said]) / total[self.people[block]] if self.named else shared.T[said]
+
+        for_blocks(own, shrink)
+        return shared
+
+
+class _Weighed(NamedTuple):
+    """The log likelihood, sums over the rows of posterior and prior, and a Newton step of β: slope over bend."""
+
+    likelihood: float = 0.0
+    posterior: Any = 0.0
+    prior: Any = 0.0
+    slope: float = 0.0
+    bend: float = 0.0
+
+
+@dataclass(frozen=True)
+class Prior:
+    """q, made of the probabilities of a block of rows at a time; without any, one row for all."""
+
+    probabilities: Floats | None
+    temperature: float
+    shift: Floats
+
+    def of(self, rows: slice | Ints) -> tuple[Floats, Floats, Floats]:
+        """The logarithms of f and q, and q, of some rows."""
+        z = np.zeros((1, len(self.shift)))
+        if self.probabilities is not None:
+            z = np.log(np.maximum(self.probabilities[rows], TINY))
+        logits = self.temperature * z + self.shift
+        logits -= _row_maxima(logits)
+        values = np.exp(logits)
+        total = values.sum(axis=1, keepdims=True)
+        return z, logits - np.log(total), values / total
+
+
+def _in_blocks(matrix: Any, k: int) -> dict[int, Any]:
+    """The blocks of a sparse matrix that fit those of its product with k columns."""
+    return {block.start: matrix[block] for block in blocks(np.broadcast_to(0.0, (matrix.shape[0], k)))}
+
+
+def _row_maxima(values: Floats) -> Floats:
+    """(n, 1): many times faster than `max` for rows of few columns."""
+    return along_rows(values, values.argmax(axis=1)[:, None])
+
+
+def answer_codes(votes: Votes) -> tuple[Ints, int]:
+    """Each answer as a number, and how many there may be: labels, and then "not this label"."""
+    if votes.against is None:
+        return votes.label, votes.n_classes
+    return votes.label + votes.n_classes * votes.against, 2 * votes.n_classes
+
+
+def _start(k: int, count: int) -> Floats:
+    """The answers that C starts from, and that stand for classes with few."""
+    start = np.full((k, count), _SPREAD / k)
+    start[:, :k] += _RIGHT * np.eye(k)
+    if count > k:
+        start[:, k:] = np.where(np.eye(k), _SPREAD / k / 10, (_RIGHT + _SPREAD) / k)
+    return start

@@ -1,0 +1,44 @@
+"""A column of evidence, declared where its field is: its type, length and range, which slices and files follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, get_type_hints
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds.
+
+    Attributes
+    ----------
+    kinds
+        The kinds of numbers, as numpy abbreviates them.
+    low, high
+        Their range; of labels it ends with the last label.
+    per
+        Whether there is one for each row, for each candidate of each row, or for each label of each row.
+    gaps
+        Whether NaN stands where there is none.
+    labels
+        Whether they are positions of labels.
+    """
+
+    kinds: str
+    low: float = -math.inf
+    high: float = math.inf
+    per: Literal["row", "candidate", "label"] = "row"
+    gaps: bool = False
+    labels: bool = False
+
+
+@cache
+def declared_columns(kind: type) -> dict[str, Column]:
+    """The columns of a dataclass by their names: of fields with a `Column`, or with several by name."""
+    found: dict[str, Column] = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        for part in getattr(hint, "__metadata__", ()):
+            found |= part if isinstance(part, dict) else {name: part}
+    return found

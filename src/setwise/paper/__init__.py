@@ -1,4 +1,0 @@
-"""The paper's experiments as configuration, and what turns them into tables, plots and a page.
-
-`cells` says what is to be computed, `runner` computes it, `results` keeps it, `tables`, `plots` and `page` show it.
-"""

@@ -1,0 +1,1 @@
+"""What a model says about rows, behind one protocol: arrays, the largest probabilities, tensors on a device."""

@@ -1,0 +1,150 @@
+"""What holds at each confidence level of the slider: sizes, coverage, the promise, the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Floats, Ints
+from setwise.conformal.calibration import Calibration
+from setwise.guarantees import Guarantee
+from setwise.ranks import clopper_pearson
+from setwise.report.label_entry_levels import Sweep
+from setwise.report.verdict import DELTA, guarantees, independent_examples, judge, promise_of
+
+GuaranteeAt = Callable[[Any], Guarantee]
+"""A level in, its guarantee out."""
+
+_SINGLE_BINS = 30  # up to so many classes every size has its own bar
+
+
+def level_facts(
+    sweep: Sweep, calibration: Calibration | None, guarantee_at: GuaranteeAt | None
+) -> list[dict[str, Any]]:
+    """One dictionary per level: texts as they are shown, and numbers for the charts."""
+    hits, known = sweep.hits()
+    starts, _ = size_bins(sweep.n_classes)
+    facts = []
+    for i, level in enumerate(sweep.levels):
+        sizes = sweep.sizes[:, i]
+        bracket = None if calibration is None else _bracket(calibration, level)
+        promise = promise_of([] if guarantee_at is None else guarantees(guarantee_at(level)))
+        examples = None if calibration is None else independent_examples(calibration)
+        verdict = judge(promise, int(hits[i]), known, calibrated_on=examples, bracket=bracket)
+        fact = {
+            "level": float(level),
+            "text": level_text(level),
+            "threshold": "" if calibration is None else _threshold(calibration, level),
+            "mean": float(sizes.mean()),
+            "mean_size": f"{sizes.mean():.2f}",
+            "single": f"{(sizes == 1).mean():.1%}",
+            "empty": f"{(sizes == 0).mean():.1%}",
+            "promise": promise.text,
+            "bound": promise.bound,
+            "promised": promise.probability,
+            "status": verdict.status,
+            "headline": verdict.headline,
+            "histogram": histogram(sizes, starts),
+        }
+        if known:
+            low, high = clopper_pearson(int(hits[i]), known, DELTA)
+            fact |= {
+                "coverage": f"{hits[i] / known:.1%}",
+                "interval": f"{low:.1%} to {high:.1%}",
+                "seen": [tidy(hits[i] / known), tidy(low), tidy(high)],
+            }
+            fact |= _wrong_alone(sweep, i)
+        if bracket is not None:
+            fact |= {"bracket": f"{bracket[0]:.1%} to {bracket[1]:.1%}", "proved": [tidy(x) for x in bracket]}
+        facts.append(fact)
+    return facts
+
+
+def _wrong_alone(sweep: Sweep, i: int) -> dict[str, str]:
+    """How often a set of one label is wrong, which coverage does not tell."""
+    assert sweep.truth is not None  # noqa: S101 - some truth is known
+    alone = sweep.truth[(sweep.sizes[:, i] == 1) & (sweep.truth >= 0)]
+    if not len(alone):
+        return {"wrong": "", "wrong_interval": "no set of one label with a known truth"}
+    wrong = int((alone > i).sum())
+    low, high = clopper_pearson(wrong, len(alone), DELTA)
+    return {"wrong": f"{wrong / len(alone):.1%}", "wrong_interval": f"{low:.1%} to {high:.1%} (95%)"}
+
+
+def size_bins(n_classes: int) -> tuple[Ints, list[str]]:
+    """Where the bars of a histogram of sizes start, and what they are called.
+
+    >>> size_bins(3)[1]
+    ['0', '1', '2', '3']
+    >>> size_bins(200)[1][-4:]
+    ['11–20', '21–50', '51–100', '101–200']
+    """
+    if n_classes <= _SINGLE_BINS:
+        starts = list(range(n_classes + 1))
+    else:
+        tens = (step * 10**power + 1 for power in range(1, 12) for step in (1, 2, 5))
+        starts = [start for start in (*range(7), *tens) if start <= n_classes]
+    ends = [*(start - 1 for start in starts[1:]), n_classes]
+    names = [f"{a}" if a == b else f"{a:,}–{b:,}" for a, b in zip(starts, ends, strict=True)]
+    return np.array(starts), names
+
+
+def histogram(sizes: Ints, starts: Ints) -> list[int]:
+    """How many sizes lie in each bin."""
+    counts: list[int] = np.bincount(
+        np.searchsorted(starts, sizes, side="right") - 1, minlength=len(starts)
+    ).tolist()
+    return counts
+
+
+def level_text(level: Fraction) -> str:
+    """A level with at least two decimals.
+
+    >>> level_text(Fraction(9, 10)), level_text(Fraction(199, 200))
+    ('0.90', '0.995')
+    """
+    return f"{float(level):.2f}" if (level * 100).denominator == 1 else f"{float(level):g}"
+
+
+def tidy(value: float) -> float | None:
+    """A number for a chart: six digits, and None where there is none."""
+    number = float(value)
+    return float(f"{number:.6g}") if math.isfinite(number) else None
+
+
+def tidied(values: Sequence[float] | Floats) -> list[float | None]:
+    """Several of them."""
+    return [tidy(value) for value in values]
+
+
+def _threshold(calibration: Calibration, level: Fraction) -> str:
+    """The threshold on the published scale; a range where it differs by category or label."""
+    if calibration.evidence.weight is not None:
+        return "depends on the row's weight"
+    found = np.concatenate([np.ravel(rule.threshold(level)) for rule in calibration.rules])
+    low, high = (_shown(float(end), calibration.conformity_score.offset) for end in (found.min(), found.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+def _shown(stored: float, offset: float) -> str:
+    """A stored threshold on its published scale, with as much of it as tells it from one."""
+    if math.isinf(stored):
+        return "every label" if stored > 0 else "no label"
+    return f"1 − {-stored:.2g}" if offset == 1 and 0 < -stored < 1e-4 else f"{stored + offset:.4g}"
+
+
+def _bracket(calibration: Calibration, level: Fraction) -> tuple[float, float] | None:
+    """The bracket that holds in every category at once; None where none is known (see `Calibration.bracket`)."""
+    by_label = any(np.ndim(rule.threshold(level)) for rule in calibration.rules)
+    if calibration.evidence.shares is not None or by_label:
+        return None
+    names = calibration.category_names
+    try:
+        pairs = [calibration.bracket(level, DELTA / len(names), by=name) for name in names]
+    except ValueError:  # a premise of it is refuted; the guarantee says which
+        return None
+    return min(low for low, _ in pairs), max(high for _, high in pairs)

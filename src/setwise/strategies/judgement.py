@@ -1,0 +1,264 @@
+"""What a strategy is told, and how each premise of a claim is judged: once, from all that is known of the rows.
+
+A premise is shown, refuted, declared or not knowable; "not refuted" is never "shown". Parts of a calibration (its
+categories, the rows a fallback is left with) share one `Judgement`, so that what the verified rows of one part
+refute no other part promises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Ints
+from setwise._lazy import lazy
+from setwise.contamination.assumption import NOTHING, Assumption
+from setwise.contamination.diagnose import Diagnosis, examine
+from setwise.crowd.dependence import dependence
+from setwise.evidence.evidence import Evidence
+from setwise.evidence.score_table import unchanged
+from setwise.findings import Finding, format_p_value
+from setwise.guarantees import Claim, Event, Premise, Status
+from setwise.ranks import clopper_pearson, mean_exceeds
+from setwise.scores import Domain
+
+DELTA = 0.05
+"""Bounds from verified rows may fail for this share of samples of verified rows."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a strategy is told beyond the evidence: the score, and what the user declared.
+
+    Attributes
+    ----------
+    conformity_score, n_classes, domain
+        The score's name, how many labels there are, and the domain of the score's probabilities.
+    miss_rate, assume
+        As in `conformalize`.
+    dropped, filled
+        How many rows without candidates were left out, and whether some were given every label.
+    single
+        Whether rows have one label by design.
+    checked
+        How many rows are verified.
+    novel
+        How many rows carry labels that no learning row has, where the labels were inferred.
+    seen
+        What shows that the model was trained on these rows.
+    votes
+        Whether candidates come from votes.
+    named
+        Whether rows have ids, from which the noise of randomised scores is drawn.
+    scope
+        Of which sets the miss rate is declared, where it is not all: those of each category.
+    chosen
+        What shows that the verified rows were not chosen at random.
+    differs
+        What shows that the new rows that are asked about are not like these.
+    by
+        Where categories come from: ``"given"``, ``"predicted"`` or ``"size"``.
+    seed
+        For strategies that draw.
+    precision
+        The floating type of the probabilities, as numpy names it.
+    top
+        How many labels of each row have a probability of their own, where not all have; else 0.
+    sampled
+        Of how many rows these are a random sample; 0 where they are all that were given.
+    judged
+        The judgement of all rows, where the evidence is a part of them.
+    """
+
+    conformity_score: str
+    n_classes: int
+    miss_rate: Fraction = Fraction(0)
+    dropped: int = 0
+    single: bool = False
+    assume: Assumption = NOTHING
+    checked: int = 0
+    seed: int = 0
+    domain: Domain = "simplex"
+    filled: bool = False
+    novel: int = 0
+    seen: Finding | None = None
+    votes: bool = False
+    named: bool = False
+    chosen: Finding | None = None
+    differs: Finding | None = None
+    scope: str = ""
+    by: str = "given"
+    precision: str = "float64"
+    top: int = 0
+    sampled: int = 0
+    judged: Judgement | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """How the premises of claims about these rows are known.
+
+    `classes` names the labels in what is printed; `category` is that of each row, where rows are promised by it.
+    """
+
+    evidence: Evidence
+    setting: Setting
+    classes: tuple[Any, ...] | None = None
+    category: Ints | None = None
+
+    def premise(self, name: str) -> Premise:
+        """A premise that needs nothing but the rows to be judged, by its name in the vocabulary."""
+        if name == "truth_is_candidate":
+            return self.truth_is_candidate
+        if name == "checks":
+            return self.checks
+        if name == "contamination":
+            return self.contamination
+        if name == "classes":
+            return Premise(name, "not knowable here", values=(f"{self.setting.n_classes:,}",))
+        if name == "unseen" and self.setting.seen:
+            return Premise(name, "refuted by the data", self.setting.seen.sentence)
+        if name in {"same_examples", "same_groups"} and self.setting.differs:
+            return Premise(name, "refuted by the data", self.setting.differs.sentence)
+        declared = {"weights", "missing_at_random", "misses_at_random"}
+        detail = f"{self.setting.dropped:,} dropped" if name == "missing_at_random" else ""
+        return Premise(name, "declared by you" if name in declared else "not knowable here", detail)
+
+    def claim(
+        self, event: Event, probability: float | None, source: str, *needs: str | Premise, **options: Any
+    ) -> Claim:
+        """A claim that rests on the premises named, and on those that every claim rests on."""
+        own = tuple(self.premise(need) if isinstance(need, str) else need for need in needs)
+        named = {premise.name for premise in own}
+        standing = tuple(premise for premise in self.standing if premise.name not in named)
+        if self.evidence.group is not None:
+            options.setdefault("subject", "a row of a random new group")
+        return Claim(event, probability, source, (*standing, *own), **options)
+
+    @lazy
+    def standing(self) -> tuple[Premise, ...]:
+        """What every claim about these rows rests on."""
+        names = ["same_examples"]
+        if self.evidence.weight is not None:
+            names = ["weights"]
+        elif self.evidence.group is not None:
+            names = ["same_groups"]
+        names += ["unseen", "same_digits", "classes"]
+        names += ["same_candidates"] if self.setting.by == "size" else []
+        names += ["missing_at_random"] if self.setting.dropped else []
+        return tuple(map(self.premise, names))
+
+    @lazy
+    def truth_is_candidate(self) -> Premise:
+        """That the true label is a candidate, in all rows but a share of at most the miss rate."""
+        rate = float(self.setting.miss_rate)
+        scope = " of a random group" if self.evidence.group is not None else self.setting.scope
+        name, values = ("miss_rate", (f"{rate:g}", scope)) if rate else ("truth_is_candidate", ())
+        m, missed = self.verified_and_missed
+        if m == 0:
+            return Premise(name, "declared by you", f"miss rate {rate:g}", values)
+        detail = f"missing in {missed} of {m} verified rows"
+        if missed and not rate:
+            return Premise(name, "refuted by the data", detail, values)
+        parts = self._parts if missed else []
+        for part in parts:
+            if _misses_exceed(part, rate, DELTA / len(parts), random=not self.setting.chosen):
+                m, missed = Judgement(part, self.setting).verified_and_missed
+                where = " of one category" if self.category is not None else ""
+                detail = f"missing in {missed} of {m} verified rows{where}"
+                return Premise(name, "refuted by the data", detail, values)
+        return Premise(name, "declared by you", f"miss rate {rate:g}; {detail}", values)
+
+    @property
+    def _parts(self) -> list[Evidence]:
+        """The evidence of each category, of which the miss rate is declared; all of it where there are none."""
+        if self.category is None:
+            return [self.evidence]
+        return [self.evidence.rows(np.flatnonzero(self.category == code)) for code in np.unique(self.category)]
+
+    @property
+    def truth_refuted(self) -> bool:
+        """Whether verified rows refute that the true label is a candidate as often as declared."""
+        return self.truth_is_candidate.status == "refuted by the data"
+
+    @lazy
+    def verified_and_missed(self) -> tuple[int, int]:
+        """How many rows are verified, and how many of these lack their truth among the candidates."""
+        checked, held = self.evidence.verified, self.evidence.held
+        return int(checked.sum()), 0 if held is None else int((checked & ~held).sum())
+
+    @property
+    def checks(self) -> Premise:
+        """How rows were chosen to be verified."""
+        name = "random_checks" if self.evidence.chance is None else "known_chances"
+        found = self.setting.chosen
+        return Premise(name, "refuted by the data", found.sentence) if found else Premise(name, "declared by you")
+
+    @property
+    def selection(self) -> str:
+        """Why these rows are no random choice of those of their source; empty where nothing shows that."""
+        if not self.setting.sampled or not self.setting.checked or not self.setting.chosen:
+            return ""
+        return "verified rows, which were not chosen at random, were all kept, and of the others a sample"
+
+    @lazy
+    def diagnosis(self) -> Diagnosis:
+        """What the data say of the contamination that was declared."""
+        if self.evidence.table is None or self.evidence.named is None:
+            raise ValueError("the declared contamination is examined on evidence gathered with needs={'table'}.")
+        declared, rate = self.setting.assume, float(self.setting.miss_rate)
+        return examine(unchanged(self.evidence.table), self.evidence.named, declared, rate, classes=self.classes)
+
+    @property
+    def contamination(self) -> Premise:
+        """The contamination that was declared, which the data may refute."""
+        if self.setting.assume.kind == "independent":
+            return self.independence
+        p = format_p_value(self.diagnosis.p_value)
+        refuted: Status = "refuted by the data"
+        kind = self.setting.assume.kind
+        if self.diagnosis.refuted:
+            return Premise(kind, refuted, p)
+        return Premise(kind, "declared by you", f"not refuted by the data, {p}")
+
+    @lazy
+    def independence(self) -> Premise:
+        """That annotators err independently: pairs of answers then agree as often as the annotator model says."""
+        declared: Status = "declared by you" if self.setting.assume.kind == "independent" else "not knowable here"
+        if self.evidence.excess is None or self.evidence.agreed is None:
+            return Premise("independent", declared)
+        found = dependence(self.evidence.agreed, self.evidence.excess)
+        if found is None:
+            return Premise("independent", declared, "too few rows with two answers to tell")
+        detail = f"agreement of pairs of answers {found.agreed:.3f}, {found.excess:+.3f} from independence"
+        refuted: Status = "refuted by the data" if found.refuted else declared
+        return Premise("independent", refuted, f"{detail}; {format_p_value(found.p_value)}")
+
+
+def _misses_exceed(evidence: Evidence, rate: float, delta: float, *, random: bool) -> bool:
+    """Whether the verified rows refute that at most this share of candidate sets lacks the truth.
+
+    Rows that were not chosen at random show only how many rows at least lack it. Of groups the shares that each
+    misses count. With w the weight of a row over its chance to be verified, w·(missed − rate) has no mean above 0.
+    """
+    checked = np.flatnonzero(evidence.verified)
+    missed = np.zeros(len(checked)) if evidence.held is None else 1.0 - evidence.held[checked]
+    if evidence.shares is None and evidence.chance is None:
+        trials = len(checked) if random else evidence.n
+        return clopper_pearson(int(missed.sum()), trials, 2 * delta)[0] > rate
+    if not random:
+        return False
+    if evidence.group is not None:
+        _, which, sizes = np.unique(evidence.group[checked], return_inverse=True, return_counts=True)
+        return mean_exceeds(np.bincount(which, missed) / sizes, rate, delta)
+    weight = np.ones(evidence.n) if evidence.weight is None else evidence.weight
+    weight = weight if evidence.chance is None else weight / evidence.chance
+    return mean_exceeds(rate + weight[checked] / weight.max() * (missed - rate), rate, delta)
+
+
+def judgement(evidence: Evidence, setting: Setting) -> Judgement:
+    """The judgement of all rows where there is one, else of this evidence."""
+    return setting.judged or Judgement(evidence, setting)

@@ -1,0 +1,272 @@
+"""Rules: what a strategy makes of evidence. A rule answers a level with a threshold, p-values and a claim.
+
+A rank rule holds one score e per row (`all`: one per candidate) and runs at level + slack, where the slack is
+what has to be given up to promise the level itself: the miss rate for `max`, a bound on ρ for mixtures.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from setwise._arrays import Floats, Ints
+from setwise._lazy import lazy
+from setwise.evidence.evidence import Evidence
+from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.ranks import Ascending, beta_interval, instances_needed, order_statistic, rank, upper_bound
+from setwise.strategies.judgement import DELTA, Judgement, Setting, judgement
+
+
+class Rule(Protocol):
+    """A calibrated strategy: asks for a level, answers with a threshold, p-values and a claim."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """What it rests on."""
+
+    @property
+    def setting(self) -> Setting:
+        """What was told."""
+
+    @property
+    def n(self) -> int:
+        """How many instances it counts."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What else its guarantee should say."""
+
+    def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float | Floats:
+        """The stored score up to which labels are in the set; (n,) one per new row, or (1, K) one per label."""
+
+    def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:
+        """The (n, K) p-values: a label is in the set at level 1−ε where its p-value exceeds ε."""
+
+    def claim(self, level: Fraction) -> Guarantee:
+        """What may be said about the sets at this level, and what it rests on."""
+
+    def shortage(self, level: Fraction) -> str:
+        """Why every label is in every set, and what would help; empty where this is not so."""
+
+
+class Claimant(Protocol):
+    """What states the claims of a rank rule: the strategy itself, or the one that it chose."""
+
+    @property
+    def name(self) -> str:
+        """How it is called in print."""
+
+    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
+        """What the rule promises at a level."""
+
+
+@dataclass(frozen=True)
+class RankRule:
+    """Thresholds are order statistics of one score per row, p-values are ranks."""
+
+    claimant: Claimant
+    evidence: Evidence
+    setting: Setting
+    scores: Floats
+    n: int
+    slack: Fraction = Fraction(0)
+    contained: str = ""
+    """What the set contains where e ≤ q, in words, for the law given the calibration set."""
+    remarks: tuple[str, ...] = ()
+    shares: tuple[Floats, float] | None = None
+    """What each score weighs, and a new row, where that is not what `evidence.shares` says of rows."""
+
+    @property
+    def judged(self) -> Judgement:
+        """How premises are known, from all that is known of the rows."""
+        return judgement(self.evidence, self.setting)
+
+    @property
+    def counts_alike(self) -> bool:
+        """Whether every score is one instance: no weights, no groups."""
+        return self._weights is None
+
+    def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float | Floats:
+        """The stored score up to which labels are in the set; one per new row where rows are weighted."""
+        run = level + self.slack
+        if not self.counts_alike:
+            limits = self._weighted_threshold(run, self._new_shares(new_weight))
+            return float(limits[0]) if new_weight is None else limits
+        if rank(self.n, run) > self.n:  # counts instances, however many scores each brought
+            return math.inf
+        return order_statistic(self.scores, rank(len(self.scores), run))
+
+    def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:
+        """The (n, K) p-values: a label is in the set at level 1−ε if and only if its p-value exceeds ε.
+
+        Whole numbers are divided once, so that the p-value is the nearest double to the exact fraction (for
+        weighted rows, up to the rounding of sums of weights).
+        """
+        first = self.count_below(scores)
+        if self.counts_alike:
+            return self._by_count.take(first)
+        below, own = self._ascending[1], self._new_shares(new_weight)[:, None]
+        with np.errstate(invalid="ignore", over="ignore"):
+            values: Floats = (below[-1] - below.take(first) + own) / (below[-1] + own) + float(self.slack)
+        values[np.isnan(values)] = 1.0  # a new row that outweighs all others beyond what numbers hold
+        return np.minimum(values, 1.0)
+
+    @lazy
+    def _by_count(self) -> Floats:
+        """The p-value by how many of the scores lie strictly below, where all count alike."""
+        total, part = len(self.scores) + 1, self.slack.denominator
+        at_least = total - np.arange(total)
+        if total * part < 2**53:
+            values = (at_least * part + self.slack.numerator * total) / (total * part)
+        else:
+            values = at_least / total + float(self.slack)
+        if len(self.scores) != self.n:  # `all`: too few instances leave every label in the set
+            np.maximum(values, 1 / (self.n + 1), out=values)
+        return np.minimum(values, 1.0)
+
+    def count_below(self, scores: Floats) -> Ints:
+        """For each score how many calibration scores lie strictly below it."""
+        return self._ascending[0].count_below(scores)
+
+    def claim(self, level: Fraction) -> Guarantee:
+        """What may be said about the sets at this level, and what it rests on."""
+        claims = self.claimant.claims(self, level)
+        claims = with_novel_labels(claims, self.setting, self.evidence.n, level + self.slack)
+        return Guarantee(
+            self.claimant.name,
+            self.setting.conformity_score,
+            self.n,
+            float(level),
+            claims,
+            "" if claims[0].refuted else self._law(level),
+            (*self._shortage(level), *self.remarks),
+            unit=self._unit,
+        )
+
+    # ------------------------------------------------------------ building blocks of claims
+
+    def plain_claim(self, level: Fraction) -> Claim:
+        """With one candidate per row every strategy is split conformal prediction: ρ is the miss rate.
+
+        That rows have one candidate each must be so by design: that it is so in this sample proves nothing.
+        """
+        reached = level + self.slack - self.setting.miss_rate
+        needs = ["truth_is_candidate"]
+        if not self.setting.single:
+            needs.append("single_by_design")
+        return self.judged.claim("truth", _bounded(reached), "split conformal prediction", *needs)
+
+    def rho_claim(self, level: Fraction, stranger_than: str) -> Claim:
+        """P(y ∈ T) ≥ P(e ≤ q) − ρ with ρ = P(s(x, y) > e(x, S)), which verified rows chosen at random can bound.
+
+        The argument goes through the candidates that the new row would have, had they arisen as these did.
+        """
+        run = level + self.slack
+        rho = f"ρ is how often the true label is stranger than {stranger_than}"
+        checked, truth = self.evidence.verified, self.evidence.truth
+        if truth is None or not checked.any() or len(self.scores) != self.evidence.n or not self.counts_alike:
+            note = f"it does with at least {float(run):g} − ρ, where {rho}, which candidates cannot tell"
+            return self.judged.claim("truth", None, "the ρ line", note=note)
+        if self.evidence.chance is not None:
+            note = f"{rho}; rows verified with unequal probabilities do not bound it here, rectified uses them"
+            return self.judged.claim("truth", None, "the ρ line", note=note)
+        missed, m = int((truth > self.scores)[checked].sum()), int(checked.sum())
+        bound = upper_bound(missed, m, DELTA / 2)
+        reached, _ = beta_interval(self.n, rank(self.n, run), DELTA)
+        note = (
+            f"{rho}: {missed} of {m} verified rows, at most {bound:.3f}, and P(e ≤ q) is at least {reached:.3f}, "
+            f"each in {100 - 50 * DELTA:g} of 100 samples"
+        )
+        promised = _bounded(reached - bound)
+        return self.judged.claim("truth", promised, "the ρ line", "checks", note=note, delta=DELTA)
+
+    # ------------------------------------------------------------ helpers
+
+    @property
+    def _weights(self) -> tuple[Floats, float] | None:
+        return self.evidence.shares if self.shares is None else self.shares
+
+    @lazy
+    def _ascending(self) -> tuple[Ascending, Floats]:
+        """The scores in order, and the weight strictly before each of them and after the last."""
+        if self._weights is None:
+            return Ascending(np.sort(self.scores)), np.empty(0)
+        order = np.argsort(self.scores)
+        return Ascending(self.scores[order]), np.append(0.0, np.cumsum(self._weights[0][order]))
+
+    def _new_shares(self, new_weight: Floats | None) -> Floats:
+        """What new rows weigh beside the scores; a new group where no weights are given."""
+        unit = 1.0 if self._weights is None else self._weights[1]
+        if new_weight is None or self.evidence.weight is None:
+            return np.array([unit])
+        shares: Floats = unit * new_weight / self.evidence.weight.max()
+        return shares
+
+    def _weighted_threshold(self, run: Fraction, new_shares: Floats) -> Floats:
+        """The smallest t with Σ w_i·1{e_i ≤ t} ≥ level·(Σ w_i + w_new), for each new weight."""
+        ordered, before = self._ascending
+        # Multiplied out, so that whole-numbered weights are compared exactly.
+        needed = float(run.numerator) * (before[-1] + new_shares)
+        first = np.searchsorted(before[1:] * float(run.denominator), needed, side="left")
+        limits: Floats = np.append(ordered.values, math.inf)[first]
+        return limits
+
+    def _law(self, level: Fraction) -> str:
+        """The Beta law of P(e ≤ q) given the calibration set: a bound from below, as scores may be tied."""
+        position = rank(self.n, level + self.slack)
+        if not self.contained or not self.counts_alike or len(self.scores) != self.n or position > self.n:
+            return ""
+        low, _ = beta_interval(self.n, position, 2 * DELTA)
+        return (
+            f"In {100 * (1 - DELTA):g} of 100 calibration samples of independent rows the probability of "
+            f"containing {self.contained} is at least {math.floor(1000 * low) / 1000:.3f}."
+        )
+
+    def _shortage(self, level: Fraction) -> tuple[str, ...]:
+        reason = self.shortage(level)
+        return (f"Every label is in every set: {reason}.",) if reason else ()
+
+    def shortage(self, level: Fraction) -> str:
+        """Why every label is in every set, and what would help; empty where this is not so."""
+        run = level + self.slack
+        if self.evidence.weight is not None:
+            short = math.isinf(self._weighted_threshold(run, np.ones(1))[0])
+            return f"the weight of the {self.n:,} calibration rows is too small for this level" if short else ""
+        if rank(self.n, run) <= self.n:
+            return ""
+        needed = instances_needed(run)
+        if needed is None:
+            return (
+                f"confidence {float(level):g} leaves an error of {float(1 - level):g}, which the "
+                f"{float(self.slack):.3g} already given up uses up"
+            )
+        needs = f"confidence {float(level):g} needs at least {needed:,} calibration {self._unit}"
+        return f"{needs}, and there are {self.n:,}"
+
+    @property
+    def _unit(self) -> str:
+        return "examples" if self.evidence.group is None else "groups"
+
+
+def with_novel_labels(claims: tuple[Claim, ...], setting: Setting, n: int, run: Fraction) -> tuple[Claim, ...]:
+    """The claims, void where labels that no learning row has may be so frequent that only every label would do.
+
+    Such labels have probability zero, and the largest score. A new example may carry one that is not even among
+    the classes, and then a set of all classes misses it.
+    """
+    if setting.novel == 0 or upper_bound(setting.novel, n, DELTA) <= 1 - run:
+        return claims
+    detail = f"{setting.novel:,} of {n:,} calibration rows carry labels that no learning row has"
+    void = Premise("classes", "refuted by the data", detail, (f"{setting.n_classes:,}",))
+    return tuple(
+        replace(claim, premises=tuple(void if p.name == "classes" else p for p in claim.premises))
+        for claim in claims
+    )
+
+
+def _bounded(probability: Fraction | float) -> float:
+    return min(max(float(probability), 0.0), 1.0)

@@ -1,0 +1,566 @@
+"""`CalibrationRows`: calibration rows that arrive in batches, and merge; all of them, or a random sample.
+
+Rows are kept as they were given and calibrated on at the end, by `conformalize`: what fits into memory gives the
+same result bit for bit. Beyond the limit a uniform random sample of rows is kept: every row has a key, a hash of
+the seed and of what identifies it, and the rows with the smallest keys stay (bottom-k sampling). The k smallest of
+a union are among the k smallest of its parts, so merging is associative and commutative, and neither batches nor
+their order nor who read them makes a difference. Keys know nothing of a row's content: a sample of exchangeable
+rows is exchangeable, and calibrating on it is valid as it stands, with as many rows as were kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, get_args
+
+import numpy as np
+
+from setwise._arrays import Array, Floats, Ints, frame_columns, frozen, joined, sizes_between
+from setwise._version import __version__
+from setwise.conformal.calibration import Calibration
+from setwise.conformal.conformalize import conformalize, on_columns_of
+from setwise.errors import InputError, Remedy
+from setwise.evidence.row_facts import RowFacts, categories
+from setwise.evidence.row_names import check_row_names
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING, Classes, Vocabulary, label_vector, missing_labels
+from setwise.labels.votes import Votes
+from setwise.probabilities.dense import as_probabilities, precision_of
+from setwise.probabilities.top_probabilities import TopK
+from setwise.row_noise import Words, draw_seed, sampling_keys
+from setwise.scores import Domain, Score
+from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.strategies import Strategy, as_strategy
+
+FORMAT, VERSION = "setwise-calibration-rows", 1
+_BESIDE = 64  # bytes of a row beside its probabilities: key, id, candidates, facts
+_SLACK = 1.25  # rows held over those allowed, before the largest keys are thrown away
+_NAMES = ("verified_probability", "by", "sample_weight", "groups", "row_ids", "sampling_ids")
+_SETS = ("sets.indptr", "sets.indices")
+_VOTES = ("votes.row", "votes.label", "votes.annotator", "votes.weight", "votes.against")
+_TORN = {  # facts that no sample of rows keeps
+    "groups": "rows of one group belong together, and a sample of rows tears groups apart",
+    "verified_probability": "verified rows are all kept, and a sample of the others changes the chances",
+}
+_FLAGS = ("single", "relative", "completed")
+
+
+class CalibrationRows:
+    """Calibration rows in batches: added, merged, saved, and calibrated on at the end.
+
+    Parameters
+    ----------
+    classes
+        The K labels in the order of the columns, as in `conformalize`.
+    memory_limit
+        How many bytes rows may take, at the bytes of their probabilities and 64 more for each; beyond it a random
+        sample of rows is kept. Large candidate sets, many votes and long ids come on top: how many rows are kept
+        must not depend on what they hold.
+    max_rows
+        How many rows that is; by default what fits into `memory_limit`. Verified rows are kept in addition.
+    random_state
+        Seeds the sample, and by default the noise of randomised scores.
+    domain
+        Of the probabilities: ``"simplex"`` where rows sum to one, ``"unit"`` for ``LAC(domain="unit")``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from setwise import conformalize
+    >>> from setwise.streams import CalibrationRows
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([1, 1, 1], size=1000)
+    >>> y = P.argmax(axis=1)
+    >>> rows, others = CalibrationRows(random_state=0), CalibrationRows(random_state=1)
+    >>> rows.add(P[:400], y[:400])
+    >>> others.add(P[400:], y[400:])
+    >>> whole = rows.merge(others)
+    >>> len(whole), whole.conformalize().threshold(0.9) == conformalize(P, y).threshold(0.9)
+    (1000, True)
+
+    Of more rows than are allowed a random sample is kept, and the guarantee says so:
+
+    >>> few = CalibrationRows(max_rows=100, random_state=0)
+    >>> few.add(P, y)
+    >>> len(few), few.seen
+    (100, 1000)
+    >>> few.conformalize().guarantee().remarks[-1]
+    'Calibrated on a random sample of 100 of the 1,000 rows given.'
+    """
+
+    def __init__(
+        self,
+        *,
+        classes: Classes = None,
+        memory_limit: int = 2**30,
+        max_rows: int | None = None,
+        random_state: Any = None,
+        domain: Domain = "simplex",
+    ) -> None:
+        if max_rows is not None and max_rows < 1:
+            raise ValueError(f"max_rows: {max_rows}; at least one row is needed.")
+        if domain not in get_args(Domain):
+            raise ValueError(f"domain: {str(domain)[:40]!r} is not known; use 'simplex' or 'unit'.")
+        if memory_limit < 1:
+            raise ValueError(f"memory_limit: {memory_limit} bytes hold no row.")
+        self.classes = Vocabulary.stated(classes)
+        self.memory_limit, self.domain = int(memory_limit), domain
+        self.max_rows = None if max_rows is None else int(max_rows)
+        self.seen = 0
+        """How many rows were added in all."""
+        self._seeds = frozenset([draw_seed(random_state)])
+        self._seed = min(self._seeds)
+        self._random = np.random.default_rng(self._seed)
+        self._parts: list[_Rows] = []
+        self._open = 0  # rows held that are not verified
+        self._highest: np.uint64 | None = None  # no larger key is in the sample
+
+    def add(
+        self,
+        probabilities: Any,
+        candidates: Any,
+        *,
+        verified: Any = None,
+        verified_probability: Any = None,
+        by: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        row_ids: Any = None,
+        sampling_ids: Any = None,
+    ) -> None:
+        """Adds a batch of rows; arguments as in `conformalize`.
+
+        Parameters
+        ----------
+        probabilities, candidates, verified, verified_probability, by, sample_weight, groups, row_ids
+            As in `conformalize`; ``by="predicted"`` is for `conformalize` at the end.
+        sampling_ids
+            Integers or strings, all different, that identify rows wherever they come from, such as the number of
+            the file and of the row. With them the rows kept, and their order, depend on nothing else; without,
+            keys are drawn as rows arrive.
+        """
+        given = {
+            "verified": verified,
+            "verified_probability": verified_probability,
+            "sample_weight": sample_weight,
+            "by": by,
+            "groups": groups,
+        }
+        check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids, **given)
+        if isinstance(by, str):
+            raise InputError(f"by: {by!r} is found once all rows are there", "pass it to conformalize")
+        if isinstance(probabilities, TopK):
+            raise InputError("probabilities: TopK is not added in batches", "pass all rows to setwise.conformalize")
+        matrix = as_probabilities(probabilities, self.domain)
+        n, k = matrix.shape
+        sets = on_columns_of(probabilities, candidates, k, self.classes)
+        if len(sets) != n:
+            raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
+        if frame_columns(probabilities) is not None:
+            matrix = as_probabilities(probabilities, self.domain, k, classes=sets.classes)
+        votes = None
+        if isinstance(candidates, Votes):
+            votes = replace(candidates.recoded(sets.vocabulary), vocabulary=sets.vocabulary, items=None)
+        if verified is not None and missing_labels(label_vector(verified, "verified")).all():
+            given["verified"] = None  # nobody checked a row of this batch
+        facts = RowFacts.read(n, sets.vocabulary, **given)
+        told = {
+            "verified_probability": facts.chance,
+            "by": facts.category,
+            "sample_weight": facts.weight,
+            "groups": None if groups is None else categories(groups, n, "groups"),
+            "row_ids": None if row_ids is None else _one_per_row(row_ids, n, "row_ids"),
+            "sampling_ids": None if sampling_ids is None else _one_per_row(sampling_ids, n, "sampling_ids"),
+        }
+        keys = self._drawn(n) if sampling_ids is None else sampling_keys(told["sampling_ids"], self._seed)
+        unchecked = np.full(n, MISSING, dtype=np.int32)
+        rows = _Rows(
+            keys,
+            np.array(matrix, dtype=precision_of(probabilities)),
+            sets if votes is None else votes,
+            unchecked if facts.verified is None else facts.verified.astype(np.int32),
+            {name: value.copy() for name, value in told.items() if value is not None},  # buffers may be used again
+        )
+        if self._parts:
+            self._parts[0].check_alike(rows)
+        self._hold([rows], self.seen + n)
+
+    def emptied(self) -> CalibrationRows:
+        """No rows, of which as many would be kept, by the same keys."""
+        return CalibrationRows(
+            classes=self.classes,
+            memory_limit=self.memory_limit,
+            max_rows=self.max_rows,
+            random_state=self._seed,
+            domain=self.domain,
+        )
+
+    def merge(self, other: CalibrationRows) -> CalibrationRows:
+        """The rows of both; associative, and with `sampling_ids` commutative too."""
+        made = CalibrationRows(
+            classes=self.classes or other.classes,
+            memory_limit=self.memory_limit,
+            max_rows=self.max_rows,
+            domain=self.domain,
+        )
+        for name in ("memory_limit", "max_rows", "domain"):
+            if getattr(self, name) != getattr(other, name):
+                raise ValueError(
+                    f"{name}: rows with {getattr(self, name)} and {getattr(other, name)} do not merge."
+                )
+        keyed = self if self._parts or not other._parts else other  # the keys of rows that are there
+        made._seeds, made._seed, made._random = self._seeds | other._seeds, keyed._seed, keyed._random
+        if self._parts and other._parts:
+            self._parts[0].check_alike(other._parts[0])
+            self._check_seeds(other)
+        made._highest = min((one._highest for one in (self, other) if one._highest is not None), default=None)
+        made._hold([*self._parts, *other._parts], self.seen + other.seen)
+        return made
+
+    def conformalize(
+        self, strategy: str | Strategy = "auto", conformity_score: str | Score = "lac", **declared: Any
+    ) -> Calibration:
+        """The calibration on these rows; `declared` are the other arguments of `setwise.conformalize`.
+
+        Parameters
+        ----------
+        strategy, conformity_score
+            As in `setwise.conformalize`.
+        **declared
+            `miss_rate`, `assume`, `missing`, ``by="predicted"`` or ``"size"``; and `random_state`, by default that
+            of these rows.
+        """
+        if not self._parts:
+            raise ValueError("there are no rows; add some first.")
+        rows = self._in_order()
+        checked = np.flatnonzero(rows.verified != MISSING)
+        if self._sampled and len(checked):
+            chosen = as_strategy(strategy)
+            if not (chosen.rests_on_checks and len(checked)) or "sample_weight" in rows.facts:
+                raise InputError(
+                    f"verified: {len(checked):,} verified rows and a random sample of the others were kept, and "
+                    f"strategy {chosen.name!r} would count the verified ones too often",
+                    Remedy("memory_limit", None, "to hold all rows"),
+                    *(
+                        Remedy("strategy", name)
+                        for name in ("auto", "rectified")
+                        if "sample_weight" not in rows.facts
+                    ),
+                )
+        given: dict[str, Any] = {name: value for name, value in rows.facts.items() if name != "sampling_ids"}
+        if len(checked):
+            given["verified"] = np.full(len(rows), None, dtype=object)
+            given["verified"][checked] = rows.answers.classes[rows.verified[checked]]
+        made = conformalize(
+            rows.matrix,
+            rows.answers,
+            strategy,
+            conformity_score,
+            **({"random_state": self._seed} | given | declared),
+        )
+        _ = made.evidence.predicted  # found now: the calibration keeps none of these rows
+        if not self._sampled:
+            return made
+        return replace(made, setting=replace(made.setting, sampled=self.seen))
+
+    def __len__(self) -> int:
+        """How many rows are kept."""
+        self._trim()
+        return sum(map(len, self._parts))
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the arrays of the rows take that are kept."""
+        return sum(part.nbytes for part in self._parts)
+
+    def __repr__(self) -> str:
+        of = f" of {self.seen:,}" if self._sampled else ""
+        return f"CalibrationRows({len(self):,}{of} rows)"
+
+    # ---------------------------------------------------------------- a file
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the rows as one file: a zip of arrays and a JSON header, without pickle."""
+        arrays: dict[str, Array] = {}
+        header: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "setwise": __version__,
+            "memory_limit": self.memory_limit,
+            "max_rows": self.max_rows,
+            "domain": self.domain,
+            "seen": self.seen,
+            "seed": self._seed,
+            "seeds": sorted(self._seeds),
+            "random": self._random.bit_generator.state,
+            "declared": None if self.classes is None else self.classes.classes.tolist(),
+            "classes": None,
+        }
+        self._trim()
+        if self._parts:
+            rows = _Rows.concatenate(self._parts)
+            held, arrays = rows.to_parts()
+            header |= held
+        write_container(path, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Reads what `save` wrote; refuses anything else by name."""
+        header, arrays = read_container(path, FORMAT, VERSION)
+        with believing_nothing(path, FORMAT):
+            limits = {name: header[name] for name in ("memory_limit", "max_rows", "domain")}
+            most = 0 if limits["max_rows"] is None else limits["max_rows"]
+            counts = [limits["memory_limit"], most, header["seen"], header["seed"], *header["seeds"]]
+            if not all(type(count) is int and count >= 0 for count in counts):
+                raise ValueError("its counts and seeds are no whole numbers")
+            made = cls(classes=header["declared"], **limits)
+            made._seed, made._seeds = header["seed"], frozenset(header["seeds"])
+            made._random.bit_generator.state = header["random"]
+            if header["classes"] is None and (arrays or header["seen"]):
+                raise ValueError("rows without classes")
+            parts = [] if header["classes"] is None else [_Rows.from_parts(header, arrays)]
+            for part in parts:
+                made._check_stored(part, header["seen"])
+            made._hold(parts, header["seen"])
+        return made
+
+    # ---------------------------------------------------------------- helpers
+
+    def _drawn(self, n: int) -> Words:
+        """Keys of rows that nothing identifies."""
+        keys: Any = self._random.integers(2**64, size=n, dtype=np.uint64)
+        return np.asarray(keys)
+
+    def _limit(self, rows: _Rows) -> int:
+        """How many rows like these may be kept that are not verified."""
+        if self.max_rows is not None:
+            return self.max_rows
+        k = int(rows.matrix.shape[1])
+        return max(1, self.memory_limit // (k * rows.matrix.itemsize + _BESIDE))
+
+    @property
+    def _sampled(self) -> bool:
+        """Whether rows were thrown away."""
+        self._trim()
+        return sum(map(len, self._parts)) < self.seen
+
+    def _hold(self, rows: Sequence[_Rows], seen: int) -> None:
+        """Adds rows, and throws those away whose keys are too large, once they are many."""
+        if self._highest is not None:
+            rows = [part.upto(self._highest) for part in rows]
+        held = self._open + sum(part.open for part in rows)
+        parts = [*self._parts, *rows]
+        if parts and held > self._limit(parts[0]):
+            self._check_samplable(parts[0])
+        self._parts, self._open, self.seen = parts, held, seen
+        if parts and held > _SLACK * self._limit(parts[0]):
+            self._trim()
+
+    def _trim(self) -> None:
+        """Throws away the rows beyond the limit."""
+        if not self._parts or self._open <= (limit := self._limit(self._parts[0])):
+            return
+        keys = np.concatenate([part.key[part.verified == MISSING] for part in self._parts])
+        self._highest = np.partition(keys, limit - 1)[limit - 1]
+        rows = _Rows.concatenate([part.upto(self._highest) for part in self._parts])
+        self._parts, self._open = [rows], rows.open
+
+    def _check_samplable(self, rows: _Rows) -> None:
+        """Refuses what no sample of rows can stand for."""
+        for name, reason in _TORN.items():
+            if name in rows.facts:
+                problem = f"{name}: more rows than fit into memory_limit ({self._limit(rows):,}), and {reason}"
+                raise InputError(problem, Remedy("memory_limit", None, "to hold all rows"))
+
+    def _check_stored(self, rows: _Rows, seen: int) -> None:
+        """Refuses the rows of a file that are neither all that were seen nor the sample that is kept of them."""
+        if seen < len(rows):
+            raise ValueError("it holds more rows than it has seen")
+        ids, room = rows.facts.get("sampling_ids"), self._limit(rows)
+        if ids is not None and not np.array_equal(rows.key, sampling_keys(ids, self._seed)):
+            raise ValueError("its keys are not those of sampling_ids")
+        torn = (seen > len(rows) or rows.open > room) and not _TORN.keys().isdisjoint(rows.facts)
+        if torn or (seen > len(rows) and rows.open < room):
+            raise ValueError(f"its {len(rows):,} rows cannot be a sample of {seen:,}")
+
+    def _check_seeds(self, other: CalibrationRows) -> None:
+        """Keys of both must come from one hash, or from different draws."""
+        identified = "sampling_ids" in self._parts[0].facts
+        if identified and self._seed != other._seed:
+            problem = "random_state: with sampling_ids both need the same, for a row to have one key"
+            raise InputError(problem, Remedy("random_state", 0, "in both"))
+        if not identified and self._seeds & other._seeds:
+            problem = "random_state: both drew the same keys, so that a sample would depend on the places of rows"
+            raise InputError(problem, "give each its own", "pass sampling_ids to add")
+
+    def _in_order(self) -> _Rows:
+        """All rows: by their ids where they have some, else as they came."""
+        self._trim()
+        rows = _Rows.concatenate(self._parts)
+        self._parts = [rows]
+        ids = rows.facts.get("sampling_ids")
+        if ids is None:
+            return rows
+        order = np.argsort(ids, kind="stable")
+        twice = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+        if len(twice):
+            problem = f"sampling_ids: {ids[order][twice[0]].item()!r} identifies two rows"
+            raise InputError(problem, "add every part once", "give every row its own")
+        return rows if (np.diff(order) == 1).all() else rows.take(order)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows as they were given: probabilities, candidates or votes, the position of the verified label, facts."""
+
+    key: Words
+    matrix: Floats
+    answers: LabelSets | Votes
+    verified: Ints
+    facts: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @property
+    def open(self) -> int:
+        """How many of them nobody checked."""
+        return int((self.verified == MISSING).sum())
+
+    def take(self, rows: Ints) -> _Rows:
+        """Some rows, by their positions."""
+        facts = {name: value[rows] for name, value in self.facts.items()}
+        return _Rows(self.key[rows], self.matrix[rows], self.answers[rows], self.verified[rows], facts)
+
+    def upto(self, highest: np.uint64) -> _Rows:
+        """The rows with keys up to this one, and the verified ones."""
+        kept = (self.key <= highest) | (self.verified != MISSING)
+        return self if kept.all() else self.take(np.flatnonzero(kept))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[_Rows]) -> _Rows:
+        """All rows."""
+        if len(parts) == 1:
+            return parts[0]
+        kind: Any = type(parts[0].answers)
+        return cls(
+            np.concatenate([part.key for part in parts]),
+            np.concatenate([part.matrix for part in parts]),
+            kind.concatenate([part.answers for part in parts]),
+            np.concatenate([part.verified for part in parts]),
+            {name: joined([part.facts[name] for part in parts]) for name in parts[0].facts},
+        )
+
+    def check_alike(self, other: _Rows) -> None:
+        """Refuses rows of another kind than these."""
+        if self.matrix.shape[1] != other.matrix.shape[1]:
+            problem = f"{other.matrix.shape[1]} columns here, {self.matrix.shape[1]} in the rows before"
+            raise ValueError(f"probabilities: {problem}.")
+        if self.matrix.dtype != other.matrix.dtype:
+            problem = f"probabilities: {other.matrix.dtype} here, {self.matrix.dtype} in the rows before"
+            raise InputError(problem, "pass all in one type")
+        if not self.answers.vocabulary.same_order(other.answers.vocabulary):
+            raise InputError(
+                "candidates: other classes than in the rows before",
+                Remedy("classes", None, "to say which there are"),
+            )
+        if type(self.answers) is not type(other.answers):
+            raise ValueError("candidates: votes here and candidate sets in other rows; give one kind of them.")
+        named = [a.annotator is not None for a in (self.answers, other.answers) if isinstance(a, Votes)]
+        if len(set(named)) > 1:
+            raise ValueError("candidates: votes of named annotators here and of nobody in other rows; name all.")
+        for name in _NAMES:
+            if (name in self.facts) != (name in other.facts):
+                raise ValueError(f"{name}: given for some rows only; give it for all, or for none.")
+        for name in ("row_ids", "sampling_ids"):
+            if name in self.facts and self.facts[name].dtype.kind != other.facts[name].dtype.kind:
+                raise ValueError(f"{name}: numbers in some rows and text in others; give one kind of them.")
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the arrays take."""
+        answers = self.answers
+        held: Sequence[Any] = answers.rows if isinstance(answers, LabelSets) else (answers.row, answers.label)
+        if isinstance(answers, Votes):
+            held = [*held, *(a for a in (answers.annotator, answers.weight, answers.against) if a is not None)]
+        return sum(int(a.nbytes) for a in (self.key, self.matrix, self.verified, *self.facts.values(), *held))
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Header and arrays of a file."""
+        answers = self.answers
+        named = answers.annotators if isinstance(answers, Votes) else np.empty(0, dtype=np.int64)
+        for what, values in {"labels": answers.classes, "annotators": named, **self.facts}.items():
+            if values.dtype == object and len(values):
+                raise ValueError(f"save: {what} must be strings, or numbers, all of one kind, to be written.")
+        arrays = {"key": self.key, "matrix": self.matrix, "verified": self.verified}
+        arrays |= {f"facts.{name}": value for name, value in self.facts.items()}
+        header: dict[str, Any] = {"classes": answers.classes.tolist(), "annotators": None, "flags": {}}
+        if isinstance(answers, LabelSets):
+            arrays |= dict(zip(_SETS, answers.rows, strict=True))
+            header["flags"] = {name: getattr(answers, name) for name in _FLAGS}
+        else:
+            columns = {name: getattr(answers, name.removeprefix("votes.")) for name in _VOTES}
+            arrays |= {name: value for name, value in columns.items() if value is not None}
+            header["annotators"] = answers.annotators.tolist()
+        return header, arrays
+
+    @classmethod
+    def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> _Rows:
+        """The rows of a file, whose arrays must fit each other."""
+        vocabulary = Vocabulary.stored(header["classes"], "classes")
+        key, matrix, verified = arrays["key"], arrays["matrix"], arrays["verified"]
+        n, k = matrix.shape
+        as_probabilities(matrix, header["domain"], len(vocabulary))
+        beside = _SETS if header["annotators"] is None else _VOTES
+        known = {"key", "matrix", "verified", *beside, *(f"facts.{name}" for name in _NAMES)}
+        if unknown := {*arrays} - known:
+            raise ValueError(f"{min(unknown)} is not known")
+        facts = {name.removeprefix("facts."): v for name, v in arrays.items() if name.startswith("facts.")}
+        wrong = [name for name, v in {"key": key, "verified": verified, **facts}.items() if v.shape != (n,)]
+        if wrong or key.dtype != np.uint64 or verified.dtype.kind != "i":
+            raise ValueError(f"{(wrong or ['key'])[0]} does not fit {n} rows")
+        for name in {*facts} & {"row_ids", "sampling_ids"}:
+            if facts[name].dtype.kind not in "iuU":
+                raise ValueError(f"{name} are neither whole numbers nor text")
+        if not ((verified == MISSING) | ((verified >= 0) & (verified < k))).all():
+            raise ValueError("verified labels outside the classes")
+        answers = _stored_answers(header, arrays, vocabulary, n)
+        return cls(key, matrix, answers, frozen(verified), facts)
+
+
+def _stored_answers(
+    header: Mapping[str, Any], arrays: Mapping[str, Array], vocabulary: Vocabulary, n: int
+) -> LabelSets | Votes:
+    """The candidates or votes of the n rows of a file."""
+    k = len(vocabulary)
+    if header["annotators"] is None:
+        indptr, indices = (arrays[name] for name in _SETS)
+        sizes = sizes_between(indptr, len(indices))
+        if len(sizes) != n or indices.ndim != 1 or indices.dtype.kind not in "iu":
+            raise ValueError("candidates that do not fit the rows")
+        if len(indices) and not (indices.min() >= 0 and indices.max() < k):
+            raise ValueError("candidates outside the classes")
+        made = LabelSets.from_codes(vocabulary, indices, sizes)
+        flags: dict[str, Any] = {name: bool(header["flags"][name]) for name in _FLAGS}
+        if flags["single"] and not (sizes == 1).all():
+            raise ValueError("several candidates of rows that have one label by design")
+        return replace(made, **flags)
+    row, label = (arrays[name] for name in _VOTES[:2])
+    who, *rest = (arrays.get(name) for name in _VOTES[2:])
+    for values, most in ((row, n), (label, k), (who, len(header["annotators"]))):
+        if values is not None and len(values) and not (values.min() >= 0 and values.max() < most):
+            raise ValueError("votes about other rows, labels or annotators")
+    named = Vocabulary.stored(header["annotators"], "annotators").classes.tolist()
+    people = None if who is None else named
+    return Votes.from_codes(n, row, vocabulary.classes.tolist(), label, people, who, *rest, classes=vocabulary)
+
+
+def _one_per_row(values: Any, n: int, name: str) -> Array:
+    held = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if held.shape != (n,):
+        raise ValueError(f"{name}: expected one per row, {n} in all, got shape {held.shape}.")
+    if held.dtype.kind in "iu":
+        return held.astype(np.int64)  # signed and unsigned ones together would be rounded
+    return held.astype(np.str_) if held.dtype == object and all(isinstance(v, str) for v in held) else held

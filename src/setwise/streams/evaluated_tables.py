@@ -1,0 +1,89 @@
+"""What prediction sets in tables achieved, batch by batch: only counts are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import Any
+
+from setwise.metrics import SetCounts
+from setwise.streams.engines import Engine, run_local
+from setwise.streams.table_parts import check_columns
+from setwise.tables.file_formats import column_names, has_rows
+from setwise.tables.label_columns import categories_of
+from setwise.tables.set_files import p_value_columns, probability_labels
+from setwise.tables.table_files import TableFiles
+from setwise.tables.tabular import read_batches
+
+
+@dataclass(frozen=True)
+class SetCounter:
+    """A worker of an engine: counts of the sets of some files; arguments as in `evaluate_table`."""
+
+    column: str
+    truth: str | None
+    candidates: str | None
+    by: str | None
+    told: dict[str, Any]
+    names: tuple[str, ...]
+
+    def __call__(self, files: TableFiles) -> SetCounts:
+        """What is counted of some files."""
+        counts = SetCounts()
+        if not has_rows(files):
+            return counts
+        check_columns(files, self.names)
+        options: dict[str, Any] = {"truth": self.truth, "carry": [self.by] if self.by else []}
+        sets = read_batches(files, candidates=self.column, missing="empty", **options, **self.told)
+        others: Iterator[Any] = repeat(None)
+        if self.candidates is not None:
+            others = read_batches(files, candidates=self.candidates, **self.told)
+        for batch, own in zip(sets, others, strict=False):
+            groups = None
+            if self.by:
+                groups = categories_of(batch.carried[self.by], self.by, files, batch.first_row)
+            known = None if own is None else own.candidates
+            counts.add(batch.candidates, batch.truth, candidates=known, by=groups)
+        return counts
+
+    def itself(self) -> SetCounter:
+        """What makes a worker, for an engine."""
+        return self
+
+
+def evaluate_table(
+    files: TableFiles,
+    column: str,
+    *,
+    truth: str | None = None,
+    candidates: str | None = None,
+    by: str | None = None,
+    separator: str = "|",
+    engine: Engine = run_local,
+) -> dict[str, Any]:
+    """The result of `setwise.evaluate` for a column of sets, beside true labels, candidates or categories.
+
+    The classes are those of p-values that stand behind them; else those stored with the sets; else those that occur
+    among sets and candidates, for which the files are read twice.
+    """
+    told: dict[str, Any] = {"features": [], "separator": separator}
+    names = column_names(files)
+    marked = p_value_columns(names, column)
+    told["classes"] = probability_labels(marked) if marked else _classes(files, [column, candidates], told)
+    counter = SetCounter(column, truth, candidates, by, told, tuple(names))
+    parts = [files] if engine is run_local else [replace(files, paths=(path,)) for path in files.paths]
+    counts = SetCounts()
+    for found in engine(parts, counter.itself):
+        counts.include(found)
+    return counts.result()
+
+
+def _classes(files: TableFiles, columns: list[str | None], told: dict[str, Any]) -> list[Any]:
+    """The labels in some columns, in order, the first column's first."""
+    found: dict[Any, None] = {}
+    for column in filter(None, columns):
+        batch = next(read_batches(files, candidates=column, missing="empty", **told))
+        assert batch.candidates is not None  # noqa: S101 - a column is named
+        found |= dict.fromkeys(batch.candidates.classes.tolist())
+    return list(found)

@@ -1,0 +1,236 @@
+"""Saved models and calibrations, and the rows of a table, batch by batch, as they are asked about them."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from setwise.conformal.calibration import Calibration
+from setwise.errors import InputError, Omission, Remedy
+from setwise.learn.feature_frame import FeatureFrame
+from setwise.learn.threads import use_one_thread
+from setwise.probabilities.proposed_labels import Proposals
+from setwise.tables import read_table
+from setwise.tables.file_formats import absent_column, column_names, is_table, located_batches
+from setwise.tables.label_columns import one_chunk
+from setwise.tables.set_files import probability_columns
+from setwise.tables.tabular import Layout, interpret
+
+ROWS = 8192  # at a time: fewer are slower, more take memory and are no faster
+
+Batch = tuple[Any, dict[str, Any]]
+"""Features or probabilities of some rows, and the columns carried along."""
+
+
+def load_asked_model(model: Path, device: str, trusted: list[str] | None) -> Any:
+    """The model of a directory, split or cross."""
+    if model.is_file():
+        problem = f"{model}: is a file; a calibration file needs probabilities"
+        raise InputError(problem, Remedy("probabilities", None, "with what your model says of the rows"))
+    from setwise.estimators.adapters import last_step  # scikit-learn, for models alone
+    from setwise.estimators.loading import load  # scikit-learn, for models alone
+    from setwise.estimators.model_directory import ModelNotKeptError, read_head
+
+    try:
+        loaded: Any = load(model, trusted=trusted)
+    except ModelNotKeptError as error:
+        if len(read_head(model)["members"]) > 1:
+            raise
+        remedy = Remedy("probabilities", None, "with what the model says about the new rows")
+        raise InputError(error.problem, remedy) from error
+    for part in map(last_step, loaded.fitted_models):
+        if hasattr(part, "device"):
+            part.device = device
+    if network_of(loaded.fitted_models[0]) == "linear":
+        use_one_thread()
+    return loaded
+
+
+def load_calibration(path: Path) -> Calibration:
+    """A calibration file, or the calibration in a model directory."""
+    if not path.is_dir():
+        return Calibration.load(path)
+    from setwise.estimators.model_directory import load_calibrations  # scikit-learn is loaded
+
+    calibrations = load_calibrations(path)
+    if len(calibrations) > 1:
+        several = f"{path}: holds {len(calibrations)} models with a calibration each"
+        raise InputError(f"{several}, and probabilities come from one", Omission("probabilities", "the model"))
+    return calibrations[0]
+
+
+def fitted_on(model: Any, X: Any) -> bool:
+    """Whether these are the very rows that a model was fitted on, in their order."""
+    from setwise.estimators.used_rows import digest  # scikit-learn is loaded
+
+    placed = all(part.evidence.position is not None for part in model.calibration_.parts)
+    known = model.summary_.get("data", {}).get("X")  # None of rows that have no digest, which may be any
+    return placed and known is not None and digest(X) == known
+
+
+def calibrated_on(calibration: Calibration, predicted: Proposals) -> bool:
+    """Whether these are the most probable labels of the very rows of a calibration, in their order."""
+    evidence = calibration.evidence
+    rows = np.arange(evidence.n) if evidence.position is None else evidence.position
+    if evidence.predicted is None or evidence.confidence is None or len(predicted) <= rows.max(initial=-1):
+        return False
+    found = predicted[rows]
+    same = np.array_equal(found.label, evidence.predicted) and np.array_equal(found.confidence, evidence.confidence)
+    if not np.ptp(found.label) and not np.ptp(found.confidence):
+        return False  # a model that says the same of all rows: these may be any
+    return same and (evidence.position is not None or len(predicted) == evidence.n)
+
+
+def category_column(model: Any) -> str | None:
+    """The column of categories of the table that the model was fitted on, as `setwise fit` noted it."""
+    return getattr(model, "summary_", {}).get("by")
+
+
+def network_of(estimator: Any) -> str | None:
+    """The network of an estimator, or of a pipeline's last step: linear, mlp or cnn; None where it has none."""
+    from setwise.estimators.adapters import last_step  # scikit-learn, for models alone
+
+    network = getattr(last_step(estimator), "network_", None)
+    return None if network is None else type(network).__name__.lower()
+
+
+def check_askable(asked: Any, model: Path) -> None:
+    """Refuses what needs facts of new rows that no option can name: weights, ids, numbers of candidates."""
+    words = {"sample_weight": "weights", "row_ids": "ids", "candidates": "candidates"}
+    needed = next((words[name] for name in asked.parts[0].reader.requirements if name in words), None)
+    if needed is not None:
+        raise ValueError(
+            f"{model}: was calibrated with the {needed} of its rows, and no option names those of new rows; ask it "
+            "in Python: setwise.Calibration.load(…).predict_set(…)."
+        )
+
+
+def check_categories(asked: Any, by: str | None, model: Any) -> None:
+    """A column of categories is named where the rows were calibrated by one, and nowhere else."""
+    given = "by" in asked.parts[0].reader.requirements
+    if given and by is None:
+        problem = f"{model}: was calibrated by category, and the column of categories is not named"
+        raise InputError(problem, Remedy("by", None, "to name it"))
+    if by is not None and not given:
+        problem = f"{model}: was not calibrated by a column of categories"
+        raise InputError(problem, "leave it out", "give it when you fit or conformalize")
+
+
+def feature_layout(names: list[str], model: Any, features: list[str] | None, where: Any) -> Layout:
+    """The columns of features by the names that the model knows, in its order."""
+    known = features or _columns_in(names, list(getattr(model, "feature_names_in_", [])))
+    if not known:
+        raise InputError(
+            "the model was trained on arrays and knows no column names",
+            Remedy("columns", None, f"to name its {model.n_features_in_} features in order"),
+        )
+    absent = [name for name in known if name not in names]
+    if absent:
+        found = f"{len(known)} features expected, {len(known) - len(absent)} found"
+        raise absent_column(absent[0], names, str(where), f", which the model was trained on ({found})")
+    encoder = _encoder_of(model)
+    if encoder is None:
+        return Layout(features=known, impute={})
+    return Layout(features=known, impute=encoder.fillings_, categories=encoder.categories or {}, as_frame=True)
+
+
+def _columns_in(names: list[str], known: list[str]) -> list[str]:
+    """The columns that features of these names come from: of pixels[0], pixels[1], … a column of lists."""
+    lists = known[0].removesuffix("[0]") if known else ""
+    numbered = known == [f"{lists}[{place}]" for place in range(len(known))]
+    return [lists] if numbered and lists in names else known
+
+
+def _encoder_of(model: Any) -> Any:
+    """The `ColumnEncoder` that a model begins with, if it does; those of several folds know the same columns."""
+    from setwise.learn.column_encoder import ColumnEncoder  # scikit-learn, for models alone
+
+    first = getattr(model.fitted_models[0], "steps", [("", None)])[0][1]
+    return first if isinstance(first, ColumnEncoder) else None
+
+
+def probability_layout(names: list[str], labels: list[Any], where: Any) -> Layout:
+    """The columns of probabilities by the names of the labels."""
+    columns = probability_columns(names, labels)
+    if columns is None:
+        absent = next(label for label in labels if str(label) not in names and f"p:{label}" not in names)
+        raise absent_column(str(absent), names, str(where), f", which is one of the {len(labels)} classes")
+    return Layout(features=columns)
+
+
+def feature_batches(file: Any, model: Any, features: list[str] | None) -> Iterator[Batch]:
+    """Batches of features by the names the model knows, in its order, with all other columns."""
+    if not is_table(file):
+        yield array_batch(file)
+        return
+    names = column_names(file)
+    yield from _batches(file, names, feature_layout(names, model, features, file))
+
+
+def all_features(file: Any, model: Any, features: list[str] | None) -> Any:
+    """The features of all rows."""
+    parts = [values for values, _ in feature_batches(file, model, features)]
+    return FeatureFrame.joined(parts) if isinstance(parts[0], FeatureFrame) else np.concatenate(parts)
+
+
+def all_probabilities(file: Any, labels: list[Any]) -> Any:
+    """The probabilities of all rows in the order of the labels."""
+    return np.concatenate([values for values, _ in probability_batches(file, labels)])
+
+
+def array_batch(file: Any) -> Batch:
+    """The rows of a file of arrays, and their identifiers and true labels where it has some."""
+    table = read_table(file)
+    beside = {**table.carried, **({} if table.truth is None else {"y": table.truth})}
+    return table.X, {name: pa.array(values.tolist()) for name, values in beside.items()}
+
+
+def probability_batches(file: Any, labels: list[Any]) -> Iterator[Batch]:
+    """Batches of probabilities, columns found by the names of the labels, with all other columns."""
+    names = column_names(file)
+    yield from _batches(file, names, probability_layout(names, labels, file))
+
+
+def read_batch(batch: Any, layout: Layout, where: str, first_row: int) -> Batch:
+    """The features of some rows, and the other columns."""
+    features = list(layout.features or ())
+    wanted = {*features}
+    carried = {name: one_chunk(batch[name]) for name in batch.column_names if name not in wanted}
+    return interpret(batch.select(features), layout, where, first_row).X, carried
+
+
+def text_columns(names: list[str], layout: Layout) -> list[str]:
+    """The columns of text files that are to be read as text: those carried along, and those of categories."""
+    wanted = {*(layout.features or ())}
+    return [name for name in names if name not in wanted] + list(layout.categories or ())
+
+
+def _batches(file: Any, names: list[str], layout: Layout) -> Iterator[Batch]:
+    for where, first, batch in located_batches(file, ROWS, text=text_columns(names, layout)):
+        yield read_batch(batch, layout, where, first)
+
+
+@contextmanager
+def no_name_warnings() -> Iterator[None]:
+    """Columns were matched by name already, so that arrays without names are right here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
+
+
+def content_digest(path: Path) -> str:
+    """A digest of a calibration file, or of all files of a model directory."""
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+    found = hashlib.sha256()
+    for file in files:
+        found.update(f"{file.relative_to(path) if file != path else ''}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as content:
+            found.update(hashlib.file_digest(content, "sha256").digest())
+    return found.hexdigest()

@@ -1,0 +1,179 @@
+"""Tables of annotators' answers: long, with one answer per line, or wide, with one column per annotator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from setwise._arrays import Bools, Floats, Ints, frozen
+from setwise.errors import DataError, Remedy, reading_from
+from setwise.labels.label_sets import Missing
+from setwise.labels.spellings import doubt_spellings
+from setwise.labels.vocabulary import Classes, Vocabulary, is_missing
+from setwise.labels.votes import Votes, doubt_copies
+from setwise.tables.file_formats import absent_column, arrow_table, as_written
+from setwise.tables.importers.imported import Imported, id_array
+from setwise.tables.label_columns import distinct, one_chunk
+from setwise.tables.label_notation import meant_classes
+from setwise.tables.table_files import source_name
+
+_ITEM, _ANNOTATOR = ("item", "task"), ("annotator", "worker", "performer")  # as such columns are called
+_NAMED = {
+    "item": Remedy("item", None, "to name its column of items"),
+    "annotator": Remedy("annotator", None, "to name its column of annotators"),
+    "label": Remedy("label", None, "to name its column of answers"),
+    "weight": Remedy("weight", None, "to name its column of weights"),
+}
+
+
+def from_annotators_long(
+    table: Any,
+    *,
+    item: str | None = None,
+    annotator: str | None = None,
+    label: str = "label",
+    weight: str | None = None,
+    rule: str = "union",
+    classes: Classes = None,
+    missing: Missing = "error",
+) -> Imported:
+    """One answer per line, as crowd-kit and cleanlab keep them: item, annotator, label.
+
+    Parameters
+    ----------
+    table
+        A file or a frame.
+    item, annotator, label
+        Its columns; by default `item` is item or task, and `annotator` the first of annotator, worker, performer
+        that there is.
+    weight
+        The column of how much an answer counts, if it has one.
+    rule
+        ``"union"``, ``"at_least:k"`` or ``"plurality"``, as for `Votes.candidates`.
+    classes, missing
+        The vocabulary, and what to do with items that keep no label (no answer, or none often enough).
+
+    Examples
+    --------
+    >>> votes = {"task": [1, 1, 2], "worker": ["ann", "bob", "ann"], "label": ["cat", "dog", "dog"]}
+    >>> from_annotators_long(votes)
+    Imported(candidates=LabelSets(2 rows, 2 classes): {cat, dog}, {dog})
+    >>> from_annotators_long(votes).votes
+    Votes(3 answers by 2 annotators on 2 rows, 2 classes): {cat: 1, dog: 1}, {dog: 1}
+    """
+    where = source_name(table)
+    items, people = (item,) if item else _ITEM, (annotator,) if annotator else _ANNOTATOR
+    lines = as_written(table, ids=[*items, *people], labels=[label])
+    item, annotator = (
+        next((name for name in names if name in lines.column_names), names[0]) for names in (items, people)
+    )
+    roles = {"item": item, "annotator": annotator, "label": label, **({"weight": weight} if weight else {})}
+    for role, name in roles.items():
+        if name not in lines.column_names:
+            raise absent_column(name, lines.column_names, where, "", _NAMED[role])
+    taken = list(roles.values())
+    twice = next((name for name in taken if taken.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{where}: the column {twice!r} is named twice, and holds one thing; name another one.")
+    named, rows = distinct(one_chunk(lines[item]))
+    annotators, who = distinct(one_chunk(lines[annotator]))
+    labels, codes = distinct(one_chunk(lines[label]))
+    labels = _tidy(labels)
+    given = np.array([value is not None for value in labels], dtype=bool)[codes]
+    _refuse_gaps(rows, named, np.ones_like(given), f"{where}: row", item)
+    _refuse_gaps(who, annotators, given, f"{where}: row", annotator)
+    ids = frozen(id_array(named))
+    with reading_from(where):
+        classes = Vocabulary.stated(classes)
+        votes = Votes.from_codes(
+            len(named),
+            rows[given],
+            meant_classes(labels, classes),
+            codes[given],
+            annotators,
+            who[given],
+            None if weight is None else _weights(lines[weight], weight)[given],
+            classes=classes,
+            items=ids,
+        )
+        if classes is None:
+            doubt_spellings(votes.classes.tolist(), where)
+        doubt_copies(votes, f"{where}: ")
+        return Imported(votes.candidates(rule, missing=missing), ids, votes=votes)
+
+
+def _refuse_gaps(codes: Ints, values: list[Any], given: Bools, where: str, name: str) -> None:
+    """Refuses answers of nobody, and items without an identifier."""
+    empty = np.array([is_missing(value) or value == "" for value in values], dtype=bool)
+    if empty.any() and (lost := given & empty[codes]).any():
+        raise DataError(f"{where} {int(np.argmax(lost))} has no {name}.")
+
+
+def from_annotators_wide(
+    table: Any,
+    *,
+    annotators: Sequence[str] | None = None,
+    ids: str | None = None,
+    rule: str = "union",
+    classes: Classes = None,
+    missing: Missing = "error",
+) -> Imported:
+    """One column per annotator, gaps where somebody gave no answer.
+
+    >>> votes = {"id": ["a", "b"], "ann": [0, 1], "bob": [2, None]}
+    >>> from_annotators_wide(votes, ids="id").candidates
+    LabelSets(2 rows, 3 classes): {0, 2}, {1}
+    """
+    where = source_name(table)
+    names = arrow_table(table).column_names
+    named = [name for name in names if name != ids] if annotators is None else list(annotators)
+    lines = as_written(table, ids=[ids] if ids else [], labels=[name for name in named if name in names])
+    for name in [*named, *([ids] if ids else [])]:
+        if name not in names:
+            raise absent_column(name, names, where)
+    n = len(lines)
+    labels: list[Any] = []
+    position: dict[Any, int] = {}
+    rows, people, codes = [], [], []
+    for number, name in enumerate(named):
+        found, local = distinct(one_chunk(lines[name]))
+        found = _tidy(found)
+        for value in found:
+            if value not in position and value is not None:
+                position[value] = len(labels)
+                labels.append(value)
+        known = np.array([-1 if value is None else position[value] for value in found] or [-1])
+        held = np.flatnonzero(known[local] >= 0)
+        rows.append(held)
+        people.append(np.full(len(held), number))
+        codes.append(known[local][held])
+    nobody = [np.empty(0, dtype=np.int64)]  # a table without annotators
+    row, who, code = (np.concatenate(part or nobody) for part in (rows, people, codes))
+    identifiers = frozen(lines[ids].to_numpy() if ids else np.arange(n))
+    with reading_from(where):
+        classes = Vocabulary.stated(classes)
+        labels = meant_classes(labels, classes)
+        votes = Votes.from_codes(n, row, labels, code, named, who, classes=classes, items=identifiers)
+        if classes is None:
+            doubt_spellings(votes.classes.tolist(), where)
+        return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes)
+
+
+def _tidy(values: list[Any]) -> list[Any]:
+    """Labels, None for no answer; floats that stand for integers, as frames with gaps make them, are integers."""
+    known = [None if is_missing(value) or value == "" else value for value in values]
+    floats = [value for value in known if isinstance(value, float)]
+    whole = all(value.is_integer() for value in floats)
+    return [int(value) if whole and isinstance(value, float) else value for value in known]
+
+
+def _weights(column: Any, name: str) -> Floats:
+    """The numbers of a column, NaN where there is none."""
+    try:
+        found: Floats = column.cast("float64").to_numpy()
+    except pa.ArrowException as error:
+        raise DataError(f"{name}: holds something that is no number ({error}).") from None
+    return found

@@ -1,0 +1,264 @@
+"""Label Studio's JSON export: choices (single and multiple) and taxonomies, from one annotator or several.
+
+Cancelled and empty annotations are no answers. A taxonomy path that ends at an inner node stands for every leaf
+below it. An annotation marked as ground truth is an answer, and its label is the truth, if those of a task name one
+label.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from setwise._arrays import Array, Ints, frozen
+from setwise.errors import DataError, InputError, reading_from
+from setwise.labels.label_sets import Missing
+from setwise.labels.vocabulary import Classes, Vocabulary
+from setwise.labels.votes import Votes
+from setwise.tables.file_formats import file_text, reading
+from setwise.tables.importers.imported import Imported, id_array
+from setwise.tables.json_objects import read_objects
+from setwise.tables.label_notation import meant_classes
+from setwise.tables.table_files import TableFiles, is_path, table_files
+
+PathLabel = tuple[str, ...]
+
+
+def from_label_studio(
+    export: Any,
+    *,
+    key: str | None = None,
+    from_name: str | None = None,
+    rule: str = "union",
+    classes: Classes = None,
+    missing: Missing = "error",
+    path_separator: str = "/",
+) -> Imported:
+    """Candidate sets from a Label Studio export (JSON or JSON-MIN).
+
+    Parameters
+    ----------
+    export
+        The file, or the list of tasks it holds.
+    key
+        The field of a task's data that says which example it is about; by default the task's number.
+    from_name
+        Which control of the labelling interface to read; needed where tasks have several.
+    rule
+        ``"union"``, ``"at_least:k"`` or ``"plurality"`` over the annotations of a task.
+    classes, missing
+        The vocabulary, and what to do with tasks that have no answer.
+    path_separator
+        Between the names of a taxonomy path; the whole path to a leaf is a label.
+
+    Examples
+    --------
+    >>> task = {"id": 7, "annotations": [{"completed_by": 1, "result": [
+    ...     {"from_name": "animal", "type": "choices", "value": {"choices": ["cat", "dog"]}}]}]}
+    >>> from_label_studio([task])
+    Imported(candidates=LabelSets(1 rows, 2 classes): {cat, dog})
+    """
+    files = table_files(export) if is_path(export) or isinstance(export, TableFiles) else None
+    where = "the export" if files is None else str(files)
+    tasks = _tasks(export if files is None else files, where)
+    names: set[str] = set()
+    found = _Annotations()
+    for i, task in enumerate(tasks):
+        place = f"{where}: task {i}"
+        if not isinstance(task, Mapping):
+            raise DataError(f"{place} is no JSON object; export as JSON or JSON-MIN.")
+        name = task.get("id", i) if key is None else _field(task, key, place)
+        found.ids.append(_identifier(name, place))
+        for who, paths, true in _answers(task, from_name, names, place):
+            found.add(i, who, paths, true=true)
+    if len(names) > 1:
+        raise DataError(
+            f"{where}: tasks have several controls ({', '.join(sorted(names))}); say which with from_name."
+        )
+    ids = frozen(id_array(found.ids))
+    with reading_from(where):
+        votes, truth = _counted(found, path_separator, classes, ids)
+        return Imported(votes.candidates(rule, missing=missing), ids, truth, votes.shared())
+
+
+def is_export(source: Any) -> bool:
+    """Whether files are exports with annotations; JSON-MIN is a table like any other."""
+    files = table_files(source)
+    path = files.paths[0]
+    with reading(path, files):
+        if files.form(path) != "json":
+            return False
+        try:
+            tasks = json.loads(file_text(files, path))
+        except (ValueError, RecursionError):  # whoever reads it as a table says what is wrong
+            return False
+    first = tasks[0] if isinstance(tasks, list) and tasks else None
+    return isinstance(first, Mapping) and bool({"annotations", "completions"} & first.keys())
+
+
+@dataclass(frozen=True)
+class _Annotations:
+    """What annotators said, one entry per path; who said it; and which answers are the ground truth."""
+
+    ids: list[Any] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    workers: list[Any] = field(default_factory=list)
+    paths: list[PathLabel] = field(default_factory=list)
+    verified: list[tuple[int, list[PathLabel]]] = field(default_factory=list)
+
+    def add(self, row: int, worker: Any, paths: list[PathLabel], *, true: bool) -> None:
+        self.rows.extend([row] * len(paths))
+        self.workers.extend([worker] * len(paths))
+        self.paths.extend(paths)
+        if true:
+            self.verified.append((row, paths))
+
+
+def _tasks(export: Any, where: str) -> list[Any]:
+    if isinstance(export, TableFiles):
+        path, *others = export.paths
+        if others:
+            raise DataError(f"{where}: exports of Label Studio are read one by one", "export all tasks as one file")
+        with reading(path, export):
+            export = read_objects(file_text(export, path), f"{where}:")
+    if not isinstance(export, list):
+        raise DataError(
+            f"{where}: expected a list of tasks, got {type(export).__name__}; export as JSON or JSON-MIN."
+        )
+    if not export:
+        raise DataError(f"{where}: holds no tasks.")
+    return export
+
+
+def _answers(
+    task: Mapping[str, Any], from_name: str | None, names: set[str], place: str
+) -> Iterator[tuple[Any, list[PathLabel], bool]]:
+    """Who made each annotation, its paths, and whether it is the ground truth."""
+    annotations = task.get("annotations", task.get("completions"))
+    if annotations is None:  # JSON-MIN: the control's name holds the answer itself
+        if from_name is None:
+            raise DataError(f"{place} has no annotations; for a JSON-MIN export name the control with from_name.")
+        if task.get(from_name) not in (None, "", []):
+            yield _who(task, 0), _paths(task[from_name], place), False
+        return
+    for number, annotation in enumerate(_listed(annotations, f"{place}: annotations")):
+        if not isinstance(annotation, Mapping):
+            raise DataError(f"{place}: an annotation is {annotation!r}, not an object.")
+        if annotation.get("was_cancelled") or annotation.get("skipped"):
+            continue
+        regions = _listed(annotation.get("result") or [], f"{place}: result")
+        yield (
+            _who(annotation, number),
+            _labels_of(regions, from_name, names, place),
+            bool(annotation.get("ground_truth")),
+        )
+
+
+def _who(annotation: Mapping[str, Any], number: int) -> Any:
+    """Who answered, by e-mail or number; where nobody is named, the annotation's number in its task."""
+    who = annotation.get("completed_by", annotation.get("annotator"))
+    if isinstance(who, Mapping):
+        who = who.get("email") or who.get("id")
+    return who if isinstance(who, (str, int)) and not isinstance(who, bool) else f"annotation {number}"
+
+
+def _labels_of(regions: list[Any], from_name: str | None, names: set[str], place: str) -> list[PathLabel]:
+    """The paths in one annotation; `names` collects the controls met, where none was named."""
+    paths: list[PathLabel] = []
+    for region in regions:
+        value = region.get("value") if isinstance(region, Mapping) else None
+        if not isinstance(value, Mapping) or not {"choices", "taxonomy"} & value.keys():
+            continue  # other kinds of answer: text, boxes, ratings
+        name = str(region.get("from_name"))
+        if from_name is None:
+            names.add(name)
+        if from_name in {None, name}:
+            paths += _paths(value, place)
+    return paths
+
+
+def _paths(value: Any, place: str) -> list[PathLabel]:
+    """The labels in an answer, each as a path of names; a plain choice is a path of one."""
+    if isinstance(value, Mapping):
+        value = value.get("taxonomy", value.get("choices"))
+    found = []
+    for item in [value] if isinstance(value, str) else _listed(value, f"{place}: choices"):
+        path = (item,) if isinstance(item, str) else tuple(item) if isinstance(item, list) else ()
+        if not path or not all(isinstance(name, str) and name for name in path):
+            raise DataError(f"{place}: {item!r} is neither a choice nor a taxonomy path.")
+        found.append(path)
+    return found
+
+
+def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Array) -> tuple[Votes, Array | None]:
+    """The answers for leaves, and the truth where an annotation was marked as such."""
+    leaves = _leaves_below(set(found.paths))
+    said = dict.fromkeys(
+        (row, who, leaf)
+        for row, who, path in zip(found.rows, found.workers, found.paths, strict=True)
+        for leaf in leaves[path]
+    )
+    rows = np.array([row for row, _, _ in said], dtype=np.int64)
+    labels, codes = _numbered([path_separator.join(leaf) for _, _, leaf in said])
+    people, who = _numbered([who for _, who, _ in said])
+    classes = Vocabulary.stated(classes)
+    labels = meant_classes(labels, classes)  # Label Studio knows text alone
+    votes = Votes.from_codes(len(found.ids), rows, labels, codes, people, who, classes=classes, items=ids)
+    told: dict[int, set[str]] = defaultdict(set)
+    for row, paths in found.verified:
+        told[row] |= {path_separator.join(leaf) for path in paths for leaf in leaves[path]}
+    truth = np.full(len(found.ids), None, dtype=object)
+    marked = Counter(row for row, _ in found.verified)
+    for row, named in told.items():
+        if len(named) > 1 and marked[row] > 1:
+            shown = " and ".join(map(repr, sorted(named)[:2]))
+            problem = f"task {row}: two annotations are marked as ground truth, {shown}"
+            raise InputError(problem, "keep one of them")
+        if len(named) == 1:
+            (truth[row],) = meant_classes([*named], classes)
+    return votes, frozen(truth) if found.verified else None
+
+
+def _numbered(values: list[Any]) -> tuple[list[Any], Ints]:
+    """The distinct values, and the position of each."""
+    position = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return list(position), np.array([position[value] for value in values], dtype=np.int64)
+
+
+def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:
+    """For each path the longest paths seen that start with it: itself where nobody was more precise."""
+    inner = {path[:depth] for path in paths for depth in range(1, len(path))}
+    leaves: dict[PathLabel, list[PathLabel]] = {path: [] for path in paths}
+    for leaf in sorted(paths - inner):
+        for depth in range(1, len(leaf) + 1):
+            if leaf[:depth] in leaves:
+                leaves[leaf[:depth]].append(leaf)
+    return leaves
+
+
+def _field(task: Mapping[str, Any], key: str, place: str) -> Any:
+    """A field of the task's data; in JSON-MIN these are the task's own."""
+    held = task.get("data", task)
+    if held is task and key == "id":
+        raise DataError(f"{place}: in a JSON-MIN export id is Label Studio's own number; export as JSON.")
+    if not isinstance(held, Mapping) or key not in held:
+        names = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""
+        raise DataError(f"{place}: its data have no {key!r}; they have {names or 'nothing'}.")
+    return held[key]
+
+
+def _identifier(value: Any, place: str) -> Any:
+    if not isinstance(value, (str, int)):
+        raise DataError(f"{place}: its id is {value!r}; expected a number or text.")
+    return value
+
+
+def _listed(value: Any, place: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise DataError(f"{place} is {type(value).__name__}, not a list.")
+    return value

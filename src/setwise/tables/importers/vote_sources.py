@@ -1,0 +1,64 @@
+"""Votes of any source: a long table, a language model's lines of answers, or a Label Studio export."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from setwise.crowd.vote_warnings import doubt_repeated
+from setwise.labels.vocabulary import Classes
+from setwise.labels.votes import Votes
+from setwise.tables.importers.annotator_tables import from_annotators_long
+from setwise.tables.importers.imported import Imported
+from setwise.tables.importers.label_studio import from_label_studio, is_export
+from setwise.tables.importers.llm_answers import from_answers_jsonl, is_answer_lines
+from setwise.tables.table_files import names_files, table_files
+
+
+@dataclass(frozen=True)
+class VoteColumns:
+    """The columns of a long table of votes; None for their usual names."""
+
+    item: str | None = None
+    annotator: str | None = None
+    label: str | None = None
+    weight: str | None = None
+
+
+def import_votes(
+    source: Any, columns: VoteColumns | None = None, key: str | None = None, classes: Classes = None
+) -> Imported:
+    """The votes in a file, whatever wrote it; items without an answer stay.
+
+    Parameters
+    ----------
+    source
+        The file, or several of a long table; or such a table as a frame.
+    columns
+        Those of a long table; of an export, `label` is the name of the control.
+    key
+        What items are called unless `columns` name them: the field of an export's data, the identifier of a line.
+    classes
+        The vocabulary.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "votes.jsonl")
+    >>> _ = path.write_text('{"call": 7, "probabilities": {"cat": 0.7, "dog": 0.3}}')
+    >>> import_votes(path, key="call").votes
+    Votes(2 answers on 1 rows, 2 classes): {cat: 0.7, dog: 0.3}
+    """
+    columns = columns or VoteColumns()
+    files = table_files(source) if names_files(source) else None
+    if files is not None and is_export(files):
+        names: dict[str, Any] = {"key": key or columns.item, "from_name": columns.label}
+        return from_label_studio(files, **names, classes=classes, missing="empty")
+    if files is not None and is_answer_lines(files):
+        found = from_answers_jsonl(files, ids=columns.item or key or "id", classes=classes, missing="empty")
+        assert isinstance(found.votes, Votes)  # noqa: S101 - they were imported
+        doubt_repeated(found.votes, str(files))
+        return found
+    item, label = columns.item or key, columns.label or "label"
+    told: dict[str, Any] = {"weight": columns.weight, "classes": classes, "missing": "empty"}
+    return from_annotators_long(source, item=item, annotator=columns.annotator, label=label, **told)

@@ -1,0 +1,268 @@
+"""A first look at candidate sets: how large they are, what is confused with what, what is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._arrays import Array, Floats, Ints, blocks
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import label_vector, missing_labels
+from setwise.probabilities.dense import as_probabilities
+from setwise.row_noise import uniforms
+
+_MAX_PAIRS = 20_000_000  # label pairs counted for co-occurrence; beyond that a sample of rows
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two labels that are candidates together: in how many rows, and in which share of the rarer one's rows."""
+
+    labels: tuple[Any, Any]
+    rows: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """Rows without candidates, and what it costs to drop them or to let every label be a candidate there."""
+
+    rows: int
+    share: float
+    mean_size_dropped: float
+    mean_size_filled: float
+    first: int | None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What `inspect` found; prints as a short summary, `to_dict` for machines."""
+
+    rows: int
+    classes: int
+    mean_size: float
+    sizes: dict[int, int]
+    singletons: int
+    full: int
+    unlabelled: Unlabelled
+    confused: tuple[Pair, ...]
+    never_alone: tuple[Any, ...]
+    never_occurs: tuple[Any, ...]
+    containment: float | None
+    truth_known: int | None
+    duplicates: dict[str, int] | None
+    inclusion_by_rank: tuple[float, ...] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain dicts, lists and numbers."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.rows:,} rows, {self.classes:,} classes, {self.mean_size:.2f} candidates per row",
+            f"sizes: {_shown(f'{size}: {count:,}' for size, count in self.sizes.items())}",
+            f"one candidate only: {_part(self.singletons, self.rows)}; every class: {_part(self.full, self.rows)}",
+        ]
+        if self.unlabelled.rows:
+            lost = self.unlabelled
+            lines.append(
+                f"without candidates: {_part(lost.rows, self.rows)}, first in row {lost.first}; dropping them "
+                f"keeps {lost.mean_size_dropped:.2f} candidates per row, filling them makes it "
+                f"{lost.mean_size_filled:.2f}"
+            )
+        if self.confused:
+            pairs = (f"{a} and {b} ({pair.rows:,})" for pair in self.confused for a, b in [pair.labels])
+            lines.append(f"most often together: {_shown(pairs)}")
+        if self.never_alone:
+            lines.append(f"never the only candidate: {_shown(map(str, self.never_alone))}")
+        if self.never_occurs:
+            lines.append(f"never a candidate: {_shown(map(str, self.never_occurs))}")
+        if self.containment is not None:
+            lines.append(
+                f"the truth is a candidate in {self.containment:.2%} of the {self.truth_known:,} rows where it is "
+                "known"
+            )
+        if self.duplicates is not None:
+            found = (f"{name} {count:,}" for name, count in self.duplicates.items())
+            lines.append(f"rows that occur in more than one part of the split: {_shown(found) or 'none'}")
+        if self.inclusion_by_rank is not None:
+            curve = (f"{rate:.2f}" for rate in self.inclusion_by_rank)
+            lines.append(f"how often the label a model ranks 1st, 2nd, … is a candidate: {_shown(curve)}")
+        return "\n".join(lines)
+
+
+def inspect(
+    candidates: Any,
+    truth: ArrayLike | None = None,
+    *,
+    X: ArrayLike | None = None,
+    split: Mapping[str, ArrayLike] | None = None,
+    probabilities: ArrayLike | None = None,
+    top: int = 10,
+) -> Inspection:
+    """Describes candidate sets.
+
+    Parameters
+    ----------
+    candidates
+        A `LabelSets`, or a table or benchmark that has candidates (then its truth, X and split are used too).
+    truth
+        True labels, None or NaN where not known.
+    X, split
+        Features and row numbers by part, to find rows that lie in more than one part.
+    probabilities
+        A model's, to see how often its first, second, … choice is a candidate: flat after the first means that
+        wrong candidates do not depend on the example.
+    top
+        How many confused pairs to name.
+
+    Examples
+    --------
+    >>> from setwise import LabelSets
+    >>> print(inspect(LabelSets.from_lists([["cat", "dog"], ["dog"], ["cat", "dog"]]), ["cat", "dog", None]))
+    3 rows, 2 classes, 1.67 candidates per row
+    sizes: 1: 1, 2: 2
+    one candidate only: 1 (33.3%); every class: 2 (66.7%)
+    most often together: cat and dog (2)
+    never the only candidate: cat
+    the truth is a candidate in 100.00% of the 2 rows where it is known
+    """
+    if not isinstance(candidates, LabelSets):
+        source = candidates
+        if getattr(source, "candidates", None) is None:
+            raise ValueError("candidates: expected LabelSets, or a table or benchmark that has candidates.")
+        truth = truth if truth is not None else getattr(source, "truth", getattr(source, "y", None))
+        X = X if X is not None else getattr(source, "X", None)
+        split = split if split is not None else getattr(source, "split", None)
+        candidates = source.candidates
+    sets: LabelSets = candidates
+    sizes, k = sets.sizes, sets.n_classes
+    labels = sets.classes.tolist()
+    counts = np.bincount(sets.rows[1], minlength=k)
+    alone = np.bincount(sets.rows[1][sets.rows[0][:-1][sizes == 1]], minlength=k)
+    containment, known = _containment(sets, truth)
+    return Inspection(
+        rows=len(sets),
+        classes=k,
+        mean_size=float(sizes.mean()) if len(sets) else 0.0,
+        sizes={int(size): int(count) for size, count in zip(*np.unique(sizes, return_counts=True), strict=True)},
+        singletons=int((sizes == 1).sum()),
+        full=int((sizes == k).sum()),
+        unlabelled=_unlabelled(sizes, k),
+        confused=_confused(sets, counts, labels, top),
+        never_alone=tuple(labels[i] for i in np.flatnonzero((counts > 0) & (alone == 0))),
+        never_occurs=tuple(labels[i] for i in np.flatnonzero(counts == 0)),
+        containment=containment,
+        truth_known=known,
+        duplicates=_duplicates(X, split) if X is not None and split is not None else None,
+        inclusion_by_rank=None if probabilities is None else inclusion_by_rank(probabilities, sets),
+    )
+
+
+def inclusion_by_rank(probabilities: ArrayLike, sets: LabelSets) -> tuple[float, ...]:
+    """How often the label that a model ranks first, second, … is a candidate.
+
+    >>> from setwise import LabelSets
+    >>> inclusion_by_rank([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], LabelSets.from_mask([[1, 1, 0], [0, 1, 1]]))
+    (1.0, 1.0, 0.0)
+    """
+    p = as_probabilities(probabilities, "unit", sets.n_classes)
+    if len(p) != len(sets):
+        raise ValueError(f"probabilities: {len(p)} rows for {len(sets)} sets; give one row per set.")
+    total = np.zeros(p.shape[1], dtype=np.int64)
+    for block in blocks(p):
+        order = np.argsort(-p[block], axis=1, kind="stable")
+        total += np.take_along_axis(sets[block].to_mask(), order, axis=1).sum(axis=0)
+    return tuple((total / max(len(p), 1)).tolist())
+
+
+def _unlabelled(sizes: Ints, k: int) -> Unlabelled:
+    empty = np.flatnonzero(sizes == 0)
+    n, left = len(sizes), len(sizes) - len(empty)
+    total = float(sizes.sum())
+    return Unlabelled(
+        rows=len(empty),
+        share=len(empty) / max(n, 1),
+        mean_size_dropped=total / max(left, 1),
+        mean_size_filled=(total + len(empty) * k) / max(n, 1),
+        first=int(empty[0]) if len(empty) else None,
+    )
+
+
+def _confused(sets: LabelSets, counts: Ints, labels: list[Any], top: int) -> tuple[Pair, ...]:
+    """The pairs of labels that are candidates together most often; full sets say nothing and are left out."""
+    from scipy.sparse import csr_array, triu  # slow to import, needed here alone
+
+    telling = np.flatnonzero((sets.sizes > 1) & (sets.sizes < max(sets.n_classes, 3)))
+    work = np.cumsum(sets.sizes[telling].astype(np.float64) ** 2)
+    scale = 1.0
+    if len(work) and work[-1] > _MAX_PAIRS:
+        scale = work[-1] / _MAX_PAIRS
+        telling = telling[:: int(np.ceil(scale))]
+        scale = float(np.ceil(scale))
+    if not len(telling):
+        return ()
+    indptr, indices = sets[telling].rows
+    held = csr_array((np.ones(len(indices), dtype=np.int64), indices, indptr), shape=(len(telling), sets.n_classes))
+    together = triu(held.T @ held, k=1).tocoo()
+    order = np.lexsort((together.col, together.row, -together.data))[:top]
+    found = zip(
+        together.row[order].tolist(), together.col[order].tolist(), together.data[order].tolist(), strict=True
+    )
+    return tuple(
+        Pair(
+            (labels[a], labels[b]), round(rows * scale), min(1.0, rows * scale / max(min(counts[a], counts[b]), 1))
+        )
+        for a, b, rows in found
+    )
+
+
+def _containment(sets: LabelSets, truth: ArrayLike | None) -> tuple[float | None, int | None]:
+    if truth is None:
+        return None, None
+    y = label_vector(truth, "truth")
+    if len(y) != len(sets):
+        raise ValueError(f"truth: {len(y)} labels for {len(sets)} sets; give one per row.")
+    known = np.flatnonzero(~missing_labels(y))
+    if not len(known):
+        return None, 0
+    return float(sets[known].contains(y[known]).mean()), len(known)
+
+
+def _duplicates(X: ArrayLike, split: Mapping[str, ArrayLike]) -> dict[str, int]:
+    """For each two parts, how many rows of the second have a twin in the first (by hash, then by content)."""
+    rows: Array = np.asarray(X).reshape(len(np.asarray(X)), -1)
+    parts = {name: np.asarray(held) for name, held in split.items()}
+    marks = {name: _marks(rows, held) for name, held in parts.items()}
+    found = {}
+    names = list(parts)
+    for i, first in enumerate(names):
+        order = np.argsort(marks[first], kind="stable")
+        ordered = marks[first][order]
+        for second in names[i + 1 :]:
+            place = np.minimum(np.searchsorted(ordered, marks[second]), max(len(ordered) - 1, 0))
+            twins = np.flatnonzero(ordered[place] == marks[second]) if len(ordered) else np.empty(0, dtype=np.intp)
+            same = (rows[parts[first][order[place[twins]]]] == rows[parts[second][twins]]).all(axis=1)
+            found[f"{first} and {second}"] = int(same.sum())
+    return found
+
+
+def _marks(rows: Array, held: Ints) -> Floats:
+    marks = np.empty(len(held))
+    for block in blocks(np.broadcast_to(np.float64(0), (len(held), rows.shape[1]))):
+        marks[block] = uniforms(np.ascontiguousarray(rows[held[block]], dtype=np.float64), 0)
+    return marks
+
+
+def _part(count: int, of: int) -> str:
+    return f"{count:,} ({count / max(of, 1):.1%})"
+
+
+def _shown(items: Any, most: int = 12) -> str:
+    listed = list(items)
+    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")

@@ -1,0 +1,153 @@
+"""Rows of two tables matched by a key column."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from setwise._arrays import Ints
+from setwise.errors import DataError, MisuseWarning, Remedy
+from setwise.labels.vocabulary import is_missing
+from setwise.tables.file_formats import arrow_batches, arrow_table, column_names, is_table
+from setwise.tables.label_columns import is_text, one_chunk
+from setwise.tables.table_files import names_files, source_name
+
+_ROWS = 2**16
+
+
+def matching_rows(
+    key: str, ours: Any, theirs: Any, *, source: str, other: str, absent: bool = False, all_used: bool = False
+) -> Ints:
+    """The row of `theirs` (the key column of `other`) with the value of each row of `ours` (that of `source`).
+
+    Values are compared as what they are; where one side is text, as text, because in text files everything is.
+    A value that is missing, that `other` does not have, or has twice, is an error. With `absent` a value that
+    `other` does not have is at −1, as long as it has any; with `all_used` rows of `other` that are not used, or
+    used twice, are said.
+
+    >>> matching_rows("id", ["b", "a"], ["a", "b", "c"], source="x.csv", other="s.csv")
+    array([1, 0])
+    """
+    wanted, known = (_without_blanks(key_column(values)) for values in (ours, theirs))
+    for values, file in ((wanted, source), (known, other)):
+        absent_keys = pc.is_null(values, nan_is_null=True)
+        if pc.any(absent_keys).as_py():
+            raise DataError(f"{file}: row {pc.index(absent_keys, True).as_py()} has no {key}; give it one.")
+    wanted, known = _comparable(key, wanted, known, source, other)
+    counts = pc.value_counts(known)
+    several = counts.filter(pc.greater(counts.field("counts"), 1))
+    if len(several):
+        raise DataError(
+            f"{other}: {key} = {several[0]['values'].as_py()!r} occurs twice; one row per value is needed."
+        )
+    if len(known) == 0:
+        raise DataError(f"{other}: holds no rows.")
+    rows = pc.index_in(wanted, value_set=known)
+    left = len(known) - len(pc.unique(rows.drop_null()))
+    if rows.null_count and not (absent and rows.null_count < len(rows)):
+        row = pc.index(pc.is_null(rows), True).as_py()
+        problem = f"{other}: no row with {key} = {wanted[row].as_py()!r}, which is row {row} of {source}"
+        ways = [f"write them alike: it has {known[0].as_py()!r}"] if rows.null_count == len(rows) else []
+        raise DataError(problem, *ways)
+    rows = rows.fill_null(-1)
+    if all_used and left:
+        problem = f"{other}: {left:,} of {len(known):,} values of {key} are not in {source}, and not used"
+        warnings.warn(MisuseWarning(problem), stacklevel=3)
+    if all_used and (again := len(wanted) - len(pc.unique(wanted))):
+        problem = f"{source}: {again:,} rows have the {key} of another row, and share its row of {other}"
+        warnings.warn(
+            MisuseWarning(problem, "give every row its own, if files number their rows anew"), stacklevel=3
+        )
+    return np.asarray(rows, dtype=np.int64)
+
+
+def refuse_other_order(source: Any, other: Any) -> None:
+    """Refuses to go row by row where a column of both tables names the same rows in another order.
+
+    It does if at least half of the rows have a name there that no other row has, some of them in another place.
+    """
+    if any(names_files(table) and not is_table(table) for table in (source, other)):
+        return
+    shared = [name for name in column_names(source) if name in column_names(other)]
+    if not shared:
+        return
+    ours, theirs = (_columns(table, shared) for table in (source, other))
+    for name in shared:
+        try:
+            wanted, known = _comparable(name, ours[name], theirs[name], "", "")
+            if wanted.equals(known) or len(wanted) != len(known):
+                continue
+            names = _single(wanted)
+            names = names.filter(pc.is_in(names, _single(known)))
+            if 2 * len(names) < len(wanted) or pc.index_in(names, wanted).equals(pc.index_in(names, known)):
+                continue
+        except (DataError, pa.ArrowException):  # no names of rows: lists, or what cannot be compared
+            continue
+        raise DataError(
+            f"{source_name(other)}: the column {name!r} names the rows of {source_name(source)} in another order",
+            Remedy("key", name, "to match them"),
+        )
+
+
+def _single(values: Any) -> Any:
+    """The values that occur once."""
+    counted = pc.value_counts(values)
+    return counted.field("values").filter(pc.equal(counted.field("counts"), 1))
+
+
+def _columns(source: Any, names: list[str]) -> dict[str, Any]:
+    """Some columns of a table, without the others, which may not fit into memory."""
+    if not names_files(source):
+        return {name: key_column(one_chunk(arrow_table(source)[name])) for name in names}
+    batches = list(arrow_batches(source, _ROWS, text=names, only=names))
+    columns = {name: [one_chunk(batch[name]) for batch in batches] for name in names}
+    return {
+        name: pa.concat_arrays(parts)
+        if len({part.type for part in parts}) == 1
+        else key_column([value for part in parts for value in part.to_pylist()])
+        for name, parts in columns.items()
+    }
+
+
+def key_column(values: Any) -> Any:
+    """The values as an array; numbers beside text are text.
+
+    >>> key_column(["a", 7]).to_pylist()
+    ['a', '7']
+    """
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None if is_missing(value) else str(value) for value in values])
+
+
+def _without_blanks(values: Any) -> Any:
+    """Empty text is a missing value."""
+    return pc.if_else(pc.equal(values, ""), None, values) if is_text(values.type) else values
+
+
+def _comparable(key: str, wanted: Any, known: Any, source: str, other: str) -> tuple[Any, Any]:
+    """Both columns with one type."""
+    if wanted.type == known.type:
+        return wanted, known
+    if is_text(wanted.type) or is_text(known.type):
+        return wanted.cast(pa.large_string()), known.cast(pa.large_string())
+    kinds = (wanted.type, known.type)
+    if all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
+        try:
+            return wanted.cast(pa.int64()), known.cast(pa.int64())
+        except pa.ArrowInvalid:
+            exact = all(map(pa.types.is_integer, kinds))  # beyond 64 bits with a sign
+            common = pa.large_string() if exact else pa.float64()
+        try:
+            return wanted.cast(common), known.cast(common)
+        except pa.ArrowInvalid:
+            problem = f"{key}: {source} holds {kinds[0]}, {other} holds {kinds[1]}, which would be rounded"
+            raise DataError(problem, "write it as text in both") from None
+    if all(pa.types.is_temporal(kind) for kind in kinds):
+        return wanted.cast(pa.timestamp("ns")), known.cast(pa.timestamp("ns"))
+    raise DataError(f"{key}: {source} holds {kinds[0]}, {other} holds {kinds[1]}; these cannot be matched.")

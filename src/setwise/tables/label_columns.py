@@ -1,0 +1,365 @@
+"""Arrow columns as label sets and as true labels, without a Python loop over rows.
+
+Only the distinct labels of a column pass through Python; the rest is dictionary codes.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from setwise._arrays import Array, Bools, Ints
+from setwise.errors import DataError, MisuseWarning, Remedy, reading_from
+from setwise.labels.label_sets import LabelSets, Missing
+from setwise.labels.vocabulary import Classes, Vocabulary
+from setwise.tables.arrow_types import plain_column
+from setwise.tables.label_notation import TokenError, check_separator, decode_labels, meant_classes
+
+LABEL_FIELDS = ("label", "class", "name", "answer", "value")
+"""What the label is called in objects that have a number beside it."""
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds text, dictionary-encoded or not."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column holds one list per row."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def split_text(column: Any, separator: str) -> tuple[list[str], Ints, Ints, Bools]:
+    """Distinct pieces of a column of delimited text, a code for each piece, pieces per row, rows without any."""
+    check_separator(separator)
+    text = one_chunk(column).cast(pa.large_string())
+    blank = pc.equal(pc.utf8_length(pc.utf8_trim(text, " \t")), 0)
+    return _flatten(pc.split_pattern(pc.if_else(blank, None, text), separator))
+
+
+def as_lists(column: Any, where: str, first_row: int = 0) -> Any:
+    """A column of lists, where it holds lists in another guise; any other column as it is.
+
+    These are lists written as Python and JSON write them (``['cat', 'dog']``), and labels with numbers beside them:
+    ``{"cat": 0.7, "dog": 0.3}``, ``[{"label": "cat", "prob": 0.7}]``. Labels whose number is 0 are left out.
+    """
+    if is_text(column.type):
+        return _parsed(one_chunk(column).cast(pa.large_string()), where, first_row)
+    array = one_chunk(column)
+    if pa.types.is_struct(array.type):
+        return _weighted_labels(array, where)
+    if is_list(array.type) and pa.types.is_struct(array.type.value_type):
+        fields = array.type.value_type
+        name = next((one.name for one in fields if one.name in LABEL_FIELDS), None)
+        if name is None:
+            raise DataError(
+                f"{where}: its lists hold {fields}; expected labels, or objects with a field {LABEL_FIELDS[0]!r}."
+            )
+        if len(fields) > 1:
+            _say_unused(where)
+        labels = pc.struct_field(pc.list_flatten(array), name)
+        sizes = np.asarray(pc.list_value_length(array).fill_null(0))
+        return _lists(labels, sizes, np.asarray(pc.is_null(array)))
+    return column
+
+
+def sets_from_column(
+    column: Any,
+    *,
+    where: str,
+    separator: str = "|",
+    escapes: bool = True,
+    classes: Classes = None,
+    missing: Missing = "error",
+    first_row: int = 0,
+    encoded: bool = False,
+) -> LabelSets:
+    """Label sets from a column of lists, of delimited text, or of one label per row.
+
+    `encoded` says that lists hold labels in the notation of delimited text, as sets over mixed types are kept.
+    """
+    classes = classes if classes is None or isinstance(classes, Vocabulary) else list(classes)
+    known = classes.classes.tolist() if isinstance(classes, Vocabulary) else classes
+    if is_text(column.type):
+        pieces, codes, sizes, absent = split_text(column, separator)
+        labels = read_labels(
+            pieces, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row
+        )
+    elif is_list(column.type):
+        lists = one_chunk(column)
+        inner = lists.type.value_type
+        if _holds_no_label(inner):
+            raise DataError(f"{where}: its lists hold {inner}, not labels; expected text or numbers.")
+        labels, codes, sizes, absent = _flatten(lists)
+        if encoded:
+            labels = read_labels(
+                labels, codes, sizes, separator, known, escapes=True, where=where, first_row=first_row
+            )
+        elif len(sizes) and sizes.min() == sizes.max() > 2 and {*labels} <= {0, 1}:
+            problem = f"{where}: rows of {sizes[0]} zeros and ones are a mask, and labels are expected"
+            raise DataError(problem, "write the labels of a row as ant|cat", "make a column of each label")
+    else:
+        labels, codes, sizes, absent = _singles(one_chunk(column), where)
+    with reading_from(where):
+        return LabelSets.from_codes(
+            labels, codes, sizes, classes, absent=absent, missing=missing, first_row=first_row
+        )
+
+
+def read_labels(
+    pieces: Sequence[Any],
+    codes: Ints,
+    sizes: Ints,
+    separator: str,
+    classes: Sequence[Any] | None,
+    *,
+    escapes: bool,
+    where: str,
+    first_row: int,
+) -> list[Any]:
+    """`decode_labels`, with errors that name the row where the piece first occurs."""
+    try:
+        return decode_labels(pieces, separator, classes, escapes=escapes)
+    except TokenError as error:
+        place = int(np.flatnonzero(codes == error.position)[0])
+        row = first_row + int(np.searchsorted(np.cumsum(sizes), place, side="right"))
+        raise DataError(f"{where}: row {row} {error.problem}", *error.remedies) from None
+
+
+def truth_from_column(
+    column: Any,
+    *,
+    where: str,
+    separator: str = "|",
+    escapes: bool = True,
+    verbatim: bool = False,
+    classes: Classes = None,
+    first_row: int = 0,
+) -> Array:
+    """True labels, one per row; an array of objects with None where the label is not known.
+
+    Text that is none of the classes but reads like one (``7`` for the number) is that class. `verbatim` says that
+    text is the label itself, not the notation of delimited text; empty text is then a label if it is a class.
+    """
+    if is_list(column.type):
+        raise DataError(
+            f"{where}: the truth is one label per row, and this column holds lists",
+            Remedy("candidates", None, "for a column of candidate sets"),
+        )
+    known = (
+        classes.classes.tolist() if isinstance(classes, Vocabulary) else None if classes is None else list(classes)
+    )
+    array = one_chunk(column)
+    if is_text(column.type):
+        text = array.cast(pa.large_string())
+        blank = pc.equal(text if verbatim else pc.utf8_trim(text, " \t"), "")
+        array = text if verbatim and "" in (known or ()) else pc.if_else(blank, None, text)
+    labels, codes, sizes, absent = _singles(array, where)
+    if is_text(column.type) and verbatim:
+        labels = meant_classes(labels, known)
+    elif is_text(column.type):
+        labels = read_labels(
+            labels, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row
+        )
+    vocabulary = Vocabulary.infer(labels)
+    if not absent.any():
+        return vocabulary.classes[vocabulary.encode(labels)[codes]]
+    truth = np.full(len(sizes), None, dtype=object)
+    distinct = np.empty(len(labels), dtype=object)
+    distinct[:] = labels
+    truth[~absent] = distinct[codes]
+    return truth
+
+
+def sets_from_flags(
+    columns: Sequence[Any],
+    labels: Sequence[Any],
+    names: Sequence[str],
+    *,
+    where: str,
+    classes: Classes = None,
+    missing: Missing = "error",
+    first_row: int = 0,
+) -> LabelSets:
+    """Label sets from multi-hot columns, one per class; a cell is 0 or 1."""
+    n = len(columns[0])
+    held = []
+    for column, name in zip(columns, names, strict=True):
+        values = one_chunk(column)
+        if not (
+            pa.types.is_boolean(values.type)
+            or pa.types.is_integer(values.type)
+            or pa.types.is_floating(values.type)
+        ):
+            raise DataError(f"{where}: the column {name!r} holds {values.type}; a multi-hot column holds 0 and 1.")
+        numbers = np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
+        strange = np.flatnonzero(~((numbers == 0) | (numbers == 1)))
+        if len(strange):
+            row = int(strange[0])
+            raise DataError(
+                f"{where}: row {first_row + row} holds {values[row].as_py()!r} in {name!r}; expected 0 or 1."
+            )
+        held.append(np.flatnonzero(numbers))
+    rows = np.concatenate(held)
+    codes = np.repeat(np.arange(len(held)), [len(part) for part in held])
+    order = np.argsort(rows, kind="stable")
+    sizes = np.bincount(rows, minlength=n)
+    classes = Vocabulary.declare(labels) if classes is None else classes
+    with reading_from(where):
+        return LabelSets.from_codes(
+            labels, codes[order], sizes, classes, absent=sizes == 0, missing=missing, first_row=first_row
+        )
+
+
+_CALLED = r"(?:set|frozenset|(?:np\.)?array|c|)"  # what may stand before brackets
+_WRITTEN = rf"(?s)^\s*(\[.*\]|{_CALLED}\(.*\)|\{{.*\}})?\s*$"
+
+
+def _parsed(texts: Any, where: str, first_row: int) -> Any:
+    """Lists out of text that is written as lists throughout; other text unchanged."""
+    if not pc.all(pc.match_substring_regex(texts, _WRITTEN)).as_py():
+        return texts
+    found, codes = distinct(texts)
+    cells = [(text or "").strip() or None for text in found]
+    written = [cell for cell in cells if cell is not None]
+    values = [None if cell is None else _literal(cell) for cell in cells]
+    broken = [i for i, (cell, value) in enumerate(zip(cells, values, strict=True)) if cell and value is None]
+    if len(broken) == len(written):
+        return texts  # labels in brackets
+    if broken:
+        row = first_row + int(np.flatnonzero(np.isin(codes, broken))[0])
+        raise DataError(
+            f"{where}: row {row} is {cells[broken[0]]!r}, which is no list of labels as the others are."
+        )
+    if any(isinstance(value, dict) for value in values):
+        _say_unused(where)
+        values = [[label for label, p in v.items() if p] if isinstance(v, dict) else v for v in values]
+    try:
+        lists = pa.array([None if value is None else list(value) for value in values])
+    except pa.ArrowException as error:
+        raise DataError(f"{where}: its lists hold labels of several types ({error}).") from None
+    return lists.take(pa.array(codes))
+
+
+def _literal(text: str) -> Any:
+    """The list, tuple, set or object that a text is in JSON, Python, numpy or R; else None."""
+    if "," not in text:
+        quoted = any(mark in text for mark in "'\"")
+        text = re.sub(r"(?<=['\"])\s+(?=['\"])" if quoted else r"(?<=\d)\s+(?=[-\d])", ", ", text)
+    for read in (json.loads, _evaluated):
+        try:
+            value = read(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+        if isinstance(value, (list, tuple, set, dict)):
+            return value
+    return None
+
+
+def _evaluated(text: str) -> Any:
+    """A Python literal in which the arguments of calls stand for them: np.str_('a'), frozenset({…}), R's c(…)."""
+    return ast.literal_eval(_Arguments().visit(ast.parse(text.strip(), mode="eval")))
+
+
+class _Arguments(ast.NodeTransformer):
+    """Puts the arguments of calls that print lists and labels in their place; others are an error."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = ast.unparse(node.func)
+        if name not in {"set", "frozenset", "array", "c"} and not name.startswith("np."):
+            raise ValueError(name)
+        return node.args[0] if node.args and name != "c" else ast.List(node.args, ast.Load())
+
+
+def _weighted_labels(objects: Any, where: str) -> Any:
+    """Lists of the labels whose number is above 0, from objects with a number per label."""
+    kinds = [one.type for one in objects.type]
+    numbers = (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind) for kind in kinds)
+    if not kinds or not all(numbers):
+        raise DataError(f"{where}: holds {objects.type}; expected labels, or objects with a number per label.")
+    _say_unused(where)
+    weights = [np.asarray(values.cast(pa.float64(), safe=False).fill_null(0)) for values in objects.flatten()]
+    rows, codes = np.nonzero(np.stack(weights, axis=1) > 0)
+    labels = pa.array(decode_labels([one.name for one in objects.type], "|", escapes=False))
+    absent = np.asarray(pc.is_null(objects))
+    return _lists(labels.take(pa.array(codes)), np.bincount(rows, minlength=len(objects)), absent)
+
+
+def _lists(labels: Any, sizes: Ints, absent: Bools) -> Any:
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), labels, mask=pa.array(absent))
+
+
+def _say_unused(where: str) -> None:
+    warnings.warn(
+        MisuseWarning(
+            f"{where}: the numbers beside the labels are left out; each label with a number above 0 is a candidate",
+            "give them as weights of votes to have them count",
+        ),
+        stacklevel=3,
+    )
+
+
+def _flatten(lists: Any) -> tuple[list[Any], Ints, Ints, Bools]:
+    sizes = np.asarray(pc.list_value_length(lists).fill_null(0), dtype=np.int64)
+    labels, codes = distinct(pc.list_flatten(lists))
+    return labels, codes, sizes, np.asarray(pc.is_null(lists))
+
+
+def _singles(array: Any, where: str) -> tuple[list[Any], Ints, Ints, Bools]:
+    """The same for one label per row; null and NaN are rows without any."""
+    if _holds_no_label(array.type):
+        raise DataError(f"{where}: holds {array.type}, not labels; expected text or numbers.")
+    absent = np.asarray(pc.is_null(array, nan_is_null=True))
+    present = _plain(array.filter(pa.array(~absent)))
+    if pa.types.is_floating(present.type) and pc.all(pc.less(pc.abs(present), 2.0**53)).as_py():
+        whole = present.cast(pa.int64(), safe=False)  # integers that a frame with gaps made floats
+        present = whole if pc.all(pc.equal(whole, present)).as_py() else present
+    labels, codes = distinct(present)
+    return labels, codes, (~absent).astype(np.int64), absent
+
+
+def distinct(values: Any) -> tuple[list[Any], Ints]:
+    """The distinct values and a code for each; null is one of the values, as None."""
+    encoded = pc.dictionary_encode(_plain(values), null_encoding="encode")
+    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
+
+
+def _plain(values: Any) -> Any:
+    """The values in a type that Arrow computes with."""
+    values = plain_column(values)
+    if pa.types.is_float16(values.type):
+        return values.cast(pa.float32())
+    return values.cast(pa.string()) if pa.types.is_null(values.type) else values
+
+
+def _holds_no_label(kind: pa.DataType) -> bool:
+    return pa.types.is_nested(kind) or "binary" in str(kind) or isinstance(kind, pa.BaseExtensionType)
+
+
+def one_chunk(column: Any) -> Any:
+    """A column as one array."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def categories_of(column: Any, name: str, file: Any, first_row: int = 0) -> list[str]:
+    """A column of categories as text, so that 1 in Parquet is "1" in CSV; a row without one is named."""
+    values = pc.cast(column if hasattr(column, "type") else pa.array(column, from_pandas=True), pa.string())
+    texts: list[str] = values.to_pylist()
+    gone = next((row for row, text in enumerate(texts) if not text), None)
+    if gone is not None:
+        raise DataError(f"{file}, column {name!r}: row {first_row + gone} has no category; give it one.")
+    return texts

@@ -1,0 +1,75 @@
+"""Rows as Label Studio's tasks, with or without a proposed label, in the JSON that its import takes.
+
+Columns of a row are the task's data, so that an export brings them back beside the answer
+(`setwise.tables.from_label_studio` with ``key=``).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from setwise._version import __version__
+from setwise.storage.atomic_files import replacing
+
+
+def write_tasks(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, Any],
+    labels: Sequence[Any] | None = None,
+    scores: Sequence[float] | None = None,
+    *,
+    from_name: str = "choice",
+    to_name: str = "text",
+) -> None:
+    """Writes one task per row; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    columns
+        What each task shows, by name.
+    labels, scores
+        The label that is proposed for each row (None for none), and how sure that is.
+    from_name, to_name
+        The names of the control (`Choices`) and of what it is about in the labelling interface.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "tasks.json")
+    >>> write_tasks(path, {"id": ["a7"], "text": ["ki-ki-ki"]}, ["owl"], [0.5])
+    >>> json.loads(path.read_text())[0]["predictions"][0]["result"][0]["value"]
+    {'choices': ['owl']}
+    """
+    rows = pa.table(dict(columns)).to_pylist()
+    proposed = [None] * len(rows) if labels is None else list(labels)
+    sure = [math.nan] * len(rows) if scores is None else list(scores)
+    names = {"from_name": from_name, "to_name": to_name}
+    tasks = [
+        {"data": row} if label is None else {"data": row, "predictions": [_prediction(label, score, names)]}
+        for row, label, score in zip(rows, proposed, sure, strict=True)
+    ]
+    with replacing(path) as beside:
+        text = json.dumps(_plain(tasks), ensure_ascii=False, indent=1, default=str, allow_nan=False)
+        beside.write_text(text + "\n", encoding="utf-8")
+
+
+def _prediction(label: Any, score: float, names: Mapping[str, str]) -> dict[str, Any]:
+    result = {**names, "type": "choices", "value": {"choices": [str(label)]}}
+    return {"model_version": f"setwise {__version__}", "score": float(score), "result": [result]}
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that JSON has no word for are null."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,276 @@
+"""Rows out of files: a request says what is known of rows and where it stands, a reader brings it together.
+
+Candidates, true labels and categories stand in the table of the rows or in another one, votes and checked labels in
+files of their own. Rows of other files are matched by a key, or follow those of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from setwise._arrays import Array, joined
+from setwise.errors import DataError, InputError, Remedy
+from setwise.labels.vocabulary import Classes, Vocabulary
+from setwise.labels.votes import Votes
+from setwise.tables.file_formats import arrow_table, column_names, has_column, is_table, located_batches
+from setwise.tables.importers.label_studio import is_export
+from setwise.tables.importers.vote_sources import VoteColumns, import_votes
+from setwise.tables.key_join import key_column, matching_rows, refuse_other_order
+from setwise.tables.label_columns import categories_of, one_chunk
+from setwise.tables.table_files import names_files, source_name, table_files
+from setwise.tables.table_warnings import doubt_features
+from setwise.tables.tabular import Layout, Table, candidate_columns, interpret, read_table, table_of
+from setwise.tables.verified_files import merge_checks, read_checks
+
+_ROWS = 2**14
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowRequest(Layout):
+    """What is known of the rows of a table, and where it stands.
+
+    The names of columns are those of `Layout`. Candidates, true labels and categories stand in `labels`, if that is
+    given and has them, else in `source`; everything else stands in `source`. Features are by default all of its
+    columns that are named nothing else.
+
+    Attributes
+    ----------
+    source
+        The files or the frame of the rows; None for the items that `votes` are about.
+    labels
+        Another table about the same rows, matched by `key` or in the same order.
+    votes, vote_columns
+        A file of answers, in place of candidates, matched by `key`; its columns.
+    unanswered
+        Whether rows may be absent from `votes`: they are rows without answers.
+    checks, from_name
+        A file of true labels, matched by `key`: a table with the column `truth` (``verified`` unless named), or a
+        Label Studio export, in which `from_name` is the control.
+    key
+        The column of identifiers.
+    by
+        The column of categories.
+
+    Examples
+    --------
+    >>> rows = {"id": ["a", "b"], "x": [0.5, 1.5]}
+    >>> answers = {"id": ["b", "a"], "said": ["cat", "cat|dog"]}
+    >>> read_rows(RowRequest(source=rows, labels=answers, candidates="said", key="id")).candidates
+    LabelSets(2 rows, 2 classes): {cat, dog}, {cat}
+    """
+
+    source: Any
+    labels: Any = None
+    votes: Any = None
+    vote_columns: VoteColumns | None = None
+    unanswered: bool = False
+    checks: Any = None
+    from_name: str | None = None
+    key: str | None = None
+    by: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("source", "labels", "votes", "checks"):
+            if names_files(getattr(self, name)):
+                object.__setattr__(self, name, table_files(getattr(self, name)))
+        matched = self.votes is not None or self.checks is not None
+        if self.key is None and matched and self.source is not None:
+            problem = "answers are matched with the rows by an identifier"
+            raise InputError(problem, Remedy("key", None, "to name its column"))
+
+
+def read_rows(request: RowRequest) -> Table:
+    """The rows of a table with all that is known of them, in the order of the table.
+
+    A file of arrays says itself which are the candidates and the true labels, whether or not they are named.
+    """
+    main = _voted_items(request) if request.source is None else _table_rows(request)
+    if request.votes is not None and request.source is not None:
+        main = replace(main, candidates=None, votes=_matched_votes(request, main))
+    elif main.candidates is None and request.candidates is not None:
+        raise DataError(f"{main.source if request.labels is None else request.labels}: holds no candidates.")
+    if request.features is None:
+        votes = main.votes
+        doubt_features(main if votes is None else replace(main, candidates=votes.candidates(missing="empty")))
+    return main if request.checks is None else replace(main, truth=_with_checks(request, main))
+
+
+def match_tables(key: str | None, source: Any, main: Table, labels: Any, other: Table) -> Any:
+    """Where the rows of a table stand in another one: matched by a key, else in the same order."""
+    if key is not None:
+        files: dict[str, Any] = {"source": main.source, "other": other.source}
+        return matching_rows(key, _column(main, key), _column(other, key), all_used=True, **files)
+    if len(other) != len(main):
+        problem = f"{other.source}: {len(other)} rows for {len(main)} rows of {main.source}"
+        raise DataError(problem, Remedy("key", None, "to match them"))
+    refuse_other_order(source, labels)
+    return slice(None)
+
+
+def _feature_columns(request: RowRequest) -> list[str] | None:
+    """The columns of features: those that are named, else all others; None for arrays, which have no names."""
+    others = other_columns(request)
+    if others is None or request.features is None:
+        return others
+    named = [request.features] if isinstance(request.features, str) else list(request.features)
+    twice = next((name for name in named if name not in others and name in column_names(request.source)), None)
+    if twice is not None:
+        raise InputError(f"{twice!r} is named as a feature and as something else, and cannot be both")
+    return named
+
+
+def other_columns(request: RowRequest) -> list[str] | None:
+    """The columns of the rows' own table that the request names nothing; None for arrays."""
+    if _is_arrays(request.source):
+        return None
+    names, sets = column_names(request.source), request.candidates
+    sets = candidate_columns(names, sets) if isinstance(sets, str) else sets
+    taken = {*(sets or ()), request.candidates, request.truth, request.key, request.by, *request.carry}
+    return [name for name in names if name not in taken]
+
+
+def written_columns(source: Any, rows: Table) -> dict[str, Any]:
+    """The columns of some rows as they are written; of arrays the numbers of the rows stand for them."""
+    if source is None:  # the items of votes
+        name, values = next(iter(rows.carried.items()))
+        return {name: pa.array(values)}
+    return {"row": pa.array(np.arange(len(rows)))} if _is_arrays(source) else columns_as_written(source)
+
+
+def columns_as_written(source: Any, form: str = "csv", *, text: Collection[str] = ()) -> dict[str, Any]:
+    """All columns of a table, to write them in a format: from text to text as they stand there.
+
+    From text to other formats numbers are numbers, save in the columns `text`.
+    """
+    files = table_files(source)
+    plain = {form, *map(files.form, files.paths)} <= {"csv", "tsv"}
+    whole = arrow_table(files, text=column_names(files) if plain else text)
+    return {name: one_chunk(whole[name]) for name in whole.column_names}
+
+
+def _table_rows(request: RowRequest) -> Table:
+    """The rows, with what stands in their own table and in that of labels."""
+    truth = None if _only_checks_have(request, request.truth) else request.truth
+    truth_there, by_there = (_stands_in_labels(request, name) for name in (truth, request.by))
+    key, by = ([] if name is None else [name] for name in (request.key, request.by))
+    main = _read(
+        replace(
+            request,
+            features=_feature_columns(request),
+            candidates=request.candidates if request.labels is None and request.votes is None else None,
+            truth=None if truth_there else truth,
+            carry=list(dict.fromkeys([*request.carry, *key, *([] if by_there else by)])),
+        )
+    )
+    if request.by is not None and not by_there:
+        main = replace(main, by=categories_of(_column(main, request.by), request.by, main.source))
+    if request.labels is None:
+        return main
+    carry = list(dict.fromkeys([*key, *(by if by_there else [])]))
+    beside = replace(request, features=(), truth=truth if truth_there else None, carry=carry)
+    other = table_of(request.labels, beside)
+    rows = match_tables(request.key, request.source, main, request.labels, other)
+    if request.by is not None and by_there:
+        main = replace(main, by=categories_of(_column(other, request.by)[rows], request.by, other.source))
+    return replace(
+        main,
+        candidates=None if other.candidates is None else other.candidates[rows],
+        truth=main.truth if other.truth is None else other.truth[rows],
+    )
+
+
+def _read(request: RowRequest) -> Table:
+    """The columns of the rows' own table; where they are few the others are not in memory."""
+    undeclared = request.truth is not None and request.classes is None  # labels mean what all of them show
+    if request.features or request.candidates is not None or undeclared or _is_arrays(request.source):
+        return table_of(request.source, request)
+    text = request.text_columns
+    only = text or column_names(request.source)[:1]  # the number of rows is all that is asked
+    batches = located_batches(request.source, _ROWS, text=text, only=only)
+    parts = [interpret(batch, request, where, first) for where, first, batch in batches]
+    truths = [part.truth.astype(object) for part in parts if part.truth is not None]
+    return replace(
+        parts[0],
+        X=np.empty((sum(map(len, parts)), 0)),
+        truth=np.concatenate(truths) if truths else None,
+        carried={name: joined([part.carried[name] for part in parts]) for name in request.carry},
+        source=source_name(request.source),
+    )
+
+
+def _voted_items(request: RowRequest) -> Table:
+    """The items of votes, where there is no other table of them; their column is called as it is there."""
+    found = import_votes(request.votes, request.vote_columns, request.key, _listed(request.classes))
+    name = (request.vote_columns or VoteColumns()).item or request.key or "task"
+    items = key_column(found.ids.tolist())
+    named = dict.fromkeys([name, request.key or name], items)
+    return replace(read_table(named, features=[], carry=list(named)), votes=found.votes)
+
+
+def _matched_votes(request: RowRequest, main: Table) -> Votes:
+    """The votes about each row."""
+    found = import_votes(request.votes, request.vote_columns, request.key, _listed(request.classes))
+    key, votes = str(request.key), found.votes
+    assert votes is not None  # noqa: S101 - they were imported
+    files: dict[str, Any] = {"source": main.source, "other": source_name(request.votes)}
+    rows = matching_rows(key, _column(main, key), found.ids, absent=request.unanswered, all_used=True, **files)
+    return votes.at(rows)
+
+
+def _with_checks(request: RowRequest, main: Table) -> Array:
+    """The true labels of a table's own column and of the file of checks."""
+    absent = request.truth is not None and main.truth is None
+    if absent and names_files(request.checks) and is_export(request.checks):
+        problem = f"{main.source}: there is no column {request.truth!r}, and {request.checks} is an export"
+        raise DataError(f"{problem}, which has none", "leave out the column")
+    classes = (_listed(request.classes) or []) if main.answers is None else main.answers.classes.tolist()
+    key = str(request.key)
+    found = read_checks(
+        request.checks,
+        _column(main, key),
+        classes,
+        key=key,
+        column=request.truth or "verified",
+        source=main.source,
+        separator=request.separator,
+        from_name=request.from_name,
+    )
+    return merge_checks(main.truth, found, source=main.source, other=source_name(request.checks))
+
+
+def _stands_in_labels(request: RowRequest, name: str | None) -> bool:
+    """Whether a column is one of the other table's: it has it, or no table does, which whoever reads it says."""
+    if name is None or request.labels is None:
+        return False
+    return _has(request, request.labels, name) or not _has(request, request.source, name)
+
+
+def _only_checks_have(request: RowRequest, name: str | None) -> bool:
+    """Whether a column is neither in the table of the rows nor in that of labels, but may be in the checks."""
+    tables = [table for table in (request.source, request.labels) if table is not None]
+    return request.checks is not None and name is not None and not any(_has(request, one, name) for one in tables)
+
+
+def _has(request: RowRequest, table: Any, name: str) -> bool:
+    return name == request.truth if _is_arrays(table) else has_column(table, name)
+
+
+def _is_arrays(table: Any) -> bool:
+    return names_files(table) and not is_table(table)
+
+
+def _column(table: Table, name: str) -> Array:
+    """A column that is carried; files of arrays have few."""
+    if name not in table.carried:
+        raise DataError(f"{table.source}: holds arrays, without a column {name!r}", "make it a table")
+    return table.carried[name]
+
+
+def _listed(classes: Classes) -> list[Any] | None:
+    return classes.classes.tolist() if isinstance(classes, Vocabulary) else None

@@ -1,0 +1,419 @@
+"""Features, candidates and truth from tables: files by their suffix, and data frames; whole or in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import pyarrow.compute as pc
+
+from setwise._arrays import Array, frozen
+from setwise.errors import DataError, refuse_names
+from setwise.labels.label_sets import LabelSets, Missing
+from setwise.labels.vocabulary import Classes, Vocabulary
+from setwise.labels.votes import Votes
+from setwise.learn.feature_frame import FeatureFrame, Impute
+from setwise.tables.features import Categories, read_features
+from setwise.tables.file_formats import (
+    CLASSES,
+    DELIMITED,
+    ENCODED,
+    absent_column,
+    arrow_batches,
+    arrow_table,
+    column_names,
+    has_rows,
+    is_table,
+    located_batches,
+)
+from setwise.tables.label_columns import (
+    as_lists,
+    is_list,
+    is_text,
+    read_labels,
+    sets_from_column,
+    sets_from_flags,
+    split_text,
+    truth_from_column,
+)
+from setwise.tables.label_notation import TokenError, check_separator, decode_labels
+from setwise.tables.npz import read_npz
+from setwise.tables.stored_vocabulary import over_classes, parse_vocabulary
+from setwise.tables.table_files import TableFiles, names_files, source_name, table_files
+from setwise.tables.table_warnings import doubt_features, doubt_labels
+
+Columns = str | Sequence[str] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What a table says, ready for learning.
+
+    Attributes
+    ----------
+    X, feature_names
+        Features, (n, d), and the column each came from; a `FeatureFrame` where columns were asked for as they are.
+    candidates
+        Candidate sets, or None where no column was named.
+    truth
+        True labels, or None; an array of objects with None in rows where the truth is not known.
+    carried
+        Columns that are neither, unchanged: identifiers, groups, notes.
+    votes, by
+        Answers about the rows and the category of each, where `read_rows` was asked for them.
+    source, first_row
+        The file (or "the table"), and which of its rows is the first here (batches start later).
+    imputed, categories
+        What `impute` and `categories` learned; pass them on to read the next file alike.
+    """
+
+    X: Any = field(repr=False)
+    feature_names: tuple[str, ...] = field(repr=False)
+    candidates: LabelSets | None
+    truth: Array | None = field(repr=False)
+    carried: Mapping[str, Array] = field(repr=False)
+    source: str
+    first_row: int = 0
+    imputed: Mapping[str, float] = field(default_factory=dict, repr=False)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    votes: Votes | None = field(default=None, repr=False)
+    by: list[str] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def answers(self) -> LabelSets | Votes | None:
+        """The votes about the rows where there are some, else the candidates."""
+        return self.candidates if self.votes is None else self.votes
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns of a table are what; the options of `read_table` under one name."""
+
+    candidates: Columns = None
+    truth: str | None = None
+    features: Columns = None
+    carry: Sequence[str] = ()
+    separator: str = "|"
+    escapes: bool = True
+    classes: Classes = None
+    missing: Missing = "error"
+    impute: Impute = None
+    categories: Categories = None
+    as_frame: bool = False
+
+    def __post_init__(self) -> None:
+        check_separator(self.separator)
+        if self.classes is not None and not isinstance(self.classes, Vocabulary):
+            object.__setattr__(self, "classes", Vocabulary.declare(self.classes))
+        if isinstance(self.carry, str):
+            object.__setattr__(self, "carry", (self.carry,))
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Columns of a text file that are not to be read as numbers."""
+        named = [self.candidates] if isinstance(self.candidates, str) else []
+        return [*named, *([self.truth] if self.truth else []), *self.carry]
+
+
+def read_table(
+    source: Any,
+    *,
+    candidates: Columns = None,
+    truth: str | None = None,
+    features: Columns = None,
+    carry: Sequence[str] = (),
+    **options: Any,
+) -> Table:
+    r"""Reads features, candidates and truth from a file or a data frame.
+
+    Parameters
+    ----------
+    source
+        A path ending in .csv, .tsv, .txt, .jsonl, .json, .parquet, .feather, .arrow, .xlsx or .npz (text may
+        be gzipped), several paths or a pattern (``parts/*.csv``); or a pandas, polars or Arrow table, or a dict of
+        columns.
+    candidates
+        A column of delimited text (``cat|dog``), of lists (also as text: ``['cat', 'dog']``), of objects with a
+        number per label (those above 0 are candidates), or of single labels; or the start of multi-hot column
+        names (``candidate`` for ``candidate:cat``, ``candidate:dog``); or a list of multi-hot columns.
+    truth
+        A column with the true label; empty where it is not known.
+    features
+        Names of the feature columns, or of one column of lists; by default every column not named otherwise.
+    carry
+        Columns to keep unchanged, such as identifiers.
+    **options
+        `separator` ("|"), `escapes` (True; see `setwise.tables.label_notation`), `classes` (declares the
+        vocabulary), `missing` ("error", "full" or "empty": rows without candidates), `impute` (None: missing
+        features are an error; "nan", "mean", "median", a number or a mapping), `categories` (None: text is an
+        error; "onehot" or a mapping), `as_frame` (True keeps text and gaps as they are where these allow them). Of
+        text files: `format` (where neither suffix nor content says), `delimiter` (of columns; by default the one of
+        ``,;|`` and tab that the first lines show), `encoding` (by default UTF-8, or what a byte order mark says),
+        `decimal` (".").
+
+    Examples
+    --------
+    >>> frame = {"x": [0.5, 1.5], "answers": ["cat|dog", "dog"], "checked": ["dog", None]}
+    >>> table = read_table(frame, candidates="answers", truth="checked")
+    >>> table.X.shape, table.candidates, table.truth.tolist()
+    ((2, 1), LabelSets(2 rows, 2 classes): {cat, dog}, {dog}, ['dog', None])
+    """
+    source, options = _opened(source, options)
+    return table_of(source, Layout(candidates=candidates, truth=truth, features=features, carry=carry, **options))
+
+
+def table_of(source: Any, layout: Layout) -> Table:
+    """The table in files or a frame, whose columns are what the layout says."""
+    if isinstance(source, TableFiles) and not is_table(source):
+        return _from_arrays(source, layout.classes)
+    read = interpret(arrow_table(source, text=layout.text_columns), layout, source_name(source))
+    doubt_labels(read)
+    if layout.features is None and read.candidates is not None:
+        doubt_features(read)
+    return read
+
+
+def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> Iterator[Table]:
+    """Reads a table batch by batch, as `read_table` would read it whole; memory follows the batch.
+
+    The vocabulary is the same in every batch: the declared one (`classes`), else the one stored in the file, else
+    that of the whole column of candidates, for which the file is read twice.
+
+    Parameters
+    ----------
+    source
+        A .csv, .tsv, .jsonl, .parquet, .feather or .arrow file, or a frame.
+    batch_rows
+        How many rows a batch has at most.
+    **options
+        Those of `read_table`. Statistics over all rows (`impute="mean"`,
+        `categories="onehot"`) need the whole table: take them from a sample read with `read_table`, and pass them.
+
+    Examples
+    --------
+    >>> frame = {"x": [1.0, 2.0, 3.0], "s": ["a|b", "b", "c"]}
+    >>> [(batch.first_row, batch.candidates) for batch in read_batches(frame, candidates="s", batch_rows=2)]
+    [(0, LabelSets(2 rows, 3 classes): {a, b}, {b}), (2, LabelSets(1 rows, 3 classes): {c})]
+    """
+    if batch_rows < 1:
+        raise ValueError(f"batch_rows: {batch_rows}; a batch needs at least one row.")
+    source, options = _opened(source, options)
+    layout = Layout(**options)
+    if layout.impute in ("mean", "median") or layout.categories == "onehot":
+        raise ValueError(
+            "impute and categories: a batch does not know the statistics of the whole table; read a sample with "
+            "read_table and pass its `imputed` and `categories`."
+        )
+    where = source_name(source)
+    layout = _with_vocabulary(source, layout, where, batch_rows)
+    first_row = 0
+    for place, start, batch in located_batches(source, batch_rows, text=columns_of_text(source, layout)):
+        yield replace(interpret(batch, layout, place, start), source=where, first_row=first_row)
+        first_row += len(batch)
+
+
+def columns_of_text(source: Any, layout: Layout) -> list[str]:
+    """The columns of text files that are not to be read as numbers, those among them that nobody asks for.
+
+    Where no features are named all other columns are asked for.
+    """
+    told = layout.text_columns
+    if layout.features is None or not names_files(source):
+        return told
+    files = table_files(source)
+    if files.form(files.paths[0]) not in {"csv", "tsv"} or not has_rows(files):
+        return told
+    names = column_names(files)
+    numbers = {layout.features} if isinstance(layout.features, str) else {*layout.features}
+    if isinstance(layout.candidates, str):
+        numbers |= {*candidate_columns(names, layout.candidates)} - {layout.candidates}
+    else:
+        numbers |= {*(layout.candidates or ())}
+    return [*told, *(name for name in names if name not in numbers)]
+
+
+def interpret(table: Any, layout: Layout, where: str, first_row: int = 0) -> Table:
+    """An Arrow table, or a batch of one, as a `Table`."""
+    flags = _flag_columns(table, layout, where)
+    sets = _candidates(table, layout, flags, where, first_row)
+    true = None
+    if layout.truth is not None:
+        _require(table, [layout.truth], where)
+        true = truth_from_column(
+            table[layout.truth],
+            where=f"{where}, column {layout.truth!r}",
+            separator=layout.separator,
+            escapes=layout.escapes,
+            verbatim=not _in_notation(table, layout, sets),
+            classes=sets.vocabulary if sets is not None else layout.classes,
+            first_row=first_row,
+        )
+    _require(table, layout.carry, where)
+    taken = {layout.candidates if isinstance(layout.candidates, str) else None, layout.truth, *layout.carry, *flags}
+    if layout.features is None:
+        columns = [name for name in table.column_names if name not in taken]
+    else:
+        columns = [layout.features] if isinstance(layout.features, str) else list(layout.features)
+        _require(table, columns, where)
+    asked: dict[str, Any] = {"impute": layout.impute, "categories": layout.categories, "as_frame": layout.as_frame}
+    made = read_features(table, columns, **asked, where=where, first_row=first_row)
+    return Table(
+        X=made.X if isinstance(made.X, FeatureFrame) else frozen(made.X),
+        feature_names=made.names,
+        candidates=sets,
+        truth=None if true is None else frozen(true),
+        carried={name: table[name].to_numpy() for name in layout.carry},
+        source=where,
+        first_row=first_row,
+        imputed=made.imputed,
+        categories=made.categories,
+    )
+
+
+def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_row: int) -> LabelSets | None:
+    if layout.candidates is None:
+        return None
+    if flags:
+        return sets_from_flags(
+            [table[name] for name in flags],
+            _flag_labels(flags, layout, where),
+            flags,
+            where=where,
+            classes=layout.classes,
+            missing=layout.missing,
+            first_row=first_row,
+        )
+    name = str(layout.candidates)
+    notes = table.schema.field(name).metadata or {}
+    stored, relative = _stored_vocabulary(notes, where)
+    place = f"{where}, column {name!r}"
+    sets = sets_from_column(
+        as_lists(table[name], place, first_row),
+        where=place,
+        separator=layout.separator,
+        escapes=layout.escapes,
+        classes=stored if relative or layout.classes is None else layout.classes,
+        missing=layout.missing,
+        first_row=first_row,
+        encoded=ENCODED in notes,
+    )
+    return over_classes(sets, relative, layout.classes, where)
+
+
+def _in_notation(table: Any, layout: Layout, sets: LabelSets | None) -> bool:
+    """Whether true labels are written as in delimited text: in such a file, or beside such candidates.
+
+    Labels of several types are written so everywhere, as a column has one type.
+    """
+    vocabulary = layout.classes if sets is None else sets.vocabulary
+    mixed = isinstance(vocabulary, Vocabulary) and vocabulary.classes.dtype == object
+    named = layout.candidates if isinstance(layout.candidates, str) else None
+    beside = named in table.column_names and is_text(table.schema.field(named).type)
+    return beside or mixed or DELIMITED in (table.schema.metadata or {})
+
+
+def _stored_vocabulary(notes: Mapping[bytes, bytes], where: str) -> tuple[Vocabulary | None, bool]:
+    """The vocabulary a Parquet or Arrow column was written with, and whether sets mean "every label seen"."""
+    return parse_vocabulary(notes[CLASSES], where) if CLASSES in notes else (None, False)
+
+
+def _flag_columns(table: Any, layout: Layout, where: str) -> list[str]:
+    """The multi-hot columns that hold the candidates; none if a column of sets does."""
+    if layout.candidates is None:
+        return []
+    if not isinstance(layout.candidates, str):
+        _require(table, layout.candidates, where)
+        return list(layout.candidates)
+    if layout.candidates in table.column_names:
+        return []
+    flags = candidate_columns(table.column_names, layout.candidates)
+    if not flags:
+        _require(table, [layout.candidates], where)
+    return flags
+
+
+def candidate_columns(names: Sequence[str], candidates: str) -> list[str]:
+    """The column of candidates, else the multi-hot columns whose names start as it is called.
+
+    >>> candidate_columns(["id", "answers:cat", "answers:dog"], "answers")
+    ['answers:cat', 'answers:dog']
+    """
+    if candidates in names:
+        return [candidates]
+    return [name for name in names if name.startswith(f"{candidates.removesuffix(':')}:")]
+
+
+def _flag_labels(flags: list[str], layout: Layout, where: str) -> list[Any]:
+    if not isinstance(layout.candidates, str):
+        return flags
+    start = len(layout.candidates.removesuffix(":")) + 1
+    known = layout.classes.classes.tolist() if isinstance(layout.classes, Vocabulary) else None
+    try:
+        return decode_labels([name[start:] for name in flags], layout.separator, known, escapes=layout.escapes)
+    except TokenError as error:
+        column = flags[error.position]
+        raise DataError(f"{where}: the name of column {column!r} {error.problem}", *error.remedies) from None
+
+
+def _require(table: Any, names: Sequence[str], where: str) -> None:
+    held = {*table.column_names}  # which Arrow makes anew each time
+    absent = next((name for name in names if name not in held), None)
+    if absent is not None:
+        raise absent_column(absent, table.column_names, where)
+
+
+def _opened(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The source, as files with what the options declare about their text where it is a path; other options."""
+    declared = {name: options[name] for name in ("format", "delimiter", "encoding", "decimal") if name in options}
+    others = {name: value for name, value in options.items() if name not in declared}
+    known = {part.name for part in fields(Layout)}
+    refuse_names({name: value for name, value in others.items() if name not in known}, sep="delimiter")
+    return table_files(source, **declared) if names_files(source) else source, others
+
+
+def _name(source: Any) -> str:
+    return str(source) if isinstance(source, TableFiles) else "the table"
+
+
+def _from_arrays(files: TableFiles, classes: Classes) -> Table:
+    """A file of arrays as a table; of the options only `classes` has a meaning for it."""
+    path = files.paths[0]
+    if len(files.paths) > 1:
+        raise DataError(f"{files}: files of arrays are read one by one.")
+    X, sets, truth, carried = read_npz(path, classes)
+    return Table(frozen(X), tuple(f"x{j}" for j in range(X.shape[1])), sets, truth, carried, str(path))
+
+
+def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -> Layout:
+    """The layout with the vocabulary every batch will share."""
+    name = layout.candidates
+    if layout.classes is not None or not isinstance(name, str):
+        return layout
+    pieces: dict[str, None] = {}  # of delimited text: what they mean is known when all are
+    labels: dict[Any, None] = {}
+    rows = 0
+    for batch in arrow_batches(source, batch_rows, text=layout.text_columns, only=[name]):
+        if name not in batch.column_names:
+            return layout  # multi-hot columns, or an error that `interpret` words
+        column = as_lists(batch[name], f"{where}, column {name!r}", rows)
+        notes = batch.schema.field(name).metadata or {}
+        stored, _ = _stored_vocabulary(notes, where)
+        if stored is not None:
+            return replace(layout, classes=stored)
+        if is_text(column.type):
+            found, codes, sizes, _ = split_text(column, layout.separator)
+            read_labels(
+                found, codes, sizes, layout.separator, None, escapes=layout.escapes, where=where, first_row=rows
+            )
+            pieces.update(dict.fromkeys(found))
+        else:
+            flat = pc.list_flatten(column) if is_list(column.type) else column
+            held = [label for label in pc.unique(flat).to_pylist() if label is not None]
+            labels.update(dict.fromkeys(decode_labels(held, "|") if ENCODED in notes else held))
+        rows += len(batch)
+    decoded = decode_labels(list(pieces), layout.separator, escapes=layout.escapes)
+    return replace(layout, classes=Vocabulary.infer([*labels, *decoded]))

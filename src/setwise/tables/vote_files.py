@@ -1,0 +1,80 @@
+"""Files of votes: a long table with one answer per line; a line without a label is a row that nobody answered."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from setwise._arrays import Array
+from setwise.errors import DataError, reading_from
+from setwise.labels.vocabulary import Classes, Vocabulary
+from setwise.labels.votes import Votes
+from setwise.storage.atomic_files import replacing
+from setwise.tables.file_formats import as_written
+from setwise.tables.label_notation import meant_classes
+from setwise.tables.set_files import refuse_nul
+from setwise.tables.table_files import unpacked_format
+
+
+def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
+    """Writes the columns of `Votes.to_columns` as .csv, .tsv, .parquet, .feather or .arrow.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "votes.csv")
+    >>> write_votes(path, Votes.from_matrix([["cat", "dog"], [None, None]], annotators=["ann", "bob"]))
+    >>> print(path.read_text())
+    "item","annotator","label"
+    0,"ann","cat"
+    0,"bob","dog"
+    1,,
+    """
+    target = Path(path)
+    form = unpacked_format(target)
+    table = pa.table({name: _column(name, values) for name, values in votes.to_columns().items()})
+    if form in {"csv", "tsv"}:
+        refuse_nul(dict(zip(table.column_names, table.columns, strict=True)))
+    with replacing(target) as beside:
+        if form == "parquet":
+            import pyarrow.parquet as pq  # slow to import, needed here alone
+
+            pq.write_table(table, beside)
+        elif form == "arrow":
+            with pa.ipc.new_file(str(beside), table.schema) as file:
+                file.write_table(table)
+        elif form in {"csv", "tsv"}:
+            options = pa.csv.WriteOptions(delimiter="\t" if form == "tsv" else ",")
+            pa.csv.write_csv(table, beside, write_options=options)
+        else:
+            raise DataError(f"{target}: votes are not written as {form}; use .parquet, .csv, .tsv or .arrow.")
+
+
+def _column(name: str, values: Array) -> Any:
+    try:
+        return pa.array(values.tolist())
+    except (pa.ArrowException, OverflowError):
+        kinds = sorted({type(value).__name__ for value in values.tolist() if value is not None})
+        raise DataError(f"{name}: holds {', '.join(kinds)}; a column of a file has one type.") from None
+
+
+def read_votes(path: Any, *, classes: Classes = None) -> Votes:
+    """Reads back what `write_votes` wrote; other tables of answers are read by `from_annotators_long`.
+
+    A file holds the labels that occur; `classes` brings back others, and their order.
+    """
+    classes = Vocabulary.stated(classes)
+    names = [] if classes is None else classes.classes.tolist()
+    text = ["label"] if names and all(isinstance(label, str) for label in names) else []
+    table = as_written(path, ids=["item", "annotator"], labels=["label"], text=text)
+    found = {name: name if name in table.column_names else None for name in ("annotator", "weight", "against")}
+    annotator, weight, against = found.values()
+    with reading_from(str(path)):
+        columns = {name: table[name].to_pylist() for name in table.column_names}
+        given = [None if label == "" else label for label in columns.get("label", [])]  # in text
+        columns["label"] = meant_classes(given, classes)
+        return Votes.from_table(columns, annotator=annotator, weight=weight, against=against, classes=classes)

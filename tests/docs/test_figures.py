@@ -1,0 +1,29 @@
+"""Figures in the guides are those of the kept results."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_guide_on_new_rows_shows_the_kept_figures():
+    page = (ROOT / "docs/guide/new-rows.md").read_text(encoding="utf-8")
+    results = ROOT / "benchmarks/results/drift.json"
+    if not results.exists():
+        pytest.skip("benchmarks/results is not part of this copy")
+    kept = json.loads(results.read_text(encoding="utf-8"))
+    splits, streams = kept["random_splits"], kept["clean_streams"]
+    wrong = sum(each["false_alarms"] for each in splits), sum(each["false_alarms_with_features"] for each in splits)
+    assert f"{sum(each['splits'] for each in splits):,} random splits" in page
+    assert f"different {wrong[0]} times, with features {wrong[1]} times" in page
+    alarms = sum(each["false_alarms"] for each in streams)
+    assert f"{sum(each['streams'] for each in streams):,} clean streams" in page
+    assert f"raised {alarms} alarms" in page
+    noticed = {each["set"]: each for each in kept["noise"] if each["clean_rows_before"] == 0}
+    italian = noticed.pop("italian")
+    assert f"{italian['noticed_within_1000']:.0%}".replace("%", " %") in page
+    assert f"within {italian['median_rows']:.0f}" in page
+    others = [each["noticed_within_1000"] for each in noticed.values()]
+    assert f"in {100 * min(others):.0f} to {100 * max(others):.0f} %" in page.replace("\n", " ")

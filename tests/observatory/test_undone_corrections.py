@@ -1,0 +1,149 @@
+"""Where a correction is undone, and promises are false again, the observatory finds the fault."""
+
+from dataclasses import replace
+
+import pytest
+
+from setwise import LabelSets
+from setwise.calibration import base as calibration
+from setwise.calibration import new_rows
+from setwise.estimators.base import BaseConformalClassifier
+from setwise.ranks import beta_interval, order_statistic, rank
+from setwise.strategies import corrected, rank_strategies, threshold_rules
+from setwise.strategies.judgement import DELTA, Judgement
+from tests.observatory.cells import Cell
+from tests.observatory.judge import judge
+
+
+def forget(patch, *names, **changes):
+    """Claims no longer name these premises; other fields are changed."""
+    honest = Judgement.claim
+
+    def claim(self, *given, **options):
+        made = honest(self, *given, **options)
+        return replace(made, premises=tuple(p for p in made.premises if p.name not in names), **changes)
+
+    patch.setattr(Judgement, "claim", claim)
+
+
+def unequal_chances_count_as_random_checks(patch):
+    honest = threshold_rules.RankRule.rho_claim
+
+    def rho_claim(self, level, stranger_than):
+        plain = replace(self.evidence, chance=None)
+        told = replace(self.setting, judged=Judgement(plain, self.setting))
+        return honest(replace(self, evidence=plain, setting=told), level, stranger_than)
+
+    patch.setattr(threshold_rules.RankRule, "rho_claim", rho_claim)
+
+
+def labels_of_calibration_rows_count_as_learned(patch):
+    patch.setattr(BaseConformalClassifier, "_note_learned", lambda self, sets, parts: setattr(self, "learned_", []))
+    forget(patch, "classes")
+
+
+def every_label_is_every_label_seen(patch):
+    honest = LabelSets.from_keys.__func__
+
+    def from_keys(cls, vocabulary, n, keys, *, relative=False):
+        return honest(cls, vocabulary, n, keys)
+
+    patch.setattr(LabelSets, "from_keys", classmethod(from_keys))
+
+
+def candidates_of_new_rows_are_not_mentioned(patch):
+    forget(patch, "same_candidates")
+
+
+def a_row_of_a_random_group_is_a_new_example(patch):
+    forget(patch, subject="a new example")
+
+
+def the_fallback_forgets_what_checks_refute(patch):
+    patch.setattr(rank_strategies, "judgement", lambda evidence, setting: None)
+
+
+def the_bracket_forgets_what_checks_refute(patch):
+    patch.setattr(calibration, "_miss_rate", lambda part, setting, judged, delta: (float(setting.miss_rate), delta))
+
+
+def filled_rows_are_weighed(patch):
+    patch.setattr(corrected, "not_filled", lambda setting, name: None)
+
+
+def precisions_are_not_compared(patch):
+    patch.setattr(new_rows, "in_precision", lambda matrix, given, here: (matrix, 0.0))
+
+
+def the_law_has_an_upper_end(patch):
+    def law(self, level):
+        position = rank(self.n, level + self.slack)
+        if not self.contained or position > self.n:
+            return ""
+        low, high = beta_interval(self.n, position, DELTA)
+        tied = (self.scores == order_statistic(self.scores, position)).sum() > 1
+        between = f"at least {low:.3f}" if tied else f"between {low:.3f} and {high:.3f}"
+        return f"the probability of containing {self.contained} is {between}."
+
+    patch.setattr(threshold_rules.RankRule, "_law", law)
+
+
+def samples_without_the_claim_are_not_mentioned(patch):
+    forget(patch, "max_otherwise")
+
+
+TWO_KINDS = {"contamination": "decoy", "checks": "chances", "model": "two kinds", "n": 1000}
+PRECISION = {"n": 300, "k": 5, "contamination": "none", "model": "tenths"}
+BLANK = {"n": 4000, "k": 5, "contamination": "uniform:0.1", "assume": "uniform", "missing": "full"}
+LOST = {"n": 1000, "k": 4, "contamination": "none", "checks": "random", "breach": "lost"}
+UNNAMED = {"k": 4, "contamination": "none", "breach": "unnamed", "missing": "full"}
+
+FAULTS = [
+    (unequal_chances_count_as_random_checks, Cell("min", **TWO_KINDS), "ρ line"),
+    (
+        labels_of_calibration_rows_count_as_learned,
+        Cell("max", shape="classifier", n=400, k=5, contamination="none", breach="tail"),
+        "truth",
+    ),
+    (every_label_is_every_label_seen, Cell("max", shape="table", n=200, **UNNAMED), "Theorem 1"),
+    (
+        candidates_of_new_rows_are_not_mentioned,
+        Cell("max", shape="by size", n=500, model="two kinds", breach="annotators"),
+        "Theorem 1 (truth) in category 2",
+    ),
+    (
+        a_row_of_a_random_group_is_a_new_example,
+        Cell("max", shape="groups, informative", contamination="none"),
+        "truth",
+    ),
+    (the_fallback_forgets_what_checks_refute, Cell("mixture verified", **LOST), "(truth), average"),
+    (the_bracket_forgets_what_checks_refute, Cell("rectified", **LOST), "bracket"),
+    (filled_rows_are_weighed, Cell("corrected finite", **BLANK, breach="blank"), "corrected"),
+    (precisions_are_not_compared, Cell("max", **PRECISION, breach="float64"), "truth"),
+    (the_law_has_an_upper_end, Cell("max", n=9, contamination="none", model="tenths", level=0.9), "law"),
+    (
+        samples_without_the_claim_are_not_mentioned,
+        Cell("all", n=19, k=2, contamination="decoy", checks="all"),
+        "Theorem 2",
+    ),
+]
+
+
+SLOW = {
+    labels_of_calibration_rows_count_as_learned,
+    every_label_is_every_label_seen,
+    filled_rows_are_weighed,
+    samples_without_the_claim_are_not_mentioned,
+}
+"""Faults that take all samples of their cell to show; a fifth of them shows the others with p below 1e-10."""
+
+
+@pytest.mark.parametrize(("undo", "cell", "statement"), FAULTS, ids=[undo.__name__ for undo, _, _ in FAULTS])
+def test_a_correction_undone_is_found(undo, cell, statement, monkeypatch):
+    share = 1.0 if undo in SLOW else 0.2
+    kept = judge(cell, share)
+    assert kept.status != "violated", kept
+    undo(monkeypatch)
+    found = judge(cell, share)
+    assert found.status == "violated", found
+    assert any(statement in name for name in found.violated), found

@@ -1,0 +1,45 @@
+"""Labels in columns of tables."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from setwise.tables import read_batches, read_table
+
+
+def test_slices_of_large_text_are_read_right():
+    column = pa.array(["x" * 9, "", "cat|dog", " ", "owl"], pa.large_string()).slice(1)
+    sets = read_table(pa.table({"s": column}), candidates="s", features=[], missing="empty").candidates
+    assert sets.to_lists() == [[], ["cat", "dog"], [], ["owl"]]
+
+
+ODD = [" lead", "C:\\new", "a|b", "\\q7", "7", "\\", "trail "]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".arrow", ".json"])
+def test_true_labels_outside_delimited_text_are_what_they_are(suffix, tmp_path):
+    path = tmp_path / f"t{suffix}"
+    columns = {"x": list(map(float, range(7))), "s": [[label, "b"] for label in ODD], "y": ODD}
+    rows = pa.table(columns).to_pylist()
+    if suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif suffix == ".json":
+        path.write_text(json.dumps(rows))
+    elif suffix == ".parquet":
+        pq.write_table(pa.table(columns), path)
+    else:
+        with pa.ipc.new_file(str(path), pa.table(columns).schema) as file:
+            file.write_table(pa.table(columns))
+    table = read_table(path, candidates="s", truth="y")
+    assert table.truth.tolist() == ODD
+    assert table.candidates.contains(table.truth).all()
+
+
+def test_multi_hot_columns_are_numbers_where_no_other_column_is_asked_for(calibrated_folder):
+    pa.csv.write_csv(pa.table({"note": ["x", "7"], "c:owl": [1, 0], "c:cat": [1, 1]}), "m.csv")
+    for candidates in ("c", ["c:owl", "c:cat"]):
+        (batch,) = read_batches("m.csv", candidates=candidates, features=[])
+        assert batch.candidates.sizes.tolist() == [2, 1]

@@ -1,0 +1,108 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from setwise import MisuseWarning
+from setwise.errors import InputError
+from setwise.tables import DataError, RowRequest, VoteColumns, read_rows
+
+ROWS = "id,x,place\nr1,1,north\nr2,2,south\n"
+
+
+def written(path, text):
+    path.write_text(text)
+    return path
+
+
+def asked(**more):
+    return read_rows(RowRequest(**{"features": ["x"], "candidates": "answers", **more}))
+
+
+@pytest.fixture
+def rows(tmp_path):
+    return written(tmp_path / "x.csv", ROWS)
+
+
+def test_candidates_may_lie_in_a_file_of_their_own_by_row_or_by_key(rows, tmp_path):
+    by_row = written(tmp_path / "s.jsonl", '{"answers": ["a", "b"]}\n{"answers": ["b"]}\n')
+    assert asked(source=rows, labels=by_row).candidates.to_lists() == [["a", "b"], ["b"]]
+    by_key = written(tmp_path / "s.csv", "id,answers\nr3,c\nr2,b\nr1,a|b\n")
+    with pytest.warns(MisuseWarning, match=r"s.csv: 1 of 3 values of id are not in .*x.csv, and not used"):
+        table = asked(source=rows, labels=by_key, key="id")
+    assert table.candidates.to_lists() == [["a", "b"], ["b"]]
+    with pytest.raises(DataError, match=r"3 rows for 2 rows of .*x.csv; use key=… to match them"):
+        asked(source=rows, labels=by_key)
+    short = written(tmp_path / "t.csv", "id,answers\nr1,a\n")
+    with pytest.raises(DataError, match="no row with id = 'r2', which is row 1"):
+        asked(source=rows, labels=short, key="id")
+
+
+def test_true_labels_and_categories_stand_in_the_other_table_if_it_has_them(rows, tmp_path):
+    other = written(tmp_path / "s.csv", "id,answers,right\nr2,b,b\nr1,a|b,a\n")
+    table = asked(source=rows, labels=other, key="id", truth="right", by="place")
+    assert (table.truth.tolist(), table.by) == (["a", "b"], ["north", "south"])
+    other = written(tmp_path / "t.csv", "id,answers,place\nr2,b,up\nr1,a|b,down\n")
+    assert asked(source=rows, labels=other, key="id", by="place").by == ["down", "up"]
+    with pytest.raises(DataError, match="t.csv: there is no column 'right'"):
+        asked(source=rows, labels=other, key="id", truth="right")
+
+
+def test_votes_take_the_place_of_candidates_and_are_matched_by_the_key(rows, tmp_path):
+    votes = written(tmp_path / "v.csv", "item,worker,label\nr2,ann,b\nr1,ann,a\nr1,bob,b\n")
+    table = asked(source=rows, votes=votes, vote_columns=VoteColumns(item="item"), key="id")
+    assert table.candidates is None
+    assert table.votes.counts.tolist() == [[1, 1], [0, 1]] == table.answers.counts.tolist()
+    with pytest.raises(InputError, match="matched with the rows by an identifier; use key="):
+        asked(source=rows, votes=votes)
+
+
+def test_items_of_votes_are_rows_where_there_is_no_other_table(tmp_path):
+    votes = written(tmp_path / "v.csv", "call,worker,label\nr2,ann,b\nr1,ann,a\n")
+    checks = {"call": ["r1"], "verified": ["a"]}
+    table = read_rows(RowRequest(source=None, votes=votes, checks=checks, key="call"))
+    assert table.carried["call"].tolist() == ["r2", "r1"]
+    assert table.truth.tolist() == [None, "a"]
+
+
+def test_checks_complete_the_column_of_true_labels_and_must_agree_with_it(rows):
+    frame = pd.DataFrame({"id": ["r1", "r2"], "x": [1, 2], "answers": ["a|b", "b"], "right": ["a", None]})
+    checks = {"id": ["r2"], "right": ["b"]}
+    assert asked(source=frame, checks=checks, key="id", truth="right").truth.tolist() == ["a", "b"]
+    with pytest.raises(DataError, match="says 'b' of row 0 of the table, which says 'a'"):
+        asked(source=frame, checks={"id": ["r1"], "right": ["b"]}, key="id", truth="right")
+    assert asked(source=frame.drop(columns="right"), checks=checks, key="id", truth="right").truth.tolist() == [
+        None,
+        "b",
+    ]
+
+
+def test_features_are_the_columns_that_are_named_nothing_else(rows):
+    frame = {"id": ["r1", "r2"], "x": [1, 2], "s:a": [1, 0], "s:b": [1, 1], "t": ["a", "b"]}
+    table = read_rows(RowRequest(source=frame, candidates="s", truth="t", key="id"))
+    assert table.feature_names == ("x",)
+    assert table.candidates.to_lists() == [["a", "b"], ["b"]]
+
+
+def test_what_labels_mean_is_read_from_all_of_them_and_not_from_a_batch(tmp_path):
+    many = 20_000
+    labels = ["1"] * many + ["x"]
+    pd.DataFrame({"id": range(many + 1), "right": labels}).to_csv(tmp_path / "x.csv", index=False)
+    request = RowRequest(source=tmp_path / "x.csv", truth="right", features=())
+    assert read_rows(request).truth.tolist() == labels
+    assert read_rows(replace(request, classes=["1", "x"])).truth.tolist() == labels
+    ids = read_rows(replace(request, truth=None, carry=["id"])).carried["id"]
+    assert ids.tolist() == [str(row) for row in range(many + 1)]
+
+
+def test_arrays_have_no_columns_to_match_by(tmp_path):
+    np.savez(tmp_path / "a.npz", X=[[1.0], [2.0]], candidates=np.eye(2, dtype=bool))
+    assert asked(source=tmp_path / "a.npz", features=None).candidates.sizes.tolist() == [1, 1]
+    with pytest.raises(DataError, match="a.npz: holds arrays, without a column 'id'; make it a table"):
+        asked(source=tmp_path / "a.npz", labels={"id": [0, 1], "answers": ["a", "b"]}, key="id")
+
+
+def test_a_table_in_memory_without_rows_is_an_error_that_says_so():
+    with pytest.raises(DataError, match="the table: holds no rows"):
+        read_rows(RowRequest(source={"x": [], "said": []}, candidates="said"))

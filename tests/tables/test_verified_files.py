@@ -1,0 +1,172 @@
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from setwise import ConformalClassifier
+from setwise.cli.app import run
+from setwise.errors import DataError
+from setwise.tables import from_label_studio
+from setwise.tables.importers.label_studio import is_export
+from setwise.tables.label_studio_tasks import write_tasks
+from setwise.tables.verified_files import merge_checks, read_checks
+from tests.conftest import check_sentence
+from tests.streams import conftest
+from tests.streams.conftest import CLASSES, failed, rows
+
+IDS = ["a", "b", "c"]
+
+
+def task(number, key, *labels, **more):
+    """A task with one annotation for each label (None: without an answer)."""
+    made = [
+        {"result": [] if label is None else [{"from_name": "x", "value": {"choices": [label]}}], **more}
+        for label in labels
+    ]
+    return {"id": number, "data": {"id": key}, "annotations": made}
+
+
+def export(path, *tasks):
+    path.write_text(json.dumps(tasks), encoding="utf-8")
+    return path
+
+
+def test_an_export_is_matched_by_the_data_of_its_tasks_not_by_their_numbers(tmp_path):
+    file = export(tmp_path / "e.json", task(0, "c", "owl"), task(1, "a", None), task(2, "b"))
+    assert read_checks(file, IDS, ["owl", "wren"], key="id").tolist() == [None, None, "owl"]
+    assert from_label_studio(file, missing="empty").ids.tolist() == [0, 1, 2]
+    assert from_label_studio(file, key="id", missing="empty").ids.tolist() == ["c", "a", "b"]
+
+
+def test_labels_that_are_numbers_come_back_as_numbers(tmp_path):
+    file = export(tmp_path / "e.json", task(0, 11, "7"), task(1, 10, "8"))
+    assert read_checks(file, [10, 11], [7, 8], key="id").tolist() == [8, 7]
+
+
+def test_the_ground_truth_outweighs_other_answers(tmp_path):
+    both = task(0, "a", "owl", "wren")
+    both["annotations"][1]["ground_truth"] = True
+    file = export(tmp_path / "e.json", both, task(1, "b", "owl", "owl"))
+    assert read_checks(file, IDS, ["owl", "wren"], key="id").tolist() == ["wren", "owl", None]
+    with pytest.raises(DataError, match="id = 'a' has several answers .owl, wren.; mark one as the ground truth"):
+        read_checks(export(file, task(0, "a", "owl", "wren")), IDS, ["owl", "wren"], key="id")
+
+
+def test_skipped_annotations_are_no_answers(tmp_path):
+    file = export(tmp_path / "e.json", task(0, "a", "owl", was_cancelled=True))
+    assert read_checks(file, IDS, ["owl"], key="id").tolist() == [None] * 3
+
+
+def test_several_exports_are_read_as_one(tmp_path):
+    export(tmp_path / "e1.json", task(0, "a", "owl"))
+    export(tmp_path / "e2.json", task(0, "c", "wren"))
+    assert read_checks(tmp_path / "e*.json", IDS, ["owl", "wren"], key="id").tolist() == ["owl", None, "wren"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ({"id": ["z"], "verified": ["owl"]}, "no row with id = 'z'"),
+        ({"id": ["a", "a"], "verified": ["owl", "owl"]}, "id = 'a' has 2 answers; keep one of them"),
+        ({"id": ["a"], "verified": ["Owl"]}, "id = 'a' has the label 'Owl', which is none of owl, wren"),
+        ({"id": ["a"], "truth": ["owl"]}, "there is no column 'verified'"),
+        ({"name": ["a"], "verified": ["owl"]}, "there is no column 'id'"),
+        ({"id": [None], "verified": ["owl"]}, "row 0 has no id"),
+    ],
+)
+def test_checks_that_do_not_fit_are_named(answers, message):
+    with pytest.raises(DataError) as caught:
+        read_checks(answers, IDS, ["owl", "wren"], key="id")
+    assert message in str(caught.value)
+    check_sentence(caught.value)
+
+
+def test_a_row_named_twice_without_two_answers_is_no_mistake():
+    answers = {"id": ["a", "a"], "verified": ["", "owl"]}
+    assert read_checks(answers, IDS, ["owl"], key="id").tolist() == ["owl", None, None]
+    with pytest.raises(DataError, match="id = 'a' occurs twice"):
+        read_checks({"id": ["a"], "verified": ["owl"]}, ["a", "a"], ["owl"], key="id")
+
+
+def test_nobody_answered_anything():
+    assert read_checks({"id": ["a"], "verified": [""]}, IDS, ["owl"], key="id").tolist() == [None] * 3
+
+
+def test_two_sources_are_one_unless_they_differ():
+    ours, others = np.array(["owl", None, "owl"], object), np.array(["owl", "wren", None], object)
+    assert merge_checks(ours, others, source="t", other="c").tolist() == ["owl", "wren", "owl"]
+    assert merge_checks(None, others, source="t", other="c") is others
+    others[2] = "wren"
+    with pytest.raises(DataError, match="c: says 'wren' of row 2 of t, which says 'owl'; correct one of them"):
+        merge_checks(ours, others, source="t", other="c")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ([{"id": 1, "data": {"text": "…"}, "annotations": []}], "its data have no 'id'; they have text"),
+        ([{"id": 1, "data": {"id": [1]}, "annotations": []}], "its id is [1]; expected a number or text"),
+        ([{"id": 1, "x": "owl"}], "in a JSON-MIN export id is Label Studio's own number; export as JSON"),
+    ],
+)
+def test_tasks_that_cannot_be_matched_are_named(tasks, message):
+    with pytest.raises(DataError) as caught:
+        from_label_studio(tasks, key="id", from_name="x")
+    assert message in str(caught.value)
+
+
+def test_a_table_is_no_export(tmp_path):
+    assert is_export(export(tmp_path / "e.json", task(0, "a", "owl")))
+    assert not is_export(export(tmp_path / "t.json", {"id": "a", "verified": "owl"}))
+    assert not is_export(export(tmp_path / "u.json"))
+    (tmp_path / "lines.json").write_text('{"id": "a"}\n{"id": "b"}\n', encoding="utf-8")
+    assert not is_export(tmp_path / "lines.json")
+    assert read_checks(tmp_path / "t.json", IDS, ["owl"], key="id").tolist() == ["owl", None, None]
+
+
+def test_tasks_hold_any_value_as_json(tmp_path):
+    columns = {
+        "id": ['"</script>\n', "b"],
+        "x": [1.5, float("nan")],
+        "when": pa.array([0, None], pa.timestamp("s")),
+        "tags": [["a"], []],
+    }
+    write_tasks(tmp_path / "t.json", columns, [7, None], [0.25, 0.0], from_name="f", to_name="t")
+    first, second = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
+    assert first["data"] == {"id": '"</script>\n', "x": 1.5, "when": "1970-01-01 00:00:00", "tags": ["a"]}
+    assert second == {"data": {"id": "b", "x": None, "when": None, "tags": []}}
+    (prediction,) = first["predictions"]
+    assert prediction["score"] == 0.25
+    assert prediction["result"] == [
+        {"from_name": "f", "to_name": "t", "type": "choices", "value": {"choices": ["7"]}}
+    ]
+
+
+parts, no_lines_about_time = conftest.parts, conftest.no_lines_about_time  # fixtures
+
+
+def test_fit_takes_the_verified_labels_beside_candidates_and_those_in_a_file_of_checks(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, y, candidates = rows(120, 0)
+    X = np.eye(4)[[CLASSES.tolist().index(label) for label in y]] + np.random.default_rng(0).normal(size=(120, 4))
+    ids = [f"r{i}" for i in range(120)]
+    known = [label if i % 3 == 0 else None for i, label in enumerate(y.tolist())]
+    pq.write_table(pa.table({"id": ids, **{f"x{k}": X[:, k] for k in range(4)}}), "rows.parquet")
+    pq.write_table(pa.table({"id": ids, "answers": candidates, "verified": known}), "labels.parquet")
+    pq.write_table(pa.table({"id": ids[1::3], "verified": y[1::3].tolist()}), "checks.parquet")
+    told = ["--labels", "labels.parquet", "--candidates", "answers", "--key", "id", "--checks", "checks.parquet"]
+    more = ["--learner", "em", "--calibration-size", "0.9", "--quiet", "--out", "model"]
+    assert run(["fit", "rows.parquet", *told, "--verified", "verified", *more]) == 0
+    assert (ConformalClassifier.load("model").calibration_.evidence.label >= 0).sum() > 40
+
+
+def test_a_column_of_verified_labels_that_neither_file_has_is_an_error(parts, tmp_path, capsys):
+    parts(".csv")
+    task = {"id": 1, "data": {"id": 5}, "annotations": [{"result": []}]}
+    (tmp_path / "checks.json").write_text(json.dumps([task]))
+    asked = ["conformalize", "--probabilities", "in/0.csv", "--candidates", "answers", "--key", "id"]
+    told = [*asked, "--ignore", "truth", "--checks", "checks.json", "--verified", "truht", "--out", "new.cal"]
+    line = failed(capsys, *told)
+    assert "there is no column 'truht', and checks.json is an export, which has none; leave out the column" in line
