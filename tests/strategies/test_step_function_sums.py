@@ -29,7 +29,7 @@ def every_score(made, margin, delta=0.05):
         return thresholds, np.zeros(len(thresholds))
     if margin == "none":
         raw, end = total / (all_d + made.new), jumps.sum(axis=1)
-        level = np.array([(raw[: j + 1].max() + raw[j:].min()) / 2 for j in range(len(raw))]).clip(0, 1)
+        level = np.array([(raw[: j + 1].max() + raw[j:].min()) / 2 for j in range(len(raw))]).clip(0, 1).round(12)
         g = np.clip(total / all_d, 0, 1)
         exact = g * (1 - g) * made.new / all_d
         noise = np.square(N - g[:, None] * end).sum(axis=1) / all_d**2

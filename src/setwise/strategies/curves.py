@@ -264,10 +264,11 @@ def _on_average(steps: RowSteps) -> tuple[Floats, Floats]:
     thresholds, (total,) = step_sums(steps, partial(_new_extremes, _FINEST * all_d))
     level = np.maximum.accumulate(total)
     level += np.minimum.accumulate(total[::-1])[::-1]
+    level /= 2 * (all_d + steps.new)
+    level = level.clip(0.0, 1.0).round(12)  # so that equal levels are equal, in whatever order they were summed
     rises = np.append(level[1:] > level[:-1], True)
     kept = rises | np.append(True, rises[:-1])  # nothing is lost between
-    thresholds, total = thresholds[kept], total[kept]
-    level = np.clip(level[kept] / (2 * (all_d + steps.new)), 0.0, 1.0)
+    thresholds, total, level = thresholds[kept], total[kept], level[kept]
     at = np.linspace(0.0, 1.0, _CELLS // 2 + 1)
     gained = _mean_coverage(at, *_noise(steps, thresholds, level, total, all_d))
     return thresholds, np.maximum.accumulate(level + np.interp(level, at, gained))
