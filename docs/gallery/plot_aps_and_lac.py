@@ -16,9 +16,10 @@ from sklearn.linear_model import LogisticRegression
 import setwise
 
 X, y = load_digits(return_X_y=True)
+X /= 16
 order = np.random.default_rng(5).permutation(len(y))
 train, rest, new = order[:150], order[150:900], order[900:]
-model = LogisticRegression(C=0.003, max_iter=500).fit(X[train], y[train])
+model = LogisticRegression(C=0.8).fit(X[train], y[train])
 P, Q = model.predict_proba(X[rest]), model.predict_proba(X[new])
 hard = np.argsort(np.argsort(-Q.max(axis=1))) * 4 // len(Q)  # quarters, from certain to uncertain
 

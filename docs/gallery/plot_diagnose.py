@@ -16,15 +16,16 @@ import setwise
 from setwise.datasets import Random, contaminate
 
 X, y = load_digits(return_X_y=True)
+X /= 16
 order = np.random.default_rng(2).permutation(len(y))
 train, rest, new = order[:400], order[400:1200], order[1200:]
-model = LogisticRegression(C=0.005, max_iter=500).fit(X[train], y[train])
+model = LogisticRegression(C=1.3).fit(X[train], y[train])
 P = model.predict_proba(X[rest])
 
 # %%
 # Two kinds of candidates of about the same size: at random, and from annotators who judge as another model does.
 by_chance = contaminate(y[rest], Random(p=0.12), n_classes=10, random_state=0)
-other = LogisticRegression(C=0.002, max_iter=500).fit(X[train[:200]], y[train[:200]]).predict_proba(X[rest])
+other = LogisticRegression(C=0.5).fit(X[train[:200]], y[train[:200]]).predict_proba(X[rest])
 by_eye = (np.arange(10) == y[rest][:, None]) | (other > 0.12)
 print(f"{by_chance.sizes.mean():.2f} candidates per row by chance, {by_eye.sum(axis=1).mean():.2f} by eye")
 

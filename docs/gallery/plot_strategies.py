@@ -17,9 +17,10 @@ import setwise
 from setwise.datasets import Random, contaminate
 
 X, y = load_digits(return_X_y=True)
+X /= 16
 order = np.random.default_rng(0).permutation(len(y))
 train, rest, new = order[:120], order[120:900], order[900:]
-model = LogisticRegression(C=0.003, max_iter=500).fit(X[train], y[train])
+model = LogisticRegression(C=0.8).fit(X[train], y[train])
 candidates = contaminate(y, Random(p=0.2), n_classes=10, random_state=0)
 P, Q = model.predict_proba(X[rest]), model.predict_proba(X[new])
 

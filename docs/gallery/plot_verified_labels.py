@@ -15,9 +15,10 @@ from sklearn.linear_model import LogisticRegression
 import setwise
 
 X, y = load_digits(return_X_y=True)
+X /= 16
 order = np.random.default_rng(3).permutation(len(y))
 train, rest, new = order[:100], order[100:900], order[900:]
-model = LogisticRegression(C=0.003, max_iter=500).fit(X[train], y[train])
+model = LogisticRegression(C=0.8).fit(X[train], y[train])
 P, Q = model.predict_proba(X[rest]), model.predict_proba(X[new])
 
 # %%

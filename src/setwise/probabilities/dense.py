@@ -164,11 +164,11 @@ def as_probabilities(
     with np.errstate(invalid="ignore", over="ignore"):
         for block in blocks(array):  # one thread: memory is the limit (and those of a product would wait in a loop)
             rows = array[block]
-            least = np.minimum.reduce(rows, axis=None, initial=least)
             if domain == "simplex":
-                np.einsum("ij->i", rows, out=sums[block])
+                np.einsum("ij->i", rows, out=sums[block])  # first: of all passes it waits least for memory
             else:
                 most = np.maximum.reduce(rows, axis=None, initial=most)
+            least = np.minimum.reduce(rows, axis=None, initial=least)
             if digest is not None:
                 digest.add(rows)
         fine = least >= 0 and most <= 1 and bool((np.abs(sums - 1) <= TOLERANCE).all())
