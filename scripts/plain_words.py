@@ -2,9 +2,9 @@
 
     python scripts/plain_words.py [FILE OR FOLDER …]
 
-Printed are the texts of errors, warnings and findings, the help of commands, and other texts in the source that read like
-a sentence; docstrings and comments are not. Values that a text is filled with count as one word. A list of names in
-parentheses, and what stands between quotes or backticks, counts as one word too.
+Printed are the texts of errors, warnings and findings, the help of commands, and other texts in the source that
+read like a sentence; docstrings and comments are not. A value that a text is filled with counts as one word, and so
+do a list of names in parentheses and what stands between quotes or backticks.
 """
 
 from __future__ import annotations
