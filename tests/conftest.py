@@ -149,3 +149,8 @@ def two_tables(calibrations, tmp_path):
         (tmp_path / "in" / f"{name}.csv").write_text("p:cat,p:dog,p:owl\n" + "0.5,0.25,0.25\n0.1,0.1,0.8\n" * 3)
     files = ["--probabilities", str(tmp_path / "in"), "--out", str(tmp_path / "out")]
     return tmp_path, ["predict", str(tmp_path / "mean.cal"), *files, "--json"]
+
+
+def printed(answer):
+    """What prints, in one line: where lines are broken does not matter."""
+    return " ".join(str(answer).split())

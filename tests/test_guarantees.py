@@ -1,4 +1,4 @@
-"""How claims read."""
+"""How guarantees read."""
 
 import json
 
@@ -7,29 +7,41 @@ import pytest
 
 from setwise import Claim, Guarantee, Premise, conformalize
 from setwise.guarantees import _decimal
-from tests.conftest import candidates_from, labels_from, simplex
+from tests.conftest import candidates_from, labels_from, printed, simplex
 
 
-def test_a_guarantee_reads_as_a_short_paragraph(rng):
+def test_a_guarantee_reads_as_a_headline_and_labelled_lines(rng):
     p = simplex(rng, 6000, 5)
     mask = candidates_from(rng, labels_from(rng, p), 5)
     assert str(conformalize(p, mask).guarantee(0.9)) == (
-        "Strategy max with score LAC, 6,000 calibration examples.\n"
-        "Promise: the set of a new example contains the true label with probability at least 0.90 "
-        "(Theorem 1, on average over calibration samples).\n"
-        "If candidates arise for new examples as they did here (not knowable here): the set of a new example "
-        "contains all of its candidate labels with probability at least 0.90 (Theorem 1, on average over "
-        "calibration samples).\n"
-        "Rests on: new examples come from the same source as these (not knowable here); the model was not "
-        "trained on these rows (not knowable here); the probabilities of new examples are computed and "
-        "written as those of these were (not knowable here); the true label is one of these 5 classes (not "
-        "knowable here); the true label is always a candidate (declared by you: miss rate 0).\n"
-        "In 95 of 100 calibration samples of independent rows the probability of containing all candidates (for "
-        "the true label a floor) is at least 0.893.\n"
-        "Smaller sets: with a few verified labels auto promises the level whatever the candidates are; if "
-        "false labels enter by chance, declare it (assume: uniform), and corrected is justified unless the data "
-        "refute it."
+        "90 % prediction sets from 6,000 calibration rows (max, LAC)\n"
+        "Guaranteed:    a new row's set contains its true label with probability at least\n"
+        "               0.90, on average over draws of the calibration rows. In 19 of 20\n"
+        "               draws of independent rows that probability is at least 0.893.\n"
+        "You state:     the true label is always a candidate.\n"
+        "Assumed:       new rows come from the same source; the model was not trained on\n"
+        "               these rows; the model and its numerical precision stay the same;\n"
+        "               the true label is one of the 5 classes.\n"
+        "Note:          For smaller sets, verify some rows: auto then gives this\n"
+        "               guarantee whatever the candidates are.\n"
+        "Note:          If false labels enter by chance, state it (assume: uniform):\n"
+        "               corrected then gives smaller sets, unless the data contradict it."
     )
+
+
+def test_what_categories_share_stands_once(rng):
+    p = simplex(rng, 600, 5)
+    mask = candidates_from(rng, labels_from(rng, p), 5)
+    text = printed(conformalize(p, mask, by=np.arange(600) % 2).guarantee(0.9))
+    assert text.count("Guaranteed:") == text.count("Category") == 2
+    assert text.count("Assumed:") == text.count("You state:") == text.count("verify some rows") == 1
+
+
+def test_exact_labels_are_not_called_candidates(rng):
+    p = simplex(rng, 600, 5)
+    text = printed(conformalize(p, labels_from(rng, p)).guarantee(0.9))
+    assert "the labels are right" in text
+    assert "candidate" not in text
 
 
 @pytest.mark.parametrize("strategy", ["max", "all", "mean", "min"])
@@ -39,13 +51,13 @@ def test_a_guarantee_is_plain_data_too(strategy, rng):
     plain = json.loads(json.dumps(conformalize(p, mask, strategy).guarantee(0.9).to_dict()))
     assert plain["strategy"] == strategy
     assert plain["n"] == 60
-    assert plain["text"].startswith("Strategy")
+    assert plain["text"].startswith("90 % prediction sets")
     worded = [premise["text"] for claim in plain["claims"] for premise in claim["premises"]]
     assert "the model was not trained on these rows" in worded
 
 
 def test_only_unconditional_claims_count_as_promised():
-    unknown, refuted = Premise("calibrated", "not knowable here"), Premise("uniform", "refuted by the data", "look")
+    unknown, refuted = Premise("calibrated", "assumed"), Premise("uniform", "refuted by the data", "look")
     claims = (
         Claim("truth", 0.95, "A", (refuted,)),
         Claim("truth", 0.9, "B", (unknown,)),
@@ -54,20 +66,21 @@ def test_only_unconditional_claims_count_as_promised():
     )
     guarantee = Guarantee("s", "lac", 10, 0.9, claims)
     assert guarantee.promised == 0.8
-    text = str(guarantee)
-    assert f"Void: A, because a premise fails: {refuted}." in text
-    assert f"If {unknown}: the set" in text
+    text = printed(guarantee)
+    assert f"Contradicted: {refuted}." in text
+    assert f"Guaranteed if: {unknown}. Then a new row's set" in text
     assert Guarantee("s", "lac", 10, 0.9, claims[:2]).promised is None
-    assert "No unconditional guarantee." in str(Guarantee("s", "lac", 10, 0.9, claims[:2]))
+    conditional = printed(Guarantee("s", "lac", 10, 0.9, claims[:2]))
+    assert "nothing about the true label without the condition below" in conditional
 
 
 def test_a_claim_cannot_rest_on_what_is_not_in_the_vocabulary():
-    with pytest.raises(ValueError, match="'it rains' is not in the vocabulary; use one of same_examples"):
-        Premise("it rains", "not knowable here")
+    with pytest.raises(ValueError, match="'it rains' is not in the vocabulary; use one of same_source"):
+        Premise("it rains", "assumed")
 
 
 def test_standing_premises_void_a_promise_only_where_they_are_refuted():
-    open_, gone = (Premise("unseen", status) for status in ("not knowable here", "refuted by the data"))
+    open_, gone = (Premise("unseen", status) for status in ("assumed", "refuted by the data"))
     assert Guarantee("s", "lac", 10, 0.9, (Claim("truth", 0.9, "A", (open_,)),)).promised == 0.9
     assert Guarantee("s", "lac", 10, 0.9, (Claim("truth", 0.9, "A", (gone,)),)).promised is None
 
@@ -77,7 +90,7 @@ def test_what_holds_in_95_of_100_samples_is_told_from_an_average():
     assert Guarantee("s", "lac", 10, 0.9, (average, most)).delta is None
     alone = Guarantee("s", "lac", 10, 0.9, (most,))
     assert (alone.promised, alone.delta, alone.to_dict()["delta"]) == (0.8, 0.05, 0.05)
-    assert "in at least 95 of 100 calibration samples" in str(alone)
+    assert "in 19 of 20 draws of the calibration rows" in printed(alone)
     both = Guarantee.of_categories({"a": Guarantee("s", "lac", 10, 0.9, (average,)), "b": alone})
     assert (both.promised, both.delta) == (0.8 * 0.95, None)  # the average that both have
     rarer = Guarantee("s", "lac", 10, 0.9, (Claim("truth", 0.8, "B", delta=0.01),))

@@ -46,3 +46,13 @@ def format_p_value(p_value: float) -> str:
     ('p = 0.031', 'p < 0.001')
     """
     return f"p = {p_value:.2g}" if p_value >= 0.001 else "p < 0.001"
+
+
+def format_share(share: float, digits: int = 2) -> str:
+    """A share as a percentage of at most so many decimals, as it is printed everywhere.
+
+    >>> format_share(0.95), format_share(0.21149), format_share(2 / 3, 1)
+    ('95 %', '21.15 %', '66.7 %')
+    """
+    text = f"{100 * share:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"

@@ -1,67 +1,75 @@
-"""Guarantees: what is claimed, on which premises, and how each premise is known.
+"""Guarantees: what is guaranteed, on which premises, and how each premise is known.
 
 Types, the closed vocabulary of premises and their printing; how a premise is judged is in `strategies.judgement`.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
 from html import escape
 from typing import Any, Literal
 
-Status = Literal["shown by the data", "refuted by the data", "declared by you", "not knowable here"]
+from setwise.findings import format_share
+
+Status = Literal["shown by the data", "refuted by the data", "stated by you", "assumed"]
 Event = Literal["truth", "candidates", "overlap", "answer", "accepted"]
 
 _EVENTS: dict[Event, str] = {
-    "truth": "contains the true label",
-    "candidates": "contains all of its candidate labels",
-    "overlap": "contains at least one of its candidate labels",
+    "truth": "contains its true label",
+    "candidates": "contains all of its candidates",
+    "overlap": "contains at least one of its candidates",
     "answer": "contains an answer drawn at random, by weight, from those of its annotators",
-    "accepted": "is right",
 }
 
 STANDING = {
-    "same_examples": "new examples come from the same source as these",
-    "same_groups": "new groups and their rows come from the same source as these",
-    "weights": "new examples differ from these only in how often each kind occurs, by the weights given",
-    "classes": "the true label is one of these {} classes",
+    "same_source": "new rows come from the same source",
+    "same_groups": "new groups and their rows come from the same source",
+    "weights": "new rows differ from these only in how often each kind occurs, as the weights say",
     "unseen": "the model was not trained on these rows",
-    "same_digits": "the probabilities of new examples are computed and written as those of these were",
+    "same_digits": "the model and its numerical precision stay the same",
+    "classes": "the true label is one of the {} classes",
     "independent_rows": "the calibration rows are independent of each other",
-    "labels_unseen": "neither model nor annotators have seen the verified labels",
+    "labels_unseen": "neither the model nor the annotators saw the verified labels",
 }
-"""Premises of ordinary sampling and modelling, which void a promise only where they are refuted."""
+"""Premises of ordinary sampling and modelling, which void a guarantee only where they are refuted."""
 
 PREMISES = STANDING | {
-    "same_candidates": "candidates arise for new examples as they did here",
+    "same_candidates": "candidates arise for new rows as they did for these",
     "truth_is_candidate": "the true label is always a candidate",
     "miss_rate": "the true label is missing from at most {} of the candidate sets{}",
-    "misses_at_random": "whether the true label is missing has nothing to do with the example or its label",
-    "missing_at_random": "whether a row lacks candidates has nothing to do with its features or its label",
-    "single_by_design": "every row has a single candidate by design, as all of these have",
-    "random_checks": "the verified rows were chosen at random",
-    "known_chances": "rows were verified independently of each other, with the probabilities given",
-    "uniform": "every false label is a candidate with the same probability, whatever the example",
-    "class": "labels are candidates with probabilities that depend on the true class alone",
-    "inclusion": "the inclusion probabilities estimated from these rows are right",
-    "calibrated": "among the candidates the model's probabilities are right (a calibrated posterior)",
-    "truth_below_mean": "the true label of every calibration row is no stranger than its average candidate",
+    "labels_right": "the labels are right",
+    "error_rate": "at most {} of the labels{} are wrong",
+    "misses_at_random": "whether the true label is missing does not depend on the row or its label",
+    "missing_at_random": "whether a row has candidates does not depend on its features or its label",
+    "single_by_design": "each row has a single candidate by design",
+    "verified_at_random": "the {} verified rows were drawn at random",
+    "verified_right": "the verified labels are right",
+    "known_chances": "each of the {} verified rows was drawn with the given probability, independently",
+    "uniform": "every false label is a candidate with the same probability in every row",
+    "class": "which labels are candidates depends on the true class alone",
+    "inclusion": "the estimated inclusion probabilities are right",
+    "calibrated": "among the candidates, the model's probabilities are right (a calibrated posterior)",
+    "truth_below_mean": "in each calibration row the true label is no stranger than the average candidate",
     "certificate": "false candidates cannot push the threshold below that of the true labels",
     "confident_truth": "at least {} of these rows give their true label a probability of {} or more",
-    "max_otherwise": "you would use max in every sample in which this claim could not be made",
-    "same_annotators": "new examples would be answered by annotators like these",
-    "answers_as_truth": "answers differ because examples are ambiguous: each is distributed as the true label",
+    "max_otherwise": "you use max in every draw in which this cannot be guaranteed",
+    "same_annotators": "annotators like these would answer the new rows",
+    "answers_as_truth": "annotators disagree because rows are ambiguous, and answer as often as each label is true",
     "independent": "annotators err independently of each other, given the true label",
-    "recalibrated": "once recalibrated on the answers, the model's probabilities are right",
+    "recalibrated": "the model's probabilities are right once they are recalibrated on the answers",
     "large_sample": "the calibration sample is large",
 }
-"""Everything that a claim may rest on: each premise has one name and one wording."""
+"""Everything that a guarantee may rest on: each premise has one name and one wording."""
+
+_WIDTH, _LABEL = 80, 15  # characters of a printed line, and of the label in front
 
 
 @dataclass(frozen=True)
 class Premise:
-    """Something a claim rests on, by its name in `PREMISES`, and how it is known.
+    """Something that a claim rests on, by its name in `PREMISES`, and how it is known.
 
     `values` fill the wording, and `detail` says what the status rests on.
     """
@@ -77,26 +85,26 @@ class Premise:
 
     @property
     def text(self) -> str:
-        """The premise in words."""
+        """The wording."""
         return PREMISES[self.name].format(*self.values)
 
     @property
     def standing(self) -> bool:
-        """Whether it is one of sampling and modelling, which void a promise only where they are refuted."""
+        """Whether it is one of sampling and modelling, which void a guarantee only where they are refuted."""
         return self.name in STANDING
 
     def __str__(self) -> str:
-        return f"{self.text} ({self.status}{': ' + self.detail if self.detail else ''})"
+        return f"{self.text} ({self.detail})" if self.detail else self.text
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A lower bound on the probability of an event for a new example.
+    """A lower bound on the probability of an event for a new row.
 
     The event ``"accepted"`` is about labels that were accepted unseen, and the probability that they are right.
-    `probability` is None where nothing can be said. A premise that cannot be known makes the claim conditional,
-    unless it is a standing one; a refuted one voids it. `delta` is None for a probability on average over
-    calibration samples; otherwise the bound holds in a share of at least 1 − `delta` of samples.
+    `probability` is None where nothing can be said. A premise that is only assumed makes the claim conditional,
+    unless it is a standing one; a refuted one voids it. `delta` is None for a probability on average over draws of
+    the rows; otherwise the bound holds in a share of at least 1 − `delta` of the draws. `note` is a sentence more.
     """
 
     event: Event
@@ -105,12 +113,12 @@ class Claim:
     premises: tuple[Premise, ...] = ()
     note: str = ""
     delta: float | None = None
-    subject: str = "a new example"
+    subject: str = "a new row"
 
     @property
     def conditions(self) -> tuple[Premise, ...]:
-        """The premises, beyond the standing ones, that cannot be known here."""
-        return tuple(p for p in self.premises if p.status == "not knowable here" and not p.standing)
+        """The premises, beyond the standing ones, that are only assumed."""
+        return tuple(p for p in self.premises if p.status == "assumed" and not p.standing)
 
     @property
     def refuted(self) -> tuple[Premise, ...]:
@@ -119,39 +127,62 @@ class Claim:
 
     @property
     def promised(self) -> bool:
-        """Whether the claim is unconditional: no premise is refuted, and none but standing ones unknowable."""
+        """Whether the claim is unconditional: no premise is refuted, and none but standing ones only assumed."""
         return self.probability is not None and not self.conditions and not self.refuted
 
-    def __str__(self) -> str:
-        note = f"; {self.note}" if self.note else ""
+    @property
+    def sentence(self) -> str:
+        """The claim without its note."""
         if self.event == "accepted":
-            return f"{self._accepted()}{note}"
+            return self._accepted_sentence
         if self.probability is None:
-            return f"nothing is promised about whether the set {_EVENTS[self.event]}{note}"
-        over = "on average over calibration samples"
-        if self.delta is not None:
-            over = f"in at least {100 * (1 - self.delta):g} of 100 calibration samples"
-        bound = f"with probability at least {_decimal(self.probability)}"
-        return f"the set of {self.subject} {_EVENTS[self.event]} {bound} ({self.source}, {over}){note}"
+            return f"nothing about whether the set {_EVENTS[self.event]}"
+        owner = "a new row's set" if self.subject == "a new row" else f"the set of {self.subject}"
+        bound = f"{owner} {_EVENTS[self.event]} with probability at least {_decimal(self.probability)}"
+        return f"{bound}, {self._over('calibration')}"
 
-    def _accepted(self) -> str:
+    @property
+    def _accepted_sentence(self) -> str:
         """The claim as a bound on the share of wrong labels."""
         if self.probability is None:
-            return "nothing is promised about accepted labels"
-        over = "on average over samples of checks"
+            return "nothing about accepted labels"
+        wrong = format_share(1 - float(_decimal(self.probability)))
+        return f"at most {wrong} of {self.subject} are wrong, {self._over('verified')}"
+
+    def _over(self, rows: str) -> str:
+        """Over which draws the probability is meant."""
+        draws = "on average over draws"
         if self.delta is not None:
-            over = f"in at least {100 * (1 - self.delta):g} of 100 samples of checks"
-        wrong = f"{1 - float(_decimal(self.probability)):.4f}".rstrip("0").rstrip(".")
-        return f"of {self.subject} at most {wrong} are wrong ({self.source}, {over})"
+            share = Fraction(1 - self.delta).limit_denominator(1000)
+            draws = f"in {share.numerator} of {share.denominator} draws"
+        return f"{draws} of the {rows} rows"
+
+    def __str__(self) -> str:
+        return join_sentences(self.sentence, self.note)
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What may be claimed about prediction sets at one confidence level, or about accepted labels.
+    """What is guaranteed about prediction sets at one confidence level, or about accepted labels.
 
-    Prints as a short paragraph; `to_dict` gives the same as plain data. Where rows were calibrated by category,
-    `by_category` holds one guarantee for each and this one has no claims of its own; `promised` is then the
-    smallest of theirs.
+    Prints as a headline and a few labelled lines; `to_dict` gives the same as plain data. Where rows were
+    calibrated by category, `by_category` holds one guarantee for each and this one has no claims of its own;
+    `promised` is then the smallest of theirs.
+
+    Attributes
+    ----------
+    strategy, conformity_score, confidence_level
+        What the sets were made with.
+    n, unit, verified
+        How many calibration rows (or groups) there are, and how many of the rows are verified.
+    claims
+        What is guaranteed, each with its premises; the first is the one that the strategy is meant for.
+    given_calibration
+        What the first claim's probability is in most draws of the calibration rows.
+    remarks
+        What else there is to know: sentences.
+    look_first
+        Which rows to look at first, and why.
     """
 
     strategy: str
@@ -162,8 +193,10 @@ class Guarantee:
     given_calibration: str = ""
     remarks: tuple[str, ...] = ()
     category: Any = None
-    unit: str = "examples"
+    unit: str = "rows"
     by_category: Mapping[Any, Guarantee] = field(default_factory=dict)
+    verified: int = 0
+    look_first: str = ""
 
     @classmethod
     def of_categories(cls, parts: Mapping[Any, Guarantee]) -> Guarantee:
@@ -176,6 +209,7 @@ class Guarantee:
             first,
             strategy=used,
             n=n,
+            verified=sum(part.verified for part in own.values()),
             claims=(),
             given_calibration="",
             remarks=(),
@@ -194,7 +228,7 @@ class Guarantee:
         if self.by_category:
             found = [part.promised for part in self.by_category.values()]
             deltas = {part.delta or 0.0 for part in self.by_category.values()}
-            if len(deltas) > 1:  # a bound in 95 of 100 samples is, on average, 0.95 of it
+            if len(deltas) > 1:  # a bound in 19 of 20 draws is, on average, 0.95 of it
                 found = [p and p * (1 - (part.delta or 0.0)) for p, part in zip(found, self.parts, strict=True)]
             return None if None in found else min(p for p in found if p is not None)
         best = self._best
@@ -202,7 +236,7 @@ class Guarantee:
 
     @property
     def delta(self) -> float | None:
-        """In which share of calibration samples `promised` may fail; None where it is an average over samples."""
+        """In which share of draws `promised` may fail; None where it is an average over draws."""
         if self.by_category:
             first, *others = {part.delta for part in self.by_category.values()}
             return None if others else first
@@ -223,32 +257,80 @@ class Guarantee:
         promised = [claim for claim in self.claims if claim.event == "truth" and claim.promised]
         return max(promised, key=lambda claim: claim.probability or 0.0, default=None)
 
-    def __str__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """What was made from how much."""
+        level = format_share(self.confidence_level)
+        if not self.conformity_score:
+            return f"{self.strategy}, from {self.n:,} {self.unit}"
+        count = f"{self.n:,} calibration {self.unit}"
+        if self.category is not None:
+            count += f" in category {self.category!r}"
+        if self.verified:
+            count += f", {self.verified:,} of them verified" if self.verified < self.n else ", all of them verified"
         if self.by_category:
-            return "\n\n".join(map(str, self.by_category.values()))
-        where = "" if self.category is None else f" in category {self.category!r}"
-        head, basis = self.strategy, f"{self.n:,} {self.unit}"
-        if self.conformity_score:
-            head = f"Strategy {self.strategy} with score {self.conformity_score.upper()}"
-            basis = f"{self.n:,} calibration {self.unit}{where}"
-        lines = [f"{head}, {basis}."]
-        promised = [claim for claim in self.claims if claim.promised or claim.probability is None]
-        lines.append(f"Promise: {'; '.join(map(str, promised))}." if promised else "No unconditional guarantee.")
-        for claim in self.claims:
-            if claim.refuted:
-                lines.append(f"Void: {claim.source}, because a premise fails: {_join(claim.refuted)}.")
-            elif claim.conditions and claim.probability is not None:
-                lines.append(f"If {_join(claim.conditions)}: {claim}.")
-        known = [
-            p for claim in self.claims if not claim.refuted for p in claim.premises if p not in claim.conditions
-        ]
-        if known:
-            lines.append(f"Rests on: {_join(dict.fromkeys(known))}.")
-        lines += [line for line in (self.given_calibration, *self.remarks) if line]
-        return "\n".join(lines)
+            count += f", in {len(self.by_category):,} categories"
+        return f"{level} prediction sets from {count} ({self.strategy}, {self.conformity_score.upper()})"
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """What is printed below the headline: labels and texts, what is guaranteed first."""
+        lines = [*self._claim_lines, *self._premise_lines]
+        lines += [("Note", remark) for remark in self.remarks]
+        if self.look_first:
+            lines.append(("Look first at", self.look_first))
+        return tuple(lines)
+
+    @property
+    def _claim_lines(self) -> Iterable[tuple[str, str]]:
+        """What is guaranteed, what is guaranteed under conditions, and what the data contradict."""
+        first = self.claims[0] if self.claims else None
+        texts = {claim: str(claim) for claim in self.claims}
+        if first is not None and self.given_calibration:
+            texts[first] = join_sentences(first.sentence, self.given_calibration, first.note)
+        stand = [claim for claim in self.claims if claim.probability is not None and not claim.refuted]
+        promised = [claim for claim in stand if not claim.conditions]
+        conditional = [claim for claim in stand if claim.conditions]
+        promised.sort(
+            key=lambda claim: claim.event == "accepted" and claim.delta is None
+        )  # this draw's bound first
+        if promised:
+            yield "Guaranteed", join_sentences(*(texts[claim] for claim in promised))
+        elif first is not None:
+            about = "accepted labels" if first.event == "accepted" else "the true label"
+            notes = [claim.note for claim in self.claims if claim.probability is None]
+            if any(claim.event == "truth" for claim in conditional):
+                about += " without the condition below"
+            yield "Guaranteed", join_sentences(f"nothing about {about}", *notes)
+        for claim in conditional:
+            if claim.event != "candidates" or not promised:
+                yield "Guaranteed if", join_sentences(_join(claim.conditions), f"then {texts[claim]}")
+        if refuted := list(dict.fromkeys(premise for claim in self.claims for premise in claim.refuted)):
+            yield "Contradicted", join_sentences(*map(str, refuted))
+
+    @property
+    def _premise_lines(self) -> Iterable[tuple[str, str]]:
+        """What the claims that stand rest on, beyond their conditions; what is special comes first."""
+        standing = [claim for claim in self.claims if not claim.refuted]
+        known = dict.fromkeys(p for claim in standing for p in claim.premises if p not in claim.conditions)
+        for label, status in _LABELS.items():
+            if some := [premise for premise in known if premise.status == status]:
+                yield label, f"{_join(some)}."
+
+    def __str__(self) -> str:
+        if not self.by_category:
+            return "\n".join([self.headline, *format_lines(self.lines)])
+        first, *others = [part.lines for part in self.parts]
+        shared = [line for line in first if line[0] != "Guaranteed" and all(line in lines for lines in others)]
+        blocks = [[self.headline]]
+        for part in self.parts:
+            own = [line for line in part.lines if line not in shared]
+            blocks.append([f"Category {part.category!r}: {part.n:,} {part.unit}", *format_lines(own)])
+        blocks.append(format_lines(shared))
+        return "\n".join(line for block in blocks for line in block)
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(line)}</p>" for line in str(self).split("\n") if line)
+        return f"<pre>{escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """The guarantee as plain data, ready for JSON."""
@@ -261,6 +343,27 @@ class Guarantee:
         plain["promised"], plain["delta"] = self.promised, self.delta
         plain["text"] = str(self)
         return plain
+
+
+_LABELS: dict[str, Status] = {
+    "Shown": "shown by the data",
+    "You state": "stated by you",
+    "Assumed": "assumed",
+}
+
+
+def format_lines(lines: Iterable[tuple[str, str]]) -> list[str]:
+    """Labelled texts, each broken into lines of which the later ones are indented."""
+    wrapper = textwrap.TextWrapper(
+        _WIDTH, subsequent_indent=" " * _LABEL, break_long_words=False, break_on_hyphens=False
+    )
+    return [wrapper.fill(f"{label + ':':{_LABEL}}{text}") for label, text in lines]
+
+
+def join_sentences(*parts: str) -> str:
+    """Texts as sentences, each with one full stop; all but the first begin with a capital letter."""
+    first, *others = [part.removesuffix(".") for part in parts if part] or [""]
+    return ". ".join([first, *(part[0].upper() + part[1:] if part[0].isascii() else part for part in others)]) + "."
 
 
 def _join(premises: Iterable[Premise]) -> str:

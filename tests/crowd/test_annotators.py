@@ -109,7 +109,7 @@ def test_agreement_at_its_ends(rng):
     assert abs(annotators(Votes.from_matrix(chance)).alpha) < 0.03
     alone = annotators(Votes.from_lists([["a"], ["b"]]))
     assert np.isnan(alone.alpha)
-    assert "cannot be told" in alone.agreement
+    assert "agreement is unknown" in alone.agreement
     assert alone.to_dict()["alpha"] is None
 
 

@@ -46,18 +46,10 @@ ROUNDING = 6e-4
 
 REFUSALS = (ValueError, TypeError)
 HERE = setwise.__path__[0]
-EVENTS = {
-    "the true label": "truth",
-    "the label given": "candidates",
-    "all candidates": "candidates",
-    "at least one candidate": "overlap",
-}
-CHECKED = {"random_checks", "known_chances"}
-LAW = re.compile(r"containing (?P<what>.*?) (?:\(for|is (?:at least|between))")
 BOUNDS = re.compile(r"(?:at least (?P<least>[\d.]+\d)|between (?P<low>[\d.]+\d) and (?P<high>[\d.]+\d))")
 
 
-_BRACKET = {"same_examples", "same_digits", "independent_rows", "unseen", "missing_at_random"}
+_BRACKET = {"same_source", "same_digits", "independent_rows", "unseen", "missing_at_random"}
 
 
 @dataclass
@@ -236,18 +228,15 @@ def _may_rely(name: str, premise: Any, claim: Any, found: Answer, true: frozense
 
 
 def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test]) -> None:
-    """The law given the calibration sample, as it is printed."""
-    text = part.given_calibration
-    what, bounds = LAW.search(text), BOUNDS.search(text)
-    named = {p.name for claim in part.claims for p in claim.premises}
-    needed = {"same_examples", "same_digits", "same_candidates", "independent_rows", "unseen", "classes"}
-    needed |= named & {"missing_at_random"}
-    if what and what["what"] == "the true label":  # calibrated on verified labels
-        needed |= named & CHECKED
-    if not what or not bounds or not needed <= true:
+    """The law given the calibration sample, as it is printed: of the event that the first claim is about."""
+    bounds = BOUNDS.search(part.given_calibration)
+    if not bounds:
         return
-    event = next(event for start, event in EVENTS.items() if what["what"].startswith(start))
-    events = getattr(found, event)
+    claim = part.claims[0]
+    needed = {premise.name for premise in claim.premises} | {"independent_rows"}
+    if not needed <= true:
+        return
+    events = getattr(found, claim.event)
     if events is None:
         return
     low = float(bounds["least"] or bounds["low"])

@@ -21,7 +21,7 @@ Primes do not step along with the numbers of options whose product the cells are
 LONG = (verified, shapes, votes, triage)
 SILENT = 8  # samples without a statement to test, after which a cell has none
 
-FROM_DATA = {"certificate", "confident_truth", "large_sample", "truth_is_candidate"}
+FROM_DATA = {"certificate", "confident_truth", "large_sample", "truth_is_candidate", "labels_right", "error_rate"}
 """Premises that a world does not fix by itself."""
 
 

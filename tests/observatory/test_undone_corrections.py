@@ -55,8 +55,8 @@ def candidates_of_new_rows_are_not_mentioned(patch):
     forget(patch, "same_candidates")
 
 
-def a_row_of_a_random_group_is_a_new_example(patch):
-    forget(patch, subject="a new example")
+def a_row_of_a_random_group_is_a_new_row(patch):
+    forget(patch, subject="a new row")
 
 
 def the_fallback_forgets_what_checks_refute(patch):
@@ -78,12 +78,12 @@ def precisions_are_not_compared(patch):
 def the_law_has_an_upper_end(patch):
     def law(self, level):
         position = rank(self.n, level + self.slack)
-        if not self.contained or position > self.n:
+        if not self.states_law or position > self.n:
             return ""
         low, high = beta_interval(self.n, position, DELTA)
         tied = (self.scores == order_statistic(self.scores, position)).sum() > 1
         between = f"at least {low:.3f}" if tied else f"between {low:.3f} and {high:.3f}"
-        return f"the probability of containing {self.contained} is {between}."
+        return f"That probability is {between}."
 
     patch.setattr(threshold_rules.RankRule, "_law", law)
 
@@ -112,7 +112,7 @@ FAULTS = [
         "Theorem 1 (truth) in category 2",
     ),
     (
-        a_row_of_a_random_group_is_a_new_example,
+        a_row_of_a_random_group_is_a_new_row,
         Cell("max", shape="groups, informative", contamination="none"),
         "truth",
     ),

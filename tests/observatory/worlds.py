@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 EVERYWHERE = {
-    "same_examples",
+    "same_source",
     "same_groups",
     "weights",
     "classes",
@@ -26,6 +26,7 @@ EVERYWHERE = {
     "same_candidates",
     "independent_rows",
     "labels_unseen",
+    "verified_right",
 }
 """Premises that hold unless a breach takes them away."""
 
@@ -45,10 +46,10 @@ CONTAMINATION = {
 
 CHECKS = {
     "none": set(),
-    "random": {"random_checks"},
-    "few": {"random_checks"},
-    "half": {"random_checks"},
-    "all": {"random_checks"},
+    "random": {"verified_at_random"},
+    "few": {"verified_at_random"},
+    "half": {"verified_at_random"},
+    "all": {"verified_at_random"},
     "chances": {"known_chances"},
     "easy": set(),
     "singletons": set(),
@@ -129,9 +130,9 @@ class Rows:
         if self.verified is not None:
             rows = np.flatnonzero(~np.isnan(self.verified))
             if (~self.candidates[rows, self.truth[rows]] & self.candidates[rows].any(axis=1)).any():
-                found.add("truth_is_candidate")
+                found |= {"truth_is_candidate", "labels_right"}
         if self.chance is not None and np.ptp(self.chance) > 0:
-            found.add("random_checks")
+            found.add("verified_at_random")
         return frozenset(found)
 
 
@@ -440,7 +441,7 @@ def _groups(cell: Any, rng: np.random.Generator) -> Population:
 
 def holds(cell: Any) -> frozenset[str]:
     """The premises that are true in the world of a cell."""
-    here = EVERYWHERE | {"missing_at_random", "misses_at_random", "miss_rate", "max_otherwise"}
+    here = EVERYWHERE | {"missing_at_random", "misses_at_random", "miss_rate", "error_rate", "max_otherwise"}
     of_contamination = CONTAMINATION[cell.contamination]
     if cell.score == "unit" or "calibrated" not in MODELS[cell.model]:
         of_contamination = of_contamination - {"calibrated"}
@@ -449,7 +450,7 @@ def holds(cell: Any) -> frozenset[str]:
         here.add("inclusion")
     here -= BREACHES[cell.breach]
     if not cell.breach.startswith("lost"):
-        here.add("truth_is_candidate")
+        here |= {"truth_is_candidate", "labels_right"}
     if cell.n >= 2000:
         here.add("large_sample")
     if cell.shape.startswith("groups"):
@@ -458,5 +459,5 @@ def holds(cell: Any) -> frozenset[str]:
         here.add("same_annotators")
     if cell.shape in VOTES:
         here |= VOTES[cell.shape] | ({"recalibrated"} if cell.model in {"right", "overconfident"} else set())
-        here -= {"truth_is_candidate"}
+        here -= {"truth_is_candidate", "labels_right"}
     return frozenset(here)

@@ -137,4 +137,4 @@ def test_whoever_looks_again_and_again_and_stops_at_the_smallest_sets_is_covered
     score = np.linspace(0, 1, 200)
     seen = Evidence(score, score, np.ones(200, int), truth=score, held=np.ones(200, bool))
     claim = Rectified(margin="finite", look=2).calibrate(seen, Setting("lac", 2)).claim(level).claims[0]
-    assert (claim.delta, claim.note) == (0.05, "at whichever look you stop")
+    assert (claim.delta, claim.note) == (0.05, "This holds at whichever look you stop")

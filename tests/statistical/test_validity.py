@@ -136,7 +136,7 @@ def test_theorem_2_holds_where_its_premises_do(monkeypatch):
         )
         premises = calibration.guarantee(LEVEL).claims[-1].premises
         status = {premise.name: premise.status for premise in premises}
-        assert (status["truth_is_candidate"], status["certificate"]) == ("declared by you", "shown by the data")
+        assert (status["truth_is_candidate"], status["certificate"]) == ("stated by you", "shown by the data")
         assert (candidates.sum(axis=1) == 2).all()
         return calibration.predict_set(p[N:], LEVEL).to_mask()[:, 0]
 

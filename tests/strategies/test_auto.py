@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from setwise import Calibration, MisuseWarning, conformalize
 from setwise.calibration.base import SmallCalibrationWarning
-from tests.conftest import candidates_from, labels_from, simplex
+from tests.conftest import candidates_from, labels_from, printed, simplex
 from tests.strategies.test_rectified import rows, some
 
 K = 5
@@ -28,18 +28,18 @@ def test_auto_takes_verified_rows_where_they_suffice_then_what_is_declared_then_
     mask = candidates_from(rng, y, K, 0.3)
     forty, five = some(rng, y, 40), some(rng, y, 5)
     named = {
-        "rectified or verified alone": {"verified": forty, "assume": "uniform"},
+        "auto": {"verified": forty, "assume": "uniform"},
         "corrected": {"verified": five, "assume": "uniform"},
         "max": {"verified": five},
     }
     for name, told in named.items():
         made = conformalize(p, mask, **told)
         assert made.guarantee().strategy == name
-        if name != "rectified or verified alone":
+        if name != "auto":
             assert made.threshold(0.9) == conformalize(p, mask, name, **told).threshold(0.9)
-            assert "needs at least 9 verified labels, and there are 5" in str(made.guarantee())
+            assert "needs at least 9 verified labels, and there are 5" in printed(made.guarantee())
     told = conformalize(p, mask, verified=forty)
-    assert "auto because 40 rows are verified" in str(told.guarantee())
+    assert "40 of them verified" in printed(told.guarantee())
     assert told.guarantee().promised == 0.9
     assert told.guarantee(0.99).strategy == "max"
     assert conformalize(p, mask, sample_weight=np.ones(600), verified=forty).guarantee().strategy == "max"
@@ -62,8 +62,8 @@ def test_any_number_of_verified_rows_that_the_level_allows_is_enough(rng):
     p, y, mask = rows(rng, 300)
     verified = some(rng, y, 2)
     made = conformalize(p, mask, verified=verified)
-    assert made.guarantee(0.6).strategy == "rectified or verified alone"
-    assert made.guarantee(Fraction(2, 3)).strategy == "rectified or verified alone"
+    assert made.guarantee(0.6).strategy == "auto"
+    assert made.guarantee(Fraction(2, 3)).strategy == "auto"
     assert made.guarantee(0.67).strategy == "max"
     assert made.threshold(Fraction(2, 3)) >= alone(p, y, verified).threshold(Fraction(2, 3))
 
@@ -80,7 +80,7 @@ def test_where_checks_refute_the_candidates_and_do_not_suffice_every_label_is_in
     assert made.guarantee(0.9).promised == 0.9
     with pytest.warns(UserWarning, match="needs at least 99 verified labels, and there are 30, and these refute"):
         assert made.predict_set(p, 0.99).to_mask().all()
-    assert made.guarantee(0.99).strategy == "every label"
+    assert made.guarantee(0.99).claims[0].source == "every label"
     assert made.guarantee(0.99).promised == 0.99
     allowed = conformalize(p, mask, verified=verified, miss_rate=0.05)  # one of 30 does not refute 0.05
     assert allowed.guarantee(0.98).strategy == "max"
@@ -99,12 +99,12 @@ def test_unequal_chances_weigh_the_verified_rows_and_cost_one_row_of_the_promise
     most = conformalize(p, mask, "max").threshold(0.9)
     assert np.isclose(made.threshold(0.9), max(right[0], min(other, most)))
     assert np.isclose(made.guarantee(0.9).promised, 0.9 - 1 / 401)
-    assert "with the probabilities given" in str(made.guarantee(0.9))
+    assert "with the given probability" in printed(made.guarantee(0.9))
     same = conformalize(p, mask, verified=verified, verified_probability=np.full(400, 0.25))
     with pytest.warns(MisuseWarning, match="not a random choice of the rows"):
         plain = conformalize(p, mask, verified=verified)
     assert plain.guarantee(0.9).promised is None
-    assert "random_checks" in {premise.name for premise in plain.guarantee(0.9).claims[0].refuted}
+    assert "verified_at_random" in {premise.name for premise in plain.guarantee(0.9).claims[0].refuted}
     levels = [0.5, 0.8, 0.9, 0.95]
     assert np.allclose(same.threshold(levels), plain.threshold(levels))
 
@@ -134,7 +134,7 @@ def test_auto_falls_back_to_max_and_says_why_where_the_data_refute_the_declarati
     made = conformalize(p, mask, assume="uniform")
     assert made.threshold(0.9) == conformalize(p, mask, "max").threshold(0.9)
     text = str(made.guarantee())
-    assert "auto because" in text
+    assert "auto chose max" in text
     assert "refuted" in text
 
 
@@ -194,7 +194,7 @@ def test_with_unequal_chances_there_is_one_rule(rng):
     verified = np.where(rng.random(200) < chance, y, None)
     made = conformalize(p, mask, verified=verified, verified_probability=chance)
     for level in (0.9, 0.99, 0.999):
-        assert made.guarantee(level).strategy == "rectified or verified alone"
+        assert made.guarantee(level).strategy == "auto"
         assert made.guarantee(level).promised == pytest.approx(level - 1 / 201)
     few = np.where(np.arange(200) < 5, y, None)
     short = conformalize(p, mask, verified=few, verified_probability=chance / 20)
@@ -223,7 +223,7 @@ def test_auto_rests_on_verified_rows_in_each_category(rng):
     verified = some(rng, y, 60)
     verified[300:] = None
     made = conformalize(p, mask, verified=verified, by=by)
-    assert made.rules[0].claim(Fraction(9, 10)).strategy == "rectified or verified alone"
+    assert made.rules[0].claim(Fraction(9, 10)).strategy == "auto"
     assert made.rules[1].claim(Fraction(9, 10)).strategy == "max"
 
 
@@ -232,4 +232,4 @@ def test_it_says_that_verified_rows_are_not_calibrated_on_with_weights_or_groups
     p = simplex(rng, 200, 4)
     y = labels_from(rng, p)
     made = conformalize(p, candidates_from(rng, y, 4), verified=y, **option).guarantee()
-    assert made.remarks[0].startswith(f"The 200 verified rows are not calibrated on: with {next(iter(option))}")
+    assert made.remarks[0].startswith(f"With {next(iter(option))} auto cannot use the 200 verified rows")

@@ -20,7 +20,7 @@ from setwise import (
 from setwise.crowd.annotator_model import fit_annotators
 from setwise.errors import InputError
 from setwise.row_noise import uniforms
-from tests.conftest import labels_from, simplex
+from tests.conftest import labels_from, printed, simplex
 
 K = 4
 PEOPLE = ["ann", "bob", "cyd"]
@@ -79,7 +79,7 @@ def test_sets_are_smaller_with_the_votes_and_no_promise_is_lost(world):
     assert voted.contains(y).mean() > 0.8
     guarantee = made.guarantee(0.9, votes=True)
     assert guarantee.promised == 0.9
-    assert {"random_checks", "same_annotators", "same_examples"} <= {p.name for p in guarantee.premises}
+    assert {"verified_at_random", "same_annotators", "same_source"} <= {p.name for p in guarantee.premises}
     assert "independent" not in {p.name for p in guarantee.premises}
     assert made.guarantee(0.9).premises != guarantee.premises
     assert [g.promised for g in made.guarantee([0.8, 0.9], votes=True)] == [0.8, 0.9]
@@ -104,10 +104,10 @@ def test_the_threshold_is_the_exact_rank_of_the_verified_rows(world):
 
 def test_too_few_checks_give_every_label(world):
     made, p, _, said = world
-    with pytest.warns(SmallCalibrationWarning, match="needs at least 99 calibration examples, and there are 60"):
+    with pytest.warns(SmallCalibrationWarning, match="needs at least 99 calibration rows, and there are 60"):
         sets = made.predict_set(p, 0.99, candidates=votes_of(said))
     assert (sets.sizes == K).all()
-    assert "Every label" in str(made.guarantee(0.99, votes=True))
+    assert "Every label" in printed(made.guarantee(0.99, votes=True))
 
 
 def test_annotators_are_known_by_name_and_others_are_taken_for_average_ones(world):

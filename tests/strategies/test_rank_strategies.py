@@ -11,7 +11,7 @@ from setwise.evidence.evidence import Evidence
 from setwise.ranks import beta_interval, rank, upper_bound
 from setwise.strategies import All, Auto, Max, Mean, Min, Mixture, Setting, as_strategy
 from setwise.strategies.rank_strategies import epsilon_bound, size_certificate
-from tests.conftest import candidates_from, labels_from, simplex
+from tests.conftest import candidates_from, labels_from, printed, simplex
 from tests.test_scores import ALL_SCORES
 
 STRATEGIES = ["max", "all", "mean", "min", Mixture(mu=0.3), Mixture(mu=0.5), Mixture(mu=0.7), "auto"]
@@ -127,7 +127,7 @@ def test_max_runs_at_epsilon_minus_the_miss_rate():
 def test_a_miss_rate_that_uses_up_the_error_leaves_all_labels():
     rule = Max().calibrate(evidence_of(np.linspace(-1, 0, 999)), Setting("lac", 10, Fraction(1, 10)))
     assert rule.threshold(NINE) == np.inf
-    assert "already given up" in str(rule.claim(NINE))
+    assert "already used up" in printed(rule.claim(NINE))
 
 
 def test_max_makes_two_claims_and_one_of_them_is_conditional():
@@ -135,7 +135,7 @@ def test_max_makes_two_claims_and_one_of_them_is_conditional():
     truth, candidates = guarantee.claims
     assert (truth.event, truth.promised) == ("truth", True)
     assert (candidates.event, candidates.promised) == ("candidates", False)
-    assert candidates.conditions[0].text == "candidates arise for new examples as they did here"
+    assert candidates.conditions[0].text == "candidates arise for new rows as they did for these"
 
 
 def test_a_verified_miss_voids_theorem_1_and_the_rho_line_steps_in():
@@ -150,7 +150,7 @@ def test_a_verified_miss_voids_theorem_1_and_the_rho_line_steps_in():
     assert guarantee.promised == bound.probability
     assert np.isclose(bound.probability, beta_interval(200, 181, 0.05)[0] - upper_bound(2, 100, 0.025))
     assert guarantee.delta == bound.delta == 0.05
-    assert "Void: Theorem 1" in str(guarantee)
+    assert "Contradicted: the true label is always a candidate" in printed(guarantee)
 
 
 def test_min_promises_overlap_and_nothing_about_the_truth():
@@ -179,7 +179,7 @@ def test_a_category_without_verified_rows_has_no_rho_line(strategy):
     )
     theorem, *_, bound = strategy.calibrate(evidence, SETTING).claim(NINE).claims
     assert bound.probability is None
-    assert "which candidates cannot tell" in bound.note
+    assert "which only verified labels can show" in bound.note
     if isinstance(strategy, Mean):
         assert theorem.conditions[0].detail == "verified labels could refute it"
 
@@ -189,7 +189,7 @@ def test_theorem_3_is_conditional_on_what_candidates_cannot_tell():
     guarantee = Mean().calibrate(evidence, SETTING).claim(NINE)
     theorem = guarantee.claims[0]
     assert theorem.source == "Theorem 3"
-    assert theorem.conditions[0].status == "not knowable here"
+    assert theorem.conditions[0].status == "assumed"
     assert guarantee.promised is None
 
 
@@ -219,8 +219,8 @@ def test_the_size_certificate_of_theorem_2_replaces_its_hidden_premise():
         assert premise.status == "shown by the data"
     long = pooled(np.where(np.arange(100) < 95, 1, 60))
     premise = certificate(All().calibrate(long, SETTING).claim(NINE).claims[-1])
-    assert premise.status == "not knowable here"
-    assert "outside the paper's own premise" in premise.detail
+    assert premise.status == "assumed"
+    assert "outside the paper's premise" in premise.detail
 
 
 @pytest.mark.parametrize("percent", [30, 60, 90])
@@ -254,14 +254,14 @@ def test_theorem_2_needs_verified_rows_for_its_other_premise():
     def open_questions(truth):
         return {premise.name for premise in claim(truth).conditions}
 
-    def rests_on_checks(truth):
-        return "random_checks" in {premise.name for premise in claim(truth).premises}
+    def uses_verified_rows(truth):
+        return "verified_at_random" in {premise.name for premise in claim(truth).premises}
 
     assert "confident_truth" in open_questions(None)
-    assert not rests_on_checks(np.full(n, -0.9))  # all rows were looked at
+    assert not uses_verified_rows(np.full(n, -0.9))  # all rows were looked at
     some = np.full(n, np.nan)
     some[:150] = -0.9
-    assert rests_on_checks(some)
+    assert uses_verified_rows(some)
     assert open_questions(some) == {"max_otherwise"}  # shown in this sample, which is a selection
     some[:60] = -0.3
     assert claim(some).refuted
@@ -315,19 +315,22 @@ def test_singletons_by_chance_promise_less_than_singletons_by_design(rng):
         assert "by design" in by_chance.claims[0].conditions[0].text
     by_chance, by_design = (conformalize(p, given, "max").guarantee() for given in (np.eye(4, dtype=bool)[y], y))
     assert by_chance.promised == by_design.promised == 0.9
-    assert "probability of containing all candidates" in str(by_chance)
-    assert "probability of containing the label given" in str(by_design)
+    assert "the true label is always a candidate" in printed(by_chance)
+    assert "the labels are right" in printed(by_design)
+    assert "candidate" not in printed(by_design)
 
 
 def test_the_law_given_the_calibration_set_is_a_floor_only_without_misses():
     evidence = evidence_of(np.linspace(-1, 0, 999))
-    assert "(for the true label a floor)" in str(Max().calibrate(evidence, SETTING).claim(NINE))
-    with_misses = str(Max().calibrate(evidence, Setting("lac", 10, Fraction(2, 100))).claim(NINE))
-    assert "(for the true label, less the miss rate 0.02, a floor)" in with_misses
-    assert "missing from at most 0.02 of the candidate sets (declared by you: miss rate 0.02)" in with_misses
+    law = "of independent rows that probability is at least {:.3f}."
+    plain, above = (np.floor(1000 * beta_interval(999, r, 0.1)[0]) / 1000 for r in (900, 920))
+    assert law.format(plain) in printed(Max().calibrate(evidence, SETTING).claim(NINE))
+    with_misses = printed(Max().calibrate(evidence, Setting("lac", 10, Fraction(2, 100))).claim(NINE))
+    assert law.format(above - 0.02) in with_misses
+    assert "missing from at most 0.02 of the candidate sets." in with_misses
     truth = np.where(np.arange(999) < 10, 0.5, np.nan)
     refuted = evidence_of(np.linspace(-1, 0, 999), truth=truth, held=np.zeros(999, bool))
-    assert "a floor" not in str(Max().calibrate(refuted, SETTING).claim(NINE))
+    assert law[:40] not in printed(Max().calibrate(refuted, SETTING).claim(NINE))
 
 
 def test_the_law_given_the_calibration_set_is_a_bound_from_below():

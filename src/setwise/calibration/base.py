@@ -383,7 +383,7 @@ class BaseCalibration:
         parts = f", {len(self.rules)} categories" if self.categories is not None else ""
         return (
             f"Calibration(strategy={self.strategy.name!r}, conformity_score={self.conformity_score.name!r}, "
-            f"{self.evidence.n:,} examples, {len(self.vocabulary):,} classes{parts})"
+            f"{self.evidence.n:,} rows, {len(self.vocabulary):,} classes{parts})"
         )
 
     def _repr_html_(self) -> str:
@@ -396,13 +396,13 @@ class BaseCalibration:
         remarks, top, sampled = list(made.remarks), self.setting.top, self.setting.sampled
         if sampled:
             kept, checked = self.evidence.n + self.setting.dropped, self.setting.checked
-            told = f"a random sample of {kept - checked:,} of the {sampled - checked:,}"
-            also = f"the {checked:,} verified rows and {told} other" if checked else told
-            remarks.append(f"Calibrated on {also} rows given.")
+            sample = f"a random sample of {kept - checked:,} of the {sampled - checked:,}"
+            rows = f"the {checked:,} verified rows and {sample} other rows" if checked else f"{sample} rows"
+            remarks.append(f"Calibrated on {rows}.")
         if top:
             remarks.append(
-                f"A label outside the {top:,} that a row stores counts as if it had an equal share of the "
-                "remaining probability; where one of them is in a set, all are."
+                f"Labels outside the {top:,} that a row stores share the remaining probability equally. "
+                "Where one of them is in a set, all are."
             )
         return replace(made, remarks=tuple(remarks))
 
@@ -461,9 +461,9 @@ def _miss_rate(part: Evidence, setting: Setting, judged: Judgement, delta: float
         raise ValueError(
             "bracket: verified rows refute the miss rate, and verified with unequal probabilities do not bound it."
         )
-    if judged.checks.status == "refuted by the data":
+    if judged.verification[0].status == "refuted by the data":
         raise ValueError(
-            f"bracket: verified rows refute the miss rate, and do not bound it: {judged.checks.detail}."
+            f"bracket: verified rows refute the miss rate, and do not bound it: {judged.verification[0].detail}."
         )
     m, missed = Judgement(part, setting).verified_and_missed
     return upper_bound(missed, m, delta / 2), delta / 2

@@ -160,7 +160,7 @@ def _samplable(evidence: Evidence, strategy: Strategy) -> bool:
     """Whether rows like these are ever a random sample of others (`CalibrationRows`)."""
     torn = evidence.group is not None or evidence.chance is not None
     verified = int(evidence.verified.sum())
-    return not torn and (verified == 0 or (strategy.rests_on_checks and evidence.weight is None))
+    return not torn and (verified == 0 or (strategy.uses_verified_rows and evidence.weight is None))
 
 
 def _check_categories(

@@ -167,11 +167,11 @@ class BasePooledCalibration:
         def answer(level: Fraction) -> Guarantee:
             term = min(2 * (1 - 1 / k) / (n / k + 1), (1 - k / n) / (k + 1))
             judged = rule.judged
-            note = "only max has a cross-conformal guarantee"
+            note = "Only max has a cross-conformal guarantee"
             claim = judged.claim("truth", None, "cross-conformal", note=note)
             if isinstance(rule.claimant, Max):
                 promised = max(0.0, float(1 - 2 * (1 - level)) - term)
-                note = f"1 − 2ε less {term:.4f}, and in practice near 1 − ε"
+                note = f"In practice it is near {float(level):g}"
                 claim = judged.claim(
                     "truth", promised, "cross-conformal prediction", "truth_is_candidate", note=note
                 )

@@ -180,7 +180,7 @@ def _told(found: Triage, out: Path, review: Path) -> dict[str, Any]:
         "review": len(found) - taken,
         "mode": found.mode,
         "max_error": found.max_error,
-        "checks": found.checks,
+        "verified": found.verified,
         "threshold": found.threshold if taken else None,
         "guarantee": found.guarantee.to_dict(),
         "out": str(out),

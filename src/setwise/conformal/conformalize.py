@@ -242,7 +242,7 @@ def calibrate(
         setting = replace(setting, scope=" of each category")
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
-    misses = rate > 0 or (chosen.rests_on_checks and len(facts.checked) > 0) or facts.votes is not None
+    misses = rate > 0 or (chosen.uses_verified_rows and len(facts.checked) > 0) or facts.votes is not None
     differs = warn_about_checks(evidence, sets, facts, codes, kept, misses=misses)
     setting = replace(setting, chosen=choice or differs)
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, people)

@@ -103,16 +103,20 @@ class Annotators:
     def agreement(self) -> str:
         """How much annotators agree, in words."""
         if np.isnan(self.alpha):
-            return "No row has two answers: agreement cannot be told."
-        told = f"Krippendorff's alpha {self.alpha:.2f}"
-        return f"{told}. {self.dependence or 'Too few rows have two answers to tell whether annotators depend.'}"
+            return "No row has two answers: agreement is unknown."
+        unknown = "Too few rows have two answers to test whether annotators err independently."
+        return f"Krippendorff's alpha: {self.alpha:.2f}. {self.dependence or unknown}"
 
     @property
     def caution(self) -> str:
-        """What to bear in mind of the intervals, in words; empty where there is nothing."""
-        if not 0 < np.count_nonzero(~np.isnan(self.accuracy)) <= _TOO_FEW:
+        """Why accuracies or intervals are too good; empty where nothing shows that."""
+        if not (compared := np.count_nonzero(~np.isnan(self.accuracy))):
             return ""
-        return "Of so few annotators the intervals are too narrow: each takes the others' accuracies as known."
+        if self.dependence is not None and self.dependence.refuted and self.dependence.excess > 0:
+            return "Accuracies and intervals are too good, because the annotators share their errors."
+        if compared > _TOO_FEW:
+            return ""
+        return "With so few annotators the intervals are too narrow: each takes the other accuracies as known."
 
     def to_frame(self) -> Any:
         """A pandas frame with one annotator per line."""
@@ -151,7 +155,7 @@ class Annotators:
     def described(self, top: int | None = _SHOWN) -> str:
         """The table of annotators in words, at most `top` of them, the least accurate first; None shows all."""
         listed = self.worst_first[:top]
-        cells = [("annotator", "answers", "right", "95 %", "")] + [self._told(j) for j in listed]
+        cells = [("annotator", "answers", "accuracy", "95 % interval", "")] + [self._told(j) for j in listed]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
         shown = lines if len(self) else []
@@ -159,7 +163,9 @@ class Annotators:
         return "\n".join(line.rstrip() for line in [self._head(), *shown, *more, self.agreement])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("annotator", "answers", "right", "95 %", "remarks"))
+        head = "".join(
+            f"<th>{name}</th>" for name in ("annotator", "answers", "accuracy", "95 % interval", "remarks")
+        )
         rows = "".join(
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._told(j)) + "</tr>"
             for j in self.worst_first[:_SHOWN]
@@ -208,13 +214,13 @@ def annotators(votes: Votes, probabilities: ProbabilityRows | None = None) -> An
     >>> cells = np.where(rng.random((100, 4)) < [0.9, 0.8, 0.9, 0.5], y, 1 - y)
     >>> annotators(Votes.from_matrix(cells, annotators=["ann", "bob", "cyd", "dan"]))
     Annotators: 4 annotators, 100 rows, 2 classes
-    annotator  answers  right  95 %
-    dan        100      0.47   0.36–0.59  may answer at random; contradicts the consensus most
-    bob        100      0.74   0.63–0.84
-    ann        100      0.84   0.73–0.92
-    cyd        100      0.90   0.77–0.97
-    Of so few annotators the intervals are too narrow: each takes the others' accuracies as known.
-    Krippendorff's alpha 0.21. Two answers agree in 60.5% of cases, +0.3% ...
+    annotator  answers  accuracy  95 % interval
+    dan        100      0.47      0.36–0.59      may answer at random; contradicts the consensus most
+    bob        100      0.74      0.63–0.84
+    ann        100      0.84      0.73–0.92
+    cyd        100      0.90      0.77–0.97
+    With so few annotators the intervals are too narrow: each takes the other accuracies as known.
+    Krippendorff's alpha: 0.21. Two answers to a row agree in 60.5 % of cases; ...
     """
     if not isinstance(votes, Votes):
         raise TypeError(f"votes: expected Votes, got {type(votes).__name__}; make them with Votes.from_table.")

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from setwise._arrays import Floats, Ints, frozen, take_rows
 from setwise.crowd.annotator_model import TINY, AnnotatorModel, Prior, answer_codes, fit_annotators
-from setwise.findings import format_p_value
+from setwise.findings import format_p_value, format_share
 from setwise.labels.votes import Votes
 
 _CELLS = 20_000_000  # of a table
@@ -77,12 +77,12 @@ class Dependence:
         return self.p_value < REFUTED
 
     def __str__(self) -> str:
-        p = format_p_value(self.p_value)
-        seen = f"Two answers agree in {self.agreed:.1%} of cases"
-        if not self.refuted:
-            return f"{seen}, {self.excess:+.1%} from what independent annotators would: not refuted ({p})."
-        how = "share their errors" if self.excess > 0 else "avoid each other's answers"
-        return f"{seen}, {self.excess:+.1%} from what independent annotators would ({p}): they {how}."
+        agree = f"Two answers to a row agree in {format_share(self.agreed, 1)} of cases"
+        expected = f"independent annotators would agree in {format_share(self.agreed - self.excess, 1)}"
+        judged = "The data do not contradict independence"
+        if self.refuted:
+            judged = f"The annotators {'share their errors' if self.excess > 0 else 'avoid each other’s answers'}"
+        return f"{agree}; {expected}. {judged} ({format_p_value(self.p_value)})."
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""

@@ -41,11 +41,12 @@ from setwise.calibration.pooled import BasePooledCalibration
 from setwise.crowd.annotator_model import fit_annotators
 from setwise.drift.comparison import Comparison, RowTally
 from setwise.errors import InputError, Remedy, check_length
-from setwise.evidence.evidence import gather
+from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import checks_differ, warned_of
-from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.findings import format_share
+from setwise.guarantees import Claim, Guarantee, Premise, format_lines
 from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import DenseRows, as_probabilities
@@ -63,7 +64,8 @@ Brought = Literal["nothing", "candidates", "votes"]
 _FEWEST = 3  # of α·m: in rate mode fewer checks accept nothing, as one error more or less would decide
 _PARTS = (1.0, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3, 0.15)
 _THRESHOLDS = 50
-_MODES: dict[str, str] = {"rate": "Triage by error rate", "confident": "Triage with confidence"}
+_MODES: tuple[Mode, ...] = ("rate", "confident")
+_LOOKED_AT = 3  # contradicted proposals that are named
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,8 +87,8 @@ class Triage:
         The lowest confidence accepted; infinite where nothing is.
     guarantee
         How many of the accepted labels may be wrong, and what that rests on.
-    mode, max_error, checks
-        What was asked for, and how many verified rows it rests on.
+    mode, max_error, verified
+        The mode and the max error that were passed, and how many verified rows it rests on.
     """
 
     rows: Ints
@@ -97,7 +99,7 @@ class Triage:
     guarantee: Guarantee
     mode: Mode
     max_error: float
-    checks: int
+    verified: int
 
     @property
     def review(self) -> Ints:
@@ -134,14 +136,15 @@ class Triage:
             return "No row is left to decide."
         taken = int(self.accepted.sum())
         share = f"{taken:,} of {len(self):,} labels accepted ({taken / len(self):.1%})"
-        return f"{share}, {len(self) - taken:,} rows to review.\n{self.guarantee}"
+        head = f"{share}, {len(self) - taken:,} to review."
+        return "\n".join([head, *format_lines(self.guarantee.lines)])
 
     def __repr__(self) -> str:
         taken = int(self.accepted.sum())
         return f"Triage({taken:,} of {len(self):,} accepted, mode={self.mode!r}, max_error={self.max_error:g})"
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(line)}</p>" for line in str(self).split("\n"))
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def triage(
@@ -224,22 +227,22 @@ def triage_calibration_rows(
     proposed = Proposals(evidence.consensus, evidence.consensus_confidence, noise)
     open_rows = np.flatnonzero(label == MISSING)
     checked = np.flatnonzero(label != MISSING)
-    blind = Premise("labels_unseen", "not knowable here")
+    blind = Premise("labels_unseen", "assumed")
 
     def claim(probability: float, source: str, **options: Any) -> Claim:
-        return Claim("accepted", probability, source, (judged.checks, blind), **options)
+        return Claim("accepted", probability, source, (*judged.verification, blind), **options)
 
     decision = _Decision(
+        _positions(evidence, checked),
         proposed[checked],
         label[checked],
         proposed[open_rows],
         as_level(max_error, "max_error"),
         proposed.confidence,
         claim,
-        "the labels of these rows, checked ones included, with a confidence of at least {:.4g}",
+        "the labels of these rows, the verified ones too, with a confidence of at least {:.4g}",
     )
-    numbers = open_rows if evidence.position is None else evidence.position[open_rows]
-    return decision.made(mode, classes, numbers)
+    return decision.made(mode, classes, _positions(evidence, open_rows))
 
 
 def triage_folds(
@@ -320,10 +323,10 @@ def triage_proposals(
         raise InputError(problem, "leave them out")
     checked = np.flatnonzero(label != MISSING)
     by_design = evidence.truth is None
-    needs: list[str | Premise] = ["truth_is_candidate" if by_design else "checks"]
+    needs: list[str | Premise] = ["truth_is_candidate" if by_design else "verified"]
     if brought != "nothing":
         like = "same_annotators" if brought == "votes" else "same_candidates"
-        needs.append(Premise(like, "declared by you", "theirs are passed"))
+        needs.append(Premise(like, "stated by you"))
 
     def claim(probability: float, source: str, **options: Any) -> Claim:
         made = judged.claim("accepted", probability, source, *needs, **options)
@@ -335,15 +338,21 @@ def triage_proposals(
         seed = draw_seed(random_state)
         checks, rows = (replace(held, noise=_stirred(held.noise, seed)) for held in (checks, rows))
     decision = _Decision(
+        _positions(evidence, checked),
         checks[checked],
         label[checked],
         rows,
         as_level(max_error, "max_error"),
         rows.confidence,
         claim,
-        "the labels of new examples with a confidence of at least {:.4g}",
+        "the labels of new rows with a confidence of at least {:.4g}",
     )
     return decision.made(mode, calibration.classes, np.arange(len(rows)))
+
+
+def _positions(evidence: Evidence, rows: Ints) -> Ints:
+    """Where some calibration rows stand among those that were passed."""
+    return rows if evidence.position is None else evidence.position[rows]
 
 
 def _stirred(noise: Floats | None, seed: int) -> Floats | None:
@@ -371,9 +380,11 @@ def _verified(judged: Judgement) -> Ints:
 class _Decision:
     """The checked rows with their truth, the rows to decide, the error α that is allowed, and who makes claims.
 
-    Confident thresholds are taken from the `reference` confidences; `subject` says of which labels they speak.
+    Confident thresholds are taken from the `reference` confidences; `subject` says of which labels they speak, and
+    `numbers` where the verified rows stand among the calibration rows.
     """
 
+    numbers: Ints
     checks: Proposals
     truth: Ints
     rows: Proposals
@@ -385,23 +396,32 @@ class _Decision:
     def made(self, mode: Mode, classes: Array, numbers: Ints) -> Triage:
         """The triage."""
         if mode not in _MODES:
-            raise InputError(f"mode: {mode!r} is not known", *(Remedy("mode", known) for known in _MODES))
+            raise InputError(f"mode: {mode!r} is not known", *(Remedy("mode", mode) for mode in _MODES))
         m = len(self.checks)
         accepted, threshold, claims, fewest = self._by_rate() if mode == "rate" else self._confidently()
         remarks = []
         if len(self.rows) and not accepted.any():
-            few = f"an error of {float(self.error):g} needs at least {fewest:,} verified rows, and there are {m:,}"
-            wrong = "too many proposals are wrong among the most confident verified rows"
+            few = f"max error {float(self.error):g} needs at least {fewest:,} verified rows, and there are {m:,}"
+            wrong = f"{int(self.wrong.sum()):,} of {m:,} verified proposals are wrong, too many of them confident"
             remarks.append(f"Nothing is accepted: {few if m < fewest else wrong}.")
         unit = "verified rows" if m != 1 else "verified row"
-        made = Guarantee(_MODES[mode], "", m, float(1 - self.error), claims, "", tuple(remarks), unit=unit)
+        guarantee = Guarantee(
+            f"Triage at max error {format_share(float(self.error))} ({mode})",
+            "",
+            m,
+            float(1 - self.error),
+            claims,
+            remarks=tuple(remarks),
+            unit=unit,
+            look_first=self._look_first(),
+        )
         return Triage(
             frozen(numbers),
             np.asarray(classes)[self.rows.label],
             frozen(self.rows.confidence),
             frozen(accepted),
             threshold,
-            made,
+            guarantee,
             mode,
             float(self.error),
             m,
@@ -413,9 +433,10 @@ class _Decision:
         accepted, bound = np.zeros(len(self.rows), dtype=bool), None
         if len(self.checks) >= fewest and len(self.rows):
             accepted, bound = self._selected()
-        note, subject = "a sample in which nothing is accepted counts as zero", "the accepted labels"
+        note, subject = "A draw in which nothing is accepted counts as 0 %", "the accepted labels"
         claims = [self.claim(float(1 - self.error), "conformal selection", subject=subject, note=note)]
         if bound is not None and bound < 1:
+            subject = f"the {int(accepted.sum()):,} accepted labels"
             claims.append(self.claim(1 - bound, "binomial bound", subject=subject, delta=DELTA))
         return accepted, float(self.rows.confidence[accepted].min(initial=math.inf)), tuple(claims), fewest
 
@@ -429,9 +450,20 @@ class _Decision:
 
     @property
     def wrong(self) -> Bools:
-        """Which checked rows have a wrong proposal."""
-        found: Bools = self.checks.label != self.truth
-        return found
+        """Which verified rows have a wrong proposal."""
+        differ: Bools = self.checks.label != self.truth
+        return differ
+
+    def _look_first(self) -> str:
+        """The verified rows that decide most: their proposals are confident, and their labels say otherwise."""
+        wrong = np.flatnonzero(self.wrong)
+        first = wrong[np.argsort(-self.checks.confidence[wrong], kind="stable")][:_LOOKED_AT]
+        if not len(first):
+            return ""
+        rows = ", ".join(f"{row:,}" for row in self.numbers[first].tolist())
+        if len(first) == 1:
+            return f"calibration row {rows}, the only proposal that a verified label contradicts."
+        return f"calibration rows {rows}, the most confident proposals that a verified label contradicts."
 
     def _selected(self) -> tuple[Bools, float | None]:
         """Benjamini–Hochberg on conformal p-values; and the bound on the error among the accepted rows."""

@@ -122,18 +122,18 @@ class Comparison:
 
     def __str__(self) -> str:
         if self.used is not None:
-            text = f"{self.used}, and nothing is promised for these rows."
+            text = f"{self.used}. Nothing is guaranteed for these rows."
         elif self.p_value is None:
             text = "These rows were not compared with the calibration rows."
         elif self.refuted:
             text = (
-                f"The {self.m:,} new rows differ from the {self.n:,} calibration rows: {self.differs}. What is "
-                "promised for rows like the calibration rows is not promised for these."
+                f"The {self.m:,} new rows differ from the {self.n:,} calibration rows: {self.differs}. "
+                "The guarantee does not extend to these rows."
             )
         else:
             text = (
-                f"No difference between the {self.m:,} new rows and the {self.n:,} calibration rows was found "
-                f"({format_p_value(self.p_value)}), which does not show that there is none."
+                f"The {self.m:,} new rows show no difference from the {self.n:,} calibration rows "
+                f"({format_p_value(self.p_value)}). A small difference may go unnoticed."
             )
         return " ".join([text, *(f"Not compared: {remark}." for remark in self.remarks)])
 

@@ -295,7 +295,7 @@ class ConformalClassifier(BaseConformalClassifier):
 
     def _first(self, facts: RowFacts) -> Ints | None:
         """Verified rows that are kept for calibration before others, where the strategy rests on them."""
-        rests = as_strategy(self.strategy).rests_on_checks and len(facts.checked) > 0
+        rests = as_strategy(self.strategy).uses_verified_rows and len(facts.checked) > 0
         # Whoever does not ask for checks makes no premise of how rows were chosen for them.
         alike = facts.group is None and facts.weight is None and facts.chance is None
         return facts.checked if rests and alike else None

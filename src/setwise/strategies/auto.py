@@ -52,7 +52,7 @@ class Auto(StrategyTraits):
 
     name: ClassVar[str] = "auto"
     pooled: ClassVar[bool] = True
-    rests_on_checks: ClassVar[bool] = True
+    uses_verified_rows: ClassVar[bool] = True
     adapts: ClassVar[bool] = True
 
     def needs(self, setting: Setting) -> Collection[str]:
@@ -80,7 +80,7 @@ class Auto(StrategyTraits):
             rule = _unverified(evidence, setting)
             what = "sample_weight" if evidence.weight is not None else "groups"
             m = int(evidence.verified.sum())
-            return _remarked(rule, f"The {m:,} verified rows are not calibrated on: with {what} auto cannot.")
+            return _remarked(rule, f"With {what} auto cannot use the {m:,} verified rows.")
         otherwise = _unverified(evidence, setting)
         refuted = {premise.name for premise in otherwise.claim(Fraction(9, 10)).claims[0].refuted}
         return VerifiedRule(
@@ -88,7 +88,7 @@ class Auto(StrategyTraits):
             setting,
             verified_alone(evidence, setting),
             Rectified().calibrate(evidence, setting),
-            None if refuted & {"truth_is_candidate", "miss_rate"} else otherwise,
+            None if refuted & {"truth_is_candidate", "miss_rate", "labels_right", "error_rate"} else otherwise,
         )
 
 
@@ -101,8 +101,8 @@ def _unverified(evidence: Evidence, setting: Setting) -> Rule:
     try:
         rule = Corrected().calibrate(evidence, setting)
     except AssumptionRefuted as refuted:
-        return _explained(Max().calibrate(evidence, setting), f"of this: {refuted.diagnosis.sentence}")
-    return _explained(rule, "the data do not refute the contamination that you declared")
+        return _remarked(Max().calibrate(evidence, setting), f"auto chose max: {refuted.diagnosis.sentence}")
+    return _remarked(rule, "auto chose corrected: the data do not contradict the contamination that you state.")
 
 
 def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
@@ -113,18 +113,13 @@ def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
     crowd = Crowd().calibrate(evidence, setting)
     independent = judgement(evidence, setting).independence
     if independent.status != "refuted by the data":
-        return _explained(crowd, "the data do not refute that annotators err independently")
+        return _remarked(crowd, "auto chose crowd: the data do not contradict that annotators err independently.")
     level = Fraction(9, 10)
     table = np.asarray(evidence.table)
     sizes = [float((table <= rule.threshold(level)).sum(axis=1).mean()) for rule in (plain, crowd)]
-    instead = (
-        f"at 0.9 crowd would have {sizes[1]:.2f} labels on average in place of {sizes[0]:.2f}, without a promise"
-    )
-    return _explained(plain, f"annotators do not err independently ({independent.detail}); {instead}")
-
-
-def _explained(rule: Rule, why: str) -> Rule:
-    return _remarked(rule, f"Chosen by auto because {why.removesuffix('.')}.")
+    why = f"auto chose votes: annotators do not err independently ({independent.detail})."
+    instead = f"At 0.9 crowd would give {sizes[1]:.2f} labels per set, not {sizes[0]:.2f}, but without a guarantee."
+    return _remarked(_remarked(plain, instead), why)
 
 
 def _remarked(rule: Rule, remark: str) -> Rule:
@@ -152,7 +147,7 @@ class VerifiedRule:
     def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float:  # noqa: ARG002 - unweighted
         """The stored score up to which labels are in the set."""
         otherwise = self._otherwise(level)
-        if self._rests_on_checks(level):
+        if self._uses_verified_rows(level):
             return max(self._alone(level), min(float(self.rectified.threshold(level)), otherwise))
         return max(otherwise, float(self.alone.scores.max()))
 
@@ -169,24 +164,21 @@ class VerifiedRule:
 
     def claim(self, level: Fraction) -> Guarantee:
         """Split conformal prediction on the verified rows, or the claim of the rule that is in force."""
-        judged, m = judgement(self.evidence, self.setting), self.alone.n
-        if self._rests_on_checks(level):
+        judged = judgement(self.evidence, self.setting)
+        if self._uses_verified_rows(level):
             (claim,) = self.alone.claimant.claims(self.alone, level)
-            claim = replace(claim, note=f"the sets contain those of the {m:,} verified rows alone")
-            law, why = self.alone.claim(level).given_calibration, f"Chosen by auto because {m:,} rows are verified."
-            if short := self.shortage(level):
-                why = f"Every label is in every set: {short}."
-            return self._guarantee("rectified or verified alone", level, claim, law, why)
+            short = self.shortage(level)
+            why = (f"Every label is in every set: {short}.",) if short else ()
+            return self._guarantee(level, claim, self.alone.claim(level).given_calibration, why)
         if self.otherwise is None:
-            why = f"Every label is in every set: {self.shortage(level)}."
-            claim = judged.claim("truth", float(level), "every label")
-            return self._guarantee("every label", level, claim, "", why)
+            why = (f"Every label is in every set: {self.shortage(level)}.",)
+            return self._guarantee(level, judged.claim("truth", float(level), "every label"), "", why)
         made = self.otherwise.claim(level)
         # Verified rows are calibrated on before others: fair to all rows if these were chosen at random.
         larger = self.threshold(level) > self._otherwise(level)
         return replace(
             made,
-            claims=tuple(replace(claim, premises=(*claim.premises, judged.checks)) for claim in made.claims),
+            claims=tuple(replace(claim, premises=(*claim.premises, *judged.verification)) for claim in made.claims),
             given_calibration="" if larger else made.given_calibration,
             remarks=(f"Too few rows are verified: {self._needed(level)}.", *made.remarks),
         )
@@ -195,20 +187,21 @@ class VerifiedRule:
         """Why every label is in every set, and what would help; empty where this is not so."""
         if math.isfinite(self.threshold(level)):
             return ""
-        if self._rests_on_checks(level):
+        if self._uses_verified_rows(level):
             chance = heaviest(self.evidence)
-            least = "" if chance is None else f" (one row had the chance {1 / float(chance[0]):.2g} to be verified)"
+            least = "" if chance is None else f" (one row was verified with probability {1 / float(chance[0]):.2g})"
             return f"the {self.alone.n:,} verified rows weigh too little for confidence {float(level):g}{least}"
         if self.otherwise is not None:
             return self.otherwise.shortage(level)
         return f"{self._needed(level)}, and these refute that the true label is a candidate"
 
-    def _guarantee(self, name: str, level: Fraction, claim: Claim, law: str, why: str) -> Guarantee:
+    def _guarantee(self, level: Fraction, claim: Claim, law: str, why: tuple[str, ...]) -> Guarantee:
         claims = with_novel_labels((claim,), self.setting, self.n, level)
-        score = self.setting.conformity_score
-        return Guarantee(name, score, self.n, float(level), claims, law, (why, *self.remarks))
+        score, verified = self.setting.conformity_score, self.alone.n
+        remarks = (*why, *self.remarks)
+        return Guarantee(Auto.name, score, self.n, float(level), claims, law, remarks, verified=verified)
 
-    def _rests_on_checks(self, level: Fraction) -> bool:
+    def _uses_verified_rows(self, level: Fraction) -> bool:
         return self.evidence.chance is not None or math.isfinite(self._alone(level))
 
     def _alone(self, level: Fraction) -> float:

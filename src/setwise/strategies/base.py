@@ -40,7 +40,7 @@ class Strategy(Protocol):
         """Whether it believes the annotator model."""
 
     @property
-    def rests_on_checks(self) -> bool:
+    def uses_verified_rows(self) -> bool:
         """Whether its promise rests on verified rows, where there are any."""
 
     @property
@@ -55,7 +55,7 @@ class StrategyTraits:
     covers_candidates: ClassVar[bool] = False
     allows_for_misses: ClassVar[bool] = False
     models_annotators: ClassVar[bool] = False
-    rests_on_checks: ClassVar[bool] = False
+    uses_verified_rows: ClassVar[bool] = False
     adapts: ClassVar[bool] = False
 
 

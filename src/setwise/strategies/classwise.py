@@ -120,8 +120,8 @@ class _ByClass(ABC):
 
     def _guarantee(self, level: Fraction, basis: str, *needs: str | Premise, **options: Any) -> Guarantee:
         without = int(np.isinf(self._limits(level)).sum())
-        remark = f"In every set, because there are too few rows: {without} of {self.setting.n_classes} classes."
-        subject = "a new example of any one true class"
+        remark = f"{without} of {self.setting.n_classes} classes have too few rows, and are in every set."
+        subject = "a new row of any one true class"
         judged = judgement(self.evidence, self.setting)
         claim = judged.claim("truth", float(level), basis, *needs, subject=subject, **options)
         return Guarantee(
@@ -131,6 +131,7 @@ class _ByClass(ABC):
             float(level),
             with_novel_labels((claim,), self.setting, self.n, level),
             remarks=(*self.remarks, *((remark,) if without else ())),
+            verified=int(self.evidence.verified.sum()),
         )
 
 

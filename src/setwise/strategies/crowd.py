@@ -50,7 +50,7 @@ class Crowd(WithMargin):
         made = TableSteps(unchanged(evidence.table), weigh, np.ones(evidence.n), spread=1.0)
         curve = Curve(made, self.margin, self.delta)
         independent = judgement(evidence, setting).independence
-        advice = "With 50 rows verified at random auto promises the level, with sets nearly as small."
+        advice = "Verify 50 rows drawn at random: auto then gives a guarantee, with sets nearly as small."
         remarks = (advice,) if independent.status == "refuted by the data" else ()
         needs = (independent, "recalibrated")
         model = "annotator model"

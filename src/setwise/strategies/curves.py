@@ -49,6 +49,8 @@ _CELLS = 400  # of the unit interval, for integrals over the coverage
 _MIDDLES = (np.arange(_CELLS) + 0.5) / _CELLS
 _FINEST = 1e-13  # of a level, below which differences are not looked at: levels are rounded to 1e-12
 _SLACK = 1e-8  # by which rounding may hide that a level falls: a root near zero magnifies it
+APPROXIMATE = "This is approximate"
+"""What is said of a claim for large samples."""
 _MISSES = 10  # expected at a level, below which the central limit theorem is not relied on
 
 
@@ -384,7 +386,7 @@ class CurveRule:
     basis: str
     needs: tuple[str | Premise, ...]
     fewest: int
-    unit: str = "calibration examples"
+    unit: str = "calibration rows"
     also: Curve | None = None
     looks: float | None = None
     fitted: str = ""
@@ -423,9 +425,9 @@ class CurveRule:
         needs = (*self.needs, *margin_needs(self.curve, level, self.fitted))
         said = over(self.curve)
         if self.fitted:
-            said |= {"note": "approximately"}
+            said |= {"note": APPROXIMATE}
         if self.looks is not None:
-            said = {"delta": self.looks, "note": "at whichever look you stop"}
+            said = {"delta": self.looks, "note": "This holds at whichever look you stop"}
         claim = judged.claim("truth", float(level), self.basis, *needs, **said)
         reason = self.shortage(level)
         remarks = (f"Every label is in every set: {reason}.",) if reason else ()
@@ -436,6 +438,7 @@ class CurveRule:
             float(level),
             with_novel_labels((claim,), self.setting, self.n, level),
             remarks=(*remarks, *self.remarks),
+            verified=int(self.evidence.verified.sum()),
         )
 
     def shortage(self, level: Fraction) -> str:
@@ -445,7 +448,7 @@ class CurveRule:
             needs = f"confidence {float(level):g} needs at least {fewest:,} {self.unit}"
             return f"{needs}, and there are {self.fewest:,}"
         if math.isinf(self.threshold(level)):
-            return f"with margin {self.curve.margin!r} these rows certify no smaller set at {float(level):g}"
+            return f"with margin {self.curve.margin!r} these rows justify no smaller set at {float(level):g}"
         return ""
 
 
@@ -456,14 +459,14 @@ def margin_needs(curve: Estimate, level: Fraction, fitted: str = "") -> tuple[st
     detail = f"standard error of the coverage {curve.standard_error(level):.3f}"
     besides = f", besides that of the {fitted}" if fitted else ""
     rows = ("independent_rows",) if curve.margin == "finite" else ()
-    return (*rows, Premise("large_sample", "not knowable here", detail + besides))
+    return (*rows, Premise("large_sample", "assumed", detail + besides))
 
 
 def over(curve: Estimate) -> dict[str, Any]:
-    """Over what a claim with this margin is taken: the average over samples, approximately, or a share of them."""
+    """Over which draws a claim with this margin is meant: the average, approximately, or a share of them."""
     if curve.margin == "none":
-        return {"note": "approximately"}
-    return {"delta": curve.delta} | ({"note": "approximately"} if curve.margin == "normal" else {})
+        return {"note": APPROXIMATE}
+    return {"delta": curve.delta} | ({"note": APPROXIMATE} if curve.margin == "normal" else {})
 
 
 def not_filled(setting: Setting, name: str) -> None:

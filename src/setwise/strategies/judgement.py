@@ -1,7 +1,7 @@
-"""What a strategy is told, and how each premise of a claim is judged: once, from all that is known of the rows.
+"""What a strategy knows, and how each premise of a claim is judged: once, from all that is known of rows.
 
-A premise is shown, refuted, declared or not knowable; "not refuted" is never "shown". Parts of a calibration (its
-categories, the rows a fallback is left with) share one `Judgement`, so that what the verified rows of one part
+A premise is shown, refuted, stated by the user or assumed; "not refuted" is never "shown". Parts of a calibration
+(its categories, the rows a fallback is left with) share one `Judgement`, so that what the verified rows of one part
 refute no other part promises.
 """
 
@@ -113,25 +113,31 @@ class Judgement:
         """A premise that needs nothing but the rows to be judged, by its name in the vocabulary."""
         if name == "truth_is_candidate":
             return self.truth_is_candidate
-        if name == "checks":
-            return self.checks
         if name == "contamination":
             return self.contamination
         if name == "classes":
-            return Premise(name, "not knowable here", values=(f"{self.setting.n_classes:,}",))
+            return Premise(name, "assumed", values=(f"{self.setting.n_classes:,}",))
         if name == "unseen" and self.setting.seen:
             return Premise(name, "refuted by the data", self.setting.seen.sentence)
-        if name in {"same_examples", "same_groups"} and self.setting.differs:
+        if name in {"same_source", "same_groups"} and self.setting.differs:
             return Premise(name, "refuted by the data", self.setting.differs.sentence)
         declared = {"weights", "missing_at_random", "misses_at_random"}
         detail = f"{self.setting.dropped:,} dropped" if name == "missing_at_random" else ""
-        return Premise(name, "declared by you" if name in declared else "not knowable here", detail)
+        return Premise(name, "stated by you" if name in declared else "assumed", detail)
 
     def claim(
         self, event: Event, probability: float | None, source: str, *needs: str | Premise, **options: Any
     ) -> Claim:
-        """A claim that rests on the premises named, and on those that every claim rests on."""
-        own = tuple(self.premise(need) if isinstance(need, str) else need for need in needs)
+        """A claim that rests on the premises named, and on those that every claim rests on.
+
+        ``"verified"`` names those of verified rows.
+        """
+        own: list[Premise] = []
+        for need in needs:
+            if need == "verified":
+                own += self.verification
+            else:
+                own.append(self.premise(need) if isinstance(need, str) else need)
         named = {premise.name for premise in own}
         standing = tuple(premise for premise in self.standing if premise.name not in named)
         if self.evidence.group is not None:
@@ -141,7 +147,7 @@ class Judgement:
     @lazy
     def standing(self) -> tuple[Premise, ...]:
         """What every claim about these rows rests on."""
-        names = ["same_examples"]
+        names = ["same_source"]
         if self.evidence.weight is not None:
             names = ["weights"]
         elif self.evidence.group is not None:
@@ -153,14 +159,17 @@ class Judgement:
 
     @lazy
     def truth_is_candidate(self) -> Premise:
-        """That the true label is a candidate, in all rows but a share of at most the miss rate."""
+        """That the true label is a candidate (an exact label is right), in all rows but the miss rate."""
         rate = float(self.setting.miss_rate)
         scope = " of a random group" if self.evidence.group is not None else self.setting.scope
-        name, values = ("miss_rate", (f"{rate:g}", scope)) if rate else ("truth_is_candidate", ())
+        exact = self.setting.single and self.evidence.precise
+        names = ("error_rate", "labels_right") if exact else ("miss_rate", "truth_is_candidate")
+        name, values = (names[0], (f"{rate:g}", scope)) if rate else (names[1], ())
         m, missed = self.verified_and_missed
         if m == 0:
-            return Premise(name, "declared by you", f"miss rate {rate:g}", values)
-        detail = f"missing in {missed} of {m} verified rows"
+            return Premise(name, "stated by you", "", values)
+        lacking = "wrong" if exact else "missing"
+        detail = f"{lacking} in {missed} of {m} verified rows"
         if missed and not rate:
             return Premise(name, "refuted by the data", detail, values)
         parts = self._parts if missed else []
@@ -168,9 +177,9 @@ class Judgement:
             if _misses_exceed(part, rate, DELTA / len(parts), random=not self.setting.chosen):
                 m, missed = Judgement(part, self.setting).verified_and_missed
                 where = " of one category" if self.category is not None else ""
-                detail = f"missing in {missed} of {m} verified rows{where}"
+                detail = f"{lacking} in {missed} of {m} verified rows{where}"
                 return Premise(name, "refuted by the data", detail, values)
-        return Premise(name, "declared by you", f"miss rate {rate:g}; {detail}", values)
+        return Premise(name, "stated by you", detail, values)
 
     @property
     def _parts(self) -> list[Evidence]:
@@ -191,11 +200,14 @@ class Judgement:
         return int(checked.sum()), 0 if held is None else int((checked & ~held).sum())
 
     @property
-    def checks(self) -> Premise:
-        """How rows were chosen to be verified."""
-        name = "random_checks" if self.evidence.chance is None else "known_chances"
-        found = self.setting.chosen
-        return Premise(name, "refuted by the data", found.sentence) if found else Premise(name, "declared by you")
+    def verification(self) -> tuple[Premise, Premise]:
+        """How rows were chosen to be verified, and that their labels are right."""
+        name = "verified_at_random" if self.evidence.chance is None else "known_chances"
+        values, finding = (f"{self.setting.checked:,}",), self.setting.chosen
+        chosen = Premise(name, "stated by you", values=values)
+        if finding:
+            chosen = Premise(name, "refuted by the data", finding.sentence, values)
+        return chosen, Premise("verified_right", "stated by you")
 
     @property
     def selection(self) -> str:
@@ -222,12 +234,12 @@ class Judgement:
         kind = self.setting.assume.kind
         if self.diagnosis.refuted:
             return Premise(kind, refuted, p)
-        return Premise(kind, "declared by you", f"not refuted by the data, {p}")
+        return Premise(kind, "stated by you", f"not refuted by the data, {p}")
 
     @lazy
     def independence(self) -> Premise:
         """That annotators err independently: pairs of answers then agree as often as the annotator model says."""
-        declared: Status = "declared by you" if self.setting.assume.kind == "independent" else "not knowable here"
+        declared: Status = "stated by you" if self.setting.assume.kind == "independent" else "assumed"
         if self.evidence.excess is None or self.evidence.agreed is None:
             return Premise("independent", declared)
         found = dependence(self.evidence.agreed, self.evidence.excess)

@@ -47,5 +47,5 @@ class _Answered:
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Split conformal prediction."""
-        like = Premise("same_annotators", "declared by you", "their answers are passed")
+        like = Premise("same_annotators", "stated by you", "their answers are passed")
         return tuple(replace(claim, premises=(*claim.premises, like)) for claim in self.alone.claims(rule, level))

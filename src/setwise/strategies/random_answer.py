@@ -58,7 +58,7 @@ class RandomAnswer(StrategyTraits):
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """About a random answer; about the truth where answers are distributed as it is."""
         source, judged = "conformal risk control", rule.judged
-        ambiguous = Premise("answers_as_truth", "not knowable here")
+        ambiguous = Premise("answers_as_truth", "assumed")
         return (
             judged.claim("answer", float(level), source, "same_annotators"),
             judged.claim("truth", float(level), source, ambiguous),

@@ -47,12 +47,8 @@ class Max(OnExtremes):
         """One score per row: the largest over its candidates."""
         rule = RankRule(self, evidence, setting, evidence.high, evidence.instances, setting.miss_rate)
         if setting.single and evidence.precise:
-            return replace(rule, contained="the label given")
-        contained = "all candidates"
-        if not rule.judged.truth_refuted:
-            less = f", less the miss rate {float(setting.miss_rate):g}," if setting.miss_rate else ""
-            contained += f" (for the true label{less} a floor)"
-        return replace(rule, contained=contained, remarks=_advice(evidence, setting))
+            return replace(rule, states_law=True)
+        return replace(rule, states_law=True, remarks=_advice(evidence, setting))
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Theorem 1, as a claim about the truth and as a claim about the candidates."""
@@ -79,7 +75,7 @@ class Min(OnExtremes):
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score per row: the smallest over its candidates."""
-        return _one_score(self, evidence, setting, evidence.low, "at least one candidate")
+        return _one_score(self, evidence, setting, evidence.low, states_law=True)
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Weak coverage, and the ρ line."""
@@ -189,7 +185,7 @@ class Mixture(OnExtremes):
             if threshold < best:
                 best, best_mu, best_bound = threshold, mu, bound
         if best_mu == 0:
-            remark = f"The {m} verified rows justify no mixture at {self.tune_for:g}, so max is used on the others."
+            remark = f"The {m} verified rows justify no mixture at {self.tune_for:g}: max is used on the others."
             return replace(Max().calibrate(rest, setting), remarks=(remark,))
         return RankRule(_Tuned(best_mu, m, self.delta), rest, setting, _blend(rest, best_mu), rest.n, best_bound)
 
@@ -208,10 +204,10 @@ class _Tuned:
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """The level where the bound on ρ, a part of the threshold, holds; it may fail in a share δ of samples."""
-        held = f"{100 * (1 - self.delta):g} of 100 samples of verified rows"
-        note = f"the level itself where ρ ≤ {float(rule.slack):.3f}, as it is in {held}"
+        often = f"{100 * (1 - self.delta):g} of 100 draws of the verified rows"
+        note = f"It is at least {float(level):g} where ρ ≤ {float(rule.slack):.3f}, which holds in {often}"
         reached = float(level) * (1 - self.delta)
-        return (rule.judged.claim("truth", reached, "the ρ line", "checks", note=note),)
+        return (rule.judged.claim("truth", reached, "the ρ line", "verified", note=note),)
 
 
 @dataclass(frozen=True)
@@ -250,10 +246,10 @@ class All(StrategyTraits):
         if "total" in self.needs(setting) and evidence.total is not None and setting.miss_rate == 0:
             quantile = _confident_truth(rule, level)
             needs = ("truth_is_candidate", size_certificate(rule, level), quantile, "max_otherwise")
-            checks = ("checks",) if "verified" in quantile.detail else ()
-            claims.append(rule.judged.claim("truth", float(level), "Theorem 2", *needs, *checks))
+            verified = ("verified",) if "verified rows" in quantile.detail else ()
+            claims.append(rule.judged.claim("truth", float(level), "Theorem 2", *needs, *verified))
         if not claims:
-            note = "Theorem 2 is about the score LAC without misses, and on these rows the sets of max are larger"
+            note = "Theorem 2 needs the score LAC and no misses, and on these rows the sets of max are larger"
             claims.append(rule.judged.claim("truth", None, "Theorem 2", note=note))
         return tuple(claims)
 
@@ -275,9 +271,9 @@ def size_certificate(rule: RankRule, level: Fraction) -> Premise:
     position, needed = rank(len(rule.scores), level), t + int(extra[t:].sum())
     bound = epsilon_bound(n, rule.setting.n_classes)
     side = "within" if 1 - level <= bound and extra[0] >= 1 else "outside"
-    own = f"the paper's own premise, ε ≤ {float(bound):.4f} and |S| ≥ 2"
-    detail = f"rank {position:,}, and {needed:,} is enough; {side} {own}"
-    status: Status = "shown by the data" if position >= needed else "not knowable here"
+    paper = f"the paper's premise ε ≤ {float(bound):.4f} and |S| ≥ 2"
+    detail = f"rank {position:,}, of which {needed:,} is enough; {side} {paper}"
+    status: Status = "shown by the data" if position >= needed else "assumed"
     return Premise("certificate", status, detail)
 
 
@@ -288,7 +284,7 @@ def _confident_truth(rule: RankRule, level: Fraction) -> Premise:
     name, values = "confident_truth", (f"{float(level):g}", f"{half:.4g}")
     checked, truth = rule.evidence.verified, rule.evidence.truth
     if truth is None or not checked.any() or rule.evidence.chance is not None:
-        return Premise(name, "not knowable here", "verified labels could tell", values)
+        return Premise(name, "assumed", "verified labels would show it", values)
     m, good = int(checked.sum()), int((truth[checked] <= -half).sum())
     share = rank(rule.n, level) / rule.n
     if m == rule.n:
@@ -298,25 +294,30 @@ def _confident_truth(rule: RankRule, level: Fraction) -> Premise:
     detail = f"{good} of {m} verified rows, with {1 - DELTA:.0%} confidence"
     if low >= share:
         return Premise(name, "shown by the data", detail, values)
-    return Premise(name, "refuted by the data" if high < share else "not knowable here", detail, values)
+    return Premise(name, "refuted by the data" if high < share else "assumed", detail, values)
 
 
 def _truth_below_mean(evidence: Evidence, scores: Floats) -> Premise:
     """That s(x, y) ≤ e in every row: candidates never refute it, verified rows can."""
     checked, truth = evidence.verified, evidence.truth
     if truth is None or not checked.any():
-        return Premise("truth_below_mean", "not knowable here", "verified labels could refute it")
+        return Premise("truth_below_mean", "assumed", "verified labels could refute it")
     broken, m = int((truth > scores)[checked].sum()), int(checked.sum())
-    status: Status = "shown by the data" if m == evidence.n else "not knowable here"
+    status: Status = "shown by the data" if m == evidence.n else "assumed"
     detail = f"fails in {broken} of {m} verified rows"
     return Premise("truth_below_mean", "refuted by the data" if broken else status, detail)
 
 
 def _one_score(
-    strategy: Min | Mean | Mixture, evidence: Evidence, setting: Setting, scores: Floats, contained: str = ""
+    strategy: Min | Mean | Mixture,
+    evidence: Evidence,
+    setting: Setting,
+    scores: Floats,
+    *,
+    states_law: bool = False,
 ) -> RankRule:
-    contained = "the label given" if setting.single and evidence.precise else contained
-    return RankRule(strategy, evidence, setting, scores, evidence.instances, contained=contained)
+    states_law |= setting.single and evidence.precise
+    return RankRule(strategy, evidence, setting, scores, evidence.instances, states_law=states_law)
 
 
 def _enough(m: int, level: Fraction, share: float) -> bool:
@@ -333,12 +334,11 @@ def _advice(evidence: Evidence, setting: Setting) -> tuple[str, ...]:
     """What would make the sets smaller; nothing where weights or groups leave `max` alone."""
     if evidence.shares is not None:
         return ()
-    checked = int(evidence.verified.sum())
-    seen = f" beyond the {checked} there are" if checked else ""
-    advice = f"Smaller sets: with a few verified labels{seen} auto promises the level whatever the candidates are"
+    more = "more" if evidence.verified.any() else "some"
+    advice = [f"For smaller sets, verify {more} rows: auto then gives this guarantee whatever the candidates are."]
     if setting.assume.kind == "nothing":
-        advice += (
-            "; if false labels enter by chance, declare it (assume: uniform), and corrected is justified unless "
-            "the data refute it"
+        advice.append(
+            "If false labels enter by chance, state it (assume: uniform): corrected then gives smaller sets, "
+            "unless the data contradict it."
         )
-    return (advice + ".",)
+    return tuple(advice)

@@ -63,7 +63,7 @@ class Rectified(WithMargin):
 
     look: int | None = None
     name: ClassVar[str] = "rectified"
-    rests_on_checks: ClassVar[bool] = True
+    uses_verified_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,11 +81,11 @@ class Rectified(WithMargin):
         if m == 0:
             raise InputError(
                 "strategy 'rectified' needs verified labels",
-                Remedy("verified", None, "for the true labels of rows that somebody checked, missing elsewhere"),
+                Remedy("verified", None, "for the true labels of verified rows, missing elsewhere"),
                 Remedy("strategy", "max", "without any"),
             )
         if 2 * m >= evidence.n and self.margin == "none" and evidence.chance is None:
-            remark = f"At least half of the rows are verified, so these {m:,} alone are used."
+            remark = f"At least half of the rows are verified: the sets rest on these {m:,} alone."
             return replace(verified_alone(evidence, setting), remarks=(remark,))
         if self.margin != "finite":
             curve = Curve(rectified_steps(evidence), self.margin, self.delta)
@@ -101,7 +101,9 @@ class Rectified(WithMargin):
             )
         basis = f"rectified with {m:,} verified labels"
         whole = None if self.look is None else self.delta
-        return CurveRule(self.name, evidence, setting, curve, basis, ("checks",), m, "verified labels", looks=whole)
+        return CurveRule(
+            self.name, evidence, setting, curve, basis, ("verified",), m, "verified labels", looks=whole
+        )
 
 
 def rectified_steps(evidence: Evidence) -> Steps:
@@ -174,7 +176,7 @@ def verified_alone(evidence: Evidence, setting: Setting) -> RankRule:
     plain = Evidence(truth, truth, np.ones(len(truth), dtype=np.intp), weight=weight)
     judged = judgement(evidence, setting)
     told = replace(setting, miss_rate=Fraction(0), single=True, judged=judged)
-    return RankRule(_Alone(evidence.n), plain, told, truth, len(truth), contained="the true label")
+    return RankRule(_Alone(evidence.n), plain, told, truth, len(truth), states_law=True)
 
 
 def heaviest(evidence: Evidence) -> Floats | None:
@@ -192,6 +194,6 @@ class _Alone:
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Split conformal prediction; with unequal chances weighted, and one row short."""
         if rule.counts_alike:
-            return (rule.judged.claim("truth", float(level), "split conformal prediction", "checks"),)
+            return (rule.judged.claim("truth", float(level), "split conformal prediction", "verified"),)
         promised = float(max(level - Fraction(1, self.n + 1), Fraction(0)))
-        return (rule.judged.claim("truth", promised, "weighted split conformal prediction", "checks"),)
+        return (rule.judged.claim("truth", promised, "weighted split conformal prediction", "verified"),)

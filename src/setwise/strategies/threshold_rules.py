@@ -30,7 +30,7 @@ class Rule(Protocol):
 
     @property
     def setting(self) -> Setting:
-        """What was told."""
+        """What the strategy knows beyond the evidence."""
 
     @property
     def n(self) -> int:
@@ -38,7 +38,7 @@ class Rule(Protocol):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What else its guarantee should say."""
+        """Further sentences of its guarantee."""
 
     def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float | Floats:
         """The stored score up to which labels are in the set; (n,) one per new row, or (1, K) one per label."""
@@ -74,8 +74,8 @@ class RankRule:
     scores: Floats
     n: int
     slack: Fraction = Fraction(0)
-    contained: str = ""
-    """What the set contains where e ≤ q, in words, for the law given the calibration set."""
+    states_law: bool = False
+    """Whether sets do what is guaranteed wherever e ≤ q, misses aside: then the Beta law of e ≤ q bounds it."""
     remarks: tuple[str, ...] = ()
     shares: tuple[Floats, float] | None = None
     """What each score weighs, and a new row, where that is not what `evidence.shares` says of rows."""
@@ -145,6 +145,7 @@ class RankRule:
             "" if claims[0].refuted else self._law(level),
             (*self._shortage(level), *self.remarks),
             unit=self._unit,
+            verified=int(self.evidence.verified.sum()),
         )
 
     # ------------------------------------------------------------ building blocks of claims
@@ -169,20 +170,22 @@ class RankRule:
         rho = f"ρ is how often the true label is stranger than {stranger_than}"
         checked, truth = self.evidence.verified, self.evidence.truth
         if truth is None or not checked.any() or len(self.scores) != self.evidence.n or not self.counts_alike:
-            note = f"it does with at least {float(run):g} − ρ, where {rho}, which candidates cannot tell"
+            note = (
+                f"The probability is at least {float(run):g} − ρ. Here {rho}, which only verified labels can show"
+            )
             return self.judged.claim("truth", None, "the ρ line", note=note)
         if self.evidence.chance is not None:
-            note = f"{rho}; rows verified with unequal probabilities do not bound it here, rectified uses them"
+            note = f"{rho}. Rows verified with unequal probabilities do not bound it: use strategy rectified"
             return self.judged.claim("truth", None, "the ρ line", note=note)
         missed, m = int((truth > self.scores)[checked].sum()), int(checked.sum())
         bound = upper_bound(missed, m, DELTA / 2)
         reached, _ = beta_interval(self.n, rank(self.n, run), DELTA)
         note = (
-            f"{rho}: {missed} of {m} verified rows, at most {bound:.3f}, and P(e ≤ q) is at least {reached:.3f}, "
-            f"each in {100 - 50 * DELTA:g} of 100 samples"
+            f"This is P(e ≤ q) less ρ, where {rho}. In 39 of 40 draws each, "
+            f"P(e ≤ q) is at least {reached:.3f}, and ρ at most {bound:.3f} ({missed} of {m} verified rows)"
         )
         promised = _bounded(reached - bound)
-        return self.judged.claim("truth", promised, "the ρ line", "checks", note=note, delta=DELTA)
+        return self.judged.claim("truth", promised, "the ρ line", "verified", note=note, delta=DELTA)
 
     # ------------------------------------------------------------ helpers
 
@@ -216,15 +219,13 @@ class RankRule:
         return limits
 
     def _law(self, level: Fraction) -> str:
-        """The Beta law of P(e ≤ q) given the calibration set: a bound from below, as scores may be tied."""
+        """The Beta law of P(e ≤ q) given the calibration set, less the miss rate: a bound from below."""
         position = rank(self.n, level + self.slack)
-        if not self.contained or not self.counts_alike or len(self.scores) != self.n or position > self.n:
+        if not self.states_law or not self.counts_alike or len(self.scores) != self.n or position > self.n:
             return ""
         low, _ = beta_interval(self.n, position, 2 * DELTA)
-        return (
-            f"In {100 * (1 - DELTA):g} of 100 calibration samples of independent rows the probability of "
-            f"containing {self.contained} is at least {math.floor(1000 * low) / 1000:.3f}."
-        )
+        low = math.floor(1000 * max(low - float(self.setting.miss_rate), 0.0)) / 1000
+        return f"In 19 of 20 draws of independent rows that probability is at least {low:.3f}."
 
     def _shortage(self, level: Fraction) -> tuple[str, ...]:
         reason = self.shortage(level)
@@ -235,32 +236,34 @@ class RankRule:
         run = level + self.slack
         if self.evidence.weight is not None:
             short = math.isinf(self._weighted_threshold(run, np.ones(1))[0])
-            return f"the weight of the {self.n:,} calibration rows is too small for this level" if short else ""
+            return (
+                f"the {self.n:,} calibration rows weigh too little for confidence {float(level):g}" if short else ""
+            )
         if rank(self.n, run) <= self.n:
             return ""
         needed = instances_needed(run)
         if needed is None:
             return (
-                f"confidence {float(level):g} leaves an error of {float(1 - level):g}, which the "
-                f"{float(self.slack):.3g} already given up uses up"
+                f"confidence {float(level):g} allows an error of {float(1 - level):g}, and {float(self.slack):.3g} "
+                "of it is already used up (by the miss rate, or a bound from verified rows)"
             )
         needs = f"confidence {float(level):g} needs at least {needed:,} calibration {self._unit}"
         return f"{needs}, and there are {self.n:,}"
 
     @property
     def _unit(self) -> str:
-        return "examples" if self.evidence.group is None else "groups"
+        return "rows" if self.evidence.group is None else "groups"
 
 
 def with_novel_labels(claims: tuple[Claim, ...], setting: Setting, n: int, run: Fraction) -> tuple[Claim, ...]:
-    """The claims, void where labels that no learning row has may be so frequent that only every label would do.
+    """The claims, void where labels that no training row has may be so frequent that only every label would do.
 
-    Such labels have probability zero, and the largest score. A new example may carry one that is not even among
+    Such labels have probability zero, and the largest score. A new row may carry one that is not even among
     the classes, and then a set of all classes misses it.
     """
     if setting.novel == 0 or upper_bound(setting.novel, n, DELTA) <= 1 - run:
         return claims
-    detail = f"{setting.novel:,} of {n:,} calibration rows carry labels that no learning row has"
+    detail = f"{setting.novel:,} of {n:,} calibration rows have labels that no training row has"
     void = Premise("classes", "refuted by the data", detail, (f"{setting.n_classes:,}",))
     return tuple(
         replace(claim, premises=tuple(void if p.name == "classes" else p for p in claim.premises))

@@ -238,7 +238,7 @@ class CalibrationRows:
         checked = np.flatnonzero(rows.verified != MISSING)
         if self._sampled and len(checked):
             chosen = as_strategy(strategy)
-            if not (chosen.rests_on_checks and len(checked)) or "sample_weight" in rows.facts:
+            if not (chosen.uses_verified_rows and len(checked)) or "sample_weight" in rows.facts:
                 raise InputError(
                     f"verified: {len(checked):,} verified rows and a random sample of the others were kept, and "
                     f"strategy {chosen.name!r} would count the verified ones too often",
