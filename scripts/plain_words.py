@@ -83,8 +83,9 @@ def _text(node: ast.AST) -> str | None:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text; a colon and a new line end one too."""
-    for part in re.split(r"(?<=[.!?])\s+|:\s|\n", _NOT_WORDS.sub(_VALUE, text)):
+    """The sentences of a text; a colon, the semicolons of a list and a new paragraph end one too."""
+    text = re.sub(r"\n {15}", " ", text)  # a labelled line that was broken
+    for part in re.split(r"(?<=[.!?])\s+|[:;]\s|\n", _NOT_WORDS.sub(_VALUE, text)):
         if part.strip():
             yield part.strip()
 

@@ -137,9 +137,11 @@ class Claim:
             return self._accepted_sentence
         if self.probability is None:
             return f"nothing about whether the set {_EVENTS[self.event]}"
-        owner = "a new row's set" if self.subject == "a new row" else f"the set of {self.subject}"
-        bound = f"{owner} {_EVENTS[self.event]} with probability at least {_decimal(self.probability)}"
-        return f"{bound}, {self._over('calibration')}"
+        bound = f"{_EVENTS[self.event]} with probability at least {_decimal(self.probability)}"
+        over = self._over("calibration")
+        if self.subject == "a new row":
+            return f"a new row's set {bound}, {over}"
+        return f"the set of {self.subject} {bound}. This holds {over}"
 
     @property
     def _accepted_sentence(self) -> str:

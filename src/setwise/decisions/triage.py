@@ -240,7 +240,7 @@ def triage_calibration_rows(
         as_level(max_error, "max_error"),
         proposed.confidence,
         claim,
-        "the labels of these rows, the verified ones too, with a confidence of at least {:.4g}",
+        "all labels, verified ones included, with confidence at least {:.4g}",
     )
     return decision.made(mode, classes, _positions(evidence, open_rows))
 
@@ -345,7 +345,7 @@ def triage_proposals(
         as_level(max_error, "max_error"),
         rows.confidence,
         claim,
-        "the labels of new rows with a confidence of at least {:.4g}",
+        "the new labels with confidence at least {:.4g}",
     )
     return decision.made(mode, calibration.classes, np.arange(len(rows)))
 

@@ -1,0 +1,94 @@
+"""What is printed is plain: short sentences, and none of the words that only setwise would use."""
+
+import runpy
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import setwise
+from setwise.guarantees import PREMISES
+from setwise.strategies import Corrected, Mixture
+from tests.conftest import candidates_from, labels_from, simplex
+
+plain = runpy.run_path(str(Path(__file__).parents[1] / "scripts" / "plain_words.py"))
+
+WORLDS = {
+    "exact labels": {"candidates": "exact"},
+    "candidate sets": {},
+    "verified rows": {"verified": 100},
+    "too few verified rows": {"verified": 5},
+    "a miss rate, by category": {"miss_rate": 0.05, "by": "half"},
+    "groups": {"groups": "fives"},
+    "weights": {"sample_weight": "ones"},
+    "a declaration": {"assume": "uniform"},
+    "a finite margin": {"assume": "uniform", "strategy": Corrected(margin="finite")},
+    "each class": {"assume": "uniform", "strategy": "classwise"},
+    "the candidate that is furthest out": {"strategy": "all", "verified": 100},
+    "the average candidate": {"strategy": "mean", "verified": 100},
+    "the nearest candidate": {"strategy": "min"},
+    "between the extremes": {"strategy": Mixture(mu=0.3)},
+    "a posterior": {"strategy": "posterior"},
+    "rectified": {"strategy": "rectified", "verified": 100},
+    "votes": {"candidates": "votes"},
+    "independent votes": {"candidates": "votes", "assume": "independent"},
+    "votes and verified rows": {"candidates": "votes", "verified": 100},
+}
+
+
+def calibrated(rng, world):
+    """A calibration, and probabilities of new rows."""
+    options = dict(world)
+    p = simplex(rng, 800, 4)
+    y = labels_from(rng, p)
+    p, new = p[:600], p[600:]
+    kind = options.pop("candidates", "sets")
+    candidates = {"exact": y[:600], "sets": candidates_from(rng, y[:600], 4)}.get(kind)
+    if kind == "votes":
+        answers = np.where(rng.random((600, 3)) < 0.8, y[:600, None], rng.integers(0, 4, (600, 3)))
+        candidates = setwise.Votes.from_matrix(answers, classes=range(4))
+    if "verified" in options:
+        m = options["verified"]
+        options["verified"] = [int(label) if i < m else None for i, label in enumerate(y[:600])]
+    columns = {"half": np.arange(600) % 2, "fives": np.arange(600) // 5, "ones": np.ones(600)}
+    options = {
+        name: columns.get(value, value) if isinstance(value, str) else value for name, value in options.items()
+    }
+    return setwise.conformalize(p, candidates, random_state=0, **options), new
+
+
+def test_no_text_of_the_source_is_long_or_private():
+    assert plain["offences"]([plain["SOURCE"]]) == []
+
+
+@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+def test_what_a_calibration_prints_is_plain(rng, world):
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        cal, new = calibrated(rng, world)
+        printed = [str(cal.guarantee(level)) for level in (0.9, 0.99)]
+        if not {"by", "groups", "sample_weight"} & set(world):
+            printed += [str(cal.compare(new)), str(cal.compare(new**3 / (new**3).sum(axis=1, keepdims=True)))]
+        if isinstance(world.get("verified"), int) and "strategy" not in world:
+            printed += [
+                str(cal.triage(max_error=error, mode=mode))
+                for error in (0.05, 0.4)
+                for mode in ("rate", "confident")
+            ]
+    printed += [str(each.message) for each in warned]
+    for text in printed:
+        assert list(plain["offences_in"](text)) == [], text
+
+
+def test_what_is_said_of_annotators_is_plain(rng):
+    y = rng.integers(0, 3, (400, 1))
+    alone = np.where(rng.random((400, 5)) < 0.8, y, rng.integers(0, 3, (400, 5)))
+    copied = np.where(rng.random((400, 5)) < 0.9, alone[:, :1], alone)
+    for answers in (alone, copied, alone[:, :1]):
+        found = setwise.annotators(setwise.Votes.from_matrix(answers, classes=range(3)))
+        assert list(plain["offences_in"](f"{found.caution}\n{found.agreement}")) == []
+
+
+def test_every_premise_is_a_short_clause():
+    assert [text for text in PREMISES.values() if list(plain["offences_in"](text)) or text[0].isupper()] == []
