@@ -60,7 +60,7 @@ def contaminate(
             model = read_rows(RowRequest(source=others, features=layout.features, **named))
             how = datasets.InstanceDependent(model.X[match_tables(key, source, rows, others, model)])
         codes = vocabulary.encode(y)
-        sets = datasets.contaminate(codes, how, len(vocabulary), miss_rate, random_state=random_state).named(
-            vocabulary
-        )
+        sets = datasets.contaminate(
+            codes, how, len(vocabulary), miss_rate, random_state=random_state
+        ).rename_classes(vocabulary)
     write_candidates(screen, out, sets, carried, candidates, separator)

@@ -416,7 +416,9 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_length("y", len(sets), _num_samples(X), "rows of X")
         if (sets.sizes == 0).any():
             row = int(np.flatnonzero(sets.sizes == 0)[0])
-            raise ValueError(f"y: row {row} is empty; leave it out, or use LabelSets.filled() if nothing is known.")
+            raise ValueError(
+                f"y: row {row} is empty; leave it out, or use LabelSets.fill_empty() if nothing is known."
+            )
         if sets.relative:
             raise InputError(
                 "y: some rows stand for every label, and only the labels that occur are known",

@@ -105,7 +105,7 @@ class CalibrationRows:
             raise ValueError(f"domain: {str(domain)[:40]!r} is not known; use 'simplex' or 'unit'.")
         if memory_limit < 1:
             raise ValueError(f"memory_limit: {memory_limit} bytes hold no row.")
-        self.classes = Vocabulary.stated(classes)
+        self.classes = Vocabulary.or_none(classes)
         self.memory_limit, self.domain = int(memory_limit), domain
         self.max_rows = None if max_rows is None else int(max_rows)
         self.seen = 0
@@ -162,7 +162,7 @@ class CalibrationRows:
             matrix = as_probabilities(probabilities, self.domain, k, classes=sets.classes)
         votes = None
         if isinstance(candidates, Votes):
-            votes = replace(candidates.recoded(sets.vocabulary), vocabulary=sets.vocabulary, items=None)
+            votes = replace(candidates.recode(sets.vocabulary), vocabulary=sets.vocabulary, items=None)
         if verified is not None and missing_labels(label_vector(verified, "verified")).all():
             given["verified"] = None  # nobody checked a row of this batch
         facts = RowFacts.read(n, sets.vocabulary, **given)
@@ -509,7 +509,7 @@ class _Rows:
     @classmethod
     def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> _Rows:
         """The rows of a file, whose arrays must fit each other."""
-        vocabulary = Vocabulary.stored(header["classes"], "classes")
+        vocabulary = Vocabulary.from_file(header["classes"], "classes")
         key, matrix, verified = arrays["key"], arrays["matrix"], arrays["verified"]
         n, k = matrix.shape
         as_probabilities(matrix, header["domain"], len(vocabulary))
@@ -552,7 +552,7 @@ def _stored_answers(
     for values, most in ((row, n), (label, k), (who, len(header["annotators"]))):
         if values is not None and len(values) and not (values.min() >= 0 and values.max() < most):
             raise ValueError("votes about other rows, labels or annotators")
-    named = Vocabulary.stored(header["annotators"], "annotators").classes.tolist()
+    named = Vocabulary.from_file(header["annotators"], "annotators").classes.tolist()
     people = None if who is None else named
     return Votes.from_codes(n, row, vocabulary.classes.tolist(), label, people, who, *rest, classes=vocabulary)
 
