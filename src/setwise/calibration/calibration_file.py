@@ -22,7 +22,7 @@ from setwise.evidence.verified_rows import checks_differ, plainly_differ
 from setwise.findings import Finding
 from setwise.labels.vocabulary import MISSING, Vocabulary
 from setwise.scores import SCORES, Score
-from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.directory import Source
 from setwise.storage.stored_arrays import check_array
 from setwise.strategies import STRATEGIES, Setting, Strategy
@@ -92,7 +92,7 @@ def write_parts(
 def read_parts(source: Source) -> dict[str, Any]:
     """The parts that `write_parts` wrote, by name; each is checked, and a file of which one is wrong is refused."""
     header, arrays = read_container(source, FORMAT, VERSION)
-    with believing_nothing(source, FORMAT):
+    with reading_untrusted(source, FORMAT):
         vocabulary = Vocabulary.from_file(header["classes"], "classes")
         k = len(vocabulary)
         evidence = checked_evidence(_under("evidence.", arrays), k)
