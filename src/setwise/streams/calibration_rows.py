@@ -17,7 +17,7 @@ from typing import Any, Self, get_args
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, Ints, frame_columns, frozen, joined, sizes_between
+from setwise._arrays import Array, Floats, Ints, concatenate, frame_columns, frozen, sizes_between
 from setwise._version import __version__
 from setwise.conformal.calibration import Calibration
 from setwise.conformal.conformalize import conformalize, on_columns_of
@@ -31,7 +31,7 @@ from setwise.probabilities.dense import as_probabilities, precision_of
 from setwise.probabilities.top_probabilities import TopK
 from setwise.row_noise import Words, draw_seed, sampling_keys
 from setwise.scores import Domain, Score
-from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.strategies import Strategy, as_strategy
 
 FORMAT, VERSION = "setwise-calibration-rows", 1
@@ -309,7 +309,7 @@ class CalibrationRows:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Reads what `save` wrote; refuses anything else by name."""
         header, arrays = read_container(path, FORMAT, VERSION)
-        with believing_nothing(path, FORMAT):
+        with reading_untrusted(path, FORMAT):
             limits = {name: header[name] for name in ("memory_limit", "max_rows", "domain")}
             most = 0 if limits["max_rows"] is None else limits["max_rows"]
             counts = [limits["memory_limit"], most, header["seen"], header["seed"], *header["seeds"]]
@@ -450,7 +450,7 @@ class _Rows:
             np.concatenate([part.matrix for part in parts]),
             kind.concatenate([part.answers for part in parts]),
             np.concatenate([part.verified for part in parts]),
-            {name: joined([part.facts[name] for part in parts]) for name in parts[0].facts},
+            {name: concatenate([part.facts[name] for part in parts]) for name in parts[0].facts},
         )
 
     def check_alike(self, other: _Rows) -> None:
