@@ -77,7 +77,7 @@ class RowReader:
         votes = candidates if isinstance(candidates, Votes) else None
         if votes is not None and device:
             raise InputError("candidates: votes are weighed on the host", "pass probabilities.cpu().numpy()")
-        sets = filled_candidates(candidates, self.vocabulary)
+        sets = fill_candidates(candidates, self.vocabulary)
         rows, off = self._read_probabilities(probabilities, device=device)
         if sets is not None and len(sets) != len(rows):
             raise ValueError(f"candidates: {len(sets)} rows for {len(rows)} rows of probabilities.")
@@ -224,7 +224,7 @@ class NewRows:
         self.check_precision("a difference that answers magnify")
         assert self.votes is not None  # noqa: S101 - asked for rows with votes
         assert self.reader.annotators is not None  # noqa: S101 - there are answers
-        return self.reader.annotators.posterior(self.votes.recoded(self.reader.vocabulary), self.matrix)
+        return self.reader.annotators.posterior(self.votes.recode(self.reader.vocabulary), self.matrix)
 
     def check_precision(self, why: str) -> None:
         """Refuses probabilities of another floating type than those of the calibration rows."""
@@ -234,13 +234,13 @@ class NewRows:
             raise InputError(problem, f"pass them as {ours}, which Parquet and Arrow files keep and text does not")
 
 
-def filled_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:
+def fill_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:
     """The candidates that new rows bring along; every label where a row brings none."""
     if candidates is None:
         return None
     if on_device(candidates):
         candidates = read_mask(candidates)
-    return as_candidates(candidates, len(vocabulary), vocabulary.classes).filled()
+    return as_candidates(candidates, len(vocabulary), vocabulary.classes).fill_empty()
 
 
 def automatic_categories(by: str, rows: Probabilities, classes: Array, sets: LabelSets | None) -> Array:

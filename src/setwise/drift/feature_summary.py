@@ -22,7 +22,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, check_sizes
 from setwise.labels.vocabulary import missing_labels
-from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.directory import Source
 from setwise.storage.stored_arrays import check_array
 from setwise.two_samples import Points, counts_at, fisher, kolmogorov_smirnov
@@ -117,7 +117,7 @@ class FeatureSummary:
         kept = None if distances is None else reference
         return cls(tuple(name for name, _ in named), columns, len(named[0][1]), kept, distances)
 
-    def named(self, names: Sequence[str] | None) -> FeatureSummary:
+    def rename(self, names: Sequence[str] | None) -> FeatureSummary:
         """The same with other names of its columns, where there are as many."""
         if names is None or len(names) != len(self.names):
             return self
@@ -150,7 +150,7 @@ class FeatureSummary:
     def read(cls, source: Source) -> FeatureSummary:
         """Reads what `write` wrote; refuses what is not of one piece."""
         header, arrays = read_container(source, FORMAT, VERSION)
-        with believing_nothing(source, FORMAT):
+        with reading_untrusted(source, FORMAT):
             names, kinds, rows = header["names"], header["kinds"], int(header["rows"])
             if rows >= 2**63:
                 raise ValueError("rows is no count")
@@ -228,7 +228,7 @@ class FeatureTally:
                 self._present[i] += len(found)
                 self._forget_many(i, column)
 
-    def counted(self) -> dict[str, Any]:
+    def export(self) -> dict[str, Any]:
         """What was counted so far, for `include` elsewhere."""
         held = {
             name: getattr(self, name) for name in ("remarks", "rows", "_counts", "_values", "_many", "_present")

@@ -40,7 +40,7 @@ from setwise.errors import InputError
 from setwise.findings import format_p_value
 from setwise.ranks import as_level
 from setwise.row_noise import draw_seed, uniforms
-from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.stored_arrays import check_array
 
 FORMAT, VERSION = "setwise-monitor", 2
@@ -204,7 +204,7 @@ class Monitor:
 
     def _restore(self, path: str | os.PathLike[str]) -> None:
         header, arrays = read_container(path, FORMAT, VERSION)
-        with believing_nothing(path, FORMAT):
+        with reading_untrusted(path, FORMAT):
             if header["calibration"] != self._digest:
                 raise ValueError(f"{path}: the state of a monitor of another calibration.")
             self.delta = float(as_level(header["delta"], "delta"))
@@ -246,7 +246,7 @@ class _Gambler:
             rows = np.flatnonzero(codes == code)
             for start in range(0, len(rows), _BLOCK):
                 block = rows[start : start + _BLOCK]
-                p[block] = self._ranked(code, column[block], noise[block])
+                p[block] = self._rank(code, column[block], noise[block])
         won = np.zeros(len(column))
         before = self.owned
         won[known] = self._bet(p[known])
@@ -254,7 +254,7 @@ class _Gambler:
         carried: Floats = np.where(last >= 0, won[last], before)
         return carried
 
-    def _ranked(self, code: int, x: Floats, noise: Floats) -> Floats:
+    def _rank(self, code: int, x: Floats, noise: Floats) -> Floats:
         """The p-values of some rows of one category, each among all before it."""
         seen = self.seen[code]
         earlier = np.tri(len(x), k=-1, dtype=bool)
