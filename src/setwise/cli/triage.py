@@ -115,8 +115,8 @@ def triage(
     if in_parts:
         if model is None or any((votes, verified)) or not (file or probabilities):
             raise ValueError(
-                "triage: folders take new rows of a MODEL, as FILE or --probabilities. For --votes and --verified name "
-                "files with --out and --review."
+                "triage: folders take new rows of a MODEL, as FILE or --probabilities. With --votes or --verified "
+                "name files as --out and --review."
             )
         predictor = BatchPredictor(
             model, probabilities=probabilities is not None, columns=columns, device=device, trusted=trusted
