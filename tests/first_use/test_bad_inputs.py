@@ -296,7 +296,7 @@ OWN = "fit t.csv --candidates answers --learner em --out m"
 CHECK = f"{OWN} --verified v"
 JOINED = "fit rows.csv --candidates answers --key id --learner em --out m --labels"
 VOTED = "fit rows.csv --votes v.csv --key id --annotator who --learner em --out m"
-FILED = "fit full.csv --candidates answers --key id --ignore truth --learner em --out m --checks"
+FILED = "fit full.csv --candidates answers --key id --ignore truth --learner em --out m --verified"
 ASKED = "annotators v.csv --item id --annotator who --label label"
 CAL = "conformalize --probabilities q.csv --labels full.csv --candidates answers --out c.cal"
 TRIAGE = "triage --out ok.csv --review no.csv"
@@ -385,14 +385,14 @@ COMMANDS = {  # files, a command line, and what happens
     "verified NA": (verified([one or "NA" for one in CHECKED]), CHECK, error("verified: row 0 holds 'NA', which is not among the classes")),
     "verified with capitals": (verified([one and one.title() for one in CHECKED]), CHECK, error("verified: row 1 holds 'Owl', which is not among the classes")),
     "verified as two labels": (verified(["owl|ant", *CHECKED[1:]]), CHECK, error("verified: row 0 holds 'owl|ant', which is not among the classes")),
-    "verified in a column that is not there": ({}, "fit full.csv --candidates answers --verified me --out m", error("full.csv: there is no column 'me'")),
-    "checks without key": ({}, "fit full.csv --candidates answers --checks checks.csv --ignore id --ignore truth --out m", error("answers are matched with the rows by an identifier; use --key … to name its column")),
+    "verified in a column that is not there": ({}, "fit full.csv --candidates answers --verified me --out m", error("--verified: 'me' is neither a column of full.csv (x, y, z, id, answers, truth) nor a file")),
+    "checks without key": ({}, "fit full.csv --candidates answers --verified checks.csv --ignore id --ignore truth --out m", error("answers are matched with the rows by an identifier; use --key … to name its column")),
     "checks twice": ({"c.csv": csv(id=[1, 1], verified=["owl", "ant"])}, f"{FILED} c.csv", error("c.csv: id = '1' has 2 answers; keep one of them")),
     "checks of other rows": ({"c.csv": csv(id=[1, 99], verified=["owl", "ant"])}, f"{FILED} c.csv", error("full.csv: no row with id = '99', which is row 1 of c.csv")),
     "checks as an unknown label": ({"c.csv": csv(id=[1], verified=["emu"])}, f"{FILED} c.csv", error("c.csv: id = '1' has the label 'emu', which is none of ant, owl, wren; correct it, or use --classes")),
     "checks without labels": ({"c.csv": csv(id=[1], verified=[None])}, f"{FILED} c.csv", warns("verified: no row has a label")),
-    "checks in another column": ({"c.csv": csv(id=[1], checked=["owl"])}, f"{FILED} c.csv", error("c.csv: there is no column 'verified'; it has id, checked")),
-    "checks that are not there": ({}, f"{FILED} c.csv", error("c.csv: there is no such file")),
+    "checks in another column": ({"c.csv": csv(id=[1], checked=["owl"])}, f"{FILED} c.csv", error("c.csv: there is no column 'verified'; it has id, checked; use --verified c.csv:COLUMN to name that of true labels")),
+    "checks that are not there": ({}, f"{FILED} c.csv", error("--verified: 'c.csv' is neither a column of full.csv (x, y, z, id, answers, truth) nor a file")),
     # probabilities
     "probabilities halved": (scores(P / 2), CAL, error("q.csv: row 0 sums to 0.5, not to 1 (tolerance 0.01); divide each row by its sum")),
     "logits": (scores(3 * X), CAL, error("these look like logits: pass their softmax")),
@@ -507,7 +507,7 @@ COMMANDS = {  # files, a command line, and what happens
     "triage of 5 wrong": ({}, f"{TRIAGE} checked rows.csv --max-error 5", error("max_error: 5.0 is not between 0 and 1 (exclusive); did you mean 0.05?")),
     "triage in an unknown mode": ({}, f"{TRIAGE} checked rows.csv --mode safe", error("mode: 'safe' is not known; use --mode rate, or use --mode confident")),
     "triage of a table as model": ({}, f"{TRIAGE} rows.csv", error("rows.csv: is a table; name a MODEL before it, or --votes FILE")),
-    "triage of votes without checks": ({}, f"{TRIAGE} --votes votes.csv --item id --annotator who", error("--checks: votes alone do not say who is right")),
+    "triage of votes without checks": ({}, f"{TRIAGE} --votes votes.csv --item id --annotator who", error("--verified: votes alone do not show who is right")),
     "triage of rows with the answer's column": ({"r.csv": FRAME.assign(label="a").to_csv(index=False)}, f"{TRIAGE} checked r.csv", error("there is a column 'label' already, and the answer needs it; rename it, or use --answer")),
     "triage without a feature": ({"r.csv": FRAME[["x", "y"]].to_csv(index=False)}, f"{TRIAGE} checked r.csv", error("r.csv: there is no column 'z', which the model was trained on (3 features expected, 2 found); it has x, y")),
     # suggest
