@@ -44,7 +44,7 @@ from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
-from setwise.evidence.verified_rows import checks_differ, warned_of
+from setwise.evidence.verified_rows import compare_verified, warn_about_choice
 from setwise.findings import format_share
 from setwise.guarantees import Claim, Guarantee, Premise, format_lines
 from setwise.labels.vocabulary import MISSING
@@ -201,8 +201,8 @@ def triage(
     posterior = fit_annotators(votes, matrix).posterior
     sets = votes.candidates(missing="full")
     evidence = gather(LAC(), DenseRows(posterior), sets, RowFacts(verified=facts.verified, posterior=posterior))
-    chosen, seed = warned_of(checks_differ(evidence, votes=votes)), draw_seed(random_state)
-    setting = Setting("", k, votes=True, checked=len(facts.checked), chosen=chosen, seed=seed)
+    chosen, seed = warn_about_choice(compare_verified(evidence, votes=votes)), draw_seed(random_state)
+    setting = Setting("", k, votes=True, checked=len(facts.verified_rows), chosen=chosen, seed=seed)
     return triage_calibration_rows(Judgement(evidence, setting), votes.classes, max_error, mode)
 
 
@@ -211,7 +211,7 @@ def triage_calibration_rows(
 ) -> Triage:
     """Decides the calibration rows that nobody checked: these and the checked rows are one population."""
     evidence, setting = judged.evidence, judged.setting
-    label = _verified(judged)
+    label = _read_verified(judged)
     if setting.sampled:
         problem = f"triage: of the {setting.sampled:,} calibration rows only a random sample was kept"
         raise InputError(problem, Remedy("probabilities", None, "for the rows to decide"))
@@ -242,7 +242,7 @@ def triage_calibration_rows(
         claim,
         "all labels, verified ones included, with confidence at least {:.4g}",
     )
-    return decision.made(mode, classes, _positions(evidence, open_rows))
+    return decision.decide(mode, classes, _positions(evidence, open_rows))
 
 
 def triage_folds(
@@ -253,7 +253,7 @@ def triage_folds(
     labels = RowFacts.read(evidence.n, calibration.vocabulary, verified=verified).verified
     truth = None if labels is None else np.where(labels == MISSING, np.nan, evidence.low)
     evidence = replace(evidence, label=labels, truth=truth)
-    setting = replace(calibration.parts[0].setting, chosen=warned_of(checks_differ(evidence)))
+    setting = replace(calibration.parts[0].setting, chosen=warn_about_choice(compare_verified(evidence)))
     judged = Judgement(evidence, setting)
     return triage_calibration_rows(judged, calibration.classes, max_error, mode, random_state)
 
@@ -312,7 +312,7 @@ def triage_proposals(
     if comparison is not None and not judged.setting.differs:
         judged = replace(judged, setting=replace(judged.setting, differs=comparison.differs))
     evidence, setting = judged.evidence, judged.setting
-    label = _verified(judged)
+    label = _read_verified(judged)
     proposed, confidence = {
         "nothing": (evidence.predicted, evidence.confidence),
         "candidates": (None, None) if setting.votes else (evidence.consensus, evidence.consensus_confidence),
@@ -329,14 +329,14 @@ def triage_proposals(
         needs.append(Premise(like, "stated by you"))
 
     def claim(probability: float, source: str, **options: Any) -> Claim:
-        made = judged.claim("accepted", probability, source, *needs, **options)
-        (made,) = with_novel_labels((made,), setting, evidence.n, Fraction(probability))
-        return made
+        found = judged.claim("accepted", probability, source, *needs, **options)
+        (found,) = with_novel_labels((found,), setting, evidence.n, Fraction(probability))
+        return found
 
     checks = Proposals(proposed, confidence, evidence.noise if rows.noise is not None else None)
     if random_state is not None:
         seed = draw_seed(random_state)
-        checks, rows = (replace(held, noise=_stirred(held.noise, seed)) for held in (checks, rows))
+        checks, rows = (replace(held, noise=_redraw_noise(held.noise, seed)) for held in (checks, rows))
     decision = _Decision(
         _positions(evidence, checked),
         checks[checked],
@@ -347,7 +347,7 @@ def triage_proposals(
         claim,
         "the new labels with confidence at least {:.4g}",
     )
-    return decision.made(mode, calibration.classes, np.arange(len(rows)))
+    return decision.decide(mode, calibration.classes, np.arange(len(rows)))
 
 
 def _positions(evidence: Evidence, rows: Ints) -> Ints:
@@ -355,12 +355,12 @@ def _positions(evidence: Evidence, rows: Ints) -> Ints:
     return rows if evidence.position is None else evidence.position[rows]
 
 
-def _stirred(noise: Floats | None, seed: int) -> Floats | None:
+def _redraw_noise(noise: Floats | None, seed: int) -> Floats | None:
     """Other noise that depends on the same rows."""
     return None if noise is None else uniforms(noise[:, None], seed)
 
 
-def _verified(judged: Judgement) -> Ints:
+def _read_verified(judged: Judgement) -> Ints:
     """The positions of the verified labels, `MISSING` elsewhere; refuses what the theory does not cover."""
     evidence = judged.evidence
     if evidence.shares is not None:
@@ -393,7 +393,7 @@ class _Decision:
     claim: Callable[..., Claim]
     subject: str
 
-    def made(self, mode: Mode, classes: Array, numbers: Ints) -> Triage:
+    def decide(self, mode: Mode, classes: Array, numbers: Ints) -> Triage:
         """The triage."""
         if mode not in _MODES:
             raise InputError(f"mode: {mode!r} is not known", *(Remedy("mode", mode) for mode in _MODES))
@@ -432,7 +432,7 @@ class _Decision:
         fewest = math.ceil(_FEWEST / self.error)
         accepted, bound = np.zeros(len(self.rows), dtype=bool), None
         if len(self.checks) >= fewest and len(self.rows):
-            accepted, bound = self._selected()
+            accepted, bound = self._select()
         note, subject = "A draw in which nothing is accepted counts as 0 %", "the accepted labels"
         claims = [self.claim(float(1 - self.error), "conformal selection", subject=subject, note=note)]
         if bound is not None and bound < 1:
@@ -465,7 +465,7 @@ class _Decision:
             return f"calibration row {rows}, the only proposal that a verified label contradicts."
         return f"calibration rows {rows}, the most confident proposals that a verified label contradicts."
 
-    def _selected(self) -> tuple[Bools, float | None]:
+    def _select(self) -> tuple[Bools, float | None]:
         """Benjamini–Hochberg on conformal p-values; and the bound on the error among the accepted rows."""
         m, n = len(self.checks), len(self.rows)
         both = (self.checks, self.rows)

@@ -35,7 +35,7 @@ from setwise.scores import LAC
 from setwise.strategies import Auto, Setting
 from setwise.strategies.curves import Curve
 from setwise.strategies.judgement import DELTA
-from setwise.strategies.posterior import padded, posterior_steps
+from setwise.strategies.posterior import pad_scores, posterior_steps
 from setwise.strategies.rectified import rectified_steps
 
 _QUANTILES = (np.arange(50) + 0.5) / 50
@@ -151,7 +151,7 @@ def suggest_verification(
     if prefer not in {"none", "uncertain"}:
         raise ValueError(f"prefer: {prefer!r} is not known; use 'none' or 'uncertain'.")
     facts = RowFacts.read(n, sets.vocabulary, verified=verified)
-    had = len(facts.checked)
+    had = len(facts.verified_rows)
     unseen = np.arange(n) if learned is None else np.flatnonzero(~np.asarray(learned, dtype=bool))
     if not (1 <= budget <= n - had and budget + had >= fewest):  # type: ignore[operator]
         before = f", of which {had:,} are verified" if had else ""
@@ -167,16 +167,16 @@ def suggest_verification(
     votes = candidates.recode(sets.vocabulary) if isinstance(candidates, Votes) else None
     gain = _Gain.of(P[unseen], sets[unseen], replace(facts, votes=votes).take(unseen), level)
     free = np.ones(n)
-    free[facts.checked] = 0
+    free[facts.verified_rows] = 0
     chance = _chances(gain.interest if prefer == "uncertain" else free, budget)
     more = [count for count in _MORE if fewest <= count + had and count <= n - had and count != budget]  # type: ignore[operator]
     return Suggestion(
         frozen(_systematic(chance, budget, np.random.default_rng(random_state))),
         frozen(chance),
         gain.size(gain.now),
-        gain.expected(had + budget),
+        gain.expect(had + budget),
         float(level),
-        {count: gain.expected(had + count) for count in more},
+        {count: gain.expect(had + count) for count in more},
         had,
     )
 
@@ -200,9 +200,9 @@ class _Gain:
             needs = ("every", "backing", "table", "posterior")
         evidence = tempered = gather(LAC(), DenseRows(P), sets, facts, needs)
         if facts.votes is None:
-            rows = DenseRows(_tempered(P, sets))
+            rows = DenseRows(_temper(P, sets))
             tempered = replace(evidence, share=gather(LAC(), rows, sets, needs=("share",)).share)
-        checked = len(facts.checked)
+        checked = len(facts.verified_rows)
         setting = Setting("lac", P.shape[1], checked=checked, votes=facts.votes is not None)
         blank = replace(evidence, truth=None, held=None, label=None)
         without = float(Auto().calibrate(blank, replace(setting, checked=0)).threshold(level))
@@ -213,7 +213,7 @@ class _Gain:
     @property
     def interest(self) -> Floats:
         """How open it is whether the truth of a row would be in the set: that event's spread, and some for all."""
-        scores, weights = padded(self.evidence)
+        scores, weights = pad_scores(self.evidence)
         inside = (weights * (scores <= self.truth.threshold(self.level))).sum(axis=1).clip(0, 1)
         spread: Floats = np.sqrt(inside * (1 - inside))
         return spread + max(float(spread.mean()), 1e-9) / 2
@@ -222,7 +222,7 @@ class _Gain:
         """The mean size of the sets of these rows."""
         return float(np.searchsorted(self.scores, threshold, side="right") / self.evidence.n)
 
-    def expected(self, m: int) -> float:
+    def expect(self, m: int) -> float:
         """The mean size over samples of m verified rows."""
         r = rank(m, self.level)
         least = self._truth(float(self.level))
@@ -234,7 +234,7 @@ class _Gain:
         return min(float(self.truth.threshold(Fraction(level).limit_denominator(10**6))), self.without)
 
 
-def _tempered(P: Floats, sets: LabelSets) -> Floats:
+def _temper(P: Floats, sets: LabelSets) -> Floats:
     """The probabilities at the temperature that makes the candidates most likely."""
     from scipy.optimize import minimize_scalar  # it is heavy
 

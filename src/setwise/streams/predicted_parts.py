@@ -73,7 +73,7 @@ def predict_table(
             found.sizes.update({size: int(counts[size]) for size in np.flatnonzero(counts).tolist()})
             if advance is not None:
                 advance(len(made.sets))
-    found.compared, found.used = beside.counted(), predictor.find_used(digests)
+    found.compared, found.used = beside.export(), predictor.find_used(digests)
     return found
 
 
@@ -108,7 +108,7 @@ class PartWriter:
         part.record.unlink(missing_ok=True)
         if is_table(part.source) and not has_rows(part.source):
             part.out.unlink(missing_ok=True)
-            return part, PredictedRows(compared=self.predictor.row_tally().counted())
+            return part, PredictedRows(compared=self.predictor.row_tally().export())
         check_columns(part.source, self.columns)
         with set_writer(part.out, column=self.predictor.column, separator=self.separator) as writer:
             found = predict_table(self.predictor, part.source, writer)

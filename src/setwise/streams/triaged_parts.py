@@ -79,7 +79,7 @@ class Proposer:
                 beside.add(matrix, X=X, first_row=first)
         made = Proposals.concatenate(found)
         seen = made if self.candidates is None else Proposals.concatenate(predicted)
-        return ProposedPart(part, made, seen, brought, beside.counted(), used)
+        return ProposedPart(part, made, seen, brought, beside.export(), used)
 
     def make_worker(self) -> Proposer:
         """What makes a worker, for an engine."""
