@@ -102,7 +102,7 @@ def suggest(
     write_rows(out, taken, more=more, separator=separator)
     chance, tasks = float(found.probability[drawn[0]]), out.suffix == ".json"
     screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to have checked, each with probability {chance:.3g}")
-    screen.say(f"once they are: {found.gain}\n{_ORDER}")
+    screen.say(f"{found.gain}\n{_ORDER}")
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     column_named = "" if tasks or answer == "verified" else f" --verified {answer}"
     option = f"--checks {'export.json' if tasks else out} --key {key or 'COLUMN'}{column_named}"

@@ -7,7 +7,7 @@ confusions make the gain look too large. With m rows verified at random the thre
 with U the rank's order statistic of m uniform numbers, Beta(r, m + 1 − r); `auto` takes the larger of it and
 `rectified`'s, which is near G⁻¹(level).
 
-Neither the draw nor the first estimate sees a true label, so you may decide by the estimate how many rows to verify:
+Neither the draw nor the first estimate sees a true label. You may therefore decide by it how many rows to verify:
 every guarantee stays as it is. If you inspect the sets before verifying more rows, use ``look=`` of `Rectified`.
 """
 
