@@ -130,7 +130,7 @@ def test_verified_labels_count_wherever_the_first_line_that_has_one_stands(every
     checked = [i for i in range(120) if i % 3 == 2][::2]
     (tmp_path / "checks.csv").write_text("id,verified\n" + "".join(f"r{i},{y[i]}\n" for i in checked))
     asked = ["conformalize", "--probabilities", "rows.jsonl", "--candidates", "answers", "--verified", "verified"]
-    for more, known in ([], 40), (["--checks", "checks.csv", "--key", "id"], 40 + len(checked)):
+    for more, known in ([], 40), (["--verified", "checks.csv", "--key", "id"], 40 + len(checked)):
         arguments = [*asked, "--ignore", "id", *more, "--out", "m.cal", "--force", "--quiet"]
         assert run(arguments) == 0
         assert (Calibration.load("m.cal").evidence.label >= 0).sum() == known

@@ -147,7 +147,7 @@ def test_tasks_hold_any_value_as_json(tmp_path):
 parts, no_lines_about_time = conftest.parts, conftest.no_lines_about_time  # fixtures
 
 
-def test_fit_takes_the_verified_labels_beside_candidates_and_those_in_a_file_of_checks(tmp_path, monkeypatch):
+def test_fit_takes_the_verified_labels_beside_candidates_and_those_in_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, y, candidates = rows(120, 0)
     X = np.eye(4)[[CLASSES.tolist().index(label) for label in y]] + np.random.default_rng(0).normal(size=(120, 4))
@@ -156,17 +156,20 @@ def test_fit_takes_the_verified_labels_beside_candidates_and_those_in_a_file_of_
     pq.write_table(pa.table({"id": ids, **{f"x{k}": X[:, k] for k in range(4)}}), "rows.parquet")
     pq.write_table(pa.table({"id": ids, "answers": candidates, "verified": known}), "labels.parquet")
     pq.write_table(pa.table({"id": ids[1::3], "verified": y[1::3].tolist()}), "checks.parquet")
-    told = ["--labels", "labels.parquet", "--candidates", "answers", "--key", "id", "--checks", "checks.parquet"]
+    told = ["--labels", "labels.parquet", "--candidates", "answers", "--key", "id", "--verified", "checks.parquet"]
     more = ["--learner", "em", "--calibration-size", "0.9", "--quiet", "--out", "model"]
     assert run(["fit", "rows.parquet", *told, "--verified", "verified", *more]) == 0
     assert (ConformalClassifier.load("model").calibration_.evidence.label >= 0).sum() > 40
 
 
-def test_a_column_of_verified_labels_that_neither_file_has_is_an_error(parts, tmp_path, capsys):
+def test_verified_labels_that_are_neither_column_nor_file_are_an_error(parts, tmp_path, capsys):
     parts(".csv")
     task = {"id": 1, "data": {"id": 5}, "annotations": [{"result": []}]}
     (tmp_path / "checks.json").write_text(json.dumps([task]))
     asked = ["conformalize", "--probabilities", "in/0.csv", "--candidates", "answers", "--key", "id"]
-    told = [*asked, "--ignore", "truth", "--checks", "checks.json", "--verified", "truht", "--out", "new.cal"]
-    line = failed(capsys, *told)
-    assert "there is no column 'truht', and checks.json is an export, which has none; leave out the column" in line
+    told = [*asked, "--ignore", "truth", "--out", "new.cal", "--verified"]
+    line = failed(capsys, *told, "checks.json:truht")
+    assert "checks.json: is a Label Studio export, which has no column 'truht'; leave out the column" in line
+    line = failed(capsys, *told, "truht")
+    assert "--verified: 'truht' is neither a column of in/0.csv (" in line
+    assert " nor a file; name a column, or FILE:COLUMN." in line
