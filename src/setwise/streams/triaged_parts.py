@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.decisions.triage import Brought, Triage, propose_labels, triage_proposals
+from setwise.decisions.triage import Extra, Triage, propose_labels, triage_proposals
 from setwise.errors import InputError, Remedy
 from setwise.findings import Finding
 from setwise.probabilities.proposed_labels import Proposals
@@ -32,7 +32,7 @@ from setwise.tables.tabular import Layout, interpret
 
 @dataclass(frozen=True, eq=False)
 class ProposedPart:
-    """The labels proposed for the rows of a part, what these brought along, and how they compare.
+    """The labels proposed for the rows of a part, what these come with, and how they compare.
 
     `predicted` are the most probable labels, of probabilities that are given.
     """
@@ -40,7 +40,7 @@ class ProposedPart:
     part: TablePart
     proposed: Proposals
     predicted: Proposals
-    brought: Brought
+    extra: Extra
     compared: Mapping[str, Any]
     used: Finding | None
 
@@ -62,13 +62,13 @@ class Proposer:
         calibration, beside = self.predictor.calibration, self.predictor.row_tally()
         found = [Proposals(np.empty(0, dtype=np.int32), np.empty(0))]
         predicted = found.copy()
-        brought: Brought = "nothing"
+        extra: Extra = "nothing"
         used: Finding | None = None
         for where, first, values, own in self._batches(part) if has_rows(part.source) else ():
             matrix = self.predictor.calibration_inputs(values)
             self.predictor.check_rows(matrix, where, first)
             rows = calibration.reader.read(matrix, candidates=own)
-            made, brought = propose_labels(calibration, rows)
+            made, extra = propose_labels(calibration, rows)
             found.append(_small(made))
             if self.predictor.probabilities and self.candidates is not None:
                 predicted.append(_small(rows.predicted))
@@ -79,7 +79,7 @@ class Proposer:
                 beside.add(matrix, X=X, first_row=first)
         made = Proposals.concatenate(found)
         seen = made if self.candidates is None else Proposals.concatenate(predicted)
-        return ProposedPart(part, made, seen, brought, beside.export(), used)
+        return ProposedPart(part, made, seen, extra, beside.export(), used)
 
     def make_worker(self) -> Proposer:
         """What makes a worker, for an engine."""
@@ -172,7 +172,7 @@ def decide(
     made = triage_proposals(
         calibration,
         Proposals.concatenate([one.proposed for one in found]),
-        next((one.brought for one in found if len(one.proposed)), "nothing"),
+        next((one.extra for one in found if len(one.proposed)), "nothing"),
         max_error,
         mode,
         comparison=None if calibration.categories is not None else compared.compare(),
