@@ -23,8 +23,8 @@ ANSWERS = {
     },
     "long_tail": {"0.3 of labels from the tail": "no guarantee: the true label is one of the 122 classes"},
     "every_label_seen": {
-        "read_table": "refused: candidates: sets that mean 'every label' were made over the 3 labels seen",
-        "LabelSets.from_strings": "refused: candidates: sets that mean 'every label'",
+        "read_table": "refused: candidates: some sets mean 'every label', and know only 3 of the 4 labels",
+        "LabelSets.from_strings": "refused: candidates: some sets mean 'every label'",
         "ConformalClassifier": "refused: y: some rows stand for every label",
         "setwise fit --missing full": "refused: error: y: some rows stand for every label",
         "read_table with classes": "holds",
