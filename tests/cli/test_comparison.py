@@ -56,7 +56,7 @@ def test_predict_says_so_and_promises_nothing(folder, monkeypatch, capsys, case)
         assert (SAID in said.err) == refuted
         assert (folder / "s.csv.differs.json").exists() == refuted
     assert run(["predict", *arguments, "--out", "s.csv", "--force"]) == 0
-    assert "Void: " in capsys.readouterr().out
+    assert "Contradicted: " in capsys.readouterr().out
 
 
 def test_sets_of_rows_that_differ_are_never_there_without_the_note(folder, monkeypatch):
@@ -95,7 +95,7 @@ def test_the_report_compares_and_promises_nothing_where_rows_differ(folder, case
         assert '<h2 id="comparison">' in page
         assert '<polyline points="0,120 ' in page
         assert ("These rows differ from the calibration rows" in page) == refuted
-        assert ("(refuted by the data: " in page) == refuted
+        assert ("Contradicted" in page) == refuted
 
 
 def test_birdsong_is_not_the_same_from_its_first_to_its_last_row(tmp_path, monkeypatch, capsys):

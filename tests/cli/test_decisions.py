@@ -14,6 +14,7 @@ from setwise.cli.triage import _Decided
 from setwise.tables import read_table
 from setwise.tables.label_notation import encode_labels
 from setwise.tables.set_files import set_writer
+from tests.conftest import printed
 
 from .conftest import setwise, write
 from .test_commands import failure
@@ -180,7 +181,7 @@ def test_a_calibration_knows_its_own_rows_by_their_probabilities(here):
     assert (alone["accepted"], alone["rows"]) == (told["accepted"], N)
     told, accepted, review = decided("model.cal", "--probabilities", "new-scores.csv", to=here)
     assert (told["checked"], len(accepted) + len(review)) == (0, M)
-    assert "new examples come from the same source" in told["guarantee"]["text"]
+    assert "new rows come from the same source" in told["guarantee"]["text"]
 
 
 def test_rows_of_a_constant_model_are_not_taken_for_those_it_was_calibrated_on(here):
@@ -201,7 +202,7 @@ def test_rows_of_a_constant_model_are_not_taken_for_those_it_was_calibrated_on(h
 def test_candidates_of_new_rows_count(here):
     plain, *_ = decided("model", "new.csv", "--max-error", "0.1", to=here)
     more, *_ = decided("model", "new.csv", "--candidates", "answers", "--max-error", "0.1", to=here)
-    assert "candidates arise for new examples as they did here" in more["guarantee"]["text"]
+    assert "candidates arise for new rows as they did" in printed(more["guarantee"]["text"])
     assert "candidates arise" not in plain["guarantee"]["text"]
 
 
@@ -347,7 +348,7 @@ def test_what_is_said_leads_back(here):
     pq.write_table(pa.table({"id": [row["id"] for row in rows], "truth": filled}), here / "t.parquet")
     fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", "--out", here / "m")
     told = setwise(*fit, "--checks", here / "t.parquet", "--key", "id", "--verified", "truth", folder=".")
-    assert "Chosen by auto because 60 rows are verified." in told
+    assert "60 of them verified (auto, " in printed(told)
 
 
 def test_rows_that_were_checked_are_not_drawn_again(here):
@@ -478,7 +479,7 @@ def test_checks_in_the_table_and_in_a_file_are_put_together(here, capsys):
     fit = ("--candidates", "answers", "--verified", "verified", *CHECKS, "--calibration-size", "0.5")
     fit = (*fit, "--learner", "em", "--out", here / "m", "--force")
     said = setwise("fit", with_a_column(here / "t.parquet", own), *fit, folder=".")
-    assert f"because {len({*own, *told})} rows are verified" in said
+    assert f"{len({*own, *told})} of them verified (auto, " in said
     other = {a_checked_row(): next(text for text in TEXT.values() if text != told[a_checked_row()])}
     assert "; correct one of them" in failure(capsys, "fit", with_a_column(here / "u.parquet", other), *fit)
 
@@ -493,11 +494,11 @@ def test_checks_for_which_there_is_no_room_are_told(here):
 def test_a_look_makes_the_promise_hold_whenever_one_stops(here, capsys):
     cal = ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv", "--candidates", "answers")
     said = setwise(*cal, *CHECKS, "--look", "2", "--out", here / "c.cal", folder=".")
-    assert "at whichever look you stop" in said
-    assert "in at least 95 of 100 calibration samples" in said
+    assert "at whichever look you stop" in printed(said)
+    assert "in 19 of 20 draws of the calibration rows." in printed(said)
     line = failure(capsys, *cal, *CHECKS, "--look", "2", "--strategy", "max", "--out", here / "d.cal")
     assert "--look: strategy 'max' does not rest on checks; leave out --strategy, or --look" in line
     line = failure(capsys, *cal, "--key", "id", "--look", "1", "--out", here / "d.cal")
     assert "needs verified labels; use --verified" in line
     fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", *CHECKS, "--calibration-size", "0.5")
-    assert "at whichever look you stop" in setwise(*fit, "--look", "1", "--out", here / "m", folder=".")
+    assert "at whichever look you stop" in printed(setwise(*fit, "--look", "1", "--out", here / "m", folder="."))

@@ -37,7 +37,7 @@ def test_fit_says_what_it_read_learned_and_may_claim(trained):
     assert "learned (covering, weight " in said
     assert "; proden, linear)" in said
     assert "conformalized on 40 rows with strategy auto → max" in said
-    assert "Promise: the set of a new example contains the true label with probability at least 0.90" in said
+    assert "a new row's set contains its true label with probability at least 0.90" in " ".join(said.split())
     assert f"try:  setwise predict model new{suffix} --out sets{suffix}" in said
 
 

@@ -253,7 +253,8 @@ def triage_folds(
     labels = RowFacts.read(evidence.n, calibration.vocabulary, verified=verified).verified
     truth = None if labels is None else np.where(labels == MISSING, np.nan, evidence.low)
     evidence = replace(evidence, label=labels, truth=truth)
-    setting = replace(calibration.parts[0].setting, chosen=warned_of(checks_differ(evidence)))
+    count = 0 if labels is None else int((labels != MISSING).sum())
+    setting = replace(calibration.parts[0].setting, checked=count, chosen=warned_of(checks_differ(evidence)))
     judged = Judgement(evidence, setting)
     return triage_calibration_rows(judged, calibration.classes, max_error, mode, random_state)
 

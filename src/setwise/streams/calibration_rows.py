@@ -87,7 +87,7 @@ class CalibrationRows:
     >>> len(few), few.seen
     (100, 1000)
     >>> few.conformalize().guarantee().remarks[-1]
-    'Calibrated on a random sample of 100 of the 1,000 rows given.'
+    'Calibrated on a random sample of 100 of the 1,000 rows.'
     """
 
     def __init__(
