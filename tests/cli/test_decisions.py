@@ -348,7 +348,7 @@ def test_what_is_said_leads_back(here):
     pq.write_table(pa.table({"id": [row["id"] for row in rows], "truth": filled}), here / "t.parquet")
     fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", "--out", here / "m")
     told = setwise(*fit, "--checks", here / "t.parquet", "--key", "id", "--verified", "truth", folder=".")
-    assert "60 of them verified (auto, " in printed(told)
+    assert "from 60 calibration rows, all of them verified (auto, " in printed(told)
 
 
 def test_rows_that_were_checked_are_not_drawn_again(here):
