@@ -95,7 +95,7 @@ def test_inclusion_shows_intervals_and_the_floor_of_what_is_assumed(rows):
 
 def test_sets_show_labels_candidates_and_truth():
     sets = setwise.LabelSets.from_lists([["cat"], [], ["cat", "dog"]], classes=["cat", "dog", "owl"])
-    ax = setwise.plot_sets(sets, ["cat", None, "owl"], candidates=sets.filled(), rows=[2, 0])
+    ax = setwise.plot_sets(sets, ["cat", None, "owl"], candidates=sets.fill_empty(), rows=[2, 0])
     assert ax.images[0].get_array().tolist() == [[True, True, False], [True, False, False]]
     frames, dots = ax.collections
     assert frames.get_offsets().tolist() == [[0, 0], [1, 0], [0, 1]]

@@ -1,4 +1,4 @@
-"""Asks MAPIE, TorchCP, crepes and puncc, as installed by `make bench`, what docs/comparison.md says of them.
+"""Prints the facts of docs/comparison.md about MAPIE, TorchCP, crepes and puncc, as `make bench` installs them.
 
 Run it in their environment: `.venv-bench/bin/python docs/scripts/check_peers.py`. It prints one line per fact.
 """
@@ -24,7 +24,7 @@ MASK = np.eye(K, dtype=bool)[y] | (rng.random((4000, K)) < 0.02)
 OLD, NEW = slice(0, 2000), slice(2000, 2400)
 
 
-class Given(ClassifierMixin, BaseEstimator):
+class Probabilities(ClassifierMixin, BaseEstimator):
     """A classifier whose features are the probabilities."""
 
     classes_ = np.arange(K)
@@ -33,7 +33,7 @@ class Given(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def fit(self, X: Any, y: Any) -> Given:  # noqa: ARG002, D102
+    def fit(self, X: Any, y: Any) -> Probabilities:  # noqa: ARG002, D102
         return self
 
     def predict_proba(self, X: Any) -> Any:  # noqa: D102
@@ -44,19 +44,19 @@ class Given(ClassifierMixin, BaseEstimator):
 
 
 def say(peer: str, fact: str, ask: Callable[[], Any]) -> None:
-    """Prints what happens."""
+    """Prints what a call returns, raises or warns of."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             answer = ask()
-        except Exception as error:  # noqa: BLE001 - what happens is the answer
+        except Exception as error:  # noqa: BLE001 - an error is an answer too
             answer = f"{type(error).__name__}: {str(error).splitlines()[0][:70]}"
-    told = [str(w.message).splitlines()[0][:60] for w in caught if w.category is UserWarning]
-    print(f"{peer:8s} {fact:28s} {answer}{f'  (warns: {told[0]})' if told else ''}")
+    warned = [str(w.message).splitlines()[0][:60] for w in caught if w.category is UserWarning]
+    print(f"{peer:8s} {fact:28s} {answer}{f'  (warns: {warned[0]})' if warned else ''}")
 
 
 def covered(sets: Any) -> float:
-    """The share of new rows whose truth is in its set, a mask or lists of labels."""
+    """The share of new rows whose true label is in its set, a mask or lists of labels."""
     if isinstance(sets, np.ndarray):
         return round(float(sets[np.arange(400), y[NEW]].mean()), 3)
     return round(float(np.mean([truth in found for truth, found in zip(y[NEW], sets, strict=True)])), 3)
@@ -66,25 +66,25 @@ def mapie() -> None:
     """MAPIE."""
     import mapie.classification as module
 
-    def made(score: str = "lac", labels: Any = y[OLD], rows: Any = P[OLD]) -> Any:
+    def calibrate(score: str = "lac", labels: Any = y[OLD], rows: Any = P[OLD]) -> Any:
         model = module.SplitConformalClassifier(
-            Given(), confidence_level=0.9, conformity_score=score, prefit=True, random_state=0
+            Probabilities(), confidence_level=0.9, conformity_score=score, prefit=True, random_state=0
         )
         return model.conformalize(rows, labels)
 
     options = {"conformity_score_params": {"include_last_label": "randomized"}}
 
     def batches() -> bool:
-        model = made("aps")
+        model = calibrate("aps")
         whole = model.predict_set(P[NEW], **options)[1]
         parts = [model.predict_set(P[i : i + 100], **options)[1] for i in range(2000, 2400, 100)]
         return bool((whole == np.concatenate(parts)).all())
 
     say("MAPIE", "classes", lambda: [n for n in dir(module) if n.endswith("Classifier") and n[0] != "_"])
-    say("MAPIE", "candidate sets as a mask", lambda: made(labels=MASK[OLD]))
-    say("MAPIE", "p-values", lambda: hasattr(made(), "predict_p"))
-    say("MAPIE", "clone", lambda: clone(module.SplitConformalClassifier(Given())))
-    say("MAPIE", "five rows at 0.9", lambda: made(labels=y[:5], rows=P[:5]).predict_set(P[NEW]))
+    say("MAPIE", "candidate sets as a mask", lambda: calibrate(labels=MASK[OLD]))
+    say("MAPIE", "p-values", lambda: hasattr(calibrate(), "predict_p"))
+    say("MAPIE", "clone", lambda: clone(module.SplitConformalClassifier(Probabilities())))
+    say("MAPIE", "five rows at 0.9", lambda: calibrate(labels=y[:5], rows=P[:5]).predict_set(P[NEW]))
     say("MAPIE", "APS alike in batches", batches)
 
 
@@ -93,14 +93,18 @@ def crepes() -> None:
     from crepes import ConformalClassifier, WrapClassifier
     from crepes.extras import hinge
 
-    def made(labels: Any = y[OLD], rows: Any = P[OLD]) -> Any:
+    def calibrate(labels: Any = y[OLD], rows: Any = P[OLD]) -> Any:
         return ConformalClassifier().fit(hinge(rows, np.arange(K), labels))
 
     few = {"confidence": 0.9, "smoothing": False}
-    say("crepes", "candidate sets as a mask", lambda: made(MASK[OLD]))
-    say("crepes", "p-values", lambda: hasattr(made(), "predict_p"))
-    say("crepes", "clone", lambda: clone(WrapClassifier(Given())))
-    say("crepes", "five rows at 0.9: set size", lambda: len(made(y[:5], P[:5]).predict_set(1 - P[:1], **few)[0]))
+    say("crepes", "candidate sets as a mask", lambda: calibrate(MASK[OLD]))
+    say("crepes", "p-values", lambda: hasattr(calibrate(), "predict_p"))
+    say("crepes", "clone", lambda: clone(WrapClassifier(Probabilities())))
+    say(
+        "crepes",
+        "five rows at 0.9: set size",
+        lambda: len(calibrate(y[:5], P[:5]).predict_set(1 - P[:1], **few)[0]),
+    )
 
 
 def puncc() -> None:
@@ -112,21 +116,21 @@ def puncc() -> None:
         def predict(self, X: Any, **_: Any) -> Any:
             return self.model.predict_proba(X)
 
-    def made(kind: Any = module.LAC, labels: Any = y[OLD], rows: Any = P[OLD]) -> Any:
-        model = kind(Predictor(Given(), is_trained=True), train=False)
+    def calibrate(kind: Any = module.LAC, labels: Any = y[OLD], rows: Any = P[OLD]) -> Any:
+        model = kind(Predictor(Probabilities(), is_trained=True), train=False)
         model.fit(X_calib=rows, y_calib=labels)
         return model
 
     def one_by_one() -> float:
-        model = made(module.APS)
+        model = calibrate(module.APS)
         return covered([model.predict(P[i : i + 1], alpha=0.1)[1][0] for i in range(2000, 2400)])
 
     say("puncc", "classes", lambda: [n for n in dir(module) if n in {"APS", "RAPS", "LAC", "ClasswiseLAC"}])
-    say("puncc", "candidate sets as a mask", lambda: made(labels=MASK[OLD]))
-    say("puncc", "p-values", lambda: hasattr(made(), "predict_p"))
-    say("puncc", "clone", lambda: clone(made()))
-    say("puncc", "five rows at 0.9", lambda: made(labels=y[:5], rows=P[:5]).predict(P[NEW], alpha=0.1))
-    say("puncc", "APS coverage, one batch", lambda: covered(made(module.APS).predict(P[NEW], alpha=0.1)[1]))
+    say("puncc", "candidate sets as a mask", lambda: calibrate(labels=MASK[OLD]))
+    say("puncc", "p-values", lambda: hasattr(calibrate(), "predict_p"))
+    say("puncc", "clone", lambda: clone(calibrate()))
+    say("puncc", "five rows at 0.9", lambda: calibrate(labels=y[:5], rows=P[:5]).predict(P[NEW], alpha=0.1))
+    say("puncc", "APS coverage, one batch", lambda: covered(calibrate(module.APS).predict(P[NEW], alpha=0.1)[1]))
     say("puncc", "APS coverage, row by row", one_by_one)
 
 
@@ -136,18 +140,18 @@ def torchcp() -> None:
     import torchcp.classification.predictor as predictors
     import torchcp.classification.score as scores
 
-    def made(score: Any, labels: Any = y[OLD], rows: Any = P[OLD]) -> Any:
+    def calibrate(score: Any, labels: Any = y[OLD], rows: Any = P[OLD]) -> Any:
         predictor = predictors.SplitPredictor(score, alpha=0.1)
         predictor.calculate_threshold(torch.tensor(rows), torch.tensor(labels))
         return predictor
 
     def few() -> float:
-        sets = made(scores.LAC("identity"), y[:5], P[:5]).predict_with_logits(torch.tensor(P[NEW]))
+        sets = calibrate(scores.LAC("identity"), y[:5], P[:5]).predict_with_logits(torch.tensor(P[NEW]))
         return float(np.asarray(sets).sum(axis=1).mean())
 
     def batches() -> bool:
         torch.manual_seed(0)
-        model = made(scores.APS("identity"))
+        model = calibrate(scores.APS("identity"))
         whole = np.asarray(model.predict_with_logits(torch.tensor(P[NEW])))
         parts = [
             np.asarray(model.predict_with_logits(torch.tensor(P[i : i + 100]))) for i in range(2000, 2400, 100)
@@ -156,8 +160,8 @@ def torchcp() -> None:
 
     say("TorchCP", "predictors", lambda: [n for n in dir(predictors) if n.endswith("Predictor")])
     say("TorchCP", "scores", lambda: [n for n in dir(scores) if n[0].isupper()])
-    say("TorchCP", "candidate sets as a mask", lambda: made(scores.LAC("identity"), MASK[OLD]))
-    say("TorchCP", "p-values", lambda: hasattr(made(scores.LAC("identity")), "predict_p"))
+    say("TorchCP", "candidate sets as a mask", lambda: calibrate(scores.LAC("identity"), MASK[OLD]))
+    say("TorchCP", "p-values", lambda: hasattr(calibrate(scores.LAC("identity")), "predict_p"))
     say("TorchCP", "five rows at 0.9: set size", few)
     say("TorchCP", "APS alike in batches", batches)
     say("TorchCP", "pickle of a score", lambda: len(pickle.dumps(scores.LAC("identity"))))

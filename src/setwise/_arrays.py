@@ -45,7 +45,7 @@ def frozen(array: _A) -> _A:
     return array
 
 
-def joined(arrays: Sequence[Array]) -> Array:
+def concatenate(arrays: Sequence[Array]) -> Array:
     """Arrays below each other; of several kinds, also integers with and without a sign, values stay as they are."""
     alike = len({array.dtype.kind for array in arrays}) == 1
     made: Array = np.concatenate(arrays if alike else [array.astype(object) for array in arrays])

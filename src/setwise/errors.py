@@ -46,7 +46,7 @@ class Advice(Exception):  # noqa: N818 - errors and a warning are made of it
         self.remedies = remedies
         super().__init__(problem, *remedies)
 
-    def worded(self, word: Callable[[Remedy | Omission], str | None]) -> str:
+    def format_with(self, word: Callable[[Remedy | Omission], str | None]) -> str:
         """The message with each argument as `word` says it; None leaves that remedy out."""
         said = [remedy if isinstance(remedy, str) else word(remedy) for remedy in self.remedies]
         ways = ", or ".join(way for way in said if way)
@@ -54,7 +54,7 @@ class Advice(Exception):  # noqa: N818 - errors and a warning are made of it
         return f"{problem}; {ways}." if ways else f"{problem}."
 
     def __str__(self) -> str:
-        return self.worded(lambda remedy: remedy.in_python())
+        return self.format_with(lambda remedy: remedy.in_python())
 
 
 class InputError(Advice, ValueError):

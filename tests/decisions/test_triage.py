@@ -227,7 +227,7 @@ def error(found, truth):
 def test_own_rows_are_those_that_nobody_checked_and_labels_are_the_users(world, kind, mode):
     p, y, sets, votes, verified = world
     names = np.array(["ant", "bee", "cat", "dog"])
-    given = setwise.LabelSets.from_mask(sets, names) if kind == "sets" else votes.recoded(
+    given = setwise.LabelSets.from_mask(sets, names) if kind == "sets" else votes.recode(
         setwise.LabelSets.from_mask(sets, names).vocabulary
     )  # fmt: skip
     made = conformalize(p, given, verified=[None if v is None else names[v] for v in verified], random_state=0)

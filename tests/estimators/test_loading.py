@@ -104,12 +104,12 @@ def test_a_model_of_a_table_is_saved_and_loaded_again(fitted, tmp_path):
 def test_a_table_is_known_to_be_the_one_that_was_fitted(fitted):
     model = setwise.load(fitted / "model")
     old = saved_models.all_features(table_files(fitted / "old.csv"), model, None)
-    assert saved_models.fitted_on(model, old)
-    assert not saved_models.fitted_on(
+    assert saved_models.is_training_data(model, old)
+    assert not saved_models.is_training_data(
         model, saved_models.all_features(table_files(fitted / "new.csv"), model, None)
     )
     model.summary_["data"]["X"] = None
-    assert not saved_models.fitted_on(model, [[1], [2, 3]])  # neither has a digest
+    assert not saved_models.is_training_data(model, [[1], [2, 3]])  # neither has a digest
 
 
 def test_means_and_categories_are_learned_from_the_rows_to_learn_from_alone(tmp_path):

@@ -594,7 +594,7 @@ CALLS = {  # a call, and what happens
     "a label twice in a list": (lambda: LabelSets.from_lists([["a", "a", "b"], ["b"]]).to_lists(), right([["a", "b"], ["b"]])),
     "labels in one text": (lambda: fit(["|".join(labels) for labels in LISTS]), error("y: 'owl|ant' is made of other labels of y; use LabelSets.from_strings(y, sep='|')")),
     "labels with commas in one text": (lambda: fit([", ".join(labels) for labels in LISTS]), error("use LabelSets.from_strings(y, sep=',')")),
-    "an empty list": (lambda: fit(first([])), error("y: row 0 is empty; leave it out, or use LabelSets.filled()")),
+    "an empty list": (lambda: fit(first([])), error("y: row 0 is empty; leave it out, or use LabelSets.fill_empty()")),
     "None": (lambda: fit(first(None)), error("y: row 0 is empty")),
     "None in a list": (lambda: fit(first(["owl", None])), error("y: row 0: a label is missing (None or NaN); remove it from the set")),
     "a list in a list": (lambda: fit(first([["owl"]])), error("y: labels must be hashable")),

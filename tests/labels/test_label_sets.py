@@ -309,7 +309,7 @@ def test_every_label_of_an_inferred_vocabulary_cannot_be_stretched_over_more_cla
     for sets in (
         LabelSets.from_complementary([0, 1]),
         LabelSets.from_lists([[0], [1], None], missing="full"),
-        LabelSets.from_lists([[0], [1], []]).filled(),
+        LabelSets.from_lists([[0], [1], []]).fill_empty(),
         LabelSets.from_annotators([[0], [1], [None]], missing="full"),
     ):
         turned = sets.with_classes([1, 0])
@@ -332,7 +332,7 @@ def test_a_label_vector_goes_round():
 
 
 def test_filled_makes_empty_rows_full():
-    assert LabelSets.from_lists([["a"], []], classes=["a", "b"]).filled().sizes.tolist() == [1, 2]
+    assert LabelSets.from_lists([["a"], []], classes=["a", "b"]).fill_empty().sizes.tolist() == [1, 2]
 
 
 # -------------------------------------------------------------------------------- an object to live with

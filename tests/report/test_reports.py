@@ -321,7 +321,7 @@ def test_categories_that_rows_bring_along_are_found(small, tmp_path, by):
 
 def test_sets_of_anybody_can_be_reported(tmp_path):
     sets = setwise.LabelSets.from_lists([["cat"], [], ["cat", "dog"]], classes=["cat", "dog", "owl"])
-    made = report_sets(tmp_path / "r.html", sets, y=["cat", "dog", "horse"], candidates=sets | sets.filled())
+    made = report_sets(tmp_path / "r.html", sets, y=["cat", "dog", "horse"], candidates=sets | sets.fill_empty())
     text = made.read_text(encoding="utf-8")
     assert "1 of 3 examples" in text
     assert "What was promised for these sets is not known here" in text

@@ -535,7 +535,7 @@ def test_the_predictor_travels_by_path_and_answers_alike(parts):
     in_memory = BatchPredictor(calibration, 0.8, p_values=True)
     assert pickle.loads(pickle.dumps(in_memory))(whole).equals(made)  # noqa: S301 - our own
     with pytest.raises(InputError, match="save it, and name its path"):
-        in_memory.described()
+        in_memory.describe()
 
 
 def test_what_is_no_arrow_table_of_distinct_columns_is_refused(parts):

@@ -22,7 +22,7 @@ from setwise.cli.app import run
 from setwise.errors import DataError, MisuseWarning
 from setwise.tables import read_batches, read_table, write_sets, write_votes
 from setwise.tables.file_formats import arrow_table, column_names, row_count
-from setwise.tables.table_files import piped, table_files
+from setwise.tables.table_files import spool_stream, table_files
 from tests.streams.conftest import done
 from tests.tables.conftest import new_table
 
@@ -208,7 +208,7 @@ def test_a_column_of_other_values_in_one_file_is_named(tmp_path):
 
 
 def test_a_stream_is_kept_until_it_is_read():
-    files = piped(io.BytesIO(text().encode()))
+    files = spool_stream(io.BytesIO(text().encode()))
     check(read_table(files, candidates="s"))
     check(read_table(files, candidates="s"))
     held = files.paths[0]
@@ -217,15 +217,15 @@ def test_a_stream_is_kept_until_it_is_read():
     del files
     assert not held.exists()
     with pytest.raises(DataError, match="standard input: is empty"):
-        piped(io.BytesIO(b""))
+        spool_stream(io.BytesIO(b""))
 
 
 def test_a_stream_shows_its_format(tmp_path):
     pq.write_table(pa.table({"x": [1.0], "s": [["a"]]}), tmp_path / "a.parquet")
     stream = io.BytesIO((tmp_path / "a.parquet").read_bytes())
-    assert read_table(piped(stream), candidates="s").candidates.to_lists() == [["a"]]
-    assert len(arrow_table(piped(io.BytesIO(b'{"x": 1}\n{"x": 2}\n')))) == 2
-    assert len(arrow_table(piped(io.BytesIO(b'[{"x": 1}, {"x": 2}]')))) == 2
+    assert read_table(spool_stream(stream), candidates="s").candidates.to_lists() == [["a"]]
+    assert len(arrow_table(spool_stream(io.BytesIO(b'{"x": 1}\n{"x": 2}\n')))) == 2
+    assert len(arrow_table(spool_stream(io.BytesIO(b'[{"x": 1}, {"x": 2}]')))) == 2
 
 
 def test_a_line_without_labels_is_a_row_where_it_is_the_only_column(tmp_path):

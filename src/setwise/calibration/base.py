@@ -33,7 +33,7 @@ from setwise.probabilities.base import Probabilities
 from setwise.probabilities.dense import DenseRows
 from setwise.ranks import Level, Levels, as_level, dkw_band, each_level, upper_bound
 from setwise.scores import Score
-from setwise.storage.container import believing_nothing
+from setwise.storage.container import reading_untrusted
 from setwise.storage.directory import Source
 from setwise.strategies import Rule, Setting, Strategy
 from setwise.strategies.judgement import Judgement
@@ -373,7 +373,7 @@ class BaseCalibration:
     def load(cls, path: Source) -> Self:
         """Reads what `save` wrote; refuses anything else, damaged files, and files of a newer format, by name."""
         parts = read_parts(path)
-        with believing_nothing(path, FORMAT):
+        with reading_untrusted(path, FORMAT):
             try:
                 return cls(**parts)
             except InputError as error:  # nobody gave this input but the file

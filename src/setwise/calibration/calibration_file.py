@@ -22,7 +22,7 @@ from setwise.evidence.verified_rows import checks_differ, plainly_differ
 from setwise.findings import Finding
 from setwise.labels.vocabulary import MISSING, Vocabulary
 from setwise.scores import SCORES, Score
-from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.directory import Source
 from setwise.storage.stored_arrays import check_array
 from setwise.strategies import STRATEGIES, Setting, Strategy
@@ -92,15 +92,15 @@ def write_parts(
 def read_parts(source: Source) -> dict[str, Any]:
     """The parts that `write_parts` wrote, by name; each is checked, and a file of which one is wrong is refused."""
     header, arrays = read_container(source, FORMAT, VERSION)
-    with believing_nothing(source, FORMAT):
-        vocabulary = Vocabulary.stored(header["classes"], "classes")
+    with reading_untrusted(source, FORMAT):
+        vocabulary = Vocabulary.from_file(header["classes"], "classes")
         k = len(vocabulary)
         evidence = checked_evidence(_under("evidence.", arrays), k)
         score = _made(header["conformity_score"], SCORES)
         category, groups = arrays.pop("category", None), header["categories"]
         if (category is None) != (groups is None):
             raise ValueError("category and categories do not belong together")
-        categories = None if groups is None else Vocabulary.stored(groups, "categories")
+        categories = None if groups is None else Vocabulary.from_file(groups, "categories")
         if categories is not None:
             check_array(category, "category", "iu", (evidence.n,), 0, len(categories) - 1)
         setting = _setting(header["setting"], arrays.pop("assume", None), score, k, evidence)
@@ -198,7 +198,7 @@ def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParamet
         if arrays:
             raise ValueError("annotators: arrays of nobody")
         return None
-    names = None if stored["names"] is None else Vocabulary.stored(stored["names"], "annotators")
+    names = None if stored["names"] is None else Vocabulary.from_file(stored["names"], "annotators")
     beta, shrink = stored["temperature"], stored["shrink"]
     if not all(isinstance(value, float) and math.isfinite(value) for value in (beta, shrink)) or shrink <= 0:
         raise ValueError("annotators: temperature and shrink are finite numbers")

@@ -224,7 +224,7 @@ class NewRows:
         self.check_precision("a difference that answers magnify")
         assert self.votes is not None  # noqa: S101 - asked for rows with votes
         assert self.reader.annotators is not None  # noqa: S101 - there are answers
-        return self.reader.annotators.posterior(self.votes.recoded(self.reader.vocabulary), self.matrix)
+        return self.reader.annotators.posterior(self.votes.recode(self.reader.vocabulary), self.matrix)
 
     def check_precision(self, why: str) -> None:
         """Refuses probabilities of another floating type than those of the calibration rows."""
@@ -240,7 +240,7 @@ def filled_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | No
         return None
     if on_device(candidates):
         candidates = read_mask(candidates)
-    return as_candidates(candidates, len(vocabulary), vocabulary.classes).filled()
+    return as_candidates(candidates, len(vocabulary), vocabulary.classes).fill_empty()
 
 
 def automatic_categories(by: str, rows: Probabilities, classes: Array, sets: LabelSets | None) -> Array:

@@ -195,7 +195,7 @@ def _as_option(command: Any, remedy: Remedy | Omission) -> str | None:
 
 def _worded(message: Exception | str, command: Any) -> str:
     if isinstance(message, Advice):
-        return message.worded(partial(_as_option, command))
+        return message.format_with(partial(_as_option, command))
     if isinstance(message, OSError) and message.filename is not None:  # as the system tells it, with a number
         return f"{message.filename}: {message.strerror}."
     return str(message)

@@ -34,7 +34,7 @@ def contaminate(
 
     With --probabilities those labels enter that the model confuses, else each with probability --p.
     """
-    from setwise.cli.outputs import write_candidates, written_columns  # Arrow is loaded for files
+    from setwise.cli.outputs import output_columns, write_candidates  # Arrow is loaded for files
     from setwise.streams.model_inputs import probability_layout
     from setwise.tables.file_formats import column_names
     from setwise.tables.rows import RowRequest, match_tables, read_rows
@@ -45,7 +45,7 @@ def contaminate(
         raise ValueError("--key: matches the rows of --probabilities FILE, which is not given; leave out --key.")
     source = text.files(file)
     with screen.working(f"reading {source}"):
-        carried = written_columns(source, out, text=[truth, *([key] if key else [])])
+        carried = output_columns(source, out, text=[truth, *([key] if key else [])])
         named: dict[str, Any] = {"key": key, "separator": separator}
         rows = read_rows(RowRequest(source=source, truth=truth, features=(), **named))
         y = np.asarray(rows.truth)
@@ -60,7 +60,7 @@ def contaminate(
             model = read_rows(RowRequest(source=others, features=layout.features, **named))
             how = datasets.InstanceDependent(model.X[match_tables(key, source, rows, others, model)])
         codes = vocabulary.encode(y)
-        sets = datasets.contaminate(codes, how, len(vocabulary), miss_rate, random_state=random_state).named(
-            vocabulary
-        )
+        sets = datasets.contaminate(
+            codes, how, len(vocabulary), miss_rate, random_state=random_state
+        ).rename_classes(vocabulary)
     write_candidates(screen, out, sets, carried, candidates, separator)

@@ -137,13 +137,13 @@ def _from_table(
     file: TableFiles, out: Path, candidates: str, separator: str, missing: Any
 ) -> tuple[Any, dict[str, Any]]:
     """Sets and all other columns of a table; of a file of arrays the features and the truth."""
-    from setwise.cli.outputs import written_columns  # Arrow is loaded for files
+    from setwise.cli.outputs import output_columns  # Arrow is loaded for files
     from setwise.tables.rows import RowRequest, other_columns, read_rows
 
     options: dict[str, Any] = {"separator": separator, "missing": missing}
     request = RowRequest(source=file, candidates=candidates, features=(), **options)
     others = other_columns(request)
-    whole = {} if others is None else written_columns(file, out, text=[candidates])
+    whole = {} if others is None else output_columns(file, out, text=[candidates])
     rows = read_rows(request)
     if others is not None:
         return rows.candidates, {name: whole[name] for name in others}

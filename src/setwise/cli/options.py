@@ -371,7 +371,7 @@ class TextOptions:
 
     def files(self, named: Path | list[Path] | None) -> Any:
         """The files of that name, or of those names; - is standard input, and None none."""
-        from setwise.tables.table_files import piped, table_files  # Arrow is loaded for files
+        from setwise.tables.table_files import spool_stream, table_files  # Arrow is loaded for files
 
         if not named:
             return None
@@ -380,7 +380,7 @@ class TextOptions:
         if STANDARD in several:
             if len(several) > 1:
                 raise ValueError("-: standard input is read alone; name files only, or - only.")
-            return piped(sys.stdin.buffer, **declared)
+            return spool_stream(sys.stdin.buffer, **declared)
         return table_files(several, **declared)
 
 

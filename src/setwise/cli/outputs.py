@@ -19,7 +19,7 @@ from setwise.labels.label_sets import LabelSets
 from setwise.storage.atomic_files import temporary
 from setwise.tables.label_studio_tasks import write_tasks
 from setwise.tables.rows import columns_as_written
-from setwise.tables.set_files import SetWriter, set_writer, written_form
+from setwise.tables.set_files import SetWriter, set_writer, sets_format
 from setwise.tables.table_files import TableFiles
 
 
@@ -34,9 +34,9 @@ def refuse_taken(columns: Iterable[str], added: Sequence[str]) -> None:
         raise DataError(f"there is a column {taken!r} already, and the answer needs it", "rename it", *renamed)
 
 
-def written_columns(source: TableFiles, out: Path, text: Sequence[str] = ()) -> dict[str, Any]:
+def output_columns(source: TableFiles, out: Path, text: Sequence[str] = ()) -> dict[str, Any]:
     """The columns of a table as they are written to `out`."""
-    return columns_as_written(source, "csv" if out == STANDARD else written_form(out), text=text)
+    return columns_as_written(source, "csv" if out == STANDARD else sets_format(out), text=text)
 
 
 def take(columns: Mapping[str, Any], rows: Any) -> dict[str, Any]:

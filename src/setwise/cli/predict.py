@@ -149,20 +149,20 @@ def _in_parts(
     separator: str,
 ) -> _Found:
     """Each file into one of a folder; finished ones are kept where that is asked for."""
-    from setwise.streams.predicted_parts import PartWriter, PredictedRows, finished_rows
+    from setwise.streams.predicted_parts import PartWriter, PredictedRows, read_finished
     from setwise.streams.table_parts import check_complete, digest_of, open_folders, parts_of
     from setwise.tables.file_formats import column_names, is_table  # Arrow is loaded for files
 
     parts = parts_of(source, out)
     names = column_names(source) if is_table(source) else []
-    asked = digest_of(predictor.described() | {"separator": separator, "columns of the first file": names}, source)
+    asked = digest_of(predictor.describe() | {"separator": separator, "columns of the first file": names}, source)
     with open_folders({out: parts}, asked, force=force, resume=resume):
-        done = {part.number: rows for part in parts if resume and (rows := finished_rows(part, asked, predictor))}
+        done = {part.number: rows for part in parts if resume and (rows := read_finished(part, asked, predictor))}
         kept = len(done)
         worker = PartWriter(predictor, asked, tuple(names), separator)
         for rows in done.values():
             advance(rows.rows)
-        for part, rows in engine([part for part in parts if part.number not in done], worker.itself):
+        for part, rows in engine([part for part in parts if part.number not in done], worker.make_worker):
             done[part.number] = rows
             advance(rows.rows)
         check_complete(parts, [part.out for part in parts])

@@ -14,7 +14,7 @@ import typer
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock
 from setwise.report import build_report, report_model, report_sets
-from setwise.storage.container import believing_nothing
+from setwise.storage.container import reading_untrusted
 from setwise.storage.directory import is_part_name
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def report(
 
 def _noted(path: Path) -> dict[str, Any]:
     """What the folder of a run says about itself: names of parts inside it, and of columns."""
-    with believing_nothing(path, "run"):
+    with reading_untrusted(path, "run"):
         noted = json.loads(path.read_text(encoding="utf-8"))
         if not is_part_name(noted["model"]) or not is_part_name(noted["data"]):
             raise ValueError("model and data are no names of parts inside the folder")
@@ -180,7 +180,7 @@ def _of_calibration(out: Path, path: Path, request: RowRequest, options: dict[st
 
     calibration = saved.load_calibration(path)
     matrix = saved.all_probabilities(request.source, calibration.classes.tolist())
-    if saved.calibrated_on(calibration, most_probable(matrix)):
+    if saved.is_calibration_data(calibration, most_probable(matrix)):
         calibration = calibration.withdraw(
             Finding(None, "these are the rows that it was calibrated on", len(matrix))
         )

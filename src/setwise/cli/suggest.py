@@ -54,7 +54,7 @@ def suggest(
     from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
     from setwise.decisions.verification import suggest_verification
     from setwise.streams import model_inputs as saved
-    from setwise.tables.rows import RowRequest, read_rows, written_columns
+    from setwise.tables.rows import RowRequest, output_columns, read_rows
 
     screen = display.screen(out)
     if bool(probabilities) == bool(file):
@@ -94,7 +94,7 @@ def suggest(
                 found = suggest_verification(asked, X, rows.answers, budget, **known)
     # In random order: the first rows of the file are a random sample too.
     drawn = np.random.default_rng([random_state, 1]).permutation(found.rows)
-    answer, taken = answer or verified or "verified", take(written_columns(source, rows), drawn)
+    answer, taken = answer or verified or "verified", take(output_columns(source, rows), drawn)
     if answer == verified:
         taken.pop(answer, None)
     refuse_taken(taken, [answer, "chance"])

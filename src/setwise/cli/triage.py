@@ -122,7 +122,7 @@ def triage(
         predictor = BatchPredictor(
             model, probabilities=probabilities is not None, columns=columns, device=device, trusted=trusted
         )
-        _refuse_checks(request, model, predictor.asked.parts[0])
+        _refuse_checks(request, model, predictor.calibration.parts[0])
         asked |= {"candidates": candidates, "separator": separator}
         runs: dict[str, Any] = {"force": force, "resume": resume}
         runs["engine"] = engines.workers(predictor.wanted_device)
@@ -210,9 +210,9 @@ def _in_parts(
     refuse_taken(names, [column, "confidence", "proposed", "rank"])
     parts, others = parts_of(source, out), parts_of(source, review)
     # The rows of all files decide together: one that changed changes the output of the others.
-    everything = {"files": [part.input for part in parts], "answer": column, **predictor.described(), **asked}
+    everything = {"files": [part.input for part in parts], "answer": column, **predictor.describe(), **asked}
     writer = TriageWriter(digest_of(everything, source), column, asked.pop("separator"))
-    with open_folders({out: parts, review: others}, writer.asked, force=force, resume=resume):
+    with open_folders({out: parts, review: others}, writer.question, force=force, resume=resume):
         return triage_parts(predictor, parts, others, names, engine, **asked, writer=writer, resume=resume)[0]
 
 
@@ -246,7 +246,7 @@ class _Decided:
 def _of_votes(request: RowRequest, asked: dict[str, Any]) -> _Decided:
     """Of votes alone, about the rows of a table or about the items that they name."""
     import setwise  # scikit-learn is loaded
-    from setwise.tables.rows import read_rows, written_columns  # Arrow is loaded for files
+    from setwise.tables.rows import output_columns, read_rows  # Arrow is loaded for files
 
     if request.votes is None:
         raise ValueError("triage: give a MODEL with verified rows, or --votes FILE with --checks or --verified.")
@@ -257,21 +257,21 @@ def _of_votes(request: RowRequest, asked: dict[str, Any]) -> _Decided:
     rows = read_rows(request)
     votes: Any = rows.votes
     checked = _verified_rows(rows.truth)
-    return _Decided(written_columns(request.source, rows), setwise.triage(votes, rows.truth, **asked), checked)
+    return _Decided(output_columns(request.source, rows), setwise.triage(votes, rows.truth, **asked), checked)
 
 
 def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _Decided:
     """Of a calibration file and probabilities: of new rows, or of those that it was calibrated on."""
     from setwise.probabilities.proposed_labels import most_probable
     from setwise.streams import model_inputs as saved  # Arrow is loaded for files
-    from setwise.tables.rows import read_rows, written_columns
+    from setwise.tables.rows import output_columns, read_rows
 
     calibration = saved.load_calibration(path)
     _refuse_checks(request, path, calibration)
     classes = calibration.classes.tolist()
     rows, matrix = read_rows(replace(request, classes=classes)), saved.all_probabilities(request.source, classes)
-    columns = written_columns(request.source, rows)
-    if saved.calibrated_on(calibration, most_probable(matrix)):
+    columns = output_columns(request.source, rows)
+    if saved.is_calibration_data(calibration, most_probable(matrix)):
         return _Decided(columns, calibration.triage(**asked), _checked(calibration), "they had no candidates.")
     return _Decided(columns, calibration.triage(matrix, rows.answers, **asked), np.arange(0))
 
@@ -286,7 +286,7 @@ def _of_model(
 ) -> _Decided:
     """Of a model and rows: new ones, or those that it was fitted on; without any, those it was calibrated on."""
     from setwise.streams import model_inputs as saved  # Arrow is loaded for files
-    from setwise.tables.rows import read_rows, written_columns
+    from setwise.tables.rows import output_columns, read_rows
 
     source = request.source
     if path.is_file() and source is None:
@@ -303,9 +303,9 @@ def _of_model(
         raise ValueError(f"{path}: give the FILE that it was fitted on, with --verified or --checks.")
     X = saved.all_features(source, model, columns)
     rows = read_rows(replace(request, classes=model.classes_.tolist()))
-    given, answers = written_columns(source, rows), rows.answers if request.candidates or request.votes else None
+    given, answers = output_columns(source, rows), rows.answers if request.candidates or request.votes else None
     with saved.no_name_warnings():
-        own = saved.fitted_on(model, X)
+        own = saved.is_training_data(model, X)
         if len(parts) > 1 and not own:
             raise ValueError(
                 f"{path}: decides the rows that it was fitted on, in their order; {source} holds others."
@@ -363,7 +363,7 @@ def _checked(calibration: Any) -> Ints:
 def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[str, Any]) -> None:
     """The accepted rows in their order, and the others: rows to look at first on top, undecided ones last."""
     from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
-    from setwise.tables.set_files import written_form
+    from setwise.tables.set_files import sets_format
 
     refuse_taken(made.columns, [column, "confidence", "proposed", "rank"])
     found, left = made.found, made.undecided
@@ -379,7 +379,7 @@ def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[s
     files = [path for path in (out, review) if path != opt.STANDARD]
     for path in files:
         if path.suffix != ".json":  # tasks
-            written_form(path)
+            sets_format(path)
     with replacing_together(*files) as beside:
         place_of = {opt.STANDARD: opt.STANDARD, **dict(zip(files, beside, strict=True))}
         write_rows(place_of[out], take(made.columns, found.rows[yes]), **accepted, **options)

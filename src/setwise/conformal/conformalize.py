@@ -152,7 +152,7 @@ def conformalize(
     return calibrate(
         rows,
         sets,
-        facts if votes is None else replace(facts, votes=votes.recoded(sets.vocabulary)),
+        facts if votes is None else replace(facts, votes=votes.recode(sets.vocabulary)),
         strategy,
         score,
         by=by if isinstance(by, str) else "given",

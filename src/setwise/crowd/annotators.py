@@ -259,7 +259,7 @@ def _with_columns(probabilities: Any, votes: Votes) -> tuple[Floats, Votes]:
     sets = as_candidates(votes.candidates(missing="empty"), matrix.shape[1], names)
     if names is not None:
         matrix = as_probabilities(probabilities, n_classes=len(sets.classes), classes=sets.classes)
-    return matrix, votes.recoded(sets.vocabulary)
+    return matrix, votes.recode(sets.vocabulary)
 
 
 def _right(votes: Votes, posterior: Floats) -> Floats:

@@ -164,7 +164,7 @@ def suggest_verification(
         raise InputError(f"prefer: rows are {already} already, so that chances would differ", "use prefer='none'")
     if len(unseen) < instances_needed(level):  # type: ignore[operator]
         raise InputError("learned: the model was trained on all of these rows", "give rows that it has not seen")
-    votes = candidates.recoded(sets.vocabulary) if isinstance(candidates, Votes) else None
+    votes = candidates.recode(sets.vocabulary) if isinstance(candidates, Votes) else None
     gain = _Gain.of(P[unseen], sets[unseen], replace(facts, votes=votes).take(unseen), level)
     free = np.ones(n)
     free[facts.checked] = 0

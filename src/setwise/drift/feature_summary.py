@@ -22,7 +22,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, check_sizes
 from setwise.labels.vocabulary import missing_labels
-from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.directory import Source
 from setwise.storage.stored_arrays import check_array
 from setwise.two_samples import Points, counts_at, fisher, kolmogorov_smirnov
@@ -150,7 +150,7 @@ class FeatureSummary:
     def read(cls, source: Source) -> FeatureSummary:
         """Reads what `write` wrote; refuses what is not of one piece."""
         header, arrays = read_container(source, FORMAT, VERSION)
-        with believing_nothing(source, FORMAT):
+        with reading_untrusted(source, FORMAT):
             names, kinds, rows = header["names"], header["kinds"], int(header["rows"])
             if rows >= 2**63:
                 raise ValueError("rows is no count")

@@ -40,7 +40,7 @@ from setwise.errors import InputError
 from setwise.findings import format_p_value
 from setwise.ranks import as_level
 from setwise.row_noise import draw_seed, uniforms
-from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.stored_arrays import check_array
 
 FORMAT, VERSION = "setwise-monitor", 2
@@ -204,7 +204,7 @@ class Monitor:
 
     def _restore(self, path: str | os.PathLike[str]) -> None:
         header, arrays = read_container(path, FORMAT, VERSION)
-        with believing_nothing(path, FORMAT):
+        with reading_untrusted(path, FORMAT):
             if header["calibration"] != self._digest:
                 raise ValueError(f"{path}: the state of a monitor of another calibration.")
             self.delta = float(as_level(header["delta"], "delta"))

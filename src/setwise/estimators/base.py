@@ -42,7 +42,7 @@ from setwise.learn.feature_errors import naming_features
 from setwise.metrics import evaluate
 from setwise.ranks import Level, Levels, as_level, doubt_level
 from setwise.scores import LAC, Score, as_score
-from setwise.storage.container import believing_nothing
+from setwise.storage.container import reading_untrusted
 
 _OTHER_NAMES = {  # of arguments elsewhere, and what takes their place
     "alpha": "confidence_level",
@@ -318,7 +318,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             Types that a scikit-learn model may be made of beyond scikit-learn's plain ones, as in `skops.io.load`.
         """
         stored = read_stored(path, cls.__name__, estimator, trusted)
-        with believing_nothing(path, FORMAT):
+        with reading_untrusted(path, FORMAT):
             return cls._restored(stored)
 
     @classmethod
@@ -416,7 +416,9 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_length("y", len(sets), _num_samples(X), "rows of X")
         if (sets.sizes == 0).any():
             row = int(np.flatnonzero(sets.sizes == 0)[0])
-            raise ValueError(f"y: row {row} is empty; leave it out, or use LabelSets.filled() if nothing is known.")
+            raise ValueError(
+                f"y: row {row} is empty; leave it out, or use LabelSets.fill_empty() if nothing is known."
+            )
         if sets.relative:
             raise InputError(
                 "y: some rows stand for every label, and only the labels that occur are known",

@@ -166,7 +166,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
     def _fold(self, i: int, X: Any, sets: LabelSets, held: Ints, seed: int) -> Calibration:
         asked = (self.strategy, self.conformity_score, self.assume, 0)
         probabilities, score = self._scored(self.estimators_[i], _safe_indexing(X, held), *asked)
-        candidates = sets[held].recoded(self.vocabulary_)
+        candidates = sets[held].recode(self.vocabulary_)
         rows = read_probabilities(probabilities, score.domain, len(self.classes_))
         return calibrate(
             rows,

@@ -29,7 +29,7 @@ from setwise.labels.vocabulary import Vocabulary
 from setwise.learn.serialization import read_model, write_model
 from setwise.ranks import as_level
 from setwise.storage.atomic_files import open_regular
-from setwise.storage.container import believing_nothing, check_version, read_json
+from setwise.storage.container import check_version, read_json, reading_untrusted
 from setwise.storage.directory import Parts, listing, replacing_directory
 
 FORMAT, VERSION = "setwise-model", 2
@@ -125,7 +125,7 @@ def load_calibrations(path: str | os.PathLike[str]) -> list[Calibration]:
 def _while_it_stays(folder: Path, read: Callable[[Path, dict[str, Any]], _Read]) -> _Read:
     """What `read` makes of a directory; once again where another model took its place meanwhile."""
     head = read_head(folder)
-    with believing_nothing(folder, FORMAT):
+    with reading_untrusted(folder, FORMAT):
         try:
             return read(folder, head)
         except (ValueError, OSError):

@@ -171,7 +171,7 @@ class ConformalClassifier(BaseConformalClassifier):
         _check_learnable(sets, facts)
         rng = check_random_state(self.random_state)
         asked = (self.strategy, self.conformity_score, self.assume, len(facts.checked))
-        votes = y.recoded(sets.vocabulary) if isinstance(y, Votes) else None
+        votes = y.recode(sets.vocabulary) if isinstance(y, Votes) else None
         facts = replace(facts, votes=votes, position=np.arange(n))
         if votes is not None and votes.annotator is not None:
             doubt_repeated(votes)
@@ -204,7 +204,7 @@ class ConformalClassifier(BaseConformalClassifier):
         with naming_features(X, of=FeatureError):
             return self._calibrated(
                 _safe_indexing(X, held),
-                sets[held].recoded(self.vocabulary_),
+                sets[held].recode(self.vocabulary_),
                 facts.take(held),
                 by=named,
                 seen=self.used_rows_.seen,
@@ -225,7 +225,7 @@ class ConformalClassifier(BaseConformalClassifier):
         named = isinstance(by, str)
         facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **given)
         if isinstance(y, Votes):
-            facts = replace(facts, votes=y.recoded(self.vocabulary_))
+            facts = replace(facts, votes=y.recode(self.vocabulary_))
         used = self.used_rows_.calibrated_on(X)
         self._calibrated(X, sets, facts, by=by if named else "given", seen=used.seen, **settings)
         self.used_rows_ = used

@@ -20,7 +20,7 @@ from setwise.findings import Finding
 from setwise.labels.vocabulary import missing_labels
 from setwise.learn.feature_frame import FeatureFrame
 from setwise.row_noise import Words
-from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.directory import Source
 from setwise.storage.stored_arrays import check_array
 
@@ -152,7 +152,7 @@ class UsedRows:
     def read(cls, source: Source) -> UsedRows:
         """Reads what `write` wrote."""
         arrays = read_container(source, USED_FORMAT, USED_VERSION)[1]
-        with believing_nothing(source, USED_FORMAT):
+        with reading_untrusted(source, USED_FORMAT):
             for name in ("learned", "calibrated"):
                 check_array(arrays[name], name, "u", (arrays[name].size,))
             return cls(arrays["learned"], arrays["calibrated"])
@@ -189,7 +189,7 @@ def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:
 def read_probe(source: Source) -> tuple[Any, Floats]:
     """The rows as the model knew them, and its probabilities."""
     header, arrays = read_container(source, FORMAT, VERSION)
-    with believing_nothing(source, FORMAT):
+    with reading_untrusted(source, FORMAT):
         probabilities: Floats = arrays.pop("probabilities")
         check_array(probabilities, "probabilities", "f", (*probabilities.shape[:1], *probabilities.shape[1:2]), 0)
         if any(held.ndim == 0 or len(held) != len(probabilities) for held in arrays.values()):

@@ -129,7 +129,7 @@ def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]
             Remedy("missing", "drop", "to leave them out"),
         )
     if missing == "full":
-        return sets.filled(), None
+        return sets.fill_empty(), None
     kept = np.flatnonzero(~empty)
     if len(kept) == 0:
         raise ValueError("candidates: every row is empty; nothing is left to calibrate on.")

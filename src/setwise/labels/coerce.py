@@ -27,7 +27,7 @@ def as_candidates(
     Masks and the integers 0..K−1 need nothing; other labels need a declared vocabulary of length K.
     Rows without labels become empty sets, for the caller to judge.
     """
-    declared = Vocabulary.stated(classes)
+    declared = Vocabulary.or_none(classes)
     if declared is not None and len(declared) != n_classes:
         raise ValueError(f"classes: {len(declared)} labels for {n_classes} probability columns.")
     sets = as_label_sets(candidates, declared, name=name)
@@ -69,14 +69,14 @@ def _on_columns(sets: LabelSets, n_classes: int, declared: Vocabulary | None) ->
     known = sets.vocabulary
     if declared is not None:
         if known.declared and known.is_range and len(known) == n_classes and not declared.holds_numbers:
-            return sets.named(declared)  # a mask without names: its columns are the classes, in order
-        return sets.recoded(declared)
+            return sets.rename_classes(declared)  # a mask without names: its columns are the classes, in order
+        return sets.recode(declared)
     if known.declared:
         if len(known) != n_classes:
             raise ValueError(f"{len(known)} classes for {n_classes} probability columns.")
         return sets
     if known.holds_integers:
-        return sets.recoded(Vocabulary.positions(n_classes))
+        return sets.recode(Vocabulary.positions(n_classes))
     raise InputError(
         f"labels such as {known.classes.tolist()[0]!r} do not say which probability column they mean",
         Remedy("classes", None, f"for the {n_classes} labels in the order of the columns (model.classes_)"),

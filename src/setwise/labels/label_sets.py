@@ -321,7 +321,7 @@ class LabelSets(LabelledRows):
                 raise InputError(problem, Remedy("classes", None, "to say which there are"))
         elif not all(part.vocabulary.same_order(vocabulary) for part in held):
             vocabulary = Vocabulary.infer([label for part in held for label in part.classes.tolist()])
-        held = [part.recoded(vocabulary) for part in held]
+        held = [part.recode(vocabulary) for part in held]
         filled = [part for part in held if len(part)] or held
         made: dict[str, Any] = {
             "single": all(part.single for part in filled),
@@ -425,12 +425,12 @@ class LabelSets(LabelledRows):
         array([[ True, False, False],
                [False,  True, False]])
         """
-        return self.recoded(Vocabulary.declare(classes))
+        return self.recode(Vocabulary.declare(classes))
 
-    def recoded(self, vocabulary: Vocabulary) -> LabelSets:
+    def recode(self, vocabulary: Vocabulary) -> LabelSets:
         """The same sets by label over another vocabulary, which must hold every label that occurs."""
         if self.vocabulary.same_order(vocabulary):
-            return self.named(vocabulary)
+            return self.rename_classes(vocabulary)
         if self.relative and len(vocabulary) > self.n_classes:
             raise InputError(
                 f"sets that mean 'every label' were made over the {self.n_classes} labels seen, and there are "
@@ -446,7 +446,7 @@ class LabelSets(LabelledRows):
 
     def issubset(self, other: LabelSets) -> Bools:
         """Whether each set lies inside the other object's set of the same row."""
-        other = self._aligned(other)
+        other = self._align(other)
         if self._mask is not None and other._mask is not None:
             inside: Bools = np.logical_and.reduce(self._mask <= other._mask, axis=1)
             return inside
@@ -455,13 +455,13 @@ class LabelSets(LabelledRows):
         return whole
 
     def __or__(self, other: LabelSets) -> LabelSets:
-        return self._combined(other, np.logical_or, np.union1d)
+        return self._combine(other, np.logical_or, np.union1d)
 
     def __and__(self, other: LabelSets) -> LabelSets:
-        return self._combined(other, np.logical_and, np.intersect1d)
+        return self._combine(other, np.logical_and, np.intersect1d)
 
-    def _combined(self, other: LabelSets, of_masks: Any, of_keys: Any) -> LabelSets:
-        other = self._aligned(other)
+    def _combine(self, other: LabelSets, of_masks: Any, of_keys: Any) -> LabelSets:
+        other = self._align(other)
         relative = self.relative or other.relative
         if self._mask is not None and other._mask is not None:
             mask = frozen(of_masks(self._mask, other._mask))
@@ -474,7 +474,7 @@ class LabelSets(LabelledRows):
             return NotImplemented
         if len(self) != len(other) or not self.vocabulary.same_labels(other.vocabulary):
             return False
-        return np.array_equal(self._keys, self._aligned(other)._keys)
+        return np.array_equal(self._keys, self._align(other)._keys)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -485,14 +485,14 @@ class LabelSets(LabelledRows):
         found[self.rows[1]] = True
         return frozen(found)
 
-    def filled(self) -> LabelSets:
+    def fill_empty(self) -> LabelSets:
         """Empty sets replaced by full ones: "nothing is known" as candidates, which is always valid."""
         empty = self.sizes == 0
         if not empty.any():
             return self
         return self.from_codes(self.vocabulary, self.rows[1], self.sizes, absent=empty, missing="full")
 
-    def named(self, vocabulary: Vocabulary) -> LabelSets:
+    def rename_classes(self, vocabulary: Vocabulary) -> LabelSets:
         """The same positions under another vocabulary of as many classes."""
         return replace(self, vocabulary=vocabulary)
 
@@ -559,7 +559,7 @@ class LabelSets(LabelledRows):
         """Each (row, position) pair as one sorted integer."""
         return np.repeat(np.arange(self._n), self.sizes) * self.n_classes + self.rows[1]
 
-    def _aligned(self, other: LabelSets) -> LabelSets:
+    def _align(self, other: LabelSets) -> LabelSets:
         if len(self) != len(other):
             raise ValueError(f"cannot combine {len(self)} sets with {len(other)}; rows must correspond.")
         if self.vocabulary.same_order(other.vocabulary):
@@ -569,7 +569,7 @@ class LabelSets(LabelledRows):
                 f"cannot combine sets over different classes ({self.n_classes} and {other.n_classes}); "
                 "bring both to one vocabulary with with_classes()."
             )
-        return other.recoded(self.vocabulary)
+        return other.recode(self.vocabulary)
 
 
 def _of_columns(classes: Classes, n_classes: int) -> Vocabulary:

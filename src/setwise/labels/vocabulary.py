@@ -50,7 +50,7 @@ class Vocabulary:
         return vocabulary
 
     @classmethod
-    def stored(cls, labels: Iterable[Hashable], name: str) -> Vocabulary:
+    def from_file(cls, labels: Iterable[Hashable], name: str) -> Vocabulary:
         """Names that a file of ours holds, which are all of one kind."""
         vocabulary = cls.declare(labels)
         if vocabulary.classes.dtype == object:
@@ -97,7 +97,7 @@ class Vocabulary:
         return classes if isinstance(classes, Vocabulary) else cls.declare(classes)
 
     @classmethod
-    def stated(cls, classes: Classes) -> Vocabulary | None:
+    def or_none(cls, classes: Classes) -> Vocabulary | None:
         """The vocabulary that was stated; None where none was."""
         return None if classes is None else cls.of(classes, ())
 

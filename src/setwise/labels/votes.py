@@ -121,7 +121,7 @@ class Votes(LabelledRows):
             lost = given & missing_labels(held[name])
             if lost.any():
                 raise ValueError(f"{name}: line {int(np.flatnonzero(lost)[0])} has a label and no {name}.")
-        rows = Vocabulary.declare(_items(held[item]) if items is None else _named_rows(items))
+        rows = Vocabulary.declare(_items(held[item]) if items is None else _row_names(items))
         row = rows.encode(held[item][given])
         if (row < 0).any():
             first = int(np.argmax(row < 0))
@@ -167,7 +167,7 @@ class Votes(LabelledRows):
             raise ValueError(f"annotators: {len(named)} names for {width} columns.")
         people = np.empty(len(named), dtype=object)
         people[:] = named
-        return cls.of(n, row, labels, people[who], classes=classes).shared()
+        return cls.of(n, row, labels, people[who], classes=classes).share_weights()
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, classes: Classes = None) -> Votes:
@@ -236,7 +236,7 @@ class Votes(LabelledRows):
         codes = vocabulary.require(labels, row)
         names = None if people is None else Vocabulary.infer(people)
         who = None if names is None or people is None else names.encode(people)
-        return cls._ordered(vocabulary, n, row, codes, names, who, weight, against, items)
+        return cls._from_positions(vocabulary, n, row, codes, names, who, weight, against, items)
 
     @classmethod
     def from_codes(
@@ -269,7 +269,7 @@ class Votes(LabelledRows):
             own = [people[one] for one in present.tolist()]
             names = Vocabulary.infer(own)
             position = names.encode(own)[whose]
-        return cls._ordered(vocabulary, n, row, label, names, position, weight, against, items)
+        return cls._from_positions(vocabulary, n, row, label, names, position, weight, against, items)
 
     @classmethod
     def concatenate(cls, parts: Iterable[Votes], *, classes: Classes = None) -> Votes:
@@ -331,7 +331,7 @@ class Votes(LabelledRows):
         )
 
     @classmethod
-    def _ordered(
+    def _from_positions(
         cls,
         vocabulary: Vocabulary,
         n: int,
@@ -418,7 +418,7 @@ class Votes(LabelledRows):
                [0., 0., 0.]])
         """
         items = np.arange(self._n) if self.items is None else self.items
-        _named_rows(items)  # a table would make one row of two with the same name
+        _row_names(items)  # a table would make one row of two with the same name
         empty = np.flatnonzero(self.sizes == 0)
         order = np.argsort(np.concatenate([self.row, empty]), kind="stable")
 
@@ -442,7 +442,7 @@ class Votes(LabelledRows):
 
     # ---------------------------------------------------------------- other votes
 
-    def recoded(self, vocabulary: Vocabulary) -> Votes:
+    def recode(self, vocabulary: Vocabulary) -> Votes:
         """The same answers over other labels, or the same labels in another order."""
         if self.vocabulary.same_order(vocabulary):
             return self
@@ -453,7 +453,7 @@ class Votes(LabelledRows):
             self, vocabulary=vocabulary, label=frozen(vocabulary.require(self.classes[self.label], self.row))
         )
 
-    def shared(self) -> Votes:
+    def share_weights(self) -> Votes:
         """The same answers, where several labels that one annotator gave a row share one answer."""
         if self.annotator is None:
             return self
@@ -466,7 +466,7 @@ class Votes(LabelledRows):
 
     def with_classes(self, classes: Iterable[Hashable]) -> Votes:
         """The same answers over these classes, in this order."""
-        return self.recoded(Vocabulary.declare(classes))
+        return self.recode(Vocabulary.declare(classes))
 
     def __getitem__(self, key: Any) -> Votes:
         chosen = row_positions(key, self._n, "Votes are indexed by rows; use .counts to select labels.")
@@ -509,7 +509,7 @@ class Votes(LabelledRows):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        shown = ", ".join("{" + self._told(i) + "}" for i in range(min(3, self._n)))
+        shown = ", ".join("{" + self._describe(i) + "}" for i in range(min(3, self._n)))
         more = ", …" if self._n > 3 else ""
         by = f" by {len(self.annotators):,} annotators" if len(self.annotators) else ""
         return (
@@ -518,9 +518,9 @@ class Votes(LabelledRows):
 
     def _repr_html_(self) -> str:
         head = f"{len(self.row):,} answers on {self._n:,} rows over {self.n_classes:,} classes"
-        return self._as_html(head, "answers", [self._told(row) for row in range(min(_SHOWN, self._n))])
+        return self._as_html(head, "answers", [self._describe(row) for row in range(min(_SHOWN, self._n))])
 
-    def _told(self, row: int) -> str:
+    def _describe(self, row: int) -> str:
         first = int(np.searchsorted(self.row, row))
         mine = range(first, first + int(self.sizes[row]))
         told: dict[str, float] = {}
@@ -566,7 +566,7 @@ def _items(values: Array) -> list[Any]:
     return list(dict.fromkeys(values[~missing_labels(values)].tolist()))
 
 
-def _named_rows(items: Any) -> list[Any]:
+def _row_names(items: Any) -> list[Any]:
     """The names of rows, each of which has its own."""
     names: list[Any] = label_vector(items, "items").tolist()
     gone = next((row for row, name in enumerate(names) if is_missing(name)), None)

@@ -60,6 +60,6 @@ def covering(predicted: Any, y: Any, classes: Any) -> float:
     if (
         not same and sets.vocabulary.is_range and sets.n_classes == len(classes)
     ):  # a bare mask: its columns are ours
-        sets = sets.named(Vocabulary.declare(list(classes)))
+        sets = sets.rename_classes(Vocabulary.declare(list(classes)))
     check_length("y", len(sets), len(predicted), "rows of X")
     return float(sets.contains(predicted).mean())

@@ -155,7 +155,7 @@ def read_examples(
 def candidate_mask(sets: LabelSets, device: torch.device, y: Any = None) -> Tensor:
     """The candidates (n, K) on the device; where y are votes, how probable they make each label."""
     if isinstance(y, Votes):
-        targets = own_fits(y.recoded(sets.vocabulary)).label_targets()
+        targets = own_fits(y.recode(sets.vocabulary)).label_targets()
         return torch.from_numpy(targets.astype(np.float32)).to(device)
     return torch.from_numpy(np.array(sets.to_mask())).to(device)
 

@@ -257,7 +257,7 @@ class PartialLabelClassifier(CandidateClassifier):
     ) -> PartialLabelClassifier:
         device = as_device(self.device)
         source, sets = read_examples(self, X, y, device, classes=classes, reset=True)
-        votes = own_fits(y.recoded(sets.vocabulary)) if isinstance(y, Votes) else None
+        votes = own_fits(y.recode(sets.vocabulary)) if isinstance(y, Votes) else None
         candidates = candidate_mask(sets, device, votes)
         if first_pass:
             settings, _ = choose(settings, source, candidates, 0)

@@ -220,7 +220,7 @@ class TopK:
         found = score.below(self.columns, limits, u=u)
         sets = self._sets(found)
         if inside is not None:
-            sets = sets & inside.named(sets.vocabulary)
+            sets = sets & inside.rename_classes(sets.vocabulary)
         if not allow_empty and (sets.sizes == 0).any():
             if inside is not None:
                 raise InputError("allow_empty: not together with candidates and TopK", "leave candidates out")
@@ -230,7 +230,7 @@ class TopK:
 
     def as_sets(self, mask: LabelSets, vocabulary: Vocabulary) -> LabelSets:
         """The sets under the names of the labels."""
-        return mask.named(vocabulary)
+        return mask.rename_classes(vocabulary)
 
     def _read(self, candidates: LabelSets) -> LabelSets:
         """The columns of the candidates, of those outside one as often as there are."""

@@ -278,7 +278,7 @@ def report_model(
 def _people(candidates: Any, votes: Any, rows: Rows, probabilities: Floats | None) -> dict[str, Any] | None:
     """What votes on these rows tell about annotators, with the model's probabilities; or votes on other rows."""
     if isinstance(candidates, Votes):
-        return annotator_facts(candidates.recoded(rows.vocabulary), probabilities)
+        return annotator_facts(candidates.recode(rows.vocabulary), probabilities)
     if votes is not None and not isinstance(votes, Votes):
         raise TypeError(f"votes: expected Votes, got {type(votes).__name__}; make them with Votes.from_table.")
     return annotator_facts(votes)

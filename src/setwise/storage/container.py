@@ -89,7 +89,7 @@ def check_version(header: Mapping[str, Any], version: int, source: Source) -> No
 
 
 @contextmanager
-def believing_nothing(source: object, kind: str) -> Iterator[None]:
+def reading_untrusted(source: object, kind: str) -> Iterator[None]:
     """Whatever goes wrong while the content of a file is put together is the file's fault: an error names it."""
     try:
         yield

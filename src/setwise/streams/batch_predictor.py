@@ -128,64 +128,66 @@ class BatchPredictor:
     ) -> Predicted:
         """The same of rows that are read: features or probabilities, and the other columns."""
         options = self._categories(carried, where, first_row)
-        matrix, asked = self.conformed(values), self.asked
+        matrix, calibration = self.calibration_inputs(values), self.calibration
         try:
-            sets = asked.predict_set(matrix, self.confidence_level, **options)
+            sets = calibration.predict_set(matrix, self.confidence_level, **options)
         except ValueError:
             self.check_rows(matrix, where, first_row)
             raise
-        p = asked.predict_p(matrix, **options) if self.p_values else None
+        p = calibration.predict_p(matrix, **options) if self.p_values else None
         return Predicted(sets, carried, p, matrix, None if self.probabilities else values, options)
 
-    def conformed(self, values: Any) -> Any:
+    def calibration_inputs(self, values: Any) -> Any:
         """What the calibration is asked with: these probabilities, or those that the model gives these features."""
-        return values if self.probabilities else self.loaded.predict_conformed(values)
+        return values if self.probabilities else self.instance.predict_conformed(values)
 
     def check_rows(self, matrix: Any, where: str, first_row: int) -> None:
         """Refuses a row that holds no probabilities, by its file and number."""
-        if len(self.asked.parts) == 1:
-            as_probabilities(matrix, self.asked.parts[0].conformity_score.domain, name=where, first_row=first_row)
+        if len(self.calibration.parts) == 1:
+            as_probabilities(
+                matrix, self.calibration.parts[0].conformity_score.domain, name=where, first_row=first_row
+            )
 
     @property
     def confidence_level(self) -> float:
         """The level of the sets."""
         if self._level is not None:
             return self._level
-        return 0.9 if self.probabilities else float(self.loaded.confidence_level)
+        return 0.9 if self.probabilities else float(self.instance.confidence_level)
 
     @lazy
-    def asked(self) -> Any:
+    def calibration(self) -> Any:
         """The calibration that answers, or those of several folds."""
-        asked = self.loaded if self.probabilities else self.loaded.calibration_
-        saved.check_askable(asked, self.model)
-        return asked
+        calibration = self.instance if self.probabilities else self.instance.calibration_
+        saved.check_askable(calibration, self.model)
+        return calibration
 
     def check_categories(self) -> None:
         """Refuses rows without the column of categories that sets need; proposals need none."""
-        saved.check_categories(self.asked, self._by, self.model)
+        saved.check_categories(self.calibration, self._by, self.model)
 
     def row_tally(self) -> RowTally:
         """An empty count of new rows, to compare them with the calibration rows."""
         if self.probabilities:
-            return RowTally(self.asked)
-        found: RowTally = self.loaded.row_tally()
+            return RowTally(self.calibration)
+        found: RowTally = self.instance.row_tally()
         return found
 
-    def used(self, digests: list[Any]) -> Finding | None:
+    def find_used(self, digests: list[Any]) -> Finding | None:
         """Whether rows, batch by batch by their digests, were learned from or calibrated on."""
-        found: Finding | None = None if self.probabilities else self.loaded.used_rows_.among(digests)
+        found: Finding | None = None if self.probabilities else self.instance.used_rows_.among(digests)
         return found
 
     def layout(self, names: list[str], where: Any) -> Layout:
         """Which columns of a table are asked about."""
         if self.probabilities:
-            return saved.probability_layout(names, self.asked.classes.tolist(), where)
-        return saved.feature_layout(names, self.loaded, self.columns, where)
+            return saved.probability_layout(names, self.calibration.classes.tolist(), where)
+        return saved.feature_layout(names, self.instance, self.columns, where)
 
     @property
     def wanted_device(self) -> str:
         """Where this runs best: on the CPU, unless a network predicts; then where it was said that it should."""
-        if self.probabilities or saved.network_of(self.loaded.fitted_models[0]) is None:
+        if self.probabilities or saved.network_of(self.instance.fitted_models[0]) is None:
             return "cpu"
         return self.device
 
@@ -193,7 +195,7 @@ class BatchPredictor:
         """How many rows of such a table make a batch: of few probabilities more than of features."""
         return saved.ROWS * (max(1, min(8, 128 // len(names))) if self.probabilities else 1)
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """What answers depend on, as plain data: the model by its content, the level, and what is written."""
         if not self._by_path:
             raise InputError("model: an object in memory has no content to compare", "save it, and name its path")
@@ -213,10 +215,10 @@ class BatchPredictor:
 
     @property
     def _by(self) -> str | None:
-        return self.by if self.probabilities else self.by or saved.category_column(self.loaded)
+        return self.by if self.probabilities else self.by or saved.category_column(self.instance)
 
     @lazy
-    def loaded(self) -> Any:
+    def instance(self) -> Any:
         """The calibration, or the model."""
         if not self._by_path:
             return self.model
@@ -235,4 +237,4 @@ class BatchPredictor:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was loaded, where a path says what that is."""
-        return {name: held for name, held in self.__dict__.items() if name not in {"asked", "loaded"}}
+        return {name: held for name, held in self.__dict__.items() if name not in {"calibration", "instance"}}

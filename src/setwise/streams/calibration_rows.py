@@ -17,7 +17,7 @@ from typing import Any, Self, get_args
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, Ints, frame_columns, frozen, joined, sizes_between
+from setwise._arrays import Array, Floats, Ints, concatenate, frame_columns, frozen, sizes_between
 from setwise._version import __version__
 from setwise.conformal.calibration import Calibration
 from setwise.conformal.conformalize import conformalize, on_columns_of
@@ -31,7 +31,7 @@ from setwise.probabilities.dense import as_probabilities, precision_of
 from setwise.probabilities.top_probabilities import TopK
 from setwise.row_noise import Words, draw_seed, sampling_keys
 from setwise.scores import Domain, Score
-from setwise.storage.container import believing_nothing, read_container, write_container
+from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.strategies import Strategy, as_strategy
 
 FORMAT, VERSION = "setwise-calibration-rows", 1
@@ -105,7 +105,7 @@ class CalibrationRows:
             raise ValueError(f"domain: {str(domain)[:40]!r} is not known; use 'simplex' or 'unit'.")
         if memory_limit < 1:
             raise ValueError(f"memory_limit: {memory_limit} bytes hold no row.")
-        self.classes = Vocabulary.stated(classes)
+        self.classes = Vocabulary.or_none(classes)
         self.memory_limit, self.domain = int(memory_limit), domain
         self.max_rows = None if max_rows is None else int(max_rows)
         self.seen = 0
@@ -162,7 +162,7 @@ class CalibrationRows:
             matrix = as_probabilities(probabilities, self.domain, k, classes=sets.classes)
         votes = None
         if isinstance(candidates, Votes):
-            votes = replace(candidates.recoded(sets.vocabulary), vocabulary=sets.vocabulary, items=None)
+            votes = replace(candidates.recode(sets.vocabulary), vocabulary=sets.vocabulary, items=None)
         if verified is not None and missing_labels(label_vector(verified, "verified")).all():
             given["verified"] = None  # nobody checked a row of this batch
         facts = RowFacts.read(n, sets.vocabulary, **given)
@@ -309,7 +309,7 @@ class CalibrationRows:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Reads what `save` wrote; refuses anything else by name."""
         header, arrays = read_container(path, FORMAT, VERSION)
-        with believing_nothing(path, FORMAT):
+        with reading_untrusted(path, FORMAT):
             limits = {name: header[name] for name in ("memory_limit", "max_rows", "domain")}
             most = 0 if limits["max_rows"] is None else limits["max_rows"]
             counts = [limits["memory_limit"], most, header["seen"], header["seed"], *header["seeds"]]
@@ -450,7 +450,7 @@ class _Rows:
             np.concatenate([part.matrix for part in parts]),
             kind.concatenate([part.answers for part in parts]),
             np.concatenate([part.verified for part in parts]),
-            {name: joined([part.facts[name] for part in parts]) for name in parts[0].facts},
+            {name: concatenate([part.facts[name] for part in parts]) for name in parts[0].facts},
         )
 
     def check_alike(self, other: _Rows) -> None:
@@ -509,7 +509,7 @@ class _Rows:
     @classmethod
     def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> _Rows:
         """The rows of a file, whose arrays must fit each other."""
-        vocabulary = Vocabulary.stored(header["classes"], "classes")
+        vocabulary = Vocabulary.from_file(header["classes"], "classes")
         key, matrix, verified = arrays["key"], arrays["matrix"], arrays["verified"]
         n, k = matrix.shape
         as_probabilities(matrix, header["domain"], len(vocabulary))
@@ -552,7 +552,7 @@ def _stored_answers(
     for values, most in ((row, n), (label, k), (who, len(header["annotators"]))):
         if values is not None and len(values) and not (values.min() >= 0 and values.max() < most):
             raise ValueError("votes about other rows, labels or annotators")
-    named = Vocabulary.stored(header["annotators"], "annotators").classes.tolist()
+    named = Vocabulary.from_file(header["annotators"], "annotators").classes.tolist()
     people = None if who is None else named
     return Votes.from_codes(n, row, vocabulary.classes.tolist(), label, people, who, *rest, classes=vocabulary)
 

@@ -157,7 +157,7 @@ class CalibrationRowReader:
             part.add_to(made, self.layout, self.by)
         return made
 
-    def itself(self) -> CalibrationRowReader:
+    def make_worker(self) -> CalibrationRowReader:
         """What makes a worker, for an engine."""
         return self
 
@@ -177,7 +177,7 @@ def read_calibration_rows(
         return rows
     reader = CalibrationRowReader(rows.emptied(), tuple(column_names(table.files)), layout, by)
     parts, others = tee(_parts(table, known))
-    for part, found in zip(others, engine(parts, reader.itself), strict=True):
+    for part, found in zip(others, engine(parts, reader.make_worker), strict=True):
         with reading_from(str(part)):
             rows = rows.merge(found)
     return rows

@@ -47,7 +47,7 @@ class SetCounter:
             counts.add(batch.candidates, batch.truth, candidates=known, by=groups)
         return counts
 
-    def itself(self) -> SetCounter:
+    def make_worker(self) -> SetCounter:
         """What makes a worker, for an engine."""
         return self
 
@@ -74,7 +74,7 @@ def evaluate_table(
     counter = SetCounter(column, truth, candidates, by, told, tuple(names))
     parts = [files] if engine is run_local else [replace(files, paths=(path,)) for path in files.paths]
     counts = SetCounts()
-    for found in engine(parts, counter.itself):
+    for found in engine(parts, counter.make_worker):
         counts.include(found)
     return counts.result()
 

@@ -66,7 +66,7 @@ def load_calibration(path: Path) -> Calibration:
     return calibrations[0]
 
 
-def fitted_on(model: Any, X: Any) -> bool:
+def is_training_data(model: Any, X: Any) -> bool:
     """Whether these are the very rows that a model was fitted on, in their order."""
     from setwise.estimators.used_rows import digest  # scikit-learn is loaded
 
@@ -75,7 +75,7 @@ def fitted_on(model: Any, X: Any) -> bool:
     return placed and known is not None and digest(X) == known
 
 
-def calibrated_on(calibration: Calibration, predicted: Proposals) -> bool:
+def is_calibration_data(calibration: Calibration, predicted: Proposals) -> bool:
     """Whether these are the most probable labels of the very rows of a calibration, in their order."""
     evidence = calibration.evidence
     rows = np.arange(evidence.n) if evidence.position is None else evidence.position

@@ -73,7 +73,7 @@ def predict_table(
             found.sizes.update({size: int(counts[size]) for size in np.flatnonzero(counts).tolist()})
             if advance is not None:
                 advance(len(made.sets))
-    found.compared, found.used = beside.counted(), predictor.used(digests)
+    found.compared, found.used = beside.counted(), predictor.find_used(digests)
     return found
 
 
@@ -95,11 +95,11 @@ def _batches(predictor: BatchPredictor, source: TableFiles) -> Iterator[tuple[st
 class PartWriter:
     """A worker of an engine: predicts one part, writes its output, and notes that it is finished.
 
-    `columns` are those of the first part, which all must have; `asked` is what a finished part is known by.
+    `columns` are those of the first part, which all must have; `question` is what a finished part is known by.
     """
 
     predictor: BatchPredictor
-    asked: str
+    question: str
     columns: tuple[str, ...]
     separator: str = "|"
 
@@ -115,17 +115,17 @@ class PartWriter:
         sizes = {str(k): n for k, n in found.sizes.items()}
         used = None if found.used is None else asdict(found.used)
         held = {"rows": found.rows, "sizes": sizes, "used": used, "compared": found.compared}
-        part.finish(self.asked, held)
+        part.finish(self.question, held)
         return part, found
 
-    def itself(self) -> PartWriter:
+    def make_worker(self) -> PartWriter:
         """What makes a worker, for an engine."""
         return self
 
 
-def finished_rows(part: TablePart, asked: str, predictor: BatchPredictor) -> PredictedRows | None:
+def read_finished(part: TablePart, question: str, predictor: BatchPredictor) -> PredictedRows | None:
     """What an earlier run found of a part, if its output is there and all of this can be read; else None."""
-    found = part.finished(asked) or {}
+    found = part.read_result(question) or {}
     try:
         sizes = Counter({int(size): n for size, n in found["sizes"].items()})
         used = None if found["used"] is None else Finding.from_dict(found["used"])

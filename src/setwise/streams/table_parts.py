@@ -43,20 +43,20 @@ class TablePart:
         """The file that says that it is finished."""
         return self.out.with_name(_RECORD.format(self.out.name))
 
-    def finished(self, asked: str) -> dict[str, Any] | None:
+    def read_result(self, question: str) -> dict[str, Any] | None:
         """What was found, where the output is that of this input and of this question; else None."""
         try:
             with open_regular(self.record, follow=False) as file:
                 held = json.loads(file.read(_LONGEST))
-            same = held["input"] == self.input and held["asked"] == asked
+            same = held["input"] == self.input and held["asked"] == question
             found = held["found"] if same and held["output"] == self._output else None
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return found if isinstance(found, dict) else None
 
-    def finish(self, asked: str, found: Mapping[str, Any]) -> None:
+    def finish(self, question: str, found: Mapping[str, Any]) -> None:
         """Notes that the output is whole, and what was found."""
-        held = {"input": self.input, "asked": asked, "output": self._output, "found": found}
+        held = {"input": self.input, "asked": question, "output": self._output, "found": found}
         with replacing(self.record) as beside:
             text = json.dumps(held, ensure_ascii=False, default=lambda array: array.tolist())
             beside.write_text(text + "\n", encoding="utf-8")
@@ -113,7 +113,7 @@ def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:
 
 @contextmanager
 def open_folders(
-    planned: Mapping[Path, Sequence[TablePart]], asked: str, *, force: bool, resume: bool
+    planned: Mapping[Path, Sequence[TablePart]], question: str, *, force: bool, resume: bool
 ) -> Iterator[None]:
     """Makes the folders of outputs, into which nobody else writes meanwhile; of parts only finished ones are there.
 
@@ -133,7 +133,7 @@ def open_folders(
             record.unlink(missing_ok=True)
         for part in every:
             part.out.parent.mkdir(parents=True, exist_ok=True)
-            if not resume or part.finished(asked) is None:
+            if not resume or part.read_result(question) is None:
                 part.record.unlink(missing_ok=True)
                 part.out.unlink(missing_ok=True)
         yield

@@ -59,13 +59,13 @@ class Proposer:
 
     def __call__(self, part: TablePart) -> ProposedPart:
         """What is proposed for the rows of a part."""
-        calibration, beside = self.predictor.asked, self.predictor.row_tally()
+        calibration, beside = self.predictor.calibration, self.predictor.row_tally()
         found = [Proposals(np.empty(0, dtype=np.int32), np.empty(0))]
         predicted = found.copy()
         brought: Brought = "nothing"
         used: Finding | None = None
         for where, first, values, own in self._batches(part) if has_rows(part.source) else ():
-            matrix = self.predictor.conformed(values)
+            matrix = self.predictor.calibration_inputs(values)
             self.predictor.check_rows(matrix, where, first)
             rows = calibration.reader.read(matrix, candidates=own)
             made, brought = propose_labels(calibration, rows)
@@ -74,21 +74,21 @@ class Proposer:
                 predicted.append(_small(rows.predicted))
             X = None if self.predictor.probabilities else values
             if X is not None:
-                used = used or self.predictor.loaded.used_rows_.warn_if_used(X)
+                used = used or self.predictor.instance.used_rows_.warn_if_used(X)
             if calibration.categories is None:
                 beside.add(matrix, X=X, first_row=first)
         made = Proposals.concatenate(found)
         seen = made if self.candidates is None else Proposals.concatenate(predicted)
         return ProposedPart(part, made, seen, brought, beside.counted(), used)
 
-    def itself(self) -> Proposer:
+    def make_worker(self) -> Proposer:
         """What makes a worker, for an engine."""
         return self
 
     def _batches(self, part: TablePart) -> Iterator[tuple[str, int, Any, Any]]:
         check_columns(part.source, self.columns)
         source, names = part.source, column_names(part.source)
-        layout, classes = self.predictor.layout(names, source), self.predictor.asked.classes
+        layout, classes = self.predictor.layout(names, source), self.predictor.calibration.classes
         own = Layout(
             candidates=self.candidates, separator=self.separator, classes=classes, missing="empty", features=[]
         )
@@ -118,7 +118,7 @@ class DecidedPart:
 class TriageWriter:
     """A worker of an engine, for the second pass; `column` is that of accepted labels."""
 
-    asked: str
+    question: str
     column: str = "label"
     separator: str = "|"
 
@@ -145,10 +145,10 @@ class TriageWriter:
                         columns["rank"] = decided.rank[rows][taken]
                     writer.append_columns(columns)
         for place in (part, decided.review):
-            place.finish(self.asked, {"rows": first})
+            place.finish(self.question, {"rows": first})
         return part
 
-    def itself(self) -> TriageWriter:
+    def make_worker(self) -> TriageWriter:
         """What makes a worker, for an engine."""
         return self
 
@@ -161,7 +161,7 @@ def decide(
     predictor: BatchPredictor, found: Sequence[ProposedPart], max_error: float, mode: Any
 ) -> tuple[Triage, list[tuple[Bools, Ints]]]:
     """The triage of all rows, and for each part which rows are accepted and the places of the others."""
-    calibration, compared = predictor.asked, predictor.row_tally()
+    calibration, compared = predictor.calibration, predictor.row_tally()
     if predictor.probabilities:
         _refuse_own_rows(predictor, Proposals.concatenate([one.predicted for one in found]))
     for one in found:
@@ -185,7 +185,7 @@ def decide(
 
 def _refuse_own_rows(predictor: BatchPredictor, predicted: Proposals) -> None:
     """Refuses the very rows of a calibration, of which some were checked, and the others are not new."""
-    if saved.calibrated_on(predictor.asked, predicted):
+    if saved.is_calibration_data(predictor.calibration, predicted):
         problem = f"{predictor.model}: was calibrated on these rows, and folders take new ones"
         raise InputError(problem, Remedy("out", None, "for a file, in which those that nobody checked are decided"))
 
@@ -204,18 +204,18 @@ def triage_parts(
     resume: bool,
 ) -> tuple[Triage, int]:
     """Both passes; how many parts were finished before, and are kept."""
-    if len(predictor.asked.parts) > 1:
+    if len(predictor.calibration.parts) > 1:
         raise InputError("model: folds decide the rows that they were fitted on, which are read as one file")
     proposer = Proposer(predictor, tuple(columns), candidates, writer.separator)
-    found = sorted(engine(parts, proposer.itself), key=lambda one: one.part.number)
+    found = sorted(engine(parts, proposer.make_worker), key=lambda one: one.part.number)
     made, decisions = decide(predictor, found, max_error, mode)
     todo = [
-        DecidedPart(one.part, place, predictor.asked.classes, one.proposed, accepted, rank)
+        DecidedPart(one.part, place, predictor.calibration.classes, one.proposed, accepted, rank)
         for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)
         if len(one.proposed)
-        and not (resume and all(p.finished(writer.asked) is not None for p in (one.part, place)))
+        and not (resume and all(p.read_result(writer.question) is not None for p in (one.part, place)))
     ]
-    for _ in engine(todo, writer.itself):
+    for _ in engine(todo, writer.make_worker):
         continue
     check_complete(parts, [part.out for part in parts], [part.out for part in review])
     return made, len(parts) - len(todo)

@@ -16,7 +16,7 @@ from setwise._arrays import Array, sizes_between
 from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Classes, Vocabulary, missing_labels
-from setwise.storage.container import believing_nothing
+from setwise.storage.container import reading_untrusted
 from setwise.storage.stored_arrays import read_arrays
 from setwise.tables.stored_vocabulary import over_classes, parse_vocabulary
 
@@ -24,7 +24,7 @@ from setwise.tables.stored_vocabulary import over_classes, parse_vocabulary
 def read_npz(path: Path, classes: Classes) -> tuple[Array, LabelSets | None, Array | None, dict[str, Array]]:
     """Features, candidates, true labels and identifiers in an archive."""
     arrays = _load(path)
-    with believing_nothing(path, "npz"):
+    with reading_untrusted(path, "npz"):
         sets = _sets(arrays, classes, path)
         X = _features(arrays, path, None if sets is None else len(sets))
         if sets is not None and len(sets) != len(X):

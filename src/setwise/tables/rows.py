@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from setwise._arrays import Array, joined
+from setwise._arrays import Array, concatenate
 from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
@@ -135,7 +135,7 @@ def other_columns(request: RowRequest) -> list[str] | None:
     return [name for name in names if name not in taken]
 
 
-def written_columns(source: Any, rows: Table) -> dict[str, Any]:
+def output_columns(source: Any, rows: Table) -> dict[str, Any]:
     """The columns of some rows as they are written; of arrays the numbers of the rows stand for them."""
     if source is None:  # the items of votes
         name, values = next(iter(rows.carried.items()))
@@ -199,7 +199,7 @@ def _read(request: RowRequest) -> Table:
         parts[0],
         X=np.empty((sum(map(len, parts)), 0)),
         truth=np.concatenate(truths) if truths else None,
-        carried={name: joined([part.carried[name] for part in parts]) for name in request.carry},
+        carried={name: concatenate([part.carried[name] for part in parts]) for name in request.carry},
         source=source_name(request.source),
     )
 

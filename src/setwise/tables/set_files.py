@@ -147,7 +147,7 @@ def set_writer(
 ) -> Iterator[SetWriter]:
     """Gives a `SetWriter`; the file takes its name when all is written, and does not appear if something fails."""
     target = Path(path)
-    form = written_form(target, format)
+    form = sets_format(target, format)
     check_separator(separator)
     with replacing(target) as beside:
         writer = SetWriter(beside, form, column, separator, sizes)
@@ -157,7 +157,7 @@ def set_writer(
             writer.close()
 
 
-def written_form(target: Path, given: str | None = None) -> str:
+def sets_format(target: Path, given: str | None = None) -> str:
     """The format in which sets are written to a file; an error where they cannot be."""
     form = unpacked_format(target, given)
     if form not in TABLES:

@@ -32,4 +32,4 @@ def over_classes(sets: LabelSets, relative: bool, classes: Classes, where: str) 
     if classes is None:
         return sets
     with reading_from(where):
-        return sets.recoded(Vocabulary.of(classes, ()))
+        return sets.recode(Vocabulary.of(classes, ()))

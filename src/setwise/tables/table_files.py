@@ -157,7 +157,7 @@ def table_files(source: Any, **declared: str | None) -> TableFiles:
     return TableFiles(paths, **declared)
 
 
-def piped(stream: Any, **declared: str | None) -> TableFiles:
+def spool_stream(stream: Any, **declared: str | None) -> TableFiles:
     """What a stream of bytes holds, kept in a temporary file for as long as the result lives."""
     keeping = ExitStack()
     path = keeping.enter_context(temporary(Path(tempfile.gettempdir()), "stdin", private=True))

@@ -67,7 +67,7 @@ def read_votes(path: Any, *, classes: Classes = None) -> Votes:
 
     A file holds the labels that occur; `classes` brings back others, and their order.
     """
-    classes = Vocabulary.stated(classes)
+    classes = Vocabulary.or_none(classes)
     names = [] if classes is None else classes.classes.tolist()
     text = ["label"] if names and all(isinstance(label, str) for label in names) else []
     table = as_written(path, ids=["item", "annotator"], labels=["label"], text=text)

@@ -87,7 +87,7 @@ def from_annotators_long(
     _refuse_gaps(who, annotators, given, f"{where}: row", annotator)
     ids = frozen(id_array(named))
     with reading_from(where):
-        classes = Vocabulary.stated(classes)
+        classes = Vocabulary.or_none(classes)
         votes = Votes.from_codes(
             len(named),
             rows[given],
@@ -154,7 +154,7 @@ def from_annotators_wide(
     row, who, code = (np.concatenate(part or nobody) for part in (rows, people, codes))
     identifiers = frozen(lines[ids].to_numpy() if ids else np.arange(n))
     with reading_from(where):
-        classes = Vocabulary.stated(classes)
+        classes = Vocabulary.or_none(classes)
         labels = meant_classes(labels, classes)
         votes = Votes.from_codes(n, row, labels, code, named, who, classes=classes, items=identifiers)
         if classes is None:

@@ -83,7 +83,7 @@ def from_label_studio(
     ids = frozen(id_array(found.ids))
     with reading_from(where):
         votes, truth = _counted(found, path_separator, classes, ids)
-        return Imported(votes.candidates(rule, missing=missing), ids, truth, votes.shared())
+        return Imported(votes.candidates(rule, missing=missing), ids, truth, votes.share_weights())
 
 
 def is_export(source: Any) -> bool:
@@ -206,7 +206,7 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
     rows = np.array([row for row, _, _ in said], dtype=np.int64)
     labels, codes = _numbered([path_separator.join(leaf) for _, _, leaf in said])
     people, who = _numbered([who for _, who, _ in said])
-    classes = Vocabulary.stated(classes)
+    classes = Vocabulary.or_none(classes)
     labels = meant_classes(labels, classes)  # Label Studio knows text alone
     votes = Votes.from_codes(len(found.ids), rows, labels, codes, people, who, classes=classes, items=ids)
     told: dict[int, set[str]] = defaultdict(set)
