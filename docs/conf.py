@@ -24,6 +24,7 @@ extensions = [
     "sphinx-mathjax-offline",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
     "command_reference",
 ]
 exclude_patterns = ["_build", "_templates", "gallery", "**/GALLERY_HEADER.rst", "auto_examples/*.ipynb"]
@@ -79,22 +80,26 @@ sphinx_gallery_conf = {
     ),
 }
 
+# What a button copies are the commands and the code alone: neither prompts nor what they print.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 html_theme = "pydata_sphinx_theme"
 html_title = f"setwise {release}"
 html_static_path = ["_static"]
 html_css_files = ["setwise.css"]
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("index", "five-minutes", "which-strategy", "guarantees")}
+html_sidebars = {page: [] for page in ("index", "install", "five-minutes", "command-line", "glossary")}
 html_theme_options = {
     "logo": {"text": "setwise"},
     "navbar_end": ["theme-switcher"],
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 7,
     "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "show_prev_next": False,
+    "show_prev_next": True,
 }
 
 # Links inside the documentation are held by the build itself and by `-b linkcheck`. Addresses outside are not

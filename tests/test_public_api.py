@@ -14,7 +14,8 @@ def test_the_public_names_are_these_and_no_others():
         "EMClassifier", "Guarantee", "LabelSets", "Margin", "MisuseWarning", "Monitor", "PartialLabelClassifier",
         "Premise", "SetSizeScorer", "SmallCalibrationWarning", "TopK", "Triage", "Votes", "__version__",
         "annotators", "conformalize", "diagnose", "estimate_inclusion", "evaluate", "load", "plot_coverage",
-        "plot_inclusion", "plot_sets", "plot_sizes", "strategies", "suggest_verification", "triage",
+        "plot_coverage_by_class", "plot_inclusion", "plot_sets", "plot_sizes", "strategies",
+        "suggest_verification", "triage",
     }  # fmt: skip
     assert all(hasattr(setwise, name) for name in setwise.__all__)
 

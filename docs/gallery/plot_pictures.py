@@ -2,7 +2,7 @@
 Plots of sets and coverage
 ==========================
 
-Four functions draw on matplotlib axes that you give them and return these axes, so that plots can be combined
+Five functions draw on matplotlib axes that you give them and return these axes, so that plots can be combined
 and styled.
 """
 
@@ -27,7 +27,7 @@ P, Q = model.predict_proba(X[rest]), model.predict_proba(X[new])
 calibration = setwise.conformalize(P, candidates[rest], assume="uniform", classes=names)
 
 # %%
-# All four together.
+# Coverage, sizes, how often the model's choices are candidates, and the sets themselves.
 fig, axes = plt.subplots(2, 2, figsize=(10, 8))
 setwise.plot_coverage(calibration, Q, names[y[new]], ax=axes[0, 0])
 setwise.plot_sizes(candidates[rest], label="candidates", ax=axes[0, 1])
@@ -45,3 +45,22 @@ setwise.plot_coverage(calibration, Q, ax=ax)
 setwise.plot_coverage(calibration, Q, names[y[new]], label="with the truth", ax=ax)
 ax.set_title("What can be proved without a single true label")
 fig.tight_layout()
+
+# %%
+# `plot_coverage_by_class` shows the classes with the lowest coverage first. The guarantee is an average over all
+# rows: for a single class the coverage may be lower. Here are 100 classes, ten of which look like ten others.
+n = 6000
+centres = rng.normal(size=(100, 8))
+centres[50:60] = centres[40:50] + 0.4 * rng.normal(size=(10, 8))
+kind = rng.integers(0, 100, n)
+distance = ((centres[kind][:, None] + 0.5 * rng.normal(size=(n, 1, 8)) - centres) ** 2).sum(axis=2)
+P = np.exp(-2 * distance)
+P /= P.sum(axis=1, keepdims=True)
+classes = np.array([f"kind {k:02d}" for k in range(100)])
+calibration = setwise.conformalize(P[:1000], classes[kind[:1000]], classes=classes)
+sets = calibration.predict_set(P[1000:], 0.9)
+setwise.plot_coverage_by_class(sets, classes[kind[1000:]], confidence_level=0.9)
+
+# %%
+# With more than 30 classes `plot_sets` leaves out the labels that occur in none of the rows.
+setwise.plot_sets(sets, classes[kind[1000:]])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from setwise.labels.votes import Votes
     from setwise.learn import CoveringClassifier, EMClassifier, PartialLabelClassifier
     from setwise.metrics import SetSizeScorer, evaluate
-    from setwise.plots import plot_coverage, plot_inclusion, plot_sets, plot_sizes
+    from setwise.plots import plot_coverage, plot_coverage_by_class, plot_inclusion, plot_sets, plot_sizes
     from setwise.probabilities.top_probabilities import TopK
     from setwise.scores import APS, LAC, RAPS, SAPS, Margin
 
@@ -52,7 +52,7 @@ _HOMES = {
     "labels.votes": ("Votes",),
     "learn": ("CoveringClassifier", "EMClassifier", "PartialLabelClassifier"),
     "metrics": ("SetSizeScorer", "evaluate"),
-    "plots": ("plot_coverage", "plot_inclusion", "plot_sets", "plot_sizes"),
+    "plots": ("plot_coverage", "plot_coverage_by_class", "plot_inclusion", "plot_sets", "plot_sizes"),
     "scores": ("APS", "LAC", "RAPS", "SAPS", "Margin"),
 }
 """The names imported above for type checkers only. They load on first use: whatever begins with this package begins
@@ -94,6 +94,7 @@ __all__ = [
     "evaluate",
     "load",
     "plot_coverage",
+    "plot_coverage_by_class",
     "plot_inclusion",
     "plot_sets",
     "plot_sizes",

@@ -1,10 +1,11 @@
-"""Plots on matplotlib axes: coverage over levels, set sizes, inclusion by rank, the sets themselves.
+"""Plots on matplotlib axes: coverage over levels and by class, set sizes, inclusion by rank, the sets themselves.
 
 Each takes ``ax=`` and returns the axes, so that plots can share a figure or axes.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -19,8 +20,13 @@ from setwise.contamination.diagnose import diagnose
 from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.vocabulary import label_vector
 from setwise.metrics import evaluate
+from setwise.ranks import clopper_pearson
 
 _LEVELS = tuple(level / 100 for level in (*range(50, 95, 5), 95, 97, 99))
+_ALL_LABELS = 30  # up to so many classes the sets are drawn with every label
+_LINE = 0.2  # inches that the name of a row or label needs
+_LONGEST = 24  # characters of a name
+_LARGEST = 24  # inches of a figure
 
 
 def plot_coverage(
@@ -38,10 +44,10 @@ def plot_coverage(
     Parameters
     ----------
     calibration, probabilities
-        What makes the sets, and the probabilities of new rows.
+        The calibration, and a model's probabilities for new rows.
     y
-        True labels. Without them the interval is drawn that candidates alone prove for the coverage (see
-        `Calibration.bracket`); for a calibration by category, one per category.
+        True labels of the new rows. Without them the plot shows the interval that candidates alone prove for the
+        coverage (see `Calibration.bracket`), one for each category of a calibration by category.
     levels
         Confidence levels.
     label
@@ -78,7 +84,76 @@ def plot_coverage(
         low, high = np.transpose([each["coverage_interval"] for each in found])
         (line,) = ax.plot(wanted, coverage, marker="o", label=name)
         ax.fill_between(wanted, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
-    return _labelled(ax, "confidence level", "coverage")
+    return _label_axes(ax, "confidence level", "coverage")
+
+
+def plot_coverage_by_class(
+    sets: Candidates,
+    y: Column,
+    *,
+    confidence_level: float | None = None,
+    classes: Any = 25,
+    label: str | None = None,
+    ax: Any = None,
+) -> Any:
+    """How often prediction sets contain the true label, class by class, with exact 95 % intervals.
+
+    The class with the lowest coverage is on top. To compare several sets, draw them on the same axes with the same
+    list of `classes`.
+
+    Parameters
+    ----------
+    sets
+        Prediction sets: `LabelSets`, or what they can be read from.
+    y
+        True labels; None or NaN where unknown.
+    confidence_level
+        Where to draw a dashed line: the coverage that the sets were made for.
+    classes
+        How many of the classes with the lowest coverage to draw, or a list of labels.
+    label
+        A name for the legend.
+    ax
+        Axes to draw on; new ones, high enough for the classes, unless given.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from setwise import LabelSets, plot_coverage_by_class
+    >>> sets = LabelSets.from_lists([["cat"], ["cat", "dog"], ["dog"]])
+    >>> ax = plot_coverage_by_class(sets, ["cat", "dog", "cat"])
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['cat', 'dog']
+    """
+    found: dict[Any, Any] = evaluate(as_label_sets(sets, name="sets"), y)["by_class"]
+    names = sorted(found, key=lambda name: (found[name]["coverage"], -found[name]["n"]))
+    if isinstance(classes, int):
+        shown = names[:classes]
+    else:
+        shown = np.asarray(classes).tolist()
+        if unseen := [name for name in shown if name not in found]:
+            raise ValueError(f"classes: {unseen[0]!r} is the true label of no row; leave it out.")
+    if not shown:
+        raise ValueError("classes: none to draw.")
+    ax = _axes(ax, height=1 + _LINE * len(shown))
+    first = not ax.containers
+    coverage = np.array([found[name]["coverage"] for name in shown])
+    counts = [found[name]["n"] for name in shown]
+    ends = [clopper_pearson(round(share * n), n, 0.05) for share, n in zip(coverage.tolist(), counts, strict=True)]
+    low, high = np.transpose(ends)
+    errors = np.maximum([coverage - low, high - coverage], 0)
+    # Names are categories of the axis: what is drawn later finds its class.
+    ax.errorbar(coverage, [str(name) for name in shown], xerr=errors, fmt="o", capsize=2, label=label)
+    if first:
+        whole = ax.yaxis.get_major_formatter()
+        ax.yaxis.set_major_formatter(lambda value, place: _shorten(whole(value, place)))
+        ax.invert_yaxis()
+        ax.set_xlim(right=1.02)
+        ax.margins(y=min(0.05, 1 / len(shown)))
+    if confidence_level is not None:
+        ax.axvline(confidence_level, ls="--", color="grey")
+    rest = f" ({len(shown):,} of {len(names):,}, lowest coverage first)" if len(shown) < len(names) else ""
+    return _thin_ticks(_label_axes(ax, "coverage", f"true class{rest}", legend=label is not None), ax.yaxis)
 
 
 def plot_sizes(sets: Candidates, *, label: str | None = None, ax: Any = None) -> Any:
@@ -109,7 +184,7 @@ def plot_sizes(sets: Candidates, *, label: str | None = None, ax: Any = None) ->
         raise ValueError("sets: no rows to draw.")
     shares = np.bincount(sizes) / len(sizes)
     ax.stairs(shares, np.arange(len(shares) + 1) - 0.5, fill=True, alpha=0.5, label=label)
-    return _labelled(ax, "labels in the set", "share of rows", counts=True, legend=label is not None)
+    return _label_axes(ax, "labels in the set", "share of rows", counts=True, legend=label is not None)
 
 
 def plot_inclusion(
@@ -156,7 +231,7 @@ def plot_inclusion(
     ax.plot(at, found.floor[: len(at)], ls="--", color=line.lines[0].get_color(), alpha=0.7)
     ax.set_ylim(0, 1.02)
     y_label = "share of rows in which it is a candidate"
-    return _labelled(ax, "rank of the label by the model", y_label, counts=True, legend=label is not None)
+    return _label_axes(ax, "rank of the label by the model", y_label, counts=True, legend=label is not None)
 
 
 def plot_sets(
@@ -168,6 +243,8 @@ def plot_sets(
     ax: Any = None,
 ) -> Any:
     """The sets row by row: a filled cell for each label in the set, a frame around candidates, a dot on the truth.
+
+    Of more than 30 classes, those are drawn that occur in these rows.
 
     Parameters
     ----------
@@ -190,28 +267,39 @@ def plot_sets(
     >>> [text.get_text() for text in ax.get_xticklabels()]
     ['cat', 'dog']
     """
-    ax = _axes(ax)
     given = as_label_sets(sets, name="sets")
     chosen = np.arange(min(rows, len(given))) if isinstance(rows, int) else np.asarray(rows)
     if len(chosen) == 0:
         raise ValueError("rows: none to draw.")
     mask = given[chosen].to_mask()
-    ax.imshow(mask, cmap="Blues", vmin=0, vmax=1.6, aspect="auto", interpolation="nearest")
+    own, codes = np.zeros_like(mask), np.full(len(chosen), -1)
     if candidates is not None:
         own = as_candidates(candidates, given.n_classes, given.classes)[chosen].to_mask()
-        at, k = np.nonzero(own)
-        ax.scatter(k, at, marker="s", s=90, facecolors="none", edgecolors="tab:orange", label="candidate")
     if y is not None:
         codes = given.vocabulary.encode(label_vector(y, "y")[chosen])
-        known = np.flatnonzero(codes >= 0)
-        ax.scatter(codes[known], known, marker="o", s=18, color="black", label="true label")
-    ax.set_xticks(np.arange(given.n_classes), [str(label) for label in given.classes.tolist()])
+    known = np.flatnonzero(codes >= 0)
+    columns = np.arange(given.n_classes)
+    if given.n_classes > _ALL_LABELS:
+        occurs = (mask | own).any(axis=0)
+        occurs[codes[known]] = True
+        columns = np.flatnonzero(occurs) if occurs.any() else columns[:1]
+    ax = _axes(ax, height=1.5 + _LINE * len(chosen), width=1.5 + _LINE * len(columns))
+    ax.imshow(mask[:, columns], cmap="Blues", vmin=0, vmax=1.6, aspect="auto", interpolation="nearest")
+    if candidates is not None:
+        at, k = np.nonzero(own[:, columns])
+        side = min(9.5, 60 * _inches(ax.xaxis) / len(columns), 60 * _inches(ax.yaxis) / len(chosen))
+        ax.scatter(k, at, marker="s", s=side**2, facecolors="none", edgecolors="tab:orange", label="candidate")
+    if y is not None:
+        place = np.searchsorted(columns, codes[known])
+        ax.scatter(place, known, marker="o", s=18, color="black", label="true label")
+    ax.set_xticks(np.arange(len(columns)), [_shorten(label) for label in given.classes[columns].tolist()])
     ax.set_yticks(np.arange(len(chosen)), [str(row) for row in chosen.tolist()])
-    if given.n_classes > 8:
+    if len(columns) > 8:
         ax.tick_params(axis="x", labelrotation=90)
     if candidates is not None or y is not None:
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
-    return _labelled(ax, "label", "row", legend=False)
+    rest = f" ({len(columns):,} of {given.n_classes:,} occur)" if len(columns) < given.n_classes else ""
+    return _thin_ticks(_label_axes(ax, f"label{rest}", "row", legend=False), ax.xaxis, ax.yaxis)
 
 
 def _brackets(ax: Any, calibration: Calibration, levels: Any, name: str) -> None:
@@ -221,8 +309,8 @@ def _brackets(ax: Any, calibration: Calibration, levels: Any, name: str) -> None
         ax.fill_between(levels, low, high, alpha=0.25, label=f"{label}: bracket")
 
 
-def _labelled(ax: Any, x: str, y: str, *, counts: bool = False, legend: bool = True) -> Any:
-    """The axes with their titles, a legend if wanted, and whole numbers below them where those are counts."""
+def _label_axes(ax: Any, x: str, y: str, *, counts: bool = False, legend: bool = True) -> Any:
+    """The axes with their titles, a legend if wanted, and whole numbers on the x-axis where it shows counts."""
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     if counts:
@@ -232,8 +320,31 @@ def _labelled(ax: Any, x: str, y: str, *, counts: bool = False, legend: bool = T
     return ax
 
 
-def _axes(ax: Any) -> Any:
-    """The axes given, or those of a new figure."""
+def _shorten(label: Any) -> str:
+    """A label as the name of a tick."""
+    name = str(label)
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+
+
+def _inches(axis: Any) -> float:
+    """The length of an axis."""
+    box, figure = axis.axes.get_window_extent(), axis.get_figure(root=True)
+    return float((box.width if axis.axis_name == "x" else box.height) / figure.dpi)
+
+
+def _thin_ticks(ax: Any, *along: Any) -> Any:
+    """Keeps every second, third, … tick of some axis where there is no room for the names of all."""
+    ax.get_figure(root=True).draw_without_rendering()  # the layout decides how long each axis is
+    for axis in along:
+        names = [text.get_text() for text in axis.get_ticklabels()]
+        step = math.ceil(0.8 * _LINE * len(names) / _inches(axis))
+        if step > 1:
+            axis.set_ticks(axis.get_ticklocs()[::step], names[::step])
+    return ax
+
+
+def _axes(ax: Any, *, height: float = 0, width: float = 0) -> Any:
+    """The axes given, or those of a new figure, at least so many inches high and wide."""
     if ax is not None:
         return ax
     try:
@@ -242,4 +353,5 @@ def _axes(ax: Any) -> Any:
         raise ModuleNotFoundError(
             "plots need matplotlib: pip install 'setwise[report]'.", name=error.name
         ) from error
-    return plt.subplots()[1]
+    size = np.maximum(plt.rcParams["figure.figsize"], np.minimum([width, height], _LARGEST))
+    return plt.subplots(figsize=size, layout="constrained")[1]

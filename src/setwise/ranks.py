@@ -140,7 +140,7 @@ def dkw_band(n: int, delta: float) -> float:
     return math.sqrt(math.log(2 / delta) / (2 * n))
 
 
-def ordered_bits(scores: Floats) -> NDArray[np.int32]:
+def sortable_bits(scores: Floats) -> NDArray[np.int32]:
     """Whole numbers that order scores as float32 does: equal for equal ones, never smaller for larger ones."""
     with np.errstate(over="ignore"):
         bits = (scores.astype(np.float32, copy=False) + np.float32(0)).view(np.int32)  # −0.0 is 0.0
@@ -162,7 +162,7 @@ class Ascending:
 
     def __init__(self, values: Floats) -> None:
         self.values = values
-        bits = ordered_bits(values[[0, -1]]).astype(np.int64) if len(values) else np.zeros(2, np.int64)
+        bits = sortable_bits(values[[0, -1]]).astype(np.int64) if len(values) else np.zeros(2, np.int64)
         self._low, span = int(bits[0]), int(bits[1] - bits[0])
         self._shift = max(span.bit_length() - min((_CELLS * len(values)).bit_length(), _WIDEST), 0)
         self._last = (span >> self._shift) + 1
@@ -182,7 +182,7 @@ class Ascending:
 
     def _cells(self, scores: Floats) -> Ints:
         """A cell for each score, the last one beyond all values."""
-        cell = ordered_bits(scores).astype(np.intp)
+        cell = sortable_bits(scores).astype(np.intp)
         cell -= self._low
         cell >>= self._shift
         return np.clip(cell, 0, self._last, out=cell)

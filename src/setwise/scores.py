@@ -164,7 +164,7 @@ class _Ranked:
 
         def work(block: slice) -> None:
             exact = _exact(probabilities[block])
-            ordered, scores = self._sorted(exact, noise[block, None])
+            ordered, scores = self._sort(exact, noise[block, None])
             inside = count_true(scores <= limit[block, None])
             last = exact.shape[1] - 1
             cut = np.take_along_axis(ordered, np.minimum(last + 1 - inside, last)[:, None], axis=1)
@@ -187,7 +187,7 @@ class _Ranked:
         order = count_true(above) + 1 if self.by_rank else None
         return self._formula(lead, value, order, None if self.by_mass else exact.max(axis=1), u)
 
-    def _sorted(self, exact: Floats, u: Floats, order: Ints | None = None) -> tuple[Floats, Floats]:
+    def _sort(self, exact: Floats, u: Floats, order: Ints | None = None) -> tuple[Floats, Floats]:
         """Values in ascending order and the scores by position."""
         ordered = np.sort(exact, axis=1) if order is None else np.take_along_axis(exact, order, axis=1)
         lead = None
@@ -199,7 +199,7 @@ class _Ranked:
 
     def _of_all(self, exact: Floats, u: Floats) -> Floats:
         order = np.argsort(exact, axis=1)
-        ordered, scores = self._sorted(exact, u, order)
+        ordered, scores = self._sort(exact, u, order)
         last = np.broadcast_to(np.arange(exact.shape[1]), exact.shape).copy()
         last[:, :-1][ordered[:, :-1] == ordered[:, 1:]] = exact.shape[1]
         last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]  # ties share their first member's score

@@ -56,7 +56,7 @@ def test_predict_says_so_and_promises_nothing(folder, monkeypatch, capsys, case)
         assert (SAID in said.err) == refuted
         assert (folder / "s.csv.differs.json").exists() == refuted
     assert run(["predict", *arguments, "--out", "s.csv", "--force"]) == 0
-    assert "Contradicted: " in capsys.readouterr().out
+    assert "nothing about the true label.\nContradicted: " in capsys.readouterr().out
 
 
 def test_sets_of_rows_that_differ_are_never_there_without_the_note(folder, monkeypatch):

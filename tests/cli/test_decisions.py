@@ -14,7 +14,6 @@ from setwise.cli.triage import _Decided
 from setwise.tables import read_table
 from setwise.tables.label_notation import encode_labels
 from setwise.tables.set_files import set_writer
-from tests.conftest import printed
 
 from .conftest import setwise, write
 from .test_commands import failure
@@ -58,11 +57,11 @@ def folder(tmp_path_factory):
     )
     fit = ("fit", "old.csv", "--candidates", "answers", "--key", "id", "--learner", "em", "-q", "--out")
     half = ("--calibration-size", "0.5")
-    setwise(*fit, "model", *half, "--checks", "checks.parquet", folder=place)
+    setwise(*fit, "model", *half, "--verified", "checks.parquet", folder=place)
     setwise(*fit, "unchecked", *half, folder=place)
     setwise(*fit, "crossed", "--cross", "3", folder=place)
     cal = ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv", "--candidates", "answers")
-    setwise(*cal, "--key", "id", "--checks", "checks.parquet", "--out", "model.cal", "-q", folder=place)
+    setwise(*cal, "--key", "id", "--verified", "checks.parquet", "--out", "model.cal", "-q", folder=place)
     setwise(*cal, "--key", "id", "--out", "unchecked.cal", "-q", folder=place)
     return place
 
@@ -164,7 +163,7 @@ def test_without_a_file_the_calibration_rows_are_known_by_their_numbers(here):
 
 
 def test_a_cross_conformal_model_decides_every_row_and_takes_the_checks_here(here):
-    checks = ("--checks", "checks.parquet", "--key", "id", "--max-error", "0.1")
+    checks = ("--verified", "checks.parquet", "--key", "id", "--max-error", "0.1")
     told, accepted, review = decided("crossed", "old.csv", *checks, to=here)
     assert (told["checked"], told["undecided"]) == (70, 0)
     checked = [row for row in pq.read_table("checks.parquet").to_pylist() if row["verified"]]
@@ -190,7 +189,7 @@ def test_rows_of_a_constant_model_are_not_taken_for_those_it_was_calibrated_on(h
         write(here / f"{name}.csv", {"id": [f"{name} {i}" for i in range(60)], **rows})
     write(here / "labels.csv", {"id": [f"old {i}" for i in range(60)], "candidates": ["owl", "owl|wren"] * 30})
     write(here / "checks.csv", {"id": [f"old {i}" for i in range(30)], "verified": ["owl"] * 30})
-    given = ("--labels", here / "labels.csv", "--key", "id", "--checks", here / "checks.csv")
+    given = ("--labels", here / "labels.csv", "--key", "id", "--verified", here / "checks.csv")
     setwise("conformalize", "--probabilities", here / "old.csv", *given, "--out", here / "c.cal", "-q", folder=here)
     told, accepted, review = decided(
         here / "c.cal", "--probabilities", here / "new.csv", "--max-error", "0.2", to=here
@@ -202,14 +201,14 @@ def test_rows_of_a_constant_model_are_not_taken_for_those_it_was_calibrated_on(h
 def test_candidates_of_new_rows_count(here):
     plain, *_ = decided("model", "new.csv", "--max-error", "0.1", to=here)
     more, *_ = decided("model", "new.csv", "--candidates", "answers", "--max-error", "0.1", to=here)
-    assert "candidates arise for new rows as they did" in printed(more["guarantee"]["text"])
+    assert "candidates arise for new rows as they did" in more["guarantee"]["text"]
     assert "candidates arise" not in plain["guarantee"]["text"]
 
 
 @pytest.mark.parametrize("file", [(), ("old.csv",)])
 def test_votes_alone_will_do(here, file):
     votes = ("--votes", "votes.csv", "--item", "item", "--annotator", "who", "--label", "label", "--key", "id")
-    told, accepted, review = decided(*file, *votes, "--checks", "checks.parquet", "--max-error", "0.1", to=here)
+    told, accepted, review = decided(*file, *votes, "--verified", "checks.parquet", "--max-error", "0.1", to=here)
     assert (told["rows"], told["checked"]) == (N, 70)
     name = "id" if file else "item"
     checked = [row["id"] for row in pq.read_table("checks.parquet").to_pylist() if row["verified"]]
@@ -224,7 +223,7 @@ def test_tasks_may_be_called_by_numbers_and_by_text(here):
     tasks[0]["annotations"][0]["result"] = [region | {"value": {"choices": ["wren"]}}]
     (here / "votes.json").write_text(json.dumps(tasks), encoding="utf-8")
     write(here / "checks.csv", {"call": list(map(str, names[10:80])), "verified": ["owl"] * 70})
-    given = ("--votes", here / "votes.json", "--key", "call", "--checks", here / "checks.csv")
+    given = ("--votes", here / "votes.json", "--key", "call", "--verified", here / "checks.csv")
     told, accepted, review = decided(*given, to=here)
     assert sorted(row["call"] for row in (*accepted, *review)) == sorted(map(str, names[:10] + names[80:]))
     assert told["checked"] == 70
@@ -247,24 +246,24 @@ def test_rows_that_are_lost_or_twice_are_our_fault():
 
 
 VOTES = ("--votes", "votes.csv", "--item", "item", "--annotator", "who")
-CHECKS = ("--checks", "checks.parquet", "--key", "id")
+CHECKS = ("--verified", "checks.parquet", "--key", "id")
 MISTAKES = {
-    "no model": ((), "give a MODEL with verified rows, or --votes FILE with --checks or --verified"),
+    "no model": ((), "give a MODEL with verified rows, or --votes FILE with --verified"),
     "a table for a model": (("new.csv",), "name a MODEL before it, or --votes FILE"),
-    "no checks": (("unchecked", "new.csv"), "give them to fit or conformalize with --checks"),
-    "no checks in a calibration": (("unchecked.cal", "--probabilities", "new-scores.csv"), "with --checks"),
+    "no checks": (("unchecked", "new.csv"), "give them to fit or conformalize with --verified"),
+    "no checks in a calibration": (("unchecked.cal", "--probabilities", "new-scores.csv"), "with --verified"),
     "checks again": (
         ("model", "new.csv", *CHECKS),
-        "--checks: the checks of model are those it was calibrated with",
+        "--verified: model has the verified labels that it was calibrated with; leave out --verified",
     ),
     "folds and new rows": (("crossed", "new.csv"), "decides the rows that it was fitted on, in their order"),
-    "folds alone": (("crossed",), "give the FILE that it was fitted on, with --verified or --checks"),
-    "folds without checks": (("crossed", "old.csv"), "name their column with --verified, or a file with --checks"),
-    "votes without checks": (VOTES, "--checks: votes alone do not say who is right"),
+    "folds alone": (("crossed",), "give the FILE that it was fitted on, with --verified"),
+    "folds without checks": (("crossed", "old.csv"), "name their column or file with --verified"),
+    "votes without checks": (VOTES, "--verified: votes alone do not show who is right"),
     "votes without a key": (("old.csv", *VOTES, "--verified", "w"), "use --key … to name its column"),
     "votes of a table without checks": (
         ("old.csv", *VOTES, "--key", "id"),
-        "with --verified, or a file with --checks",
+        "name their column or file with --verified",
     ),
     "votes and candidates": ((*VOTES, *CHECKS, "--candidates", "answers"), "leave out --candidates"),
     "a calibration and a table": (("model.cal", "new.csv"), "needs probabilities; use --probabilities"),
@@ -338,17 +337,16 @@ def test_what_is_said_leads_back(here):
     said = setwise(*SUGGEST, "--out", here / "t.csv", "--answer", "truth", folder=".")
     assert "drew 60 of 300 rows to have checked, each with probability 0.2" in said
     assert "if the model is right" in said
-    assert "For other numbers of rows: 10: " in said
+    assert "With other numbers of rows to verify: 10 rows: " in said
     assert "in random order" in said
     assert "--look 1, --look 2" in said
-    assert "--checks" in said.splitlines()[-1]
-    assert said.splitlines()[-1].endswith("--key id --verified truth")
+    assert said.splitlines()[-1].endswith("t.csv:truth --key id")
     rows, truth = rows_of(here / "t.csv"), dict(zip(*world(N, 0)[:4:3], strict=True))
     filled = [truth[row["id"]] for row in rows]
     pq.write_table(pa.table({"id": [row["id"] for row in rows], "truth": filled}), here / "t.parquet")
     fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", "--out", here / "m")
-    told = setwise(*fit, "--checks", here / "t.parquet", "--key", "id", "--verified", "truth", folder=".")
-    assert "from 60 calibration rows, all of them verified (auto, " in printed(told)
+    told = setwise(*fit, "--verified", f"{here}/t.parquet:truth", "--key", "id", folder=".")
+    assert "from 60 calibration rows, all of them verified" in told
 
 
 def test_rows_that_were_checked_are_not_drawn_again(here):
@@ -405,7 +403,7 @@ def test_answers_to_doubtful_rows_are_no_checks(here, capsys):
     told = pa.table({"id": np.array(ids)[doubtful], "verified": np.array(truth)[doubtful]})
     pq.write_table(told, here / "c.parquet")
     cal = ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv", "--candidates", "answers")
-    arguments = (*cal, "--key", "id", "--checks", here / "c.parquet", "--out", here / "c.cal", "-q")
+    arguments = (*cal, "--key", "id", "--verified", here / "c.parquet", "--out", here / "c.cal", "-q")
     assert run([*map(str, arguments)]) == 0
     assert "not a random choice of the rows" in capsys.readouterr().err
 
@@ -447,7 +445,7 @@ def test_checks_that_do_not_fit_are_named(here, capsys, command, changes, messag
         "conformalize": ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv"),
     }[command]
     columns = ("--candidates", "answers") if command == "conformalize" else ()
-    line = failure(capsys, *asked, *columns, "--key", "id", "--checks", here / "c.parquet", "--out", here / "m")
+    line = failure(capsys, *asked, *columns, "--key", "id", "--verified", here / "c.parquet", "--out", here / "m")
     assert message in line
     assert ("--classes" in line) == (command == "fit" and "emu" in line)
 
@@ -459,7 +457,7 @@ def unchecked():
 
 def test_checks_need_a_key(here, capsys):
     fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", "--ignore", "id", "--out", here / "m")
-    assert "use --key … to name its column" in failure(capsys, *fit, "--checks", "checks.parquet")
+    assert "use --key … to name its column" in failure(capsys, *fit, "--verified", "checks.parquet")
 
 
 def with_a_column(path, own):
@@ -479,7 +477,7 @@ def test_checks_in_the_table_and_in_a_file_are_put_together(here, capsys):
     fit = ("--candidates", "answers", "--verified", "verified", *CHECKS, "--calibration-size", "0.5")
     fit = (*fit, "--learner", "em", "--out", here / "m", "--force")
     said = setwise("fit", with_a_column(here / "t.parquet", own), *fit, folder=".")
-    assert f"{len({*own, *told})} of them verified (auto, " in said
+    assert f"{len({*own, *told})} of them verified" in said
     other = {a_checked_row(): next(text for text in TEXT.values() if text != told[a_checked_row()])}
     assert "; correct one of them" in failure(capsys, "fit", with_a_column(here / "u.parquet", other), *fit)
 
@@ -494,11 +492,11 @@ def test_checks_for_which_there_is_no_room_are_told(here):
 def test_a_look_makes_the_promise_hold_whenever_one_stops(here, capsys):
     cal = ("conformalize", "--probabilities", "old-scores.csv", "--labels", "old.csv", "--candidates", "answers")
     said = setwise(*cal, *CHECKS, "--look", "2", "--out", here / "c.cal", folder=".")
-    assert "at whichever look you stop" in printed(said)
-    assert "in 19 of 20 draws of the calibration rows." in printed(said)
+    assert "This holds at\n               whichever look you stop." in said
+    assert "0.90, in 19 of 20 draws of the calibration rows." in said
     line = failure(capsys, *cal, *CHECKS, "--look", "2", "--strategy", "max", "--out", here / "d.cal")
     assert "--look: strategy 'max' does not rest on checks; leave out --strategy, or --look" in line
     line = failure(capsys, *cal, "--key", "id", "--look", "1", "--out", here / "d.cal")
     assert "needs verified labels; use --verified" in line
     fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", *CHECKS, "--calibration-size", "0.5")
-    assert "at whichever look you stop" in printed(setwise(*fit, "--look", "1", "--out", here / "m", folder="."))
+    assert "whichever look you stop" in setwise(*fit, "--look", "1", "--out", here / "m", folder=".")

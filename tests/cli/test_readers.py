@@ -83,7 +83,10 @@ DOUBTED = {  # what is read, with a warning
     "id.csv": (text(id=lambda i: 7 * i), "the column 'id' has another value in every row"),
     "index.csv": (text(**{"Unnamed: 0": int}), "use --ignore 'Unnamed: 0' to keep it out of the features"),
     "code.csv": (text(code=lambda i: CODES[TRUTH[i]]), "the column 'code' tells which label is a candidate"),
-    "case.csv": (text().replace("cat", "Cat", 5), "classes of their own: 'Cat' and 'cat'; write them alike"),
+    "case.csv": (
+        text().replace("cat", "Cat", 5),
+        "differ only in how they are written: 'Cat' and 'cat'; write them alike",
+    ),
     "slash.csv": (text(cell="/".join), "use --separator / if '/' stands between labels"),
 }
 WRONG = {  # what is refused

@@ -57,6 +57,7 @@ def here(tmp_path, monkeypatch):
     write(tmp_path / "votes.csv", {**told, "said": [label for _, label in said]})
     more = {"id": [*range(N), N], "candidates": [*lists, ["owl"]]}
     write(tmp_path / "more.csv", more)
+    write(tmp_path / "seen.csv", {"id": np.arange(0, N, 2), "seen": truth[::2]})
     pq.write_table(
         pa.table({name: columns[name] for name in ("answers", "holes", "pairs", "checked")}), tmp_path / "a.parquet"
     )
@@ -271,12 +272,19 @@ def test_each_remedy_of_the_readers_is_followed_somewhere_above():
     named = {call.args[0].value for call in calls}
     assert named == {
         "annotator", "candidates", "carry", "categories", "classes", "column", "decimal", "delimiter", "encoding",
-        "escapes", "features", "format", "impute", "item", "key", "label", "separator", "weight",
+        "escapes", "features", "format", "impute", "item", "key", "label", "separator", "verified", "weight",
     }  # fmt: skip
     options = {one.name: one.opts[0] for command in get_command(app).commands.values() for one in command.params}
     followed = {words.split()[0] for _, advice in ADVICE.values() for words in advice}
-    followed |= {"--encoding", "--decimal", "--separator"} | set(MEANT) | {"--column", "--delimiter"}
+    followed |= {"--verified", "--encoding", "--decimal", "--separator"} | set(MEANT) | {"--column", "--delimiter"}
     assert {options[name] for name in named if name in options} <= followed
+
+
+def test_verified_labels_in_a_column_of_another_name(here, capsys):
+    fit = (*VOTED, "--calibration-size", "0.5", "--verified")
+    line = failure(capsys, *fit, "seen.csv")
+    assert "use --verified seen.csv:COLUMN to name that of true labels" in line
+    assert run([*fit, "seen.csv:seen", "-q"]) == 0
 
 
 def test_a_column_that_the_sets_need_and_a_mark_that_means_two_things(here, capsys):

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from setwise import ConformalClassifier, Votes
 from setwise.crowd import annotator_model
-from setwise.crowd.annotator_model import fit_annotators, held_out_shrinkage, own_fits
+from setwise.crowd.annotator_model import choose_shrinkage, fit_annotators, own_fits
 from setwise.learn import PartialLabelClassifier
 from tests.conftest import labels_from, simplex
 
@@ -95,7 +95,7 @@ def test_shrinkage_is_chosen_by_answers_that_the_fit_has_not_seen(rng):
     """Of annotators who are alike, what each half seems to show of them does not hold in the other half."""
     p = simplex(rng, 120, K)
     votes = votes_of(said(rng, labels_from(rng, p), each=2))
-    assert held_out_shrinkage(votes, p) == 320
+    assert choose_shrinkage(votes, p) == 320
     fitted = {
         shrink: fit_annotators(votes, p, shrink=shrink).parameters.likelihood(votes, p) for shrink in (5, 320)
     }

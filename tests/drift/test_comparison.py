@@ -90,7 +90,7 @@ def test_what_was_counted_elsewhere_counts_as_the_whole(calibrated, rng):
     whole.add(sharpened(P, 1.1), X=X[400:] + 1)
     here.add(sharpened(P[:200], 1.1), X=X[400:600] + 1)
     there.add(sharpened(P[200:], 1.1), X=X[600:] + 1)
-    here.include(there.counted())
+    here.include(there.export())
     assert here.compare().to_dict() == whole.compare().to_dict()
     assert any("feature" in finding.sentence for finding in whole.compare().findings)
 

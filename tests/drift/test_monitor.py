@@ -30,7 +30,7 @@ def test_false_alarms_stay_below_delta_and_would_not_if_ranked_among_calibration
         return found
 
     assert at_most(alarms(), 0.2, 60)
-    plain = monitors._Gambler._ranked
+    plain = monitors._Gambler._rank
 
     def alone(self, code, x, noise):
         seen, kept = self.seen[code], []
@@ -39,7 +39,7 @@ def test_false_alarms_stay_below_delta_and_would_not_if_ranked_among_calibration
             self.seen[code] = seen
         return np.concatenate(kept)
 
-    monkeypatch.setattr(monitors._Gambler, "_ranked", alone)
+    monkeypatch.setattr(monitors._Gambler, "_rank", alone)
     assert not at_most(alarms(), 0.2, 60)
 
 
@@ -48,7 +48,7 @@ def test_p_values_are_uniform_with_ties(rng):
     P[:, 1] = 1 - P[:, 0]
     cal = calibrated(P[:50])
     gambler = monitors._Gambler(cal, cal.evidence.confidence)
-    p = gambler._ranked(0, P[50:].max(axis=1), rng.random(2950))
+    p = gambler._rank(0, P[50:].max(axis=1), rng.random(2950))
     for share in (0.1, 0.5, 0.9):
         assert abs((p < share).mean() - share) < 4.5 * np.sqrt(share * (1 - share) / 2950)
 

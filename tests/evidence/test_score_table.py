@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from setwise.errors import InputError
-from setwise.evidence.score_table import ScoreTable, row_order, unchanged
+from setwise.evidence.score_table import ScoreTable, check_unchanged, row_order
 from setwise.row_noise import uniforms
 from tests.conftest import simplex
 from tests.test_scores import ALL_SCORES
@@ -40,8 +40,8 @@ def test_probabilities_that_were_changed_are_noticed_whatever_their_layout(rng):
     p = simplex(rng, 50, 6)
     for given_ in (p, np.asfortranarray(p), p[::2]):
         table = ScoreTable(ALL_SCORES[0], given_)
-        assert unchanged(table) is table
+        assert check_unchanged(table) is table
         given_[[3, 4]] = given_[[4, 3]]
         with pytest.raises(InputError, match="changed after"):
-            unchanged(table)
-    assert unchanged(p) is p
+            check_unchanged(table)
+    assert check_unchanged(p) is p

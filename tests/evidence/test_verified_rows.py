@@ -10,7 +10,7 @@ from scipy.stats import binom
 from setwise import LabelSets
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts
-from setwise.evidence.verified_rows import checks_differ
+from setwise.evidence.verified_rows import compare_verified
 from setwise.labels.vocabulary import MISSING
 from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
@@ -44,7 +44,7 @@ CHOICES = {
 @pytest.mark.parametrize("choice", CHOICES)
 def test_verified_rows_that_were_picked_are_seen(choice, rng):
     chosen, words = CHOICES[choice]
-    found = checks_differ(sample(rng, 500, 5, chosen))
+    found = compare_verified(sample(rng, 500, 5, chosen))
     assert found.p_value < 1e-4
     assert re.search(words, found.sentence)
 
@@ -53,7 +53,7 @@ def test_verified_rows_that_were_picked_are_seen(choice, rng):
 def test_verified_rows_drawn_at_random_are_called_different_in_one_of_a_hundred_samples_at_most(n, k, m):
     rng = np.random.default_rng(5)
     alarms = sum(
-        checks_differ(sample(rng, n, k, lambda p, mask: rng.permutation(n)[:m])) is not None for _ in range(400)
+        compare_verified(sample(rng, n, k, lambda p, mask: rng.permutation(n)[:m])) is not None for _ in range(400)
     )
     assert alarms <= binom.ppf(0.999, 400, 0.01)
 
@@ -62,10 +62,10 @@ def test_known_chances_whole_samples_and_nothing_verified_leave_nothing_to_compa
     picked, _ = CHOICES["singletons"]
     few = sample(rng, 500, 5, picked)
     share = few.verified.mean()
-    assert checks_differ(few) is not None
-    assert checks_differ(replace(few, chance=np.full(500, share))) is None
-    assert checks_differ(sample(rng, 500, 5, lambda p, mask: np.arange(500))) is None
-    assert checks_differ(sample(rng, 500, 5, lambda p, mask: np.arange(0))) is None
+    assert compare_verified(few) is not None
+    assert compare_verified(replace(few, chance=np.full(500, share))) is None
+    assert compare_verified(sample(rng, 500, 5, lambda p, mask: np.arange(500))) is None
+    assert compare_verified(sample(rng, 500, 5, lambda p, mask: np.arange(0))) is None
 
 
 def test_whole_groups_are_compared_as_groups():
@@ -79,9 +79,9 @@ def test_whole_groups_are_compared_as_groups():
         verified = np.where(np.isin(group, pick(mask[::20])), y, MISSING)
         return gather(LAC(), DenseRows(p), LabelSets.from_mask(mask), RowFacts(verified=verified, group=group), ())
 
-    random = [checks_differ(grouped(lambda mask: rng.permutation(50)[:15])) for _ in range(100)]
+    random = [compare_verified(grouped(lambda mask: rng.permutation(50)[:15])) for _ in range(100)]
     assert sum(found is not None for found in random) <= 4  # by rows it is nearly all of them
-    assert checks_differ(grouped(lambda mask: np.argsort(mask.sum(axis=1))[:15])) is not None
+    assert compare_verified(grouped(lambda mask: np.argsort(mask.sum(axis=1))[:15])) is not None
 
 
 def test_a_different_number_of_checks_in_each_category_is_no_difference(rng):
@@ -91,8 +91,8 @@ def test_a_different_number_of_checks_in_each_category_is_no_difference(rng):
     mask = candidates_from(rng, y, 5)
     verified = np.where(rng.random(600) < np.where(easy, 0.6, 0.1), y, MISSING)
     evidence = gather(LAC(), DenseRows(p), LabelSets.from_mask(mask), RowFacts(verified=verified), ())
-    assert checks_differ(evidence) is not None
-    assert checks_differ(evidence, easy.astype(int)) is None
+    assert compare_verified(evidence) is not None
+    assert compare_verified(evidence, easy.astype(int)) is None
 
 
 def drawn(chance, truth_of=None, seed=0):
@@ -109,7 +109,7 @@ def drawn(chance, truth_of=None, seed=0):
     "chance", [np.full(300, 0.1), np.repeat([0.05, 1.0], 200), np.linspace(0.01, 0.99, 400), np.full(20, 1e-9)]
 )
 def test_rows_verified_with_the_chances_given_are_rarely_called_otherwise(chance):
-    assert sum(checks_differ(drawn(chance, seed=seed)) is not None for seed in range(400)) <= 8  # 1 % are 4
+    assert sum(compare_verified(drawn(chance, seed=seed)) is not None for seed in range(400)) <= 8  # 1 % are 4
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_rows_verified_with_the_chances_given_are_rarely_called_otherwise(chance
     ],
 )
 def test_chances_that_the_rows_refute_are_told(chance, truly, told):
-    assert told in checks_differ(drawn(chance, truly)).sentence
+    assert told in compare_verified(drawn(chance, truly)).sentence

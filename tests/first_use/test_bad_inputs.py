@@ -107,7 +107,7 @@ MISSING = error(
 )
 EMPTY = error("t.csv: holds no rows")
 BINARY = error("which text does not hold; save the table as .csv text")
-ALIKE = "labels that differ only in how they are written are classes of their own: "
+ALIKE = "some classes differ only in how they are written: "
 ONE = "every row has one candidate, such as "
 
 
@@ -136,7 +136,7 @@ def cells(write, **options):
 
 
 def looks_missing(token):
-    return f"t.csv: {token!r} is a class and looks like a missing label; leave it empty"
+    return f"t.csv: the class {token!r} looks like a missing label; leave it empty"
 
 
 READ = {  # the name and content of a file, options, and what happens when it is read
@@ -296,7 +296,7 @@ OWN = "fit t.csv --candidates answers --learner em --out m"
 CHECK = f"{OWN} --verified v"
 JOINED = "fit rows.csv --candidates answers --key id --learner em --out m --labels"
 VOTED = "fit rows.csv --votes v.csv --key id --annotator who --learner em --out m"
-FILED = "fit full.csv --candidates answers --key id --ignore truth --learner em --out m --checks"
+FILED = "fit full.csv --candidates answers --key id --ignore truth --learner em --out m --verified"
 ASKED = "annotators v.csv --item id --annotator who --label label"
 CAL = "conformalize --probabilities q.csv --labels full.csv --candidates answers --out c.cal"
 TRIAGE = "triage --out ok.csv --review no.csv"
@@ -354,7 +354,7 @@ COMMANDS = {  # files, a command line, and what happens
     "votes by padded numbers": (voted(id=lambda ids: [f"{i:03d}" for i in ids]), VOTED, error("v.csv: no row with id = '0', which is row 0 of rows.csv; write them alike: it has '000'")),
     "votes in no lines": ({"v.csv": "id,who,label\n"}, VOTED, error("v.csv: holds no rows")),
     "votes in two spellings": (voted(label=replaced(4, "Owl")), VOTED, warns(f"v.csv: {ALIKE}'Owl' and 'owl'")),
-    "votes for NA": (voted(label=replaced(4, "NA")), VOTED, warns("v.csv: 'NA' is a class and looks like a missing label")),
+    "votes for NA": (voted(label=replaced(4, "NA")), VOTED, warns("v.csv: the class 'NA' looks like a missing label")),
     "votes in columns": ({"v.csv": csv(id=range(N), ann=TRUTH, bob=TRUTH)}, VOTED, error("v.csv: there is no column 'who'; it has id, ann, bob")),
     "votes of one model": ({"v.jsonl": "".join(json.dumps({"id": i, "answers": [label, label, "owl"]}) + "\n" for i, label in enumerate(TRUTH))}, "fit rows.csv --votes v.jsonl --key id --learner em --out m", warns("v.jsonl: all answers are by one annotator, 3 of them about row 0")),
     "votes of one annotator": (voted(who=lambda column: ["llm"] * len(column)), VOTED, warns("y: all answers are by one annotator, 3 of them about row 0")),
@@ -385,14 +385,14 @@ COMMANDS = {  # files, a command line, and what happens
     "verified NA": (verified([one or "NA" for one in CHECKED]), CHECK, error("verified: row 0 holds 'NA', which is not among the classes")),
     "verified with capitals": (verified([one and one.title() for one in CHECKED]), CHECK, error("verified: row 1 holds 'Owl', which is not among the classes")),
     "verified as two labels": (verified(["owl|ant", *CHECKED[1:]]), CHECK, error("verified: row 0 holds 'owl|ant', which is not among the classes")),
-    "verified in a column that is not there": ({}, "fit full.csv --candidates answers --verified me --out m", error("full.csv: there is no column 'me'")),
-    "checks without key": ({}, "fit full.csv --candidates answers --checks checks.csv --ignore id --ignore truth --out m", error("answers are matched with the rows by an identifier; use --key … to name its column")),
+    "verified in a column that is not there": ({}, "fit full.csv --candidates answers --verified me --out m", error("--verified: 'me' is neither a column of full.csv (x, y, z, id, answers, truth) nor a file")),
+    "checks without key": ({}, "fit full.csv --candidates answers --verified checks.csv --ignore id --ignore truth --out m", error("answers are matched with the rows by an identifier; use --key … to name its column")),
     "checks twice": ({"c.csv": csv(id=[1, 1], verified=["owl", "ant"])}, f"{FILED} c.csv", error("c.csv: id = '1' has 2 answers; keep one of them")),
     "checks of other rows": ({"c.csv": csv(id=[1, 99], verified=["owl", "ant"])}, f"{FILED} c.csv", error("full.csv: no row with id = '99', which is row 1 of c.csv")),
     "checks as an unknown label": ({"c.csv": csv(id=[1], verified=["emu"])}, f"{FILED} c.csv", error("c.csv: id = '1' has the label 'emu', which is none of ant, owl, wren; correct it, or use --classes")),
     "checks without labels": ({"c.csv": csv(id=[1], verified=[None])}, f"{FILED} c.csv", warns("verified: no row has a label")),
-    "checks in another column": ({"c.csv": csv(id=[1], checked=["owl"])}, f"{FILED} c.csv", error("c.csv: there is no column 'verified'; it has id, checked")),
-    "checks that are not there": ({}, f"{FILED} c.csv", error("c.csv: there is no such file")),
+    "checks in another column": ({"c.csv": csv(id=[1], checked=["owl"])}, f"{FILED} c.csv", error("c.csv: there is no column 'verified'; it has id, checked; use --verified c.csv:COLUMN to name that of true labels")),
+    "checks that are not there": ({}, f"{FILED} c.csv", error("--verified: 'c.csv' is neither a column of full.csv (x, y, z, id, answers, truth) nor a file")),
     # probabilities
     "probabilities halved": (scores(P / 2), CAL, error("q.csv: row 0 sums to 0.5, not to 1 (tolerance 0.01); divide each row by its sum")),
     "logits": (scores(3 * X), CAL, error("these look like logits: pass their softmax")),
@@ -483,7 +483,7 @@ COMMANDS = {  # files, a command line, and what happens
     "truth with capitals": (truths([one.title() for one in TRUTH]), EVALUATE, warns("y: none of its labels, such as 'Wren', is a class of the sets: every row counts as missed")),
     "truth as codes": (truths(Y), EVALUATE, warns("y: none of its labels, such as 0, is a class of the sets")),
     "one true label unknown": (truths(["emu", *TRUTH[1:]]), f"{EVALUATE} --json", right({"n_truth": N, "unknown_labels": 1})),
-    "truth NA": (truths(["NA", *TRUTH[1:]]), EVALUATE, warns("a.csv: 'NA' is a class and looks like a missing label")),
+    "truth NA": (truths(["NA", *TRUTH[1:]]), EVALUATE, warns("a.csv: the class 'NA' looks like a missing label")),
     "truth of no row": (truths([None] * N), EVALUATE, error("y: no row has a true label; use --candidates")),
     "truth of fewer rows": ({"a.csv": csv(id=range(N - 1), truth=TRUTH[1:])}, EVALUATE, error("a.csv: no row with id = '59', which is row 59 of sets.csv")),
     "truth in another order": ({}, "evaluate sets.csv --labels answers.csv --truth truth", error("answers.csv: the column 'id' names the rows of sets.csv in another order; use --key id")),
@@ -507,7 +507,7 @@ COMMANDS = {  # files, a command line, and what happens
     "triage of 5 wrong": ({}, f"{TRIAGE} checked rows.csv --max-error 5", error("max_error: 5.0 is not between 0 and 1 (exclusive); did you mean 0.05?")),
     "triage in an unknown mode": ({}, f"{TRIAGE} checked rows.csv --mode safe", error("mode: 'safe' is not known; use --mode rate, or use --mode confident")),
     "triage of a table as model": ({}, f"{TRIAGE} rows.csv", error("rows.csv: is a table; name a MODEL before it, or --votes FILE")),
-    "triage of votes without checks": ({}, f"{TRIAGE} --votes votes.csv --item id --annotator who", error("--checks: votes alone do not say who is right")),
+    "triage of votes without checks": ({}, f"{TRIAGE} --votes votes.csv --item id --annotator who", error("--verified: votes alone do not show who is right")),
     "triage of rows with the answer's column": ({"r.csv": FRAME.assign(label="a").to_csv(index=False)}, f"{TRIAGE} checked r.csv", error("there is a column 'label' already, and the answer needs it; rename it, or use --answer")),
     "triage without a feature": ({"r.csv": FRAME[["x", "y"]].to_csv(index=False)}, f"{TRIAGE} checked r.csv", error("r.csv: there is no column 'z', which the model was trained on (3 features expected, 2 found); it has x, y")),
     # suggest
@@ -526,7 +526,7 @@ COMMANDS = {  # files, a command line, and what happens
     "convert to an unknown format": ({}, "convert plain.csv --candidates answers --out o.docx", error("o.docx: .docx says nothing about the format")),
     "contaminate with probability 2": ({}, "contaminate full.csv --truth truth --p 2 --out o.csv", error("p: 2.0 is not between 0 and 1")),
     "contaminate a gap": ({"t.csv": csv(truth=[None, *TRUTH[1:]])}, "contaminate t.csv --truth truth --out o.csv", error("t.csv: row 0 has no true label")),
-    "contaminate NA": ({"t.csv": csv(truth=["NA", *TRUTH[1:]])}, "contaminate t.csv --truth truth --out o.csv", warns("t.csv: 'NA' is a class and looks like a missing label")),
+    "contaminate NA": ({"t.csv": csv(truth=["NA", *TRUTH[1:]])}, "contaminate t.csv --truth truth --out o.csv", warns("t.csv: the class 'NA' looks like a missing label")),
     "contaminate one class": ({"t.csv": csv(truth=["owl"] * N)}, "contaminate t.csv --truth truth --out o.csv", error("n_classes: 1; contamination needs a wrong label to add")),
     "inspect without candidates": ({}, "inspect plain.csv", error("Missing option '--candidates'")),
     "inspect truth that is not there": ({}, "inspect plain.csv --candidates answers --truth no", error("plain.csv: there is no column 'no'")),
@@ -606,7 +606,7 @@ CALLS = {  # a call, and what happens
     "letters in two forms": (lambda: fit(["\u00fcl" if i % 2 else "u\u0308l" for i in range(N)]), warns(f"y: {ALIKE}")),
     "1 and '1'": (lambda: fit(first(["1"], CODES)), warns(f"y: {ALIKE}'1' and 1")),
     "1 and 1.0": (lambda: [float(label) for label in classes(first([1.0], CODES))], right([0.0, 1.0, 2.0])),
-    "nan as text": (lambda: fit(first("nan", TRUTH)), warns("y: 'nan' is a class and looks like a missing label; leave it empty, or use classes=…")),
+    "nan as text": (lambda: fit(first("nan", TRUTH)), warns("y: the class 'nan' looks like a missing label; leave it empty, or use classes=…")),
     "one class": (lambda: fit(["owl"] * N), error("y: 1 class, 'owl'; prediction sets need at least two")),
     "every label in every row": (lambda: set(fit([NAMES] * N).predict_set(OTHER).sizes.tolist()), right({3})),
     "a mask of numbers": (lambda: fit(MASK.astype(int)), error(TWO_D)),
@@ -747,9 +747,9 @@ CALLS = {  # a call, and what happens
     "verified as lists": (lambda: conformalize(P, SETS, verified=LISTS), error("verified: row 0 is ['wren'], not one label")),
     "votes as text": (lambda: Votes.from_lists(["cat", "dog"]), error("from_lists: row 0 is 'cat', not a collection of labels")),
     "a row without votes": (lambda: fit(Votes.from_lists(first([]))), error("y: row 0 is empty")),
-    "negative counts": (lambda: Votes.from_counts([[1, -1], [2, 3]]), error("counts: expected a table of numbers from 0 on")),
-    "counts with NaN": (lambda: Votes.from_counts([[1, np.nan], [2, 3]]), error("counts: expected a table of numbers from 0 on")),
-    "copied lines of votes": (lambda: Votes.from_table({"item": [1, 1, 2, 1], "annotator": ["x", "x", "x", "y"], "label": ["a", "a", "a", "a"]}), warns("'x' gives 1 the label 'a' more than once (1 answers repeat an earlier one); each counts as an answer; leave out lines that are copies")),
+    "negative counts": (lambda: Votes.from_counts([[1, -1], [2, 3]]), error("counts: expected one row per example, of numbers that are 0 or more")),
+    "counts with NaN": (lambda: Votes.from_counts([[1, np.nan], [2, 3]]), error("counts: expected one row per example, of numbers that are 0 or more")),
+    "copied lines of votes": (lambda: Votes.from_table({"item": [1, 1, 2, 1], "annotator": ["x", "x", "x", "y"], "label": ["a", "a", "a", "a"]}), warns("'x' gives 1 the label 'a' more than once (1 answers repeat an earlier one); each counts as an answer; delete the copies")),
     "votes without a column": (lambda: Votes.from_table({"item": [1], "label": ["a"]}), error("annotator: the table has no column of this name; it has 'item', 'label'")),
     "categories of fewer rows": (lambda: conformalize(P, Y, by=["a"] * 3), error("by: 3 entries for 60 rows; give one per row")),
     "a row without category": (lambda: conformalize(P, Y, by=[None, *["a"] * 59]), error("by: row 0 has none; give it one")),

@@ -327,7 +327,7 @@ def test_found_a_summary_of_more_rows_than_there_can_be(tmp_path):
 
 def test_found_half_a_character_was_a_label_that_no_file_holds(tmp_path):
     (tmp_path / "e.json").write_bytes(tasks(("cat", "\ud83d", "dog")))
-    with pytest.raises(DataError, match=r"e.json: the label '\\ud83d' is no text"):
+    with pytest.raises(DataError, match=r"e.json: the label '\\ud83d' is not text"):
         from_label_studio(tmp_path / "e.json")
     (tmp_path / "e.json").write_bytes(tasks(("cat", "\U0001f600", "dog")))
     assert "\U0001f600" in from_label_studio(tmp_path / "e.json").candidates.classes

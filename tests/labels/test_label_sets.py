@@ -320,7 +320,7 @@ def test_every_label_of_an_inferred_vocabulary_cannot_be_stretched_over_more_cla
         for relative in (sets, sets[:2], sets | sets, sets & sets):
             with pytest.raises(ValueError, match="use classes="):
                 relative.with_classes([0, 1, 2])
-            with pytest.raises(ValueError, match="candidates: sets that mean 'every label'"):
+            with pytest.raises(ValueError, match="candidates: some sets mean 'every label'"):
                 as_candidates(relative, 3)
     assert LabelSets.from_complementary([0, 1], classes=range(3)).sizes.tolist() == [2, 2]
 
@@ -375,7 +375,7 @@ def test_many_classes_stay_small_in_memory():
     tracemalloc.stop()
     assert sets.shape == (n, k)
     assert held < 50e6
-    with pytest.raises(ValueError, match="too large to make unasked"):
+    with pytest.raises(ValueError, match="too large to make without asking"):
         np.asarray(sets)
 
 
@@ -436,5 +436,5 @@ def test_times_in_nanoseconds_stay_times():
     days = np.array(["2020-01-01", "2020-01-02"], dtype="M8[D]")
     assert LabelSets.from_labels(days).classes.tolist() == days.tolist()
     assert LabelSets.from_labels(days.astype("M8[ns]")).classes.tolist() == days.astype("M8[us]").tolist()
-    with pytest.raises(ValueError, match="times finer than a microsecond"):
+    with pytest.raises(ValueError, match="times finer than a microsecond cannot"):
         LabelSets.from_labels(np.array([1], dtype="M8[ns]"))

@@ -64,18 +64,24 @@ def test_items_may_be_given_and_some_have_no_answers():
     ("change", "message"),
     [
         ({"item": "question"}, "question: the table has no column of this name; it has 'item', 'annotator'"),
-        ({"weight": "annotator"}, "annotator: line 0 holds .x., no number"),
+        ({"weight": "annotator"}, "annotator: line 0 holds .x., not a number"),
         ({"classes": ["dog"]}, "cat"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said(change, message):
+def test_an_error_says_what_is_wrong_with_a_table(change, message):
     with pytest.raises(ValueError, match=message):
         Votes.from_table(LONG, **change)
 
 
+def test_a_column_that_a_frame_lacks_is_named_with_those_it_has():
+    frame = pytest.importorskip("pandas").DataFrame(LONG)
+    with pytest.raises(ValueError, match="question: the table has no column of this name; it has 'item', 'anno"):
+        Votes.from_table(frame, "question")
+
+
 def test_lines_without_a_label_are_no_answers_and_lines_without_an_annotator_are_an_error():
     assert Votes.from_table(LONG | {"label": ["cat", None, "cat", "dog", None]}).sizes.tolist() == [2, 0, 1]
-    with pytest.raises(ValueError, match="annotator: line 1 has a label and no annotator"):
+    with pytest.raises(ValueError, match="annotator: line 1 has a label but no annotator"):
         Votes.from_table(LONG | {"annotator": ["x", None, "y", "z", "z"]})
 
 
@@ -214,10 +220,10 @@ def test_rows_taken_twice_are_not_written_as_one():
 
 
 def test_columns_of_unequal_length_and_weights_that_are_no_numbers_are_named():
-    with pytest.raises(ValueError, match="annotator: 3 lines, but 2 of label"):
+    with pytest.raises(ValueError, match="annotator: 3 lines, but label has 2"):
         Votes.from_table({"item": [1, 2], "annotator": ["x", "y", "z"], "label": [1, 0]})
     table = {"item": [1, 2], "annotator": ["x", "y"], "label": [1, 0], "w": ["0.5", "heavy"]}
-    with pytest.raises(ValueError, match="w: line 1 holds 'heavy', no number"):
+    with pytest.raises(ValueError, match="w: line 1 holds 'heavy', not a number"):
         Votes.from_table(table, weight="w")
 
 
@@ -266,9 +272,9 @@ def test_rows_without_names_follow_each_other_and_empty_ones_stay():
 
 def test_votes_that_do_not_belong_together_are_refused():
     named = Votes.from_table(LONG)
-    with pytest.raises(ValueError, match="of parts 0 and 1 one has names for its annotators"):
+    with pytest.raises(ValueError, match="only one of parts 0 and 1 names its annotators"):
         Votes.concatenate([named, Votes.from_table(LONG, annotator=None)])
-    with pytest.raises(ValueError, match="one has names for its rows"):
+    with pytest.raises(ValueError, match="names its rows"):
         Votes.concatenate([named, Votes.from_matrix([["cat", "dog"]])])
     declared = Votes.from_table(LONG, classes=["cat", "dog"])
     with pytest.raises(ValueError, match="part 1 has other classes.*classes"):

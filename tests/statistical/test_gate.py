@@ -75,7 +75,7 @@ def test_the_error_of_the_estimated_inclusion_is_part_of_the_test(monkeypatch):
     assert super_uniform(rank_p_values(700))
 
     def as_if_known(ranked, low, high, rows=slice(None)):
-        return ranked._seen(low, high, rows) - (high - low) * ranked.floor.mean()
+        return ranked._sum_ranks(low, high, rows) - (high - low) * ranked.floor.mean()
 
     monkeypatch.setattr(RankedRows, "_excess", as_if_known)
     assert not super_uniform(rank_p_values(700))
@@ -109,7 +109,7 @@ def test_the_number_of_ranks_is_accounted_for(monkeypatch):
         return P, one_hot(y, 10) | (rng.random(P.shape) < 0.5)
 
     assert super_uniform(p_values(rows, 150))
-    monkeypatch.setattr(MODULE, "_adjusted", lambda family: min(family, key=lambda one: one.p_value))
+    monkeypatch.setattr(MODULE, "_adjust", lambda family: min(family, key=lambda one: one.p_value))
     assert not super_uniform(p_values(rows, 150))
 
 

@@ -11,7 +11,7 @@ from setwise.evidence.evidence import gather
 from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
 from setwise.strategies import Corrected, Rectified, Setting, corrected
-from setwise.strategies.corrected import _centred, label_weights
+from setwise.strategies.corrected import _centre, label_weights
 from setwise.strategies.curves import Curve, Steps, steps
 from tests.conftest import candidates_from, labels_from, printed, simplex
 from tests.test_scores import ALL_SCORES
@@ -322,10 +322,10 @@ def test_the_weights_of_the_control_variate_follow_the_noise_of_the_candidates()
     omega = inverse.sum(axis=1)
     noise = (matrix * (1 - matrix)).mean(axis=0) * omega
     assert 0 < noise @ omega < 1
-    centred, z, _ = _centred(as_assumption(matrix, 3))
+    centred, z, _ = _centre(as_assumption(matrix, 3))
     assert np.allclose(z, noise @ inverse / (noise @ omega))
     assert np.allclose(centred, inverse - np.outer(omega, z))
-    assert np.allclose(_centred(as_assumption(np.eye(3), 3))[1], 1 / 3)
+    assert np.allclose(_centre(as_assumption(np.eye(3), 3))[1], 1 / 3)
 
 
 def test_corrected_needs_no_table_of_all_pairs_of_labels():

@@ -60,22 +60,21 @@ def test_votes_take_the_place_of_candidates_and_are_matched_by_the_key(rows, tmp
 
 def test_items_of_votes_are_rows_where_there_is_no_other_table(tmp_path):
     votes = written(tmp_path / "v.csv", "call,worker,label\nr2,ann,b\nr1,ann,a\n")
-    checks = {"call": ["r1"], "verified": ["a"]}
-    table = read_rows(RowRequest(source=None, votes=votes, checks=checks, key="call"))
+    verified = {"call": ["r1"], "verified": ["a"]}
+    table = read_rows(RowRequest(source=None, votes=votes, verified=verified, key="call"))
     assert table.carried["call"].tolist() == ["r2", "r1"]
     assert table.truth.tolist() == [None, "a"]
 
 
-def test_checks_complete_the_column_of_true_labels_and_must_agree_with_it(rows):
+def test_verified_labels_of_a_file_complete_the_column_of_true_labels_and_must_agree_with_it(rows):
     frame = pd.DataFrame({"id": ["r1", "r2"], "x": [1, 2], "answers": ["a|b", "b"], "right": ["a", None]})
-    checks = {"id": ["r2"], "right": ["b"]}
-    assert asked(source=frame, checks=checks, key="id", truth="right").truth.tolist() == ["a", "b"]
+    more = {"source": frame, "verified": {"id": ["r2"], "seen": ["b"]}, "verified_column": "seen", "key": "id"}
+    assert asked(**more, truth="right").truth.tolist() == ["a", "b"]
+    assert asked(**more).truth.tolist() == [None, "b"]
     with pytest.raises(DataError, match="says 'b' of row 0 of the table, which says 'a'"):
-        asked(source=frame, checks={"id": ["r1"], "right": ["b"]}, key="id", truth="right")
-    assert asked(source=frame.drop(columns="right"), checks=checks, key="id", truth="right").truth.tolist() == [
-        None,
-        "b",
-    ]
+        asked(**more | {"verified": {"id": ["r1"], "seen": ["b"]}}, truth="right")
+    with pytest.raises(DataError, match="there is no column 'verified'; it has id, seen; use verified="):
+        asked(**more | {"verified_column": None})
 
 
 def test_features_are_the_columns_that_are_named_nothing_else(rows):

@@ -37,7 +37,7 @@ from setwise.storage.container import reading_untrusted
 from setwise.storage.directory import Source
 from setwise.strategies import Rule, Setting, Strategy
 from setwise.strategies.judgement import Judgement
-from setwise.strategies.new_row_votes import answered_rule
+from setwise.strategies.new_row_votes import vote_rule
 
 
 class SmallCalibrationWarning(UserWarning):
@@ -63,9 +63,9 @@ class BaseCalibration:
     rules: tuple[Rule, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rules", self._calibrated(self.strategy.calibrate))
+        object.__setattr__(self, "rules", self._calibrate_categories(self.strategy.calibrate))
 
-    def _calibrated(self, calibrate: Callable[[Evidence, Setting], Rule]) -> tuple[Rule, ...]:
+    def _calibrate_categories(self, calibrate: Callable[[Evidence, Setting], Rule]) -> tuple[Rule, ...]:
         """One rule for each category."""
         parts = [self.evidence]
         if self.categories is not None and self.category is not None:
@@ -73,9 +73,9 @@ class BaseCalibration:
                 self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
             ]
         told = replace(self.setting, judged=self.judgement)
-        return tuple(self._noted(code, calibrate, part, told) for code, part in enumerate(parts))
+        return tuple(self._calibrate_category(code, calibrate, part, told) for code, part in enumerate(parts))
 
-    def _noted(self, code: int, calibrate: Callable[..., Rule], part: Evidence, told: Setting) -> Rule:
+    def _calibrate_category(self, code: int, calibrate: Callable[..., Rule], part: Evidence, told: Setting) -> Rule:
         try:
             return calibrate(part, told)
         except ValueError as error:
@@ -230,7 +230,7 @@ class BaseCalibration:
         inside, codes, weight, u = rows.candidates, rows.codes, rows.weight, rows.noise
         score, rules, probabilities, off = self.conformity_score, self.rules, rows.probabilities, rows.off
         if rows.votes is not None:
-            inside, rules, probabilities = None, self._answered, DenseRows(rows.posterior)
+            inside, rules, probabilities = None, self._vote_rules, DenseRows(rows.posterior)
 
         def answer(level: Fraction) -> Any:
             self._warn_if_short(level, codes, rules)
@@ -294,10 +294,10 @@ class BaseCalibration:
         With ``votes=True`` of new rows whose votes are passed to `predict_set` as candidates.
         """
         refuse_names(others, alpha="confidence_level")
-        rules = self._answered if votes else self.rules
+        rules = self._vote_rules if votes else self.rules
 
         def answer(level: Fraction) -> Guarantee:
-            claims = [self._remarked(rule.claim(level)) for rule in rules]
+            claims = [self._add_remarks(rule.claim(level)) for rule in rules]
             if self.categories is None:
                 return claims[0]
             return Guarantee.of_categories(dict(zip(self.category_names, claims, strict=True)))
@@ -391,7 +391,7 @@ class BaseCalibration:
 
     # ---------------------------------------------------------------- helpers
 
-    def _remarked(self, made: Guarantee) -> Guarantee:
+    def _add_remarks(self, made: Guarantee) -> Guarantee:
         """With what is said of sampled rows, and of labels that have no probability of their own."""
         remarks, top, sampled = list(made.remarks), self.setting.top, self.setting.sampled
         if sampled:
@@ -407,9 +407,9 @@ class BaseCalibration:
         return replace(made, remarks=tuple(remarks))
 
     @lazy
-    def _answered(self) -> tuple[Rule, ...]:
+    def _vote_rules(self) -> tuple[Rule, ...]:
         """The rules for new rows with votes of their own, one for each category."""
-        return self._calibrated(answered_rule)
+        return self._calibrate_categories(vote_rule)
 
     def _warn_if_short(
         self, level: Fraction, codes: Ints | None = None, rules: tuple[Rule, ...] | None = None
@@ -465,7 +465,7 @@ def _miss_rate(part: Evidence, setting: Setting, judged: Judgement, delta: float
         raise ValueError(
             f"bracket: verified rows refute the miss rate, and do not bound it: {judged.verification[0].detail}."
         )
-    m, missed = Judgement(part, setting).verified_and_missed
+    m, missed = Judgement(part, setting).verification_counts
     return upper_bound(missed, m, delta / 2), delta / 2
 
 

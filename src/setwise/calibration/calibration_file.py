@@ -17,8 +17,8 @@ from setwise._version import __version__
 from setwise.contamination.assumption import NOTHING, Assumption, as_assumption
 from setwise.crowd.annotator_model import AnnotatorParameters
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.stored_evidence import checked_evidence
-from setwise.evidence.verified_rows import checks_differ, plainly_differ
+from setwise.evidence.stored_evidence import read_evidence
+from setwise.evidence.verified_rows import compare_verified, plainly_differ
 from setwise.findings import Finding
 from setwise.labels.vocabulary import MISSING, Vocabulary
 from setwise.scores import SCORES, Score
@@ -61,8 +61,8 @@ def write_parts(
         "format": FORMAT,
         "version": VERSION,
         "setwise": __version__,
-        "conformity_score": _named(conformity_score, SCORES),
-        "strategy": _named(strategy, STRATEGIES),
+        "conformity_score": _describe(conformity_score, SCORES),
+        "strategy": _describe(strategy, STRATEGIES),
         "classes": vocabulary.classes.tolist(),
         "setting": {
             **asdict(replace(setting, assume=NOTHING)),
@@ -95,8 +95,8 @@ def read_parts(source: Source) -> dict[str, Any]:
     with reading_untrusted(source, FORMAT):
         vocabulary = Vocabulary.from_file(header["classes"], "classes")
         k = len(vocabulary)
-        evidence = checked_evidence(_under("evidence.", arrays), k)
-        score = _made(header["conformity_score"], SCORES)
+        evidence = read_evidence(_under("evidence.", arrays), k)
+        score = _build(header["conformity_score"], SCORES)
         category, groups = arrays.pop("category", None), header["categories"]
         if (category is None) != (groups is None):
             raise ValueError("category and categories do not belong together")
@@ -104,7 +104,7 @@ def read_parts(source: Source) -> dict[str, Any]:
         if categories is not None:
             check_array(category, "category", "iu", (evidence.n,), 0, len(categories) - 1)
         setting = _setting(header["setting"], arrays.pop("assume", None), score, k, evidence)
-        strategy = _made(header["strategy"], STRATEGIES)
+        strategy = _build(header["strategy"], STRATEGIES)
         if setting.sampled and not _samplable(evidence, strategy):
             raise ValueError("setting: these rows cannot be a random sample")
         _check_categories(setting, categories, category, vocabulary, evidence)
@@ -116,7 +116,7 @@ def read_parts(source: Source) -> dict[str, Any]:
             "strategy": strategy,
             "vocabulary": vocabulary,
             "evidence": evidence,
-            "setting": _examined(setting, evidence, category),
+            "setting": _examine(setting, evidence, category),
             "categories": categories,
             "category": category,
             "annotators": annotators,
@@ -181,14 +181,14 @@ def _check_categories(
         raise ValueError(f"category: not that of the rows, by {setting.by}")
 
 
-def _examined(setting: Setting, evidence: Evidence, category: Array | None) -> Setting:
+def _examine(setting: Setting, evidence: Evidence, category: Array | None) -> Setting:
     """The setting, with what the rows plainly say against a random choice of the verified ones where it is silent.
 
     Of votes one more column was compared, the number of answers, which is not stored: at most as many again.
     """
     if setting.chosen or not plainly_differ(evidence, category, 2 if setting.votes else 1):
         return setting
-    found = checks_differ(evidence, category)
+    found = compare_verified(evidence, category)
     return setting if found is None else replace(setting, chosen=found)
 
 
@@ -224,7 +224,7 @@ def _under(prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
     return {name.removeprefix(prefix): arrays.pop(name) for name in names}
 
 
-def _made(stored: Mapping[str, Any], registry: dict[str, Any]) -> Any:
+def _build(stored: Mapping[str, Any], registry: dict[str, Any]) -> Any:
     """A score or strategy out of its name and parameters."""
     given = {name: value for name, value in stored.items() if name != "name"}
     kind = registry[stored["name"]]
@@ -238,7 +238,7 @@ def _made(stored: Mapping[str, Any], registry: dict[str, Any]) -> Any:
     return kind(**given)
 
 
-def _named(thing: Any, registry: dict[str, Any]) -> dict[str, Any]:
+def _describe(thing: Any, registry: dict[str, Any]) -> dict[str, Any]:
     """Name and parameters of a score or strategy."""
     name = next((name for name, kind in registry.items() if kind is type(thing)), None)
     if name is None:

@@ -77,7 +77,7 @@ class RowReader:
         votes = candidates if isinstance(candidates, Votes) else None
         if votes is not None and device:
             raise InputError("candidates: votes are weighed on the host", "pass probabilities.cpu().numpy()")
-        sets = filled_candidates(candidates, self.vocabulary)
+        sets = fill_candidates(candidates, self.vocabulary)
         rows, off = self._read_probabilities(probabilities, device=device)
         if sets is not None and len(sets) != len(rows):
             raise ValueError(f"candidates: {len(sets)} rows for {len(rows)} rows of probabilities.")
@@ -234,7 +234,7 @@ class NewRows:
             raise InputError(problem, f"pass them as {ours}, which Parquet and Arrow files keep and text does not")
 
 
-def filled_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:
+def fill_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:
     """The candidates that new rows bring along; every label where a row brings none."""
     if candidates is None:
         return None

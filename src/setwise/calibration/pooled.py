@@ -27,7 +27,7 @@ from setwise.calibration.base import (
     BaseCalibration,
     SmallCalibrationWarning,
 )
-from setwise.calibration.new_rows import filled_candidates
+from setwise.calibration.new_rows import fill_candidates
 from setwise.contamination.assumption import NOTHING, AssumptionLike
 from setwise.errors import InputError, Omission, Remedy, check_length, refuse_names
 from setwise.evidence.evidence import Evidence
@@ -140,7 +140,7 @@ class BasePooledCalibration:
         refuse_names(others, alpha="confidence_level")
         if isinstance(candidates, Votes):
             raise InputError("candidates: no cross-conformal method uses votes", "leave them out")
-        own = filled_candidates(candidates, self.vocabulary)
+        own = fill_candidates(candidates, self.vocabulary)
         below, mean = self._below(probabilities, row_ids)
         if own is not None:
             check_length("candidates", len(own), len(mean), "rows of probabilities")

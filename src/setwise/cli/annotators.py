@@ -49,7 +49,7 @@ def annotators(
             raise ValueError(f"{source}: there is no answer in the column {label!r}.")
         found = people_of(votes)
     screen.say(f"read {source}: {len(votes.row):,} answers")
-    screen.say(found.described(None) if show_all else repr(found))
+    screen.say(found.describe(None) if show_all else repr(found))
     if out is not None:
         _write(out, item, imported.ids, found)
         screen.say(f"saved to {out}: the consensus of each item and the probability of each label")

@@ -14,7 +14,7 @@ from setwise.cli.screen import claims, show_claims
 EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
     "setwise conformalize --probabilities scores.csv --votes votes.csv --key id --item call --out model.cal",
-    "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --checks checks.csv --out m.cal",
+    "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --verified seen.csv --out m.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --by hospital --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --assume uniform --out model.cal",
     "setwise conformalize --probabilities parts/ --candidates answers --memory-limit 4GB --out model.cal",
@@ -33,7 +33,6 @@ def conformalize(
     key: opt.Key = None,
     carry: opt.Ignore = None,
     verified: opt.Verified = None,
-    checks: opt.Checks = None,
     look: opt.Look = None,
     from_name: opt.FromName = None,
     promise: opt.CalibrationOptions,
@@ -71,11 +70,10 @@ def conformalize(
             votes=text.files(votes),
             vote_columns=vote_table.columns,
             unanswered=True,
-            checks=text.files(checks),
+            **opt.verified_in(verified, text, source, labelled),
             from_name=from_name,
             key=key,
             candidates=candidates,
-            truth=verified,
             by=None if predicted else by,
             carry=carry or [],
             features=(),
@@ -84,11 +82,11 @@ def conformalize(
         beside = {*names} - {*(other_columns(request) or ())}
         table = ProbabilityTable.of(source, {*beside, *request.carry, *([key] if key else [])})
         known: dict[str, Any] | None = None  # of rows by their place, where it does not stand beside them
-        if not own or checks is not None:
+        if not own or request.verified is not None:
             found = read_rows(replace(request, carry=(), classes=table.classes))
             known = {"candidates": found.answers, "by": found.by}
-            known["verified"] = found.truth if verified or checks else None
-        layout = Layout(candidates=candidates, truth=verified, **reading)
+            known["verified"] = found.truth if verified else None
+        layout = Layout(candidates=candidates, truth=request.truth, **reading)
         rows = read_calibration_rows(table, rows, known, layout, request.by, engine=runs)
     classes = table.classes
     declared = promise.declarations(classes) | ({"by": by} if predicted else {})

@@ -34,7 +34,7 @@ EXAMPLES = (
     "setwise fit votes.csv --candidates answers --by hospital --out model/",
     "setwise fit calls.csv --labels answers.csv --candidates answers --key id --out model/",
     "setwise fit calls.csv --votes votes.csv --key id --item call --annotator who --label bird --out model/",
-    "setwise fit calls.csv --votes votes.csv --key id --item call --checks verified.csv --out model/",
+    "setwise fit calls.csv --votes votes.csv --key id --item call --verified verified.csv --out model/",
     "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
 )
 _LEARNERS = ("auto", "covering", "network", "em")
@@ -53,7 +53,6 @@ def fit(
     features: opt.Features = None,
     carry: opt.Ignore = None,
     verified: opt.Verified = None,
-    checks: opt.Checks = None,
     look: opt.Look = None,
     from_name: opt.FromName = None,
     groups: opt.Groups = None,
@@ -83,7 +82,7 @@ def fit(
     _check_targets(out, report_to, force=force)
     _check(learner, networks)
     by, strategy = promise.by, promise.strategy_at(look)
-    source = text.files(file)
+    source, labelled = text.files(file), text.files(labels)
     column_by = None if by is None or opt.predicted_by(by, source) else by
     reading: dict[str, Any] = {
         "separator": separator,
@@ -95,14 +94,13 @@ def fit(
     }
     request = RowRequest(
         source=source,
-        labels=text.files(labels),
+        labels=labelled,
         votes=text.files(votes),
         vote_columns=vote_table.columns,
-        checks=text.files(checks),
+        **opt.verified_in(verified, text, source, labelled),
         from_name=from_name,
         key=key,
         candidates=candidates,
-        truth=verified,
         by=column_by,
         carry=[*(carry or []), *([groups] if groups else [])],
         features=features or None,
@@ -114,9 +112,9 @@ def fit(
     if len(table) < _MANY and learner != "em":
         use_one_thread()
     sets: Any = table.candidates
-    labelled = sets.classes.tolist()
-    truth = table.truth if verified or checks else None
-    made = {"strategy": strategy, **promise.declarations(labelled)}
+    classes_there = sets.classes.tolist()
+    truth = table.truth if verified else None
+    made = {"strategy": strategy, **promise.declarations(classes_there)}
     if learner == "auto":
         learner = _default(truth, made, votes=votes is not None)
     estimator = _estimator(learner, networks, {"device": device, "verbose": int(screen.shows_progress)})

@@ -5,6 +5,8 @@ A parameter bears the name of the library's argument, so that a remedy for the a
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -154,13 +156,15 @@ Ignore = Annotated[
     list[str] | None,
     _column("--ignore", "A column that is neither feature nor class (an id, the truth); repeat it."),
 ]
-Verified = Annotated[str | None, _column("--verified", "The column with the true label of rows somebody checked.")]
-Checks = Annotated[
-    Path | None,
+Verified = Annotated[
+    list[str] | None,
     typer.Option(
-        "--checks",
-        help="A file with the true labels of rows somebody checked, matched by --key: a table with the column "
-        "--verified (if not named: verified; empty where nobody answered), or a Label Studio export.",
+        "--verified",
+        metavar="COLUMN|FILE[:COLUMN]",
+        help="True labels of the rows that somebody verified: a column of the table, or a file that --key matches. "
+        "The file is a table with the column verified (or the one named), or a Label Studio export. Repeat it for "
+        "several sources. Leave cells empty where nobody answered.",
+        autocompletion=_columns,
     ),
 ]
 Groups = Annotated[str | None, _column("--groups", "The column that says which rows belong together.")]
@@ -359,6 +363,50 @@ def predicted_by(by: str | None, *sources: TableFiles) -> bool:
     from setwise.tables.file_formats import column_names, is_table  # Arrow is loaded for files
 
     return by == "predicted" and not any(is_table(source) and by in column_names(source) for source in sources)
+
+
+def verified_in(named: list[str] | None, text: TextOptions, *tables: TableFiles | None) -> dict[str, Any]:
+    """Where verified labels stand, as a `RowRequest` takes it: in a column of these tables, in files, or in both.
+
+    A column comes before a file of the same name. Files of arrays do not name their columns.
+    """
+    from setwise.tables.file_formats import column_names, is_table  # Arrow is loaded for files
+
+    if not named:
+        return {}
+    known = [(table, column_names(table) if is_table(table) else None) for table in tables if table is not None]
+    columns: list[str] = []
+    files: dict[Path, str | None] = {}
+    for name in named:
+        file, _, column = name.rpartition(":")
+        if any(names is not None and name in names for _, names in known):
+            columns.append(name)
+        elif _is_there(name):
+            files[Path(name)] = None
+        elif column and _is_there(file):
+            files[Path(file)] = column
+        elif any(names is None for _, names in known):
+            columns.append(name)
+        else:
+            columns_of = " or ".join(f"{table} ({_listed(names or [])})" for table, names in known)
+            sought = f"neither a column of {columns_of} nor a file; name a column, or" if known else "no file; name"
+            raise ValueError(f"--verified: {name!r} is {sought} FILE:COLUMN.")
+    if len(columns) > 1 or len({*files.values()}) > 1:
+        raise ValueError("--verified: names several columns; name one of the table, and one of all files.")
+    return {
+        "truth": columns[0] if columns else None,
+        "verified": text.files([*files]),
+        "verified_column": next(iter(files.values()), None),
+    }
+
+
+def _is_there(name: str) -> bool:
+    """Whether a name, or a pattern, is that of files or of standard input."""
+    return name == str(STANDARD) or os.path.exists(name) or bool(glob.glob(name))  # noqa: PTH110, PTH207 - any text
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ def suggest(
     key: opt.Key = None,
     vote_table: opt.VoteOptions,
     verified: opt.Verified = None,
-    checks: opt.Checks = None,
     from_name: opt.FromName = None,
     confidence_level: opt.ModelsConfidence = None,
     answer: opt.AnswerColumn = None,
@@ -61,18 +60,17 @@ def suggest(
         raise ValueError("suggest: give a FILE of rows for a model, or --probabilities FILE for a calibration.")
     opt.one_of(candidates or labels, votes, "--candidates (a column)")
     opt.refuse_existing(out, force=force)
-    source = text.files(probabilities or file or [])
+    source, labelled = text.files(probabilities or file or []), text.files(labels)
     with screen.working(f"reading {source}"):
         request = RowRequest(
             source=source,
-            labels=text.files(labels),
+            labels=labelled,
             votes=text.files(votes),
             vote_columns=vote_table.columns,
-            checks=text.files(checks),
+            **opt.verified_in(verified, text, source, labelled),
             from_name=from_name,
             key=key,
             candidates=candidates or (None if labels is None else "candidates"),
-            truth=verified,
             features=(),
             separator=separator,
         )
@@ -85,7 +83,7 @@ def suggest(
             level = 0.9 if confidence_level is None else confidence_level
             X = saved.all_probabilities(source, asked.classes_.tolist())
         rows = read_rows(replace(request, classes=asked.classes_.tolist()))
-        checked = rows.truth if verified or checks else None
+        checked = rows.truth if verified else None
         known: dict[str, Any] = {"confidence_level": level, "verified": checked, "random_state": random_state}
         with saved.no_name_warnings():
             if probabilities is None:
@@ -94,18 +92,18 @@ def suggest(
                 found = suggest_verification(asked, X, rows.answers, budget, **known)
     # In random order: the first rows of the file are a random sample too.
     drawn = np.random.default_rng([random_state, 1]).permutation(found.rows)
-    answer, taken = answer or verified or "verified", take(output_columns(source, rows), drawn)
-    if answer == verified:
+    answer, taken = answer or request.truth or "verified", take(output_columns(source, rows), drawn)
+    if answer == request.truth:
         taken.pop(answer, None)
     refuse_taken(taken, [answer, "chance"])
     more = {"chance": found.probability[drawn], **({} if out.suffix == ".json" else {answer: [""] * len(drawn)})}
     write_rows(out, taken, more=more, separator=separator)
     chance, tasks = float(found.probability[drawn[0]]), out.suffix == ".json"
     screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to have checked, each with probability {chance:.3g}")
-    screen.say(f"once they are: {found.gain}\n{_ORDER}")
+    screen.say(f"{found.gain}\n{_ORDER}")
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
-    column_named = "" if tasks or answer == "verified" else f" --verified {answer}"
-    option = f"--checks {'export.json' if tasks else out} --key {key or 'COLUMN'}{column_named}"
+    answers = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
+    option = f"--verified {answers} --key {key or 'COLUMN'}"
     screen.say(f"\nsaved to {out}   then:  {todo}, and give fit or conformalize  {option}")
     screen.emit(
         {

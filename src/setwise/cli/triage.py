@@ -27,7 +27,7 @@ EXAMPLES = (
     "setwise triage model/ new.csv --max-error 0.05 --out accepted.csv --review review.csv",
     "setwise triage model/ votes.csv --out accepted.csv --review review.json",
     "setwise triage model.cal --probabilities scores.csv --mode confident --out accepted.csv --review review.csv",
-    "setwise triage --votes votes.csv --item call --checks verified.csv --key call --out ok.csv --review no.csv",
+    "setwise triage --votes votes.csv --item call --verified verified.csv --key call --out ok.csv --review no.csv",
 )
 
 
@@ -72,7 +72,6 @@ def triage(
     key: opt.Key = None,
     vote_table: opt.VoteOptions,
     verified: opt.Verified = None,
-    checks: opt.Checks = None,
     from_name: opt.FromName = None,
     to_name: opt.ToName = "text",
     answer: opt.AnswerColumn = None,
@@ -99,25 +98,25 @@ def triage(
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
     in_parts = _are_folders(out, review, engines.workers(), force=force, resume=resume)
+    source = text.files(probabilities or file)
     request = RowRequest(
-        source=text.files(probabilities or file),
+        source=source,
         votes=text.files(votes),
         vote_columns=vote_table.columns,
-        checks=text.files(checks),
+        **opt.verified_in(verified, text, source),
         from_name=from_name,
         key=key,
         candidates=candidates,
-        truth=verified,
         features=(),
         separator=separator,
         missing="empty",
     )
     asked: dict[str, Any] = {"max_error": max_error, "mode": mode}
     if in_parts:
-        if model is None or any((votes, verified, checks)) or not (file or probabilities):
+        if model is None or any((votes, verified)) or not (file or probabilities):
             raise ValueError(
-                "triage: folders take new rows of a MODEL: FILE or --probabilities, and no --votes, --verified or "
-                "--checks; name files with --out and --review for these."
+                "triage: folders take new rows of a MODEL, as FILE or --probabilities. With --votes or --verified "
+                "name files as --out and --review."
             )
         predictor = BatchPredictor(
             model, probabilities=probabilities is not None, columns=columns, device=device, trusted=trusted
@@ -249,11 +248,11 @@ def _of_votes(request: RowRequest, asked: dict[str, Any]) -> _Decided:
     from setwise.tables.rows import output_columns, read_rows  # Arrow is loaded for files
 
     if request.votes is None:
-        raise ValueError("triage: give a MODEL with verified rows, or --votes FILE with --checks or --verified.")
+        raise ValueError("triage: give a MODEL with verified rows, or --votes FILE with --verified.")
     if request.candidates is not None:
         raise ValueError("--candidates: votes are given instead; leave out --candidates.")
-    if request.source is None and request.checks is None:
-        raise ValueError("--checks: votes alone do not say who is right; give the rows that somebody checked.")
+    if request.source is None and request.verified is None:
+        raise ValueError("--verified: votes alone do not show who is right; name a FILE with verified labels.")
     rows = read_rows(request)
     votes: Any = rows.votes
     checked = _verified_rows(rows.truth)
@@ -300,7 +299,7 @@ def _of_model(
         if source is None:
             return _numbered(parts[0], model.triage(**asked))
     elif source is None:
-        raise ValueError(f"{path}: give the FILE that it was fitted on, with --verified or --checks.")
+        raise ValueError(f"{path}: give the FILE that it was fitted on, with --verified.")
     X = saved.all_features(source, model, columns)
     rows = read_rows(replace(request, classes=model.classes_.tolist()))
     given, answers = output_columns(source, rows), rows.answers if request.candidates or request.votes else None
@@ -315,7 +314,7 @@ def _of_model(
         if len(parts) == 1:
             learned = "the model learned from them. With fit --cross 5, and the checks here, every row is decided."
             return _Decided(given, model.triage(**asked), _checked(parts[0]), learned)
-    verified = rows.truth if request.truth or request.checks else None
+    verified = rows.truth if request.truth or request.verified else None
     checked = _verified_rows(verified)
     return _Decided(given, model.triage(verified=verified, **asked), checked)
 
@@ -323,23 +322,21 @@ def _of_model(
 def _verified_rows(verified: Any) -> Ints:
     """The rows that somebody checked, as the command line names them."""
     if verified is None:
-        raise ValueError(
-            "triage: needs verified labels; name their column with --verified, or a file with --checks."
-        )
+        raise ValueError("triage: needs verified labels; name their column or file with --verified.")
     return np.flatnonzero(~missing_labels(verified))
 
 
 def _refuse_checks(request: RowRequest, path: Path, calibration: Any) -> None:
     """A model that is calibrated brings its checks along; one without any cannot say how often it is wrong."""
-    given = "verified" if request.truth else "checks" if request.checks else None
-    if given is not None:
+    if request.truth or request.verified:
         raise ValueError(
-            f"--{given}: the checks of {path} are those it was calibrated with; give them to fit or conformalize."
+            f"--verified: {path} has the verified labels that it was calibrated with; leave out --verified, or "
+            "give them to fit or conformalize."
         )
     if calibration.evidence.label is None:
         raise ValueError(
-            f"{path}: was calibrated without verified labels, which show how often proposals are wrong; have rows "
-            "checked (setwise suggest), and give them to fit or conformalize with --checks."
+            f"{path}: was calibrated without verified labels, and only these show how often proposals are wrong; "
+            "draw rows with setwise suggest, verify them, and give them to fit or conformalize with --verified."
         )
 
 

@@ -15,13 +15,13 @@ from setwise.calibration.new_rows import automatic_categories
 from setwise.conformal.calibration import Calibration
 from setwise.contamination.assumption import Assumption, AssumptionLike, as_assumption
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
-from setwise.crowd.annotator_model import AnnotatorParameters, fit_annotators, held_out_shrinkage
+from setwise.crowd.annotator_model import AnnotatorParameters, choose_shrinkage, fit_annotators
 from setwise.crowd.dependence import calibrate_agreement, measure_agreement
 from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.evidence.row_names import check_row_names
-from setwise.evidence.verified_rows import warn_about_checks
+from setwise.evidence.verified_rows import warn_about_verified
 from setwise.findings import Finding
 from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.label_sets import LabelSets
@@ -194,17 +194,17 @@ def calibrate(
     if not 0 <= rate < 1:
         raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")
     n, k = rows.shape
-    declared = _declared(assume, sets, facts)
+    declared = _read_assumption(assume, sets, facts)
     seed = draw_seed(random_state)
-    if score.randomized or row_ids is not None or len(facts.checked):
+    if score.randomized or row_ids is not None or len(facts.verified_rows):
         facts = replace(facts, u=rows.uniforms(seed, row_ids, distinct=True))
     sets, kept = present_rows(sets, missing)
     if kept is not None:
-        checked = len(facts.checked)
+        checked = len(facts.verified_rows)
         if facts.position is None:
             facts = replace(facts, position=np.arange(n))
         rows, facts = rows[kept], facts.take(kept)
-        if lost := checked - len(facts.checked):
+        if lost := checked - len(facts.verified_rows):
             problem = f"missing: {lost:,} of the {n - len(kept):,} rows without candidates are verified"
             what = "whose label is then known: give it as their only candidate"
             warnings.warn(MisuseWarning(f"{problem}, and dropped", what), stacklevel=3)
@@ -217,7 +217,7 @@ def calibrate(
         dropped=n - len(sets),
         single=sets.single,
         assume=declared,
-        checked=len(facts.checked),
+        checked=len(facts.verified_rows),
         seed=seed,
         domain=score.domain,
         filled=sets.completed,
@@ -232,7 +232,7 @@ def calibrate(
     needs = {*chosen.needs(setting), *also}
     rows.check_known(score, needs, verified=facts.verified is not None, votes=facts.votes is not None)
     if "table" in needs and declared.kind == "class":
-        setting = replace(setting, assume=_settled(declared, rows.array, sets, float(rate)))
+        setting = replace(setting, assume=_complete_assumption(declared, rows.array, sets, float(rate)))
     if facts.votes is None:
         evidence, people = gather(score, rows, sets, facts, needs), None
     else:
@@ -242,8 +242,8 @@ def calibrate(
         setting = replace(setting, scope=" of each category")
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
-    misses = rate > 0 or (chosen.uses_verified_rows and len(facts.checked) > 0) or facts.votes is not None
-    differs = warn_about_checks(evidence, sets, facts, codes, kept, misses=misses)
+    misses = rate > 0 or (chosen.uses_verified_rows and len(facts.verified_rows) > 0) or facts.votes is not None
+    differs = warn_about_verified(evidence, sets, facts, codes, kept, misses=misses)
     setting = replace(setting, chosen=choice or differs)
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, people)
 
@@ -252,10 +252,10 @@ def _with_annotators(
     facts: RowFacts, matrix: Floats, strategy: Strategy, declared: Assumption, needs: Collection[str]
 ) -> RowFacts:
     """The facts with what the annotator model says of the rows, where there are votes and somebody asks."""
-    if facts.votes is None or not ("posterior" in needs or len(facts.checked)):
+    if facts.votes is None or not ("posterior" in needs or len(facts.verified_rows)):
         return facts
     told = declared.kind == "independent" or strategy.models_annotators
-    shrink = {"shrink": held_out_shrinkage(facts.votes, matrix)} if told else {}
+    shrink = {"shrink": choose_shrinkage(facts.votes, matrix)} if told else {}
     fitted = fit_annotators(facts.votes, matrix, **shrink)
     agreement = (calibrate_agreement if told else measure_agreement)(fitted)
     return replace(facts, posterior=fitted.posterior, agreed=agreement.agreed, excess=agreement.excess)
@@ -265,7 +265,7 @@ def _with_answers(
     evidence: Evidence, facts: RowFacts, score: Score, matrix: Floats
 ) -> tuple[Evidence, AnnotatorParameters | None]:
     """What the answers of verified rows say, as they would of new rows; and the annotator model of the others."""
-    votes, verified, checked, n = facts.votes, facts.verified, facts.checked, evidence.n
+    votes, verified, checked, n = facts.votes, facts.verified, facts.verified_rows, evidence.n
     if votes is None or verified is None:
         return evidence, None
     others = np.setdiff1d(np.arange(n), checked)
@@ -280,7 +280,7 @@ def _with_answers(
     return replace(evidence, answered_truth=truth, answered=label, answered_confidence=confidence), people
 
 
-def _declared(assume: Any, sets: LabelSets, facts: RowFacts) -> Assumption:
+def _read_assumption(assume: Any, sets: LabelSets, facts: RowFacts) -> Assumption:
     """What is declared about false labels or annotators."""
     declared = as_assumption(_by_name(assume, sets), sets.n_classes)
     if declared.kind == "independent" and facts.votes is None:
@@ -300,7 +300,7 @@ def _by_name(assume: Any, sets: LabelSets) -> Any:
     return assume.loc[names, names]
 
 
-def _settled(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float) -> Assumption:
+def _complete_assumption(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float) -> Assumption:
     """A class-conditional assumption with its matrix, estimated where it was not given, that can be inverted."""
     found = declared.matrix
     if found is None:

@@ -184,7 +184,7 @@ class RankedRows:
         expected = float(self.floor[rows].mean())
         p_value = below_zero(T)
         if p_value < _SILENT:
-            count, wrong = int(self._seen(low, high, rows).sum()), np.bincount(self.others[rows])
+            count, wrong = int(self._sum_ranks(low, high, rows).sum()), np.bincount(self.others[rows])
             p_value = max(p_value, few_included(count, wrong, size, self.K - 1))
         return Deficit(family, where, len(rows), float(T.mean() / size + expected), expected, p_value)
 
@@ -196,7 +196,7 @@ class RankedRows:
         wrong, expected = np.bincount(self.others), float(self.floor.mean())
         values = np.concatenate([1 - floor, -floor, [1.0]])  # the imaginary row of `below_zero`
         for own in held:
-            p_value = _studentised(values, np.concatenate([own, rows - own, [1]]))
+            p_value = _studentise(values, np.concatenate([own, rows - own, [1]]))
             count = int(own.sum())
             if p_value < _SILENT:
                 p_value = max(p_value, few_included(count, wrong, 1, self.K - 1))
@@ -214,14 +214,14 @@ class RankedRows:
             T = self.mask @ self.W[:, label] - self.floor  # type: ignore[index]
             yield float(T.mean()), 0.0, below_zero(T, float(errors[label]))
 
-    def _seen(self, low: int, high: int, rows: Ints | slice = slice(None)) -> Array:
+    def _sum_ranks(self, low: int, high: int, rows: Ints | slice = slice(None)) -> Array:
         """The sum of u over the labels of these ranks, in each row."""
         seen: Array = self._from[rows, self._column[low]] - self._from[rows, self._column[high]]
         return seen
 
     def _excess(self, low: int, high: int, rows: Ints | slice = slice(None)) -> Floats:
         """By how much the labels of these ranks exceed what they must reach: mean zero or more given x."""
-        excess: Floats = self._seen(low, high, rows) - (high - low) * self.floor[rows]
+        excess: Floats = self._sum_ranks(low, high, rows) - (high - low) * self.floor[rows]
         return excess
 
     def _error_of(self, labels: Ints, rows: Ints) -> float:
@@ -272,10 +272,10 @@ def below_zero(T: Floats, error: float = 0.0) -> float:
     One imaginary row at one (an inclusion more) keeps rare inclusions from looking certain. `error` is added to
     the variance of the mean.
     """
-    return _studentised(np.append(T, 1.0), None, error)
+    return _studentise(np.append(T, 1.0), None, error)
 
 
-def _studentised(x: Floats, times: Ints | None, error: float = 0.0) -> float:
+def _studentise(x: Floats, times: Ints | None, error: float = 0.0) -> float:
     """The same of rows that are given with the imaginary one, each of them so many times."""
     n = len(x) if times is None else int(times.sum())
     mean = float(np.average(x, weights=times))

@@ -264,7 +264,7 @@ def examine(
     alpha = _LEVELS[kind] if level is None else float(as_level(level, "level"))
     rows = RankedRows(scores, mask, declared, miss_rate, names)
     families = [rows.by_rank(), rows.by_category(), rows.by_label(), rows.by_size()]
-    strongest = [_adjusted(family) for family in families if family]
+    strongest = [_adjust(family) for family in families if family]
     hits, floor = rows.inclusion_by_rank()
     intervals = [clopper_pearson(int(count), n, 0.05) for count in hits]
     inclusion = float((mask.sum() / n - 1 + miss_rate) / (n_classes - 1))
@@ -291,7 +291,7 @@ def examine(
     )
 
 
-def _adjusted(family: list[Deficit]) -> Deficit:
+def _adjust(family: list[Deficit]) -> Deficit:
     """The strongest test of a family, its p-value multiplied by all that were made and by the family's share."""
     one = min(family, key=lambda deficit: deficit.p_value)
     return replace(one, p_value=min(1.0, one.p_value * len(family) / _SHARES[one.family]))

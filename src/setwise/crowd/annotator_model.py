@@ -71,13 +71,13 @@ class AnnotatorParameters:
         Annotators are known by their names; answers of others have the confusions of all. Labels are positions in
         the vocabulary of the answers that were fitted.
         """
-        return self._weighed(votes, probabilities)[0]
+        return self._weigh(votes, probabilities)[0]
 
     def likelihood(self, votes: Votes, probabilities: Floats | None = None) -> float:
         """The logarithm of the probability of these answers."""
-        return self._weighed(votes, probabilities)[1]
+        return self._weigh(votes, probabilities)[1]
 
-    def _weighed(self, votes: Votes, probabilities: Floats | None) -> tuple[Floats, float]:
+    def _weigh(self, votes: Votes, probabilities: Floats | None) -> tuple[Floats, float]:
         answer, count = answer_codes(votes)
         who = self._positions(votes)
         if isinstance(votes, FittedVotes) and np.array_equal(who, votes.who):
@@ -188,7 +188,7 @@ def fit_annotators(votes: Votes, probabilities: Floats | None = None, *, shrink:
     return own_fits(votes).fit(probabilities, shrink=shrink)
 
 
-def held_out_shrinkage(votes: Votes, probabilities: Floats) -> float:
+def choose_shrinkage(votes: Votes, probabilities: Floats) -> float:
     """How much annotators' own confusions are best shrunk: the answers of each half of the rows, given the other.
 
     With too little, few answers per annotator and class confirm whatever the classifier says. Of many rows some are

@@ -150,12 +150,12 @@ class Annotators:
         }
 
     def __repr__(self) -> str:
-        return self.described()
+        return self.describe()
 
-    def described(self, top: int | None = _SHOWN) -> str:
+    def describe(self, top: int | None = _SHOWN) -> str:
         """The table of annotators in words, at most `top` of them, the least accurate first; None shows all."""
         listed = self.worst_first[:top]
-        cells = [("annotator", "answers", "accuracy", "95 % interval", "")] + [self._told(j) for j in listed]
+        cells = [("annotator", "answers", "accuracy", "95 % interval", "")] + [self._cells(j) for j in listed]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
         shown = lines if len(self) else []
@@ -167,7 +167,7 @@ class Annotators:
             f"<th>{name}</th>" for name in ("annotator", "answers", "accuracy", "95 % interval", "remarks")
         )
         rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._told(j)) + "</tr>"
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._cells(j)) + "</tr>"
             for j in self.worst_first[:_SHOWN]
         )
         more = "".join(f"<p>{escape(line)}</p>" for line in [*self._more(len(self) - _SHOWN), self.agreement])
@@ -182,7 +182,7 @@ class Annotators:
         more = [f"… {left:,} more"] if left > 0 else []
         return [*more, *filter(None, [self.caution])]
 
-    def _told(self, j: int) -> tuple[str, ...]:
+    def _cells(self, j: int) -> tuple[str, ...]:
         name, interval = str(self.names[j]), f"{self.lower[j]:.2f}–{self.upper[j]:.2f}"
         short = name if len(name) <= 30 else name[:29] + "…"
         right = "–" if np.isnan(self.accuracy[j]) else f"{self.accuracy[j]:.2f}"
@@ -236,7 +236,7 @@ def annotators(votes: Votes, probabilities: ProbabilityRows | None = None) -> An
         consensus[votes.sizes == 0] = None
     people = len(votes.annotators)
     answers = np.zeros(0, dtype=int) if votes.annotator is None else np.bincount(votes.annotator, minlength=people)
-    accuracy, lower, upper = _accuracies(votes, posterior, _compared(votes, with_model=matrix is not None))
+    accuracy, lower, upper = _accuracies(votes, posterior, _comparable(votes, with_model=matrix is not None))
     return Annotators(
         votes.annotators,
         frozen(answers),
@@ -268,7 +268,7 @@ def _right(votes: Votes, posterior: Floats) -> Floats:
     return named if votes.against is None else np.where(votes.against, 1 - named, named)
 
 
-def _compared(votes: Votes, *, with_model: bool) -> Bools:
+def _comparable(votes: Votes, *, with_model: bool) -> Bools:
     """Who is one of three of whom every two answered some row both; a model answers every row."""
     if votes.annotator is None:
         return np.zeros(0, dtype=bool)

@@ -45,8 +45,8 @@ class AnswerLaw:
 
     def draw(self, votes: Votes, rng: np.random.Generator) -> Votes:
         """Other answers of the same people to the same rows."""
-        truth = _drawn(np.broadcast_to(self.prior.of(slice(None))[2], votes.shape), rng)
-        answer = _drawn(self.confusions[self.who, truth[votes.row]], rng)
+        truth = _draw(np.broadcast_to(self.prior.of(slice(None))[2], votes.shape), rng)
+        answer = _draw(self.confusions[self.who, truth[votes.row]], rng)
         against, label = np.divmod(answer, votes.n_classes)
         denied = None if votes.against is None else frozen(against.astype(bool))
         return replace(votes, label=frozen(label), against=denied)
@@ -143,7 +143,7 @@ def _agreement(model: AnnotatorModel, law: AnswerLaw) -> Agreement:
     return Agreement(agreed, _excess(agreed - expected, model))
 
 
-def _drawn(law: Floats, rng: np.random.Generator) -> Ints:
+def _draw(law: Floats, rng: np.random.Generator) -> Ints:
     """A position for each row of a table of probabilities."""
     below: Ints = (law[:, :-1].cumsum(axis=1) < rng.random((len(law), 1))).sum(axis=1)
     return below

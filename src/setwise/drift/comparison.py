@@ -222,12 +222,12 @@ class RowTally:
             self._remarks.setdefault(f"features, {kept}")
         return self
 
-    def counted(self) -> dict[str, Any]:
+    def export(self) -> dict[str, Any]:
         """What was counted so far as plain data, for `include` elsewhere."""
-        features = None if self._features is None else self._features.counted()
+        features = None if self._features is None else self._features.export()
         return {
             "remarks": list(self._remarks),
-            "tallies": [t.counted() for t in self._tallies],
+            "tallies": [t.export() for t in self._tallies],
             "features": features,
         }
 
@@ -326,7 +326,7 @@ class _PartTally:
         """In which category, as part of a sentence."""
         return "" if self.categories is None else f" in category {self.categories[code]!r}"
 
-    def counted(self) -> dict[str, Any]:
+    def export(self) -> dict[str, Any]:
         """What `include` adds elsewhere."""
         return {
             "m": self.m,

@@ -117,7 +117,7 @@ class FeatureSummary:
         kept = None if distances is None else reference
         return cls(tuple(name for name, _ in named), columns, len(named[0][1]), kept, distances)
 
-    def named(self, names: Sequence[str] | None) -> FeatureSummary:
+    def rename(self, names: Sequence[str] | None) -> FeatureSummary:
         """The same with other names of its columns, where there are as many."""
         if names is None or len(names) != len(self.names):
             return self
@@ -228,7 +228,7 @@ class FeatureTally:
                 self._present[i] += len(found)
                 self._forget_many(i, column)
 
-    def counted(self) -> dict[str, Any]:
+    def export(self) -> dict[str, Any]:
         """What was counted so far, for `include` elsewhere."""
         held = {
             name: getattr(self, name) for name in ("remarks", "rows", "_counts", "_values", "_many", "_present")

@@ -246,7 +246,7 @@ class _Gambler:
             rows = np.flatnonzero(codes == code)
             for start in range(0, len(rows), _BLOCK):
                 block = rows[start : start + _BLOCK]
-                p[block] = self._ranked(code, column[block], noise[block])
+                p[block] = self._rank(code, column[block], noise[block])
         won = np.zeros(len(column))
         before = self.owned
         won[known] = self._bet(p[known])
@@ -254,7 +254,7 @@ class _Gambler:
         carried: Floats = np.where(last >= 0, won[last], before)
         return carried
 
-    def _ranked(self, code: int, x: Floats, noise: Floats) -> Floats:
+    def _rank(self, code: int, x: Floats, noise: Floats) -> Floats:
         """The p-values of some rows of one category, each among all before it."""
         seen = self.seen[code]
         earlier = np.tri(len(x), k=-1, dtype=bool)

@@ -290,7 +290,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_is_fitted(self, "calibration_")
         summary = getattr(self, "feature_summary_", None)
         names = getattr(self, "feature_names_in_", None)
-        return RowTally(self.calibration_, None if summary is None else summary.named(names))
+        return RowTally(self.calibration_, None if summary is None else summary.rename(names))
 
     # ---------------------------------------------------------------- keep
 

@@ -29,7 +29,7 @@ from setwise.estimators.default_learner import default_learner
 from setwise.estimators.used_rows import UsedRows, take_probe
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
-from setwise.evidence.verified_rows import sizes_differ, warn_outside, warned_of
+from setwise.evidence.verified_rows import sizes_differ, warn_about_choice, warn_outside
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
@@ -170,7 +170,7 @@ class ConformalClassifier(BaseConformalClassifier):
         )
         _check_learnable(sets, facts)
         rng = check_random_state(self.random_state)
-        asked = (self.strategy, self.conformity_score, self.assume, len(facts.checked))
+        asked = (self.strategy, self.conformity_score, self.assume, len(facts.verified_rows))
         votes = y.recode(sets.vocabulary) if isinstance(y, Votes) else None
         facts = replace(facts, votes=votes, position=np.arange(n))
         if votes is not None and votes.annotator is not None:
@@ -182,14 +182,14 @@ class ConformalClassifier(BaseConformalClassifier):
         kept, held = (np.arange(0), np.arange(n)) if trained else self._split(n, facts.group, rng, first)
         learned = None if votes is None else own_fits(votes if trained else votes[kept])
         if votes is not None and learned is not None and facts.verified is not None:
-            doubt_by_checks(votes, facts.verified, facts.checked, learned)
+            doubt_by_checks(votes, facts.verified, facts.verified_rows, learned)
         if trained:
             self.estimator_ = model
         else:
             if first is not None and named == "given":  # the others may all be among the rows to learn from
-                choice = warned_of(sizes_differ(sets.sizes, first, facts.category_codes))
+                choice = warn_about_choice(sizes_differ(sets.sizes, first, facts.category_codes))
             if first is None and votes is None and not self.miss_rate:  # what rests on the candidates
-                warn_outside(sets, facts, np.intersect1d(kept, facts.checked))
+                warn_outside(sets, facts, np.intersect1d(kept, facts.verified_rows))
             told = as_y(sets[kept], model, learned)
             with naming_features(X):
                 self.estimator_ = model.fit(_safe_indexing(X, kept), told)
@@ -280,7 +280,7 @@ class ConformalClassifier(BaseConformalClassifier):
         names = ("strategy", "conformity_score", "miss_rate", "assume", "random_state")
         settings = {name: getattr(self, name) for name in names} | options
         strategy, score = settings.pop("strategy"), settings.pop("conformity_score")
-        asked = (strategy, score, settings["assume"], len(facts.checked))
+        asked = (strategy, score, settings["assume"], len(facts.verified_rows))
         matrix, score = self._scored(self.estimator_, X, *asked, votes=facts.votes is not None)
         precision = precision_of(matrix)
         rows = read_probabilities(matrix, score.domain, len(self.classes_))
@@ -295,10 +295,10 @@ class ConformalClassifier(BaseConformalClassifier):
 
     def _first(self, facts: RowFacts) -> Ints | None:
         """Verified rows that are kept for calibration before others, where the strategy rests on them."""
-        rests = as_strategy(self.strategy).uses_verified_rows and len(facts.checked) > 0
+        rests = as_strategy(self.strategy).uses_verified_rows and len(facts.verified_rows) > 0
         # Whoever does not ask for checks makes no premise of how rows were chosen for them.
         alike = facts.group is None and facts.weight is None and facts.chance is None
-        return facts.checked if rests and alike else None
+        return facts.verified_rows if rests and alike else None
 
     def _split(
         self, n: int, group: Array | None, rng: np.random.RandomState, first: Ints | None = None
@@ -321,7 +321,7 @@ def _check_learnable(sets: LabelSets, facts: RowFacts) -> None:
     """Warns of verified labels that are candidates nowhere: nothing is learned about them."""
     if facts.verified is None:
         return
-    never = facts.checked[~sets.occurring[facts.verified[facts.checked]]]
+    never = facts.verified_rows[~sets.occurring[facts.verified[facts.verified_rows]]]
     if len(never):
         label = sets.classes.tolist()[facts.verified[never[0]]]
         problem = f"verified: the label of row {never[0]}, {label!r}, is a candidate of no row"

@@ -35,7 +35,7 @@ class Column:
 
 
 @cache
-def declared_columns(kind: type) -> dict[str, Column]:
+def read_columns(kind: type) -> dict[str, Column]:
     """The columns of a dataclass by their names: of fields with a `Column`, or with several by name."""
     found: dict[str, Column] = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():

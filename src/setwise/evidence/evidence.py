@@ -14,7 +14,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, take_rows
 from setwise._lazy import lazy
-from setwise.evidence.column_schema import Column, declared_columns
+from setwise.evidence.column_schema import Column, read_columns
 from setwise.evidence.row_facts import LastingFacts, RowFacts
 from setwise.evidence.score_table import ScoreTable, Table
 from setwise.labels.label_sets import LabelSets
@@ -164,7 +164,7 @@ class Evidence(LastingFacts):
         """The evidence of some rows, by their positions."""
         held = self._columns
         ragged = {
-            name for name, column in declared_columns(Evidence).items() if column.per == "candidate"
+            name for name, column in read_columns(Evidence).items() if column.per == "candidate"
         } & held.keys()
         taken = {name: _rows_of(value, chosen) for name, value in held.items() if name not in ragged}
         if ragged:
@@ -210,7 +210,7 @@ def gather(
     low, high, every = probabilities.score_candidates(score, candidates, u, every="every" in needs)
     truth = held = None
     if verified is not None:
-        known = facts.checked
+        known = facts.verified_rows
         truth, held = np.full(n, np.nan), np.zeros(n, dtype=bool)
         truth[known] = probabilities[known].score_labels(score, verified[known], None if u is None else u[known])
         held[known] = candidates[known].contains(candidates.classes[verified[known]])

@@ -72,7 +72,7 @@ def coincidence(digests: Words, known: Words, deviations: float = 3) -> Coincide
     expected = m * p * (1 - p ** (m - 1))
     variance = m * p * (1 - p) + m**2 * p**2 - m**2 * p**m - expected**2
     excess = int(again.sum()) - float(expected.sum())
-    if not _repeated(counts) and excess <= max(deviations * float(variance.sum()) ** 0.5, NOTABLE * n):
+    if not _repeats(counts) and excess <= max(deviations * float(variance.sum()) ** 0.5, NOTABLE * n):
         return None
     return Coincidence(int(again.sum()), float(again.mean()), int(again.argmax()))
 
@@ -99,12 +99,12 @@ def copies(X: Any, digests: Words, part: Ints, rows: Ints) -> Coincidence | None
     again = apart[which[rows]]
     if again.sum() < 2 or again.mean() <= NOTABLE:
         return None
-    if not _repeated(counts) and (counts.mean() > _COPIES or not _halves_agree(X, which)):
+    if not _repeats(counts) and (counts.mean() > _COPIES or not _halves_agree(X, which)):
         return None
     return Coincidence(int(again.sum()), float(again.mean()), int(rows[again].min()))
 
 
-def _repeated(counts: Ints) -> bool:
+def _repeats(counts: Ints) -> bool:
     """Whether each of many distinct rows occurs k, 2k, 3k, … times for some k > 1."""
     return len(counts) >= _FEW and bool(np.gcd.reduce(counts) > 1)
 

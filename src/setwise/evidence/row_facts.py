@@ -84,7 +84,7 @@ class RowFacts(LastingFacts):
         if groups is not None and sample_weight is not None:
             raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
         return cls(
-            verified=_verified_positions(verified, vocabulary, n),
+            verified=_read_verified(verified, vocabulary, n),
             chance=_chances(verified_probability, n),
             weight=weights(sample_weight, n),
             category=None if by is None else categories(by, n),
@@ -107,7 +107,7 @@ class RowFacts(LastingFacts):
         return None if self.category is None else _codes(self.category)
 
     @property
-    def checked(self) -> Ints:
+    def verified_rows(self) -> Ints:
         """The positions of the verified rows."""
         if self.verified is None:
             return np.arange(0)
@@ -136,7 +136,7 @@ def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]
     return sets[kept], kept
 
 
-def _verified_positions(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None:
+def _read_verified(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None:
     """The verified labels' positions, `MISSING` where nobody checked; None where nobody checked anything."""
     if verified is None:
         return None

@@ -13,7 +13,7 @@ import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
 from setwise.probabilities.kept_arrays import Digest
-from setwise.ranks import ordered_bits
+from setwise.ranks import sortable_bits
 from setwise.scores import LAC, Score
 
 
@@ -22,7 +22,7 @@ class ScoreTable:
     """The (n, K) scores of rows whose probabilities are kept as they were given, without a copy.
 
     A block of rows is scored when it is read. `u` is the noise of the rows, where the score is randomised. By the
-    `digest` of the probabilities it is seen whether whoever gave them changed them since (`unchanged`).
+    `digest` of the probabilities it is seen whether whoever gave them changed them since (`check_unchanged`).
     """
 
     score: Score
@@ -54,18 +54,18 @@ class ScoreTable:
 
     def take(self, chosen: Ints) -> ScoreTable:
         """The table of some rows, by their positions."""
-        given = unchanged(self).probabilities
+        given = check_unchanged(self).probabilities
         return ScoreTable(self.score, given[chosen], None if self.u is None else self.u[chosen])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        scores: Array = unchanged(self)[:].astype(dtype or np.float64, copy=False)
+        scores: Array = check_unchanged(self)[:].astype(dtype or np.float64, copy=False)
         return scores
 
 
 Table = ScoreTable | Floats
 
 
-def unchanged(table: Any) -> Any:
+def check_unchanged(table: Any) -> Any:
     """The table, if its probabilities are those that were given; whoever reads one made earlier asks first."""
     if isinstance(table, ScoreTable):
         table.digest.check(table.probabilities)
@@ -82,7 +82,7 @@ def row_order(scores: Floats) -> Ints:
            [0, 2, 1]])
     """
     if scores.dtype == np.float32 or np.array_equal(scores.astype(np.float32), scores):
-        packed = ordered_bits(scores).astype(np.int64) << 32
+        packed = sortable_bits(scores).astype(np.int64) << 32
         packed |= np.arange(scores.shape[1])
         packed.sort(axis=1)
         packed &= 0xFFFFFFFF

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from setwise._arrays import Array, check_sizes
-from setwise.evidence.column_schema import declared_columns
+from setwise.evidence.column_schema import read_columns
 from setwise.evidence.evidence import Evidence
 from setwise.labels.vocabulary import MISSING
 from setwise.probabilities.dense import TOLERANCE
@@ -16,9 +16,9 @@ from setwise.storage.stored_arrays import check_array
 _NEAR = 1e-6  # how far two columns that were computed from the same scores may be apart
 
 
-def checked_evidence(arrays: dict[str, Array], k: int) -> Evidence:
+def read_evidence(arrays: dict[str, Array], k: int) -> Evidence:
     """The evidence of rows over k labels; a ValueError names the column that is wrong."""
-    n, declared = len(arrays["low"]), declared_columns(Evidence)
+    n, declared = len(arrays["low"]), read_columns(Evidence)
     unknown = next((name for name in arrays if name not in declared), None)
     if unknown is not None:
         raise ValueError(f"evidence.{unknown} is not known")

@@ -29,7 +29,9 @@ _STATISTICS = {
 }
 
 
-def checks_differ(evidence: Evidence, category: Ints | None = None, votes: Votes | None = None) -> Finding | None:
+def compare_verified(
+    evidence: Evidence, category: Ints | None = None, votes: Votes | None = None
+) -> Finding | None:
     """Whether verified rows differ from the others in the number or the scores of their candidates, or of answers.
 
     Whoever checks a row and leaves the label among its votes has given the row away: it has an answer more.
@@ -53,7 +55,7 @@ def checks_differ(evidence: Evidence, category: Ints | None = None, votes: Votes
 
 
 def plainly_differ(evidence: Evidence, category: Ints | None = None, tests: int = 1) -> bool:
-    """Whether `checks_differ` is as good as sure to find a difference, even among so many times as many tests.
+    """Whether `compare_verified` is almost sure to find a difference, even among so many times as many tests.
 
     It looks at bounds of the p-values, which are quick to compute.
     """
@@ -142,10 +144,10 @@ def sizes_differ(sizes: Ints, checked: Ints, category: Ints | None = None) -> Fi
     truth = np.full(len(sizes), np.nan)
     truth[checked] = 0.0
     alike = np.zeros(len(sizes))
-    return checks_differ(Evidence(alike, alike, sizes, truth=truth), category)
+    return compare_verified(Evidence(alike, alike, sizes, truth=truth), category)
 
 
-def warned_of(found: Finding | None) -> Finding | None:
+def warn_about_choice(found: Finding | None) -> Finding | None:
     """What was found, after a warning where there is something."""
     if found is None:
         return None
@@ -156,16 +158,16 @@ def warned_of(found: Finding | None) -> Finding | None:
     return found
 
 
-def warn_about_checks(
+def warn_about_verified(
     evidence: Evidence, sets: LabelSets, facts: RowFacts, category: Ints | None, kept: Ints | None, *, misses: bool
 ) -> Finding | None:
     """Warns if verified rows differ from the others, which it returns, and if a verified label is no candidate.
 
     `kept` are the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
     """
-    differs = warned_of(checks_differ(evidence, category, facts.votes))
+    differs = warn_about_choice(compare_verified(evidence, category, facts.votes))
     if not misses:
-        warn_outside(sets, facts, facts.checked, kept)
+        warn_outside(sets, facts, facts.verified_rows, kept)
     return differs
 
 

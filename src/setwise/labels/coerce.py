@@ -1,4 +1,4 @@
-"""Reading what people hand in as candidates, and making sure that position k means probability column k."""
+"""Reads candidates in any form, and makes sure that position k means probability column k."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def as_candidates(
     *,
     name: str = "candidates",
 ) -> LabelSets:
-    """Reads candidates so that position k means probability column k, or says why it cannot.
+    """Reads candidates so that position k means probability column k; an error says why that is impossible.
 
     Masks and the integers 0..K−1 need nothing; other labels need a declared vocabulary of length K.
-    Rows without labels become empty sets, for the caller to judge.
+    Rows without labels become empty sets, which the caller accepts or refuses.
     """
     declared = Vocabulary.or_none(classes)
     if declared is not None and len(declared) != n_classes:
@@ -55,7 +55,7 @@ def as_label_sets(value: Any, vocabulary: Vocabulary | None = None, *, name: str
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Errors that arise here name the argument first."""
+    """Makes errors that arise inside begin with the name of the argument."""
     try:
         yield
     except InputError as error:
@@ -125,7 +125,7 @@ def _as_array(value: Any) -> Array:
     if any(row is None or _holds_labels(row) for row in rows):
         return plain
     if all(isinstance(row, (int, float)) for row in rows) and (numbers := np.asarray(rows)).tolist() == rows:
-        return numbers  # which numpy did not round
+        return numbers  # numpy did not round them
     return label_array(rows)
 
 

@@ -1,4 +1,4 @@
-"""Where candidate sets come from when nobody wrote them down as sets: annotators, ontologies, models.
+"""Candidate sets from other sources: annotators, ontologies, models.
 
 Each function returns `(row, label)` pairs or codes for `LabelSets` to assemble; none knows `LabelSets`.
 """
@@ -50,9 +50,9 @@ def split_strings(texts: Iterable[Any], sep: str) -> tuple[list[str], Ints, Bool
 
 
 def annotator_votes(table: Any, missing: Any = None) -> tuple[int, Ints, Ints, list[Any]]:
-    """Number of rows, then row, annotator and label of every answer in a table with one column per annotator.
+    """The number of rows, and row, annotator and label of every answer in a table with one column per annotator.
 
-    A cell is a label, a collection of labels, or missing, for which `missing` may stand, too.
+    A cell holds a label, a collection of labels, or no answer: None, NaN or the value `missing`.
     """
     columns = list(zip(*table.values(), strict=True)) if isinstance(table, Mapping) else table
     cells = columns.to_numpy() if hasattr(columns, "to_numpy") else columns

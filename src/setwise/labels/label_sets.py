@@ -17,7 +17,7 @@ from setwise.labels import constructors
 from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, label_vector, missing_labels
 
 Missing = Literal["error", "full", "empty"]
-_HUGE = 2**31  # cells of a mask that __array__ still makes without being asked by name
+_HUGE = 2**31  # cells of the largest mask that __array__ makes
 _SHOWN = 8
 
 
@@ -25,12 +25,12 @@ _SHOWN = 8
 class LabelSets(LabelledRows):
     """One set of labels per example, over a vocabulary of classes.
 
-    Made by one of the `from_…` constructors. Holds compressed rows or a boolean mask, whichever it was
-    born with, and converts on first need. It is immutable, and it is a valid `y` for scikit-learn.
+    Use one of the `from_…` constructors. The sets are stored as compressed rows or as a boolean mask, whichever
+    they were made from, and converted on first use. They are immutable, and a valid `y` for scikit-learn.
 
     Every constructor that may meet rows without labels takes `missing`: ``"error"`` names the first such
-    row, ``"full"`` lets every class be a candidate (always valid), ``"empty"`` keeps an empty set (which
-    predictions may be, and which `conformalize` refuses or handles as its own `missing` says).
+    row, ``"full"`` makes every class a candidate (always valid), ``"empty"`` keeps an empty set. Predictions
+    may be empty; the argument `missing` of `conformalize` says what happens to empty candidate sets.
 
     Examples
     --------
@@ -49,17 +49,17 @@ class LabelSets(LabelledRows):
     _rows: tuple[Ints, Ints] | None = None
     _mask: Bools | None = None
     single: bool = False
-    """Made from one label per row: singletons by design, not by chance."""
+    """Whether the sets were made from one label per row, so that each holds exactly one."""
     relative: bool = False
-    """Some sets say "every label" of an inferred vocabulary, so that no label may be added to it later."""
+    """Whether some sets mean "every label" of an inferred vocabulary, to which no label may then be added."""
     completed: bool = False
-    """Some rows had no labels, and were given every one."""
+    """Whether rows that had no labels now hold every label."""
 
     # ---------------------------------------------------------------- constructors
 
     @classmethod
     def from_lists(cls, rows: Iterable[Any], classes: Classes = None, *, missing: Missing = "error") -> LabelSets:
-        """From one collection of labels per row; a row that is None is missing, an empty one is empty.
+        """From one collection of labels per row; None is a missing row, an empty collection an empty set.
 
         >>> LabelSets.from_lists([["b"], []], classes=["a", "b"]).to_lists()
         [['b'], []]
@@ -79,7 +79,7 @@ class LabelSets(LabelledRows):
         if hasattr(mask, "tocsr"):
             return cls._from_sparse(mask.tocsr(), classes)
         if np.ma.is_masked(mask):
-            raise ValueError("mask: a masked array with masked entries; write False where a label is no candidate.")
+            raise ValueError("mask: some entries are masked; write False where a label is not a candidate.")
         return cls.from_mask_view(np.array(mask), classes)
 
     @classmethod
@@ -120,7 +120,7 @@ class LabelSets(LabelledRows):
 
     @classmethod
     def from_complementary(cls, not_y: ArrayLike, classes: Classes = None) -> LabelSets:
-        """From "not this one": every class but the given label (or labels) of each row.
+        """From labels that are known to be wrong: every class but the label (or labels) of each row.
 
         >>> LabelSets.from_complementary(["dog", "cat"], classes=["cat", "dog", "owl"]).to_lists()
         [['cat', 'owl'], ['dog', 'owl']]
@@ -220,7 +220,7 @@ class LabelSets(LabelledRows):
 
     @classmethod
     def from_mask_view(cls, mask: Array, classes: Classes) -> LabelSets:
-        """Takes the array over without a copy; the public constructors hand in one nobody else holds."""
+        """From a mask without copying it; the public constructors pass an array that nobody else holds."""
         if mask.ndim != 2:
             raise ValueError(f"mask: expected shape (rows, classes), got {mask.shape}.")
         if mask.dtype != bool:
@@ -243,10 +243,10 @@ class LabelSets(LabelledRows):
         missing: Missing = "error",
         first_row: int = 0,
     ) -> LabelSets:
-        """From distinct labels, a code into them for every label held, and the number of labels of each row.
+        """From distinct labels, the codes of all labels row by row, and the number of labels in each row.
 
-        All constructors from labels end here. Where `labels` is a `Vocabulary`, codes are its positions. `absent`
-        marks the rows without labels, which `missing` is about; errors count rows from `first_row`.
+        All constructors from labels call this one. Codes are positions in `labels`, which may be a `Vocabulary`.
+        `absent` marks the rows without labels, to which `missing` applies; errors count rows from `first_row`.
 
         >>> LabelSets.from_codes(["dog", "cat"], np.array([0, 1, 0]), np.array([2, 1]))
         LabelSets(2 rows, 2 classes): {cat, dog}, {dog}
@@ -278,7 +278,7 @@ class LabelSets(LabelledRows):
 
     @classmethod
     def from_keys(cls, vocabulary: Vocabulary, n: int, keys: Ints, *, relative: bool = False) -> LabelSets:
-        """From (row, position) pairs, each written as row · K + position, in any order and however often.
+        """From (row, position) pairs, each written as row · K + position, in any order; repeated pairs count once.
 
         >>> LabelSets.from_keys(Vocabulary.positions(3), 2, np.array([5, 0, 1])).to_lists()
         [[0, 1], [2]]
@@ -293,14 +293,14 @@ class LabelSets(LabelledRows):
 
     @classmethod
     def concatenate(cls, parts: Iterable[LabelSets], *, classes: Classes = None) -> LabelSets:
-        """The sets of several parts below each other, such as the batches of a stream.
+        """Concatenates the rows of several parts, such as the batches of a stream.
 
         Parameters
         ----------
         parts
             The sets; an iterator will do.
         classes
-            The labels; default are those declared for the parts, else those that occur.
+            The labels; by default those that the parts declare, otherwise those that occur.
 
         Examples
         --------
@@ -310,7 +310,7 @@ class LabelSets(LabelledRows):
         """
         held = list(parts)
         if not held:
-            raise ValueError("parts: there are no sets to put together.")
+            raise ValueError("parts: there are no sets to concatenate.")
         vocabulary = held[0].vocabulary
         if classes is not None:
             vocabulary = Vocabulary.of(classes, ())
@@ -318,7 +318,7 @@ class LabelSets(LabelledRows):
             other = next((i for i, part in enumerate(held) if not vocabulary.same_labels(part.vocabulary)), None)
             if other is not None:
                 problem = f"parts: part {other} has other classes than part 0"
-                raise InputError(problem, Remedy("classes", None, "to say which there are"))
+                raise InputError(problem, Remedy("classes", None, "to name all of them"))
         elif not all(part.vocabulary.same_order(vocabulary) for part in held):
             vocabulary = Vocabulary.infer([label for part in held for label in part.classes.tolist()])
         held = [part.recode(vocabulary) for part in held]
@@ -335,11 +335,11 @@ class LabelSets(LabelledRows):
         indices = np.concatenate([part.rows[1] for part in held])
         return cls(vocabulary, n, _rows=(frozen(np.append(0, np.cumsum(sizes))), frozen(indices)), **made)
 
-    # ---------------------------------------------------------------- what it holds
+    # ---------------------------------------------------------------- contents
 
     @property
     def dtype(self) -> np.dtype[np.bool_]:
-        """That of the mask."""
+        """The type of the entries of the mask."""
         return np.dtype(bool)
 
     @lazy
@@ -433,9 +433,8 @@ class LabelSets(LabelledRows):
             return self.rename_classes(vocabulary)
         if self.relative and len(vocabulary) > self.n_classes:
             raise InputError(
-                f"sets that mean 'every label' were made over the {self.n_classes} labels seen, and there are "
-                f"{len(vocabulary)}",
-                Remedy("classes", None, "for all that there are, when you make them"),
+                f"some sets mean 'every label', and know only {self.n_classes} of the {len(vocabulary)} labels",
+                Remedy("classes", None, "for all labels when you make the sets"),
             )
         positions = vocabulary.encode(self.classes)
         codes = positions[self.rows[1]]
@@ -486,22 +485,22 @@ class LabelSets(LabelledRows):
         return frozen(found)
 
     def fill_empty(self) -> LabelSets:
-        """Empty sets replaced by full ones: "nothing is known" as candidates, which is always valid."""
+        """The same sets with every label where a set was empty: always valid where nothing is known."""
         empty = self.sizes == 0
         if not empty.any():
             return self
         return self.from_codes(self.vocabulary, self.rows[1], self.sizes, absent=empty, missing="full")
 
     def rename_classes(self, vocabulary: Vocabulary) -> LabelSets:
-        """The same positions under another vocabulary of as many classes."""
+        """The same sets with other names for the classes, by position."""
         return replace(self, vocabulary=vocabulary)
 
-    # ---------------------------------------------------------------- a sequence, a `y`, a picture
+    # ---------------------------------------------------------------- array, sequence, display
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if self._mask is None and self._n * self.n_classes > _HUGE:
             raise ValueError(
-                f"a mask of {self._n:,} × {self.n_classes:,} cells is too large to make unasked; "
+                f"a mask of {self._n:,} × {self.n_classes:,} cells is too large to make without asking; "
                 "use .rows or .to_lists(), or call to_mask() if you mean it."
             )
         return np.array(self._dense, dtype=dtype, copy=copy)
@@ -526,8 +525,8 @@ class LabelSets(LabelledRows):
         return f"LabelSets({self._n:,} rows, {self.n_classes:,} classes): {shown}{more}"
 
     def _repr_html_(self) -> str:
-        told = [", ".join(map(str, row)) for row in self[:_SHOWN].to_lists()]
-        return self._as_html(f"{self._n:,} sets over {self.n_classes:,} classes", "labels", told)
+        texts = [", ".join(map(str, row)) for row in self[:_SHOWN].to_lists()]
+        return self._as_html(f"{self._n:,} sets over {self.n_classes:,} classes", "labels", texts)
 
     # ---------------------------------------------------------------- helpers
 
@@ -573,7 +572,7 @@ class LabelSets(LabelledRows):
 
 
 def _of_columns(classes: Classes, n_classes: int) -> Vocabulary:
-    """The vocabulary of the columns of a mask."""
+    """The vocabulary of a mask's columns."""
     if classes is None:
         return Vocabulary.positions(n_classes)
     vocabulary = Vocabulary.of(classes, ())

@@ -34,14 +34,14 @@ _NOTHING = {
 
 
 def doubt_spellings(labels: Iterable[Any], where: str) -> None:
-    """Warns of labels that differ only in how they are written, and of those that stand for "not known".
+    """Warns about labels that differ only in how they are written, and about those that mean "not known".
 
     >>> with warnings.catch_warnings(record=True, action="always") as found:
     ...     doubt_spellings(["Cat", "cat ", "dog", "NA"], "y")
     >>> for warning in found:
     ...     print(warning.message)
-    y: labels that differ only in how they are written are classes of their own: 'Cat' and 'cat '; write them alike.
-    y: 'NA' is a class and looks like a missing label; leave it empty, or use classes=… to declare it a class.
+    y: some classes differ only in how they are written: 'Cat' and 'cat '; write them alike.
+    y: the class 'NA' looks like a missing label; leave it empty, or use classes=… to declare it a class.
     """
     alike: dict[str, dict[str, None]] = {}
     distinct = list(dict.fromkeys(labels))
@@ -51,17 +51,17 @@ def doubt_spellings(labels: Iterable[Any], where: str) -> None:
     several = [" and ".join(sorted(found)) for found in alike.values() if len(found) > 1]
     if several:
         shown = ", ".join(several[:3]) + (", …" if len(several) > 3 else "")
-        problem = f"{where}: labels that differ only in how they are written are classes of their own: {shown}"
+        problem = f"{where}: some classes differ only in how they are written: {shown}"
         warnings.warn(SpellingWarning(problem, "write them alike"), stacklevel=3)
     missing = [label for label in distinct if isinstance(label, str) and label.strip().casefold() in _NOTHING]
     if missing:
         declared = Remedy("classes", None, "to declare it a class")
-        problem = f"{where}: {missing[0]!r} is a class and looks like a missing label"
+        problem = f"{where}: the class {missing[0]!r} looks like a missing label"
         warnings.warn(SpellingWarning(problem, "leave it empty", declared), stacklevel=3)
 
 
 def _plain(label: str | bytes | int) -> str:
-    """What is left of a label without case, spaces, invisible characters, quotes, and zeros of a number."""
+    """A label without case, spaces, invisible characters, quotes, and needless zeros of a number."""
     text = label.decode(errors="replace") if isinstance(label, bytes) else str(label)
     seen = "".join(mark for mark in text if unicodedata.category(mark) != "Cf")
     plain = unicodedata.normalize("NFKC", " ".join(seen.split())).casefold()

@@ -16,19 +16,19 @@ from setwise.errors import InputError, Remedy
 
 UNKNOWN = -1
 MISSING = -2
-_MOST = 1_000_000  # classes that positions without names may make, unless there are more labels than that
+_MOST = 1_000_000  # classes that unnamed positions may define, unless there are more labels
 _LONE = re.compile("[\ud800-\udfff]")  # surrogates without their other half
-_KINDS = {int: "i", str: "U", float: "f", bool: "b"}  # of Python's types in numpy
+_KINDS = {int: "i", str: "U", float: "f", bool: "b"}  # numpy's kind for each Python type
 Classes: TypeAlias = "Vocabulary | Iterable[Hashable] | None"
-"""How a caller states the classes: in order, or not at all."""
+"""The classes in order; None where they are to be inferred."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """Distinct labels in a fixed order.
 
-    `declared` says whether somebody stated that order (then position k is probability column k) or
-    whether it was inferred from the labels seen (then it says nothing about columns).
+    `declared` says whether the user gave that order (then position k is probability column k) or whether it was
+    inferred from the labels that occur (then it says nothing about columns).
     """
 
     classes: Array
@@ -36,7 +36,7 @@ class Vocabulary:
 
     @classmethod
     def declare(cls, classes: Iterable[Hashable]) -> Vocabulary:
-        """The vocabulary somebody stated; labels must be distinct."""
+        """A vocabulary that the user gives; its labels must be distinct."""
         if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable):
             raise TypeError(f"classes: expected the labels in order, such as ['cat', 'dog'], got {classes!r}.")
         vocabulary = cls(_label_array(classes), declared=True)
@@ -51,7 +51,7 @@ class Vocabulary:
 
     @classmethod
     def from_file(cls, labels: Iterable[Hashable], name: str) -> Vocabulary:
-        """Names that a file of ours holds, which are all of one kind."""
+        """A declared vocabulary from one of our own files, where all labels are of one kind."""
         vocabulary = cls.declare(labels)
         if vocabulary.classes.dtype == object:
             raise ValueError(f"{name} are not all of one kind")
@@ -64,7 +64,7 @@ class Vocabulary:
 
     @classmethod
     def up_to_largest(cls, codes: Ints) -> Vocabulary:
-        """The labels 0..max of some positions; one far beyond their number marks a gap rather than a class."""
+        """The labels 0..max of some positions; one far beyond their number is refused as a gap."""
         largest = int(codes.max(initial=0))
         if largest >= max(_MOST, codes.size):
             problem = f"the label {largest} would make {largest + 1:,} classes"
@@ -91,14 +91,14 @@ class Vocabulary:
 
     @classmethod
     def of(cls, classes: Classes, labels: Sequence[Any] | Array) -> Vocabulary:
-        """The vocabulary that was stated, or the one inferred from the labels where none was."""
+        """The vocabulary of `classes`; inferred from the labels where `classes` is None."""
         if classes is None:
             return cls.infer(labels)
         return classes if isinstance(classes, Vocabulary) else cls.declare(classes)
 
     @classmethod
     def or_none(cls, classes: Classes) -> Vocabulary | None:
-        """The vocabulary that was stated; None where none was."""
+        """The vocabulary of `classes`; None where `classes` is None."""
         return None if classes is None else cls.of(classes, ())
 
     def __len__(self) -> int:
@@ -183,7 +183,7 @@ def as_list(labels: Array | np.generic) -> Any:
     if labels.dtype.name.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
         coarse = labels.astype(f"{labels.dtype.kind}8[us]")
         if not np.array_equal(coarse.astype(labels.dtype), labels, equal_nan=True):
-            raise ValueError("labels: times finer than a microsecond are no labels; write them as text.")
+            raise ValueError("labels: times finer than a microsecond cannot be labels; write them as text.")
         return coarse.tolist()
     return labels.tolist()
 
@@ -230,7 +230,7 @@ def label_vector(y: Any, name: str) -> Array:
 
 
 def _refuse_twins(labels: Iterable[Any]) -> None:
-    """Refuses True beside 1, which are equal in Python, and two labels wherever they are written."""
+    """Refuses True beside 1: they are equal in Python, and two labels in a file."""
     known = (label for label in labels if not is_missing(label))
     found = {(isinstance(label, (bool, np.bool_)), label) for label in known if label in (0, 1)}
     twin = next((label for flag, label in found if flag and (False, label) in found), None)
@@ -240,16 +240,16 @@ def _refuse_twins(labels: Iterable[Any]) -> None:
 
 
 def _label_array(labels: Iterable[Any]) -> Array:
-    """A frozen 1-D array that returns the labels as they were given (mixed types stay objects)."""
+    """A frozen 1-D array that returns the labels unchanged (mixed types stay objects)."""
     plain = as_list(labels) if isinstance(labels, np.ndarray) else list(labels)
     for label in plain:
         if isinstance(label, str) and not label.isascii() and _LONE.search(label):
-            raise ValueError(f"the label {label!r} is no text: it holds half of a character; write it anew.")
+            raise ValueError(f"the label {label!r} is not text: it holds half of a character; write it anew.")
     return frozen(label_array(plain) if plain else np.array([], dtype=np.int64))
 
 
 def label_array(labels: list[Any]) -> Array:
-    """A 1-D array that returns the labels as they are: mixed types and what numpy would change are objects."""
+    """A 1-D array that returns the labels unchanged: as objects where types are mixed or numpy would alter them."""
     labels = [as_list(label) if isinstance(label, np.generic) else label for label in labels]
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and (kind := _KINDS.get(*kinds)):
@@ -263,7 +263,7 @@ def label_array(labels: list[Any]) -> Array:
 
 
 class LabelledRows:
-    """Rows over a vocabulary, which scikit-learn takes for the array with a row for each and a column per class."""
+    """Rows over a vocabulary; scikit-learn sees an array with one column per class."""
 
     vocabulary: Vocabulary
     _n: int
@@ -291,8 +291,8 @@ class LabelledRows:
     def __len__(self) -> int:
         return self._n
 
-    def _as_html(self, caption: str, holds: str, told: Sequence[str]) -> str:
-        """A table of what the first rows hold, in words."""
-        body = "".join(f"<tr><td>{row}</td><td>{escape(text) or '∅'}</td></tr>" for row, text in enumerate(told))
-        more = f"<tr><td colspan=2>… {self._n - len(told):,} more</td></tr>" if self._n > len(told) else ""
-        return f"<table><caption>{caption}</caption><tr><th>row</th><th>{holds}</th></tr>{body}{more}</table>"
+    def _as_html(self, caption: str, heading: str, texts: Sequence[str]) -> str:
+        """An HTML table of the first rows."""
+        body = "".join(f"<tr><td>{row}</td><td>{escape(text) or '∅'}</td></tr>" for row, text in enumerate(texts))
+        more = f"<tr><td colspan=2>… {self._n - len(texts):,} more</td></tr>" if self._n > len(texts) else ""
+        return f"<table><caption>{caption}</caption><tr><th>row</th><th>{heading}</th></tr>{body}{more}</table>"

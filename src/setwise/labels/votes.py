@@ -20,15 +20,15 @@ from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, is_missing, label_vector, missing_labels
 
 _SHOWN = 8
-_HEAVIEST = 1e12  # of weights: their products are numbers still
-_MOST = 1_000_000_000  # answers that are held one by one
+_HEAVIEST = 1e12  # the largest weight, so that products of weights stay finite
+_MOST = 1_000_000_000  # answers that can be stored one by one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Votes(LabelledRows):
     """Answers, each by an annotator about a row, ordered by rows; a row may have any number of them.
 
-    Made by one of the `from_…` constructors. It is immutable, sliced by rows, and a valid `y` for scikit-learn.
+    Use one of the `from_…` constructors. Votes are immutable, sliced by rows, and a valid `y` for scikit-learn.
     An answer may carry a weight (an expert counts more, a model gives its own probability), and it may say that a
     label is *not* the true one.
 
@@ -37,17 +37,17 @@ class Votes(LabelledRows):
     vocabulary
         The labels.
     row, label
-        Of each answer the number of its row and the position of its label.
+        For each answer, the number of its row and the position of its label.
     annotator
-        Of each answer the position of its annotator in `annotators`; None where nobody is named.
+        For each answer, the position of its annotator in `annotators`; None where annotators are not named.
     weight
-        Of each answer how much it counts; None where all count one.
+        How much each answer counts; None where each counts as one.
     against
-        Which answers say "not this label"; None where none does.
+        Whether each answer says "not this label"; None where none does.
     annotators
         The names of the annotators.
     items
-        What each row is called in the table it came from; None where rows have no names.
+        The names of the rows in the table they came from; None where rows have no names.
 
     Examples
     --------
@@ -87,23 +87,23 @@ class Votes(LabelledRows):
         items: Column = None,
         classes: Classes = None,
     ) -> Votes:
-        """From a long table: one answer per line, columns by name (a frame, or a mapping to columns).
+        """From a long table with one answer per line.
 
         Parameters
         ----------
         table
             A pandas, polars or Arrow table, or a dict of columns.
         item, annotator, label
-            The columns; ``annotator=None`` where nobody is named. Lines without a label are no answers. Each line
+            The names of the columns; ``annotator=None`` where annotators are not named. Each line with a label
             counts as an answer; a warning says where an annotator gives an item the same label twice.
         weight
-            The column of how much an answer counts.
+            Column that says how much an answer counts.
         against
-            The column that is true where the answer is "not this label".
+            Column that is true where the answer is "not this label".
         items
-            The rows, in their order, some perhaps without answers; default is the order of the table.
+            The items in the order of the rows, with or without answers; by default in the order of the table.
         classes
-            The labels, where they are not to be those that occur.
+            The labels; by default those that occur.
 
         Examples
         --------
@@ -115,12 +115,12 @@ class Votes(LabelledRows):
         held = {name: label_vector(_column(table, name), name) for name in names}
         short = next((name for name in names if len(held[name]) != len(held[label])), None)
         if short is not None:
-            raise ValueError(f"{short}: {len(held[short])} lines, but {len(held[label])} of {label}.")
+            raise ValueError(f"{short}: {len(held[short])} lines, but {label} has {len(held[label])}.")
         given = ~missing_labels(held[label])
         for name in names:
             lost = given & missing_labels(held[name])
             if lost.any():
-                raise ValueError(f"{name}: line {int(np.flatnonzero(lost)[0])} has a label and no {name}.")
+                raise ValueError(f"{name}: line {int(np.flatnonzero(lost)[0])} has a label but no {name}.")
         rows = Vocabulary.declare(_items(held[item]) if items is None else _row_names(items))
         row = rows.encode(held[item][given])
         if (row < 0).any():
@@ -153,8 +153,8 @@ class Votes(LabelledRows):
     ) -> Votes:
         """From one column per annotator; a cell is a label, a collection of labels, or missing.
 
-        Besides None and NaN, `missing` is what stands for no answer, such as −1. Several labels of one annotator
-        share one answer. The columns of a frame or a dict name the annotators.
+        Besides None and NaN, the value `missing`, such as −1, means no answer. Several labels in a cell share the
+        weight of one answer. The column names of a frame or a dict are the annotators.
 
         >>> Votes.from_matrix([["cat", "dog"], [None, "dog"]]).sizes
         array([2, 1])
@@ -171,14 +171,14 @@ class Votes(LabelledRows):
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, classes: Classes = None) -> Votes:
-        """From how many answered what, n × K; numbers that are not whole are weights.
+        """From the number of answers for each row and label, n × K; fractions are weights.
 
-        The columns of a frame, where they have names, are the classes.
+        The column names of a frame are the classes.
         """
         table, named = np.asarray(counts, dtype=float), frame_columns(counts)
         classes = named if classes is None else classes
         if table.ndim != 2 or not (np.isfinite(table).all() and (table >= 0).all()):
-            raise ValueError("counts: expected a table of numbers from 0 on, one row per example.")
+            raise ValueError("counts: expected one row per example, of numbers that are 0 or more.")
         vocabulary = Vocabulary.positions(table.shape[1]) if classes is None else Vocabulary.of(classes, ())
         if len(vocabulary) != table.shape[1]:
             raise ValueError(f"classes: {len(vocabulary)} labels for {table.shape[1]} columns of counts.")
@@ -186,8 +186,8 @@ class Votes(LabelledRows):
         amount = table[row, label]
         if amount.max(initial=0) > _HEAVIEST or ((amount % 1 == 0).all() and amount.sum() > _MOST):
             raise InputError(
-                f"counts: {amount.sum():.3g} answers are too many to hold one by one",
-                "divide them: shares are weights",
+                f"counts: {amount.sum():.3g} answers are too many to store one by one",
+                "divide them, since fractions are weights",
             )
         if (amount % 1 == 0).all():
             times = amount.astype(int)
@@ -196,7 +196,7 @@ class Votes(LabelledRows):
 
     @classmethod
     def from_lists(cls, rows: Iterable[Any], classes: Classes = None) -> Votes:
-        """From the answers of each row, a label as often as it was given; nobody is named."""
+        """From one list of answers per row, where labels may be repeated; annotators are not named."""
         labels, sizes, _ = constructors.flatten(rows, "from_lists")
         return cls.of(len(sizes), np.repeat(np.arange(len(sizes)), sizes), labels, classes=classes)
 
@@ -231,7 +231,7 @@ class Votes(LabelledRows):
         classes: Classes = None,
         items: Array | None = None,
     ) -> Votes:
-        """From the columns of all answers, in any order; every constructor from labels ends here."""
+        """From the columns of all answers, in any order; all constructors from labels call this one."""
         vocabulary = Vocabulary.of(classes, labels)
         codes = vocabulary.require(labels, row)
         names = None if people is None else Vocabulary.infer(people)
@@ -253,7 +253,7 @@ class Votes(LabelledRows):
         classes: Classes = None,
         items: Array | None = None,
     ) -> Votes:
-        """From distinct labels and annotators, and codes into them for every answer; nothing is done per answer.
+        """From distinct labels and annotators, and their codes for every answer; no Python code runs per answer.
 
         >>> Votes.from_codes(2, np.array([0, 1, 1]), ["dog", "cat"], np.array([0, 1, 1])).counts
         array([[0., 1.],
@@ -273,17 +273,17 @@ class Votes(LabelledRows):
 
     @classmethod
     def concatenate(cls, parts: Iterable[Votes], *, classes: Classes = None) -> Votes:
-        """All answers of several votes, such as the batches of a stream, of which one at a time is looked at.
+        """Concatenates several votes, such as the batches of a stream, reading one at a time.
 
-        Rows about the same item are one row (a long table may scatter its answers); rows without names follow each
-        other. Annotators are matched by name.
+        Rows with the same item become one row, as a long table may scatter its answers; rows without names follow
+        each other. Annotators are matched by name.
 
         Parameters
         ----------
         parts
-            The votes; an iterator will do. All name their rows, or none does; the same for annotators.
+            The votes; an iterator will do. Either all of them name their rows or none does; so for annotators.
         classes
-            The labels; default are those declared for the parts, else those that occur.
+            The labels; by default those that the parts declare, otherwise those that occur.
 
         Examples
         --------
@@ -299,11 +299,13 @@ class Votes(LabelledRows):
             first = part[:0] if first is None else first
             for name, what in (("items", "rows"), ("annotator", "annotators")):
                 if (getattr(part, name) is None) != (getattr(first, name) is None):
-                    raise ValueError(f"parts: of parts 0 and {number} one has names for its {what}, one has none.")
+                    raise ValueError(
+                        f"parts: only one of parts 0 and {number} names its {what}; name them in both or none."
+                    )
             if classes is None and first.vocabulary.declared and not first.vocabulary.same_labels(part.vocabulary):
                 raise InputError(
                     f"parts: part {number} has other classes than part 0",
-                    Remedy("classes", None, "to say which there are"),
+                    Remedy("classes", None, "to name all of them"),
                 )
             own = np.arange(n, n + len(part)) if part.items is None else _positions(rows, part.items)
             n = n + len(part) if part.items is None else len(rows)
@@ -315,7 +317,7 @@ class Votes(LabelledRows):
             columns["weight"].append(np.ones(answers) if part.weight is None else part.weight)
             columns["against"].append(np.zeros(answers, bool) if part.against is None else part.against)
         if first is None:
-            raise ValueError("parts: there are no votes to put together.")
+            raise ValueError("parts: there are no votes to concatenate.")
         held = {name: np.concatenate(arrays) for name, arrays in columns.items() if arrays}
         return cls.from_codes(
             n,
@@ -343,7 +345,7 @@ class Votes(LabelledRows):
         against: Bools | None,
         items: Array | None,
     ) -> Votes:
-        """From positions, put in the order of the rows."""
+        """From positions in any order; answers are sorted by row."""
         if weight is not None and not ((weight > 0) & (weight <= _HEAVIEST)).all():
             wrong = int(np.flatnonzero(~((weight > 0) & (weight <= _HEAVIEST)))[0])
             raise InputError(
@@ -362,11 +364,11 @@ class Votes(LabelledRows):
         own = np.empty(0, dtype=object) if names is None else names.classes
         return cls(vocabulary, n, **columns, annotators=own, items=items)  # type: ignore[arg-type]
 
-    # ---------------------------------------------------------------- what it holds
+    # ---------------------------------------------------------------- contents
 
     @property
     def dtype(self) -> np.dtype[np.float64]:
-        """That of `counts`."""
+        """The type of `counts`."""
         return np.dtype(np.float64)
 
     @lazy
@@ -376,7 +378,7 @@ class Votes(LabelledRows):
 
     @lazy
     def counts(self) -> Floats:
-        """(n, K): how many answered each label, by weight; "not this label" does not count."""
+        """(n, K): the total weight of the answers for each label; "not this label" does not count."""
         positive = slice(None) if self.against is None else ~self.against
         keys = self.row[positive] * self.n_classes + self.label[positive]
         weight = None if self.weight is None else self.weight[positive]
@@ -407,8 +409,8 @@ class Votes(LabelledRows):
     def to_columns(self) -> dict[str, Array]:
         """The columns of a long table, from which `from_table` makes the same votes.
 
-        They are called item, annotator, label, weight and against, as far as there is something to say. A row
-        without answers has one line, without a label.
+        They are item, annotator, label, weight and against; those that would be empty are left out. A row without
+        answers has one line, without a label.
 
         >>> votes = Votes.from_lists([["cat", "dog"], []], classes=["cat", "dog", "owl"])
         >>> {name: column.tolist() for name, column in votes.to_columns().items()}
@@ -418,7 +420,7 @@ class Votes(LabelledRows):
                [0., 0., 0.]])
         """
         items = np.arange(self._n) if self.items is None else self.items
-        _row_names(items)  # a table would make one row of two with the same name
+        _row_names(items)  # a table would merge two rows of the same name
         empty = np.flatnonzero(self.sizes == 0)
         order = np.argsort(np.concatenate([self.row, empty]), kind="stable")
 
@@ -454,7 +456,7 @@ class Votes(LabelledRows):
         )
 
     def share_weights(self) -> Votes:
-        """The same answers, where several labels that one annotator gave a row share one answer."""
+        """The same answers, where several labels from one annotator on a row share the weight of one answer."""
         if self.annotator is None:
             return self
         _, which, several = np.unique(
@@ -481,7 +483,7 @@ class Votes(LabelledRows):
         return replace(self, _n=len(chosen), row=row, items=items, **columns)
 
     def at(self, rows: Ints) -> Votes:
-        """The answers of the rows at these positions, none where a position is −1.
+        """The answers of the rows at these positions; a position of −1 has no answers.
 
         >>> Votes.from_lists([["cat"], ["dog", "dog"]]).at(np.array([1, -1]))
         Votes(2 answers on 2 rows, 2 classes): {dog: 2}, {}
@@ -523,15 +525,15 @@ class Votes(LabelledRows):
     def _describe(self, row: int) -> str:
         first = int(np.searchsorted(self.row, row))
         mine = range(first, first + int(self.sizes[row]))
-        told: dict[str, float] = {}
+        weights: dict[str, float] = {}
         for i in mine:
             name = f"{'not ' if self.against is not None and self.against[i] else ''}{self.classes[self.label[i]]}"
-            told[name] = told.get(name, 0.0) + (1.0 if self.weight is None else float(self.weight[i]))
-        return ", ".join(f"{name}: {number:g}" for name, number in told.items())
+            weights[name] = weights.get(name, 0.0) + (1.0 if self.weight is None else float(self.weight[i]))
+        return ", ".join(f"{name}: {number:g}" for name, number in weights.items())
 
 
 def doubt_copies(votes: Votes, where: str = "") -> None:
-    """Warns where an annotator gave a row the same answer more than once, as copied lines do."""
+    """Warns where an annotator gives a row the same answer more than once, as copied lines do."""
     if votes.annotator is None:
         return
     keys = (votes.row * len(votes.annotators) + votes.annotator) * votes.n_classes + votes.label
@@ -548,26 +550,25 @@ def doubt_copies(votes: Votes, where: str = "") -> None:
             f"{where}{who!r} gives {item!r} the label {label!r} more than once ({len(copies):,} answers repeat an "
             "earlier one); each counts as an answer"
         )
-        warnings.warn(MisuseWarning(problem, "leave out lines that are copies"), stacklevel=3)
+        warnings.warn(MisuseWarning(problem, "delete the copies"), stacklevel=3)
 
 
 def _column(table: Any, name: str) -> Any:
     try:
         return table[name]
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        known = ", ".join(
-            map(repr, list(getattr(table, "columns", None) or getattr(table, "column_names", table))[:12])
-        )
+        names = getattr(table, "column_names", getattr(table, "columns", table))  # of Arrow, of frames, of a dict
+        known = ", ".join(map(repr, list(names)[:12]))
         raise ValueError(f"{name}: the table has no column of this name; it has {known}.") from error
 
 
 def _items(values: Array) -> list[Any]:
-    """The distinct items of a table, in their order; a line without one is about nothing."""
+    """The distinct items of a table, in their order; lines without an item are ignored."""
     return list(dict.fromkeys(values[~missing_labels(values)].tolist()))
 
 
 def _row_names(items: Any) -> list[Any]:
-    """The names of rows, each of which has its own."""
+    """The names of the rows, which must be distinct."""
     names: list[Any] = label_vector(items, "items").tolist()
     gone = next((row for row, name in enumerate(names) if is_missing(name)), None)
     if gone is not None:
@@ -584,12 +585,12 @@ def _positions(known: dict[Any, int], names: Array) -> Ints:
 
 
 def _numbers(values: Array, name: str, lines: Ints) -> Floats:
-    """Numbers, or what reads like them."""
+    """Numbers, or texts that read like numbers."""
     try:
         return values.astype(float)
     except (TypeError, ValueError):
         wrong = next(i for i, value in enumerate(values.tolist()) if not _is_number(value))
-        raise ValueError(f"{name}: line {lines[wrong]} holds {values.tolist()[wrong]!r}, no number.") from None
+        raise ValueError(f"{name}: line {lines[wrong]} holds {values.tolist()[wrong]!r}, not a number.") from None
 
 
 def _is_number(value: Any) -> bool:

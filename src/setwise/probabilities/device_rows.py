@@ -21,7 +21,7 @@ from setwise.errors import InputError
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities.dense import TOLERANCE, check_shape, explain
-from setwise.probabilities.device_noise import as_words, mix, shifted
+from setwise.probabilities.device_noise import as_words, mix, shift_right
 from setwise.probabilities.proposed_labels import Proposals, fill_empty
 from setwise.row_noise import multipliers, uniforms_of_ids
 from setwise.scores import APS, LAC, RAPS, SAPS, Domain, Margin, Score, least_included
@@ -90,7 +90,7 @@ class DeviceRows:
         sums = torch.empty(len(self), dtype=torch.int64, device=self.tensor.device)
         for block in self._blocks():
             sums[block] = (as_words(self.tensor[block]) * factors[:-1]).sum(dim=1)
-        drawn: Floats = (shifted(mix(sums + factors[-1]), 11).double() * 2.0**-53).cpu().numpy()
+        drawn: Floats = (shift_right(mix(sums + factors[-1]), 11).double() * 2.0**-53).cpu().numpy()
         return drawn
 
     def check_known(self, score: Score, needs: Collection[str], *, verified: bool, votes: bool) -> None:
@@ -233,7 +233,7 @@ def _below(score: Score, p: Tensor, limit: Tensor, u: Tensor) -> Tensor:
     """The mask of scores at most the limit; of ranked ones a value is the cut, so that ties stay together."""
     if isinstance(score, Margin):
         return _of_all(score, p, u) <= limit
-    ordered, scores = _sorted(score, p, u)
+    ordered, scores = _sort(score, p, u)
     inside = (scores <= limit).sum(dim=1, keepdim=True)
     cut = ordered.gather(1, (p.shape[1] - inside).clamp_max(p.shape[1] - 1))
     return _exact(p) >= cut.masked_fill(inside == 0, torch.inf)
@@ -245,7 +245,7 @@ def _of_all(score: Score, p: Tensor, u: Tensor) -> Tensor:
         return -p.double()
     if isinstance(score, Margin):
         return _margin(p, p.double())
-    ordered, scores = _sorted(score, p, u)
+    ordered, scores = _sort(score, p, u)
     places = torch.searchsorted(ordered, _exact(p), right=True) - 1  # of a tie the last position
     return scores.gather(1, places)
 
@@ -266,7 +266,7 @@ def _margin(p: Tensor, own: Tensor) -> Tensor:
     return torch.where(own == first, second, first) - own
 
 
-def _sorted(score: Score, p: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+def _sort(score: Score, p: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
     """Values in ascending order, and the scores by position."""
     ordered = _exact(p.sort(dim=1).values)  # rounding keeps the order, and single precision sorts faster
     lead = ordered.cumsum(dim=1)

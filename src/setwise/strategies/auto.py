@@ -37,7 +37,7 @@ from setwise.strategies.crowd import Crowd
 from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.random_answer import RandomAnswer
 from setwise.strategies.rank_strategies import Max
-from setwise.strategies.rectified import Rectified, heaviest, verified_alone
+from setwise.strategies.rectified import Rectified, calibrate_verified, heaviest
 from setwise.strategies.threshold_rules import RankRule, Rule, with_novel_labels
 
 
@@ -69,7 +69,7 @@ class Auto(StrategyTraits):
             if evidence.chance is not None:
                 alone = "verify rows there" if setting.checked else "leave it out, or verify rows"
                 raise InputError("verified_probability: no row is verified", alone)
-            return _unverified(evidence, setting)
+            return _rule_without_verified(evidence, setting)
         if evidence.shares is not None:
             if evidence.chance is not None:
                 raise InputError(
@@ -77,22 +77,22 @@ class Auto(StrategyTraits):
                     "one by one",
                     "leave one of them out",
                 )
-            rule = _unverified(evidence, setting)
+            rule = _rule_without_verified(evidence, setting)
             what = "sample_weight" if evidence.weight is not None else "groups"
             m = int(evidence.verified.sum())
-            return _remarked(rule, f"With {what} auto cannot use the {m:,} verified rows.")
-        otherwise = _unverified(evidence, setting)
+            return _add_remark(rule, f"With {what} auto cannot use the {m:,} verified rows.")
+        otherwise = _rule_without_verified(evidence, setting)
         refuted = {premise.name for premise in otherwise.claim(Fraction(9, 10)).claims[0].refuted}
         return VerifiedRule(
             evidence,
             setting,
-            verified_alone(evidence, setting),
+            calibrate_verified(evidence, setting),
             Rectified().calibrate(evidence, setting),
             None if refuted & {"truth_is_candidate", "miss_rate", "labels_right", "error_rate"} else otherwise,
         )
 
 
-def _unverified(evidence: Evidence, setting: Setting) -> Rule:
+def _rule_without_verified(evidence: Evidence, setting: Setting) -> Rule:
     """The rule without verified rows."""
     if setting.votes:
         return _of_votes(evidence, setting)
@@ -101,8 +101,8 @@ def _unverified(evidence: Evidence, setting: Setting) -> Rule:
     try:
         rule = Corrected().calibrate(evidence, setting)
     except AssumptionRefuted as refuted:
-        return _remarked(Max().calibrate(evidence, setting), f"auto chose max: {refuted.diagnosis.sentence}")
-    return _remarked(rule, "auto chose corrected: the data do not contradict the contamination that you state.")
+        return _add_remark(Max().calibrate(evidence, setting), f"auto chose max: {refuted.diagnosis.sentence}")
+    return _add_remark(rule, "auto chose corrected: the data do not contradict the contamination that you state.")
 
 
 def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
@@ -113,16 +113,16 @@ def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
     crowd = Crowd().calibrate(evidence, setting)
     independent = judgement(evidence, setting).independence
     if independent.status != "refuted by the data":
-        return _remarked(crowd, "auto chose crowd: the data do not contradict that annotators err independently.")
+        return _add_remark(crowd, "auto chose crowd: the data do not contradict that annotators err independently.")
     level = Fraction(9, 10)
     table = np.asarray(evidence.table)
     sizes = [float((table <= rule.threshold(level)).sum(axis=1).mean()) for rule in (plain, crowd)]
     why = f"auto chose votes: annotators do not err independently ({independent.detail})."
     instead = f"At 0.9 crowd would give {sizes[1]:.2f} labels per set, not {sizes[0]:.2f}, but without a guarantee."
-    return _remarked(_remarked(plain, instead), why)
+    return _add_remark(_add_remark(plain, instead), why)
 
 
-def _remarked(rule: Rule, remark: str) -> Rule:
+def _add_remark(rule: Rule, remark: str) -> Rule:
     remarked: Rule = replace(rule, remarks=(remark, *rule.remarks))  # type: ignore[type-var]
     return remarked
 
@@ -180,7 +180,7 @@ class VerifiedRule:
             made,
             claims=tuple(replace(claim, premises=(*claim.premises, *judged.verification)) for claim in made.claims),
             given_calibration="" if larger else made.given_calibration,
-            remarks=(f"Too few rows are verified: {self._needed(level)}.", *made.remarks),
+            remarks=(f"Too few rows are verified: {self._shortage(level)}.", *made.remarks),
         )
 
     def shortage(self, level: Fraction) -> str:
@@ -193,7 +193,7 @@ class VerifiedRule:
             return f"the {self.alone.n:,} verified rows weigh too little for confidence {float(level):g}{least}"
         if self.otherwise is not None:
             return self.otherwise.shortage(level)
-        return f"{self._needed(level)}, and these refute that the true label is a candidate"
+        return f"{self._shortage(level)}, and these refute that the true label is a candidate"
 
     def _guarantee(self, level: Fraction, claim: Claim, law: str, why: tuple[str, ...]) -> Guarantee:
         claims = with_novel_labels((claim,), self.setting, self.n, level)
@@ -210,6 +210,6 @@ class VerifiedRule:
     def _otherwise(self, level: Fraction) -> float:
         return math.inf if self.otherwise is None else float(self.otherwise.threshold(level))
 
-    def _needed(self, level: Fraction) -> str:
+    def _shortage(self, level: Fraction) -> str:
         needed = f"confidence {float(level):g} needs at least {instances_needed(level):,} verified labels"
         return f"{needed}, and there are {self.alone.n:,}"

@@ -24,7 +24,7 @@ from setwise._arrays import Bools, Floats, Ints, blocks
 from setwise._lazy import lazy
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.score_table import unchanged
+from setwise.evidence.score_table import check_unchanged
 from setwise.guarantees import Guarantee, Premise
 from setwise.strategies.corrected import check_declared, contamination_needs, corrected_steps, settings_between
 from setwise.strategies.curves import (
@@ -36,7 +36,7 @@ from setwise.strategies.curves import (
     margin_needs,
     not_filled,
     over,
-    unweighted,
+    refuse_weights,
 )
 from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.threshold_rules import Rule, with_novel_labels
@@ -66,7 +66,7 @@ class Classwise(WithMargin):
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """Bounds through singletons, or a curve for each class where a contamination is declared."""
-        unweighted(evidence, self.name)
+        refuse_weights(evidence, self.name)
         if evidence.table is None or evidence.named is None:
             raise ValueError("strategy 'classwise' needs evidence gathered with needs={'table'}.")
         if setting.assume.kind == "nothing":
@@ -143,7 +143,7 @@ class _Singletons(_ByClass):
 
     def _limits(self, level: Fraction) -> Floats:
         """For each class the score above which at most as many rows name it as the bound allows."""
-        allowed = self._allowed(float(1 - level))
+        allowed = self._allowance(float(1 - level))
         limits = np.full(self.setting.n_classes, math.inf)
         for k in np.flatnonzero(allowed >= 0).tolist():
             own = self._ascending[k][::-1]
@@ -165,7 +165,7 @@ class _Singletons(_ByClass):
     @lazy
     def _ascending(self) -> list[Floats]:
         """The scores of each class in the rows that name it, in order."""
-        table, named = unchanged(self.evidence.table), self._named
+        table, named = check_unchanged(self.evidence.table), self._named
         ends = np.cumsum(named.sum(axis=0))
         first, found = np.append(0, ends[:-1]), np.empty(ends[-1], dtype=table[:1].dtype)
         for rows in blocks(table):
@@ -199,7 +199,7 @@ class _Singletons(_ByClass):
         lower = np.where(alone > 0, betaincinv(np.maximum(alone, 1), self.n - alone + 1, self._share), 0.0)
         return lower - self._rate
 
-    def _allowed(self, epsilon: float) -> Ints:
+    def _allowance(self, epsilon: float) -> Ints:
         """How many rows may name a class above its threshold; −1 where not even zero passes."""
         counts = np.arange(self.n + 1)
         bounds = _upper(counts, self.n, self._share) + self._rate

@@ -30,8 +30,8 @@ from setwise.contamination.assumption import Assumption
 from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.score_table import unchanged
-from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, unweighted
+from setwise.evidence.score_table import check_unchanged
+from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, refuse_weights
 from setwise.strategies.judgement import Setting, judgement
 
 
@@ -66,7 +66,7 @@ class Corrected(WithMargin):
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> CurveRule:
         """The curve of estimated coverage, if the data do not refute what was declared."""
-        unweighted(evidence, self.name)
+        refuse_weights(evidence, self.name)
         not_filled(setting, self.name)
         check_declared(setting, self.name)
         judged = judgement(evidence, setting)
@@ -126,7 +126,7 @@ def corrected_steps(evidence: Evidence, setting: Setting) -> TableSteps:
     if evidence.table is None or evidence.named is None:
         raise ValueError("strategy 'corrected' needs evidence gathered with needs={'table'}.")
     weigh = partial(_weights_of, evidence, setting)
-    return TableSteps(unchanged(evidence.table), weigh, *_of_rows(evidence, setting))
+    return TableSteps(check_unchanged(evidence.table), weigh, *_of_rows(evidence, setting))
 
 
 def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats, float, float]:
@@ -134,7 +134,7 @@ def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats,
     named: Array = evidence.named  # type: ignore[assignment]
     if setting.assume.matrix is None:
         return named - _share(evidence, setting)[:, None], *_of_rows(evidence, setting)
-    centred, z, _ = _centred(setting.assume)
+    centred, z, _ = _centre(setting.assume)
     return named @ centred + z, *_of_rows(evidence, setting)
 
 
@@ -148,7 +148,7 @@ def _weights_of(evidence: Evidence, setting: Setting, rows: slice) -> Floats:
 def _of_rows(evidence: Evidence, setting: Setting) -> tuple[Floats, float, float]:
     """The d of rows, the spread, and d where truths step."""
     if setting.assume.matrix is not None:
-        return np.ones(evidence.n), _centred(setting.assume)[2], 1.0
+        return np.ones(evidence.n), _centre(setting.assume)[2], 1.0
     rate = float(setting.miss_rate)
     d = 1 - rate - _share(evidence, setting)
     new = float(d @ d / d.sum()) if d.sum() > 0 else 1 - rate  # a truth steps by about d
@@ -162,7 +162,7 @@ def _share(evidence: Evidence, setting: Setting) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _centred(assume: Assumption) -> tuple[Floats, Floats, float]:
+def _centre(assume: Assumption) -> tuple[Floats, Floats, float]:
     """V = W − ω·zᵀ with W = M⁻¹, the weights z of the control variate, which sum to one, and the spread."""
     matrix: Floats = assume.matrix  # type: ignore[assignment]
     inverse = np.linalg.inv(matrix)

@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.score_table import unchanged
-from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, unweighted
+from setwise.evidence.score_table import check_unchanged
+from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, refuse_weights
 from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.random_answer import check_votes
 
@@ -42,12 +42,12 @@ class Crowd(WithMargin):
     def calibrate(self, evidence: Evidence, setting: Setting) -> CurveRule:
         """The curve of posterior-weighted coverage."""
         check_votes(setting, self.name)
-        unweighted(evidence, self.name)
+        refuse_weights(evidence, self.name)
         not_filled(setting, self.name)
         if evidence.table is None or evidence.posterior is None:
             raise ValueError("strategy 'crowd' needs evidence gathered with needs={'table', 'posterior'}.")
         weigh = evidence.posterior.__getitem__
-        made = TableSteps(unchanged(evidence.table), weigh, np.ones(evidence.n), spread=1.0)
+        made = TableSteps(check_unchanged(evidence.table), weigh, np.ones(evidence.n), spread=1.0)
         curve = Curve(made, self.margin, self.delta)
         independent = judgement(evidence, setting).independence
         advice = "Verify 50 rows drawn at random: auto then gives a guarantee, with sets nearly as small."

@@ -35,7 +35,7 @@ from setwise._arrays import Bools, Floats, along_rows, blocks
 from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.score_table import Table, row_order, unchanged
+from setwise.evidence.score_table import Table, check_unchanged, row_order
 from setwise.guarantees import Guarantee, Premise
 from setwise.ranks import Ascending, instances_needed
 from setwise.strategies.base import StrategyTraits
@@ -126,7 +126,7 @@ class TableSteps:
 
     def check(self) -> None:
         """Refuses probabilities that were changed."""
-        unchanged(self.table)
+        check_unchanged(self.table)
 
     def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:
         """Blocks of rows with the scores of their labels, and these labels' weights."""
@@ -177,7 +177,7 @@ class Levels:
         if margin == "none":
             thresholds, levels = _on_average(steps)
         else:
-            thresholds, levels = _certified(steps, margin, delta)
+            thresholds, levels = _certify(steps, margin, delta)
             levels = np.minimum.accumulate(levels[::-1])[::-1]
         # Rounded, so that a level that is reached exactly, as 9 of 10 rows are 0.9, is not missed by a last bit.
         levels = np.clip(levels, 0.0, 1.0).round(12)
@@ -319,7 +319,7 @@ def _new_extremes(unit: float, bounds: Bounds) -> Bools:
     return found
 
 
-def _certified(steps: RowSteps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
+def _certify(steps: RowSteps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
     """Thresholds in order, and the level certified at each with a margin.
 
     The level grows with ΣN and ΣN·d and falls with ΣN², so that bounds on these bound it.
@@ -331,7 +331,7 @@ def _certified(steps: RowSteps, margin: Margin, delta: float) -> tuple[Floats, F
     if d <= 0 or lead <= 0:
         return np.zeros(1), np.zeros(1)
 
-    def certified(total: Floats, squares: Floats, products: Floats) -> Floats:
+    def certify(total: Floats, squares: Floats, products: Floats) -> Floats:
         v_nn, v_nd = (squares - total**2 / n) / free, (products - total * d) / free
         a = total / n - less
         half = a * d - c**2 * v_nd
@@ -339,13 +339,13 @@ def _certified(steps: RowSteps, margin: Margin, delta: float) -> tuple[Floats, F
         return levels if margin == "finite" else np.minimum(levels, _binomial_bound(steps, total, delta))
 
     def may_fall(bounds: Bounds) -> Bools:
-        lowest = certified(bounds.lowest[0], bounds.highest[1], bounds.lowest[2])
-        after = np.minimum.accumulate(certified(*bounds.reached)[::-1])[::-1]
+        lowest = certify(bounds.lowest[0], bounds.highest[1], bounds.lowest[2])
+        after = np.minimum.accumulate(certify(*bounds.reached)[::-1])[::-1]
         fall: Bools = lowest < after + _SLACK
         return fall
 
     thresholds, sums = step_sums(steps, may_fall, products=True)
-    return thresholds, certified(*sums)
+    return thresholds, certify(*sums)
 
 
 def _binomial_bound(steps: RowSteps, total: Floats, delta: float) -> Floats:
@@ -479,7 +479,7 @@ def not_filled(setting: Setting, name: str) -> None:
         )
 
 
-def unweighted(evidence: Evidence, name: str) -> None:
+def refuse_weights(evidence: Evidence, name: str) -> None:
     """Refuses weights and groups, for which these curves are not defined."""
     if evidence.shares is not None:
         raise InputError(

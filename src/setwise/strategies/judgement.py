@@ -19,7 +19,7 @@ from setwise.contamination.assumption import NOTHING, Assumption
 from setwise.contamination.diagnose import Diagnosis, examine
 from setwise.crowd.dependence import dependence
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.score_table import unchanged
+from setwise.evidence.score_table import check_unchanged
 from setwise.findings import Finding, format_p_value
 from setwise.guarantees import Claim, Event, Premise, Status
 from setwise.ranks import clopper_pearson, mean_exceeds
@@ -165,7 +165,7 @@ class Judgement:
         exact = self.setting.single and self.evidence.precise
         names = ("error_rate", "labels_right") if exact else ("miss_rate", "truth_is_candidate")
         name, values = (names[0], (f"{rate:g}", scope)) if rate else (names[1], ())
-        m, missed = self.verified_and_missed
+        m, missed = self.verification_counts
         if m == 0:
             return Premise(name, "stated by you", "", values)
         lacking = "wrong" if exact else "missing"
@@ -175,7 +175,7 @@ class Judgement:
         parts = self._parts if missed else []
         for part in parts:
             if _misses_exceed(part, rate, DELTA / len(parts), random=not self.setting.chosen):
-                m, missed = Judgement(part, self.setting).verified_and_missed
+                m, missed = Judgement(part, self.setting).verification_counts
                 where = " of one category" if self.category is not None else ""
                 detail = f"{lacking} in {missed} of {m} verified rows{where}"
                 return Premise(name, "refuted by the data", detail, values)
@@ -194,7 +194,7 @@ class Judgement:
         return self.truth_is_candidate.status == "refuted by the data"
 
     @lazy
-    def verified_and_missed(self) -> tuple[int, int]:
+    def verification_counts(self) -> tuple[int, int]:
         """How many rows are verified, and how many of these lack their truth among the candidates."""
         checked, held = self.evidence.verified, self.evidence.held
         return int(checked.sum()), 0 if held is None else int((checked & ~held).sum())
@@ -222,7 +222,9 @@ class Judgement:
         if self.evidence.table is None or self.evidence.named is None:
             raise ValueError("the declared contamination is examined on evidence gathered with needs={'table'}.")
         declared, rate = self.setting.assume, float(self.setting.miss_rate)
-        return examine(unchanged(self.evidence.table), self.evidence.named, declared, rate, classes=self.classes)
+        return examine(
+            check_unchanged(self.evidence.table), self.evidence.named, declared, rate, classes=self.classes
+        )
 
     @property
     def contamination(self) -> Premise:

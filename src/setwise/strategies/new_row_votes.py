@@ -15,14 +15,14 @@ from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
 from setwise.strategies.judgement import Setting
-from setwise.strategies.rectified import verified_alone
+from setwise.strategies.rectified import calibrate_verified
 from setwise.strategies.threshold_rules import Claimant, RankRule
 
 
-def answered_rule(evidence: Evidence, setting: Setting) -> RankRule:
+def vote_rule(evidence: Evidence, setting: Setting) -> RankRule:
     """Split conformal prediction on the verified rows, by the scores that their answers give them."""
     check_answered(evidence)
-    rule = verified_alone(replace(evidence, truth=evidence.answered_truth), setting)
+    rule = calibrate_verified(replace(evidence, truth=evidence.answered_truth), setting)
     return replace(rule, claimant=_Answered(rule.claimant))
 
 

@@ -17,7 +17,7 @@ from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim
-from setwise.strategies.curves import Curve, CurveRule, Steps, WithMargin, not_filled, steps, unweighted
+from setwise.strategies.curves import Curve, CurveRule, Steps, WithMargin, not_filled, refuse_weights, steps
 from setwise.strategies.judgement import Setting
 from setwise.strategies.threshold_rules import RankRule, Rule
 
@@ -50,7 +50,7 @@ class Posterior(WithMargin):
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The curve of posterior-weighted coverage, or ranks among drawn labels."""
-        unweighted(evidence, self.name)
+        refuse_weights(evidence, self.name)
         not_filled(setting, self.name)
         if setting.miss_rate:
             raise InputError(
@@ -59,7 +59,7 @@ class Posterior(WithMargin):
                 Remedy("strategy", "max", "with a miss rate"),
             )
         if self.draws is not None:
-            scores = _drawn(evidence, self.draws, setting.seed)
+            scores = _draw_scores(evidence, self.draws, setting.seed)
             return RankRule(self, evidence, setting, scores, evidence.n)
         curve = Curve(posterior_steps(evidence), self.margin, self.delta)
         basis = "posterior-weighted calibration"
@@ -77,11 +77,11 @@ class Posterior(WithMargin):
 
 def posterior_steps(evidence: Evidence) -> Steps:
     """Σ_{y∈S, s_iy ≤ t} w_iy per row."""
-    scores, weights = padded(evidence)
+    scores, weights = pad_scores(evidence)
     return steps(scores, weights, np.ones(evidence.n), spread=1.0)
 
 
-def padded(evidence: Evidence) -> tuple[Floats, Floats]:
+def pad_scores(evidence: Evidence) -> tuple[Floats, Floats]:
     """The candidates' scores and shares as (n, largest size) tables; what is missing weighs nothing, at the top.
 
     Where there are votes, all labels' scores and their posterior given the votes.
@@ -97,9 +97,9 @@ def padded(evidence: Evidence) -> tuple[Floats, Floats]:
     return scores, weights
 
 
-def _drawn(evidence: Evidence, draws: int, seed: int) -> Floats:
+def _draw_scores(evidence: Evidence, draws: int, seed: int) -> Floats:
     """Scores of `draws` labels per row, drawn from the row's weights."""
-    scores, weights = padded(evidence)
+    scores, weights = pad_scores(evidence)
     edges = np.cumsum(weights, axis=1)[:, None, :]
     u = np.random.default_rng(seed).random((evidence.n, draws, 1))
     chosen = np.minimum((u >= edges).sum(axis=2), evidence.sizes[:, None] - 1)

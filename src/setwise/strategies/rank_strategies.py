@@ -142,7 +142,7 @@ class Mixture(OnExtremes):
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score per row, between the extremes."""
         if self.mu == "verified":
-            return self._tuned(evidence, setting)
+            return self._tune(evidence, setting)
         if self.mu in (0, 1):  # at the ends a mixture is `max` or `min`, with their claims
             extreme: Max | Min = Min() if self.mu else Max()
             return extreme.calibrate(evidence, setting)
@@ -154,7 +154,7 @@ class Mixture(OnExtremes):
             return (rule.plain_claim(level),)
         return (rule.rho_claim(level, "the mixture of its extreme candidates"),)
 
-    def _tuned(self, evidence: Evidence, setting: Setting) -> RankRule:
+    def _tune(self, evidence: Evidence, setting: Setting) -> RankRule:
         setting = replace(setting, judged=judgement(evidence, setting))  # what the verified rows refute stays known
         checked = evidence.rows(np.flatnonzero(evidence.verified))
         rest = evidence.rows(np.flatnonzero(~evidence.verified))

@@ -17,7 +17,7 @@ With the finite margin the verified rows are used alone: the coverage at the r-t
 Beta(r, m + 1 − r), an exact tolerance bound. The alternative with a proof, empirical Bernstein bounds with λ = 1 on
 all rows, gave larger sets at every m up to 10,000 of 100,000 rows, and to take the smaller of both would need δ/2.
 
-`verified_alone` is split conformal prediction on the verified rows. Where these were verified with unequal
+`calibrate_verified` is split conformal prediction on the verified rows. Where these were verified with unequal
 probabilities π (a function of the row, independently of the others), their rows weigh w = 1/π and the new row w*,
 the largest 1/π of all n calibration rows: weighted conformal prediction (Tibshirani, Barber, Candès and Ramdas,
 NeurIPS 2019). The new row weighs more than w* with probability at most 1/(n + 1), which is what the promise loses.
@@ -38,9 +38,9 @@ from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim
-from setwise.strategies.curves import Curve, CurveRule, Levels, Steps, WithMargin, steps, unweighted
+from setwise.strategies.curves import Curve, CurveRule, Levels, Steps, WithMargin, refuse_weights, steps
 from setwise.strategies.judgement import Setting, judgement
-from setwise.strategies.posterior import padded
+from setwise.strategies.posterior import pad_scores
 from setwise.strategies.threshold_rules import RankRule, Rule
 
 
@@ -76,7 +76,7 @@ class Rectified(WithMargin):
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The curve of rectified coverage, or split conformal prediction on the verified rows."""
-        unweighted(evidence, self.name)
+        refuse_weights(evidence, self.name)
         m = int(evidence.verified.sum())
         if m == 0:
             raise InputError(
@@ -86,7 +86,7 @@ class Rectified(WithMargin):
             )
         if 2 * m >= evidence.n and self.margin == "none" and evidence.chance is None:
             remark = f"At least half of the rows are verified: the sets rest on these {m:,} alone."
-            return replace(verified_alone(evidence, setting), remarks=(remark,))
+            return replace(calibrate_verified(evidence, setting), remarks=(remark,))
         if self.margin != "finite":
             curve = Curve(rectified_steps(evidence), self.margin, self.delta)
         elif evidence.chance is None:
@@ -108,7 +108,7 @@ class Rectified(WithMargin):
 
 def rectified_steps(evidence: Evidence) -> Steps:
     """The step functions N_i, with d_i = 1."""
-    scores, weights = padded(evidence)
+    scores, weights = pad_scores(evidence)
     inverse = _inverse_chance(evidence)
     truth = np.where(evidence.verified, evidence.truth, evidence.low)  # type: ignore[arg-type]
     own = _leans(evidence, scores, weights)
@@ -165,7 +165,7 @@ def _inverse_chance(evidence: Evidence) -> Floats:
     return inverse
 
 
-def verified_alone(evidence: Evidence, setting: Setting) -> RankRule:
+def calibrate_verified(evidence: Evidence, setting: Setting) -> RankRule:
     """Split conformal prediction on the verified rows, weighted by 1/π where rows had unequal chances.
 
     With weights, thresholds and p-values are those of a new row that weighs `heaviest(evidence)`.

@@ -21,7 +21,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from setwise._arrays import Bools, Floats, Ints, along_rows, blocks
-from setwise.ranks import Ascending, ordered_bits
+from setwise.ranks import Ascending, sortable_bits
 
 FEW = 2**16
 """Entries that are sorted at once, without cells."""
@@ -126,7 +126,7 @@ def step_sums(
     kinds = 3 if products else 1
     omitted = min(max(36 - steps.size.bit_length(), 11), 16)  # bits: about as many cells, whatever the size
     coarse = CellCounts(0, np.zeros((2 * kinds, 0)))
-    count(((ordered_bits(s) >> omitted, c) for s, c in _entries(steps, products)), coarse)
+    count(((sortable_bits(s) >> omitted, c) for s, c in _entries(steps, products)), coarse)
     cells = _FineCells(coarse, matters(coarse.bounds), omitted)
     fine = CellCounts(0, cells.outside(coarse))
     del coarse
@@ -137,13 +137,13 @@ def step_sums(
     skipped = np.diff(np.cumsum(np.where(chosen, 0.0, fine.sums[::2]), axis=1)[:, runs], prepend=0.0)
     del fine
 
-    def collected() -> Iterator[tuple[Floats, Columns]]:
+    def collect() -> Iterator[tuple[Floats, Columns]]:
         for scores, columns in _entries(steps, products):
             found, cell, parts = cells.inside(scores, columns)
             wanted = np.flatnonzero(chosen.take(cell))
             yield found.take(wanted), tuple(part.take(wanted) for part in parts)
 
-    scores, jumps = _in_order(collected())
+    scores, jumps = _in_order(collect())
     place = np.searchsorted(np.concatenate([cells.inside(scores[some], ())[1] for some in blocks(scores)]), runs)
     scores, jumps = np.insert(scores, place, scores[place - 1]), np.insert(jumps, place, skipped, axis=1)
     return scores, _running(jumps)
@@ -191,7 +191,7 @@ class _FineCells:
 
     def inside(self, scores: Floats, columns: Columns) -> tuple[Floats, Ints, Columns]:
         """The scores in cells that were split, their cells numbered from zero, and their columns."""
-        bits = ordered_bits(scores).ravel()
+        bits = sortable_bits(scores).ravel()
         coarse = (bits >> self.omitted).astype(np.intp)
         coarse -= self.start
         found = np.flatnonzero(self.coarse.take(coarse))
@@ -229,21 +229,21 @@ def _running(jumps: Floats) -> Floats:
 def _in_order(entries: Iterable[tuple[Floats, Columns]]) -> tuple[Floats, Floats]:
     """Different scores from the smallest on, and the sums of the columns at each."""
     parts, *columns = map(list, zip(*((s.ravel(), *(c.ravel() for c in of)) for s, of in entries), strict=True))
-    scores = _joined(parts)
+    scores = _join(parts)
     order = np.argsort(scores).astype(np.min_scalar_type(-len(scores)))  # all arrays here are as long as it
     scores = scores[order]
     first = np.flatnonzero(np.append(True, scores[1:] != scores[:-1])).astype(order.dtype)
     scores = scores[first]
     sums = np.empty((len(columns), len(first)))
     for into, column in zip(sums, columns, strict=True):
-        joined = _joined(column)
+        joined = _join(column)
         for some in blocks(into):
             start, stop = first[some.start], first[some.stop] if some.stop < len(first) else len(order)
             np.add.reduceat(joined.take(order[start:stop]), first[some] - start, out=into[some])
     return scores, sums
 
 
-def _joined(parts: list[Floats]) -> Floats:
+def _join(parts: list[Floats]) -> Floats:
     """The parts one after the other; each is let go once it is copied."""
     stop = sum(map(len, parts))
     joined = np.empty(stop, dtype=parts[0].dtype)

@@ -94,7 +94,7 @@ class RankRule:
         """The stored score up to which labels are in the set; one per new row where rows are weighted."""
         run = level + self.slack
         if not self.counts_alike:
-            limits = self._weighted_threshold(run, self._new_shares(new_weight))
+            limits = self._threshold_by_weight(run, self._new_shares(new_weight))
             return float(limits[0]) if new_weight is None else limits
         if rank(self.n, run) > self.n:  # counts instances, however many scores each brought
             return math.inf
@@ -159,7 +159,7 @@ class RankRule:
         needs = ["truth_is_candidate"]
         if not self.setting.single:
             needs.append("single_by_design")
-        return self.judged.claim("truth", _bounded(reached), "split conformal prediction", *needs)
+        return self.judged.claim("truth", _clip(reached), "split conformal prediction", *needs)
 
     def rho_claim(self, level: Fraction, stranger_than: str) -> Claim:
         """P(y ∈ T) ≥ P(e ≤ q) − ρ with ρ = P(s(x, y) > e(x, S)), which verified rows chosen at random can bound.
@@ -184,7 +184,7 @@ class RankRule:
             f"This is P(e ≤ q) less ρ, where {rho}. In 39 of 40 draws each, "
             f"P(e ≤ q) is at least {reached:.3f}, and ρ at most {bound:.3f} ({missed} of {m} verified rows)"
         )
-        promised = _bounded(reached - bound)
+        promised = _clip(reached - bound)
         return self.judged.claim("truth", promised, "the ρ line", "verified", note=note, delta=DELTA)
 
     # ------------------------------------------------------------ helpers
@@ -209,7 +209,7 @@ class RankRule:
         shares: Floats = unit * new_weight / self.evidence.weight.max()
         return shares
 
-    def _weighted_threshold(self, run: Fraction, new_shares: Floats) -> Floats:
+    def _threshold_by_weight(self, run: Fraction, new_shares: Floats) -> Floats:
         """The smallest t with Σ w_i·1{e_i ≤ t} ≥ level·(Σ w_i + w_new), for each new weight."""
         ordered, before = self._ascending
         # Multiplied out, so that whole-numbered weights are compared exactly.
@@ -235,7 +235,7 @@ class RankRule:
         """Why every label is in every set, and what would help; empty where this is not so."""
         run = level + self.slack
         if self.evidence.weight is not None:
-            short = math.isinf(self._weighted_threshold(run, np.ones(1))[0])
+            short = math.isinf(self._threshold_by_weight(run, np.ones(1))[0])
             return (
                 f"the {self.n:,} calibration rows weigh too little for confidence {float(level):g}" if short else ""
             )
@@ -271,5 +271,5 @@ def with_novel_labels(claims: tuple[Claim, ...], setting: Setting, n: int, run: 
     )
 
 
-def _bounded(probability: Fraction | float) -> float:
+def _clip(probability: Fraction | float) -> float:
     return min(max(float(probability), 0.0), 1.0)

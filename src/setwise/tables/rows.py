@@ -17,7 +17,7 @@ from setwise._arrays import Array, concatenate
 from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
-from setwise.tables.file_formats import arrow_table, column_names, has_column, is_table, located_batches
+from setwise.tables.file_formats import arrow_table, batches_with_origin, column_names, has_column, is_table
 from setwise.tables.importers.label_studio import is_export
 from setwise.tables.importers.vote_sources import VoteColumns, import_votes
 from setwise.tables.key_join import key_column, matching_rows, refuse_other_order
@@ -25,7 +25,7 @@ from setwise.tables.label_columns import categories_of, one_chunk
 from setwise.tables.table_files import names_files, source_name, table_files
 from setwise.tables.table_warnings import doubt_features
 from setwise.tables.tabular import Layout, Table, candidate_columns, interpret, read_table, table_of
-from setwise.tables.verified_files import merge_checks, read_checks
+from setwise.tables.verified_files import merge_verified, read_verified
 
 _ROWS = 2**14
 
@@ -48,9 +48,11 @@ class RowRequest(Layout):
         A file of answers, in place of candidates, matched by `key`; its columns.
     unanswered
         Whether rows may be absent from `votes`: they are rows without answers.
-    checks, from_name
-        A file of true labels, matched by `key`: a table with the column `truth` (``verified`` unless named), or a
-        Label Studio export, in which `from_name` is the control.
+    verified, verified_column
+        A file of verified labels, matched by `key`: a table and its column (None: ``verified``), or a Label Studio
+        export. They join those of the column `truth`.
+    from_name
+        The control of a Label Studio export.
     key
         The column of identifiers.
     by
@@ -69,17 +71,18 @@ class RowRequest(Layout):
     votes: Any = None
     vote_columns: VoteColumns | None = None
     unanswered: bool = False
-    checks: Any = None
+    verified: Any = None
+    verified_column: str | None = None
     from_name: str | None = None
     key: str | None = None
     by: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("source", "labels", "votes", "checks"):
+        for name in ("source", "labels", "votes", "verified"):
             if names_files(getattr(self, name)):
                 object.__setattr__(self, name, table_files(getattr(self, name)))
-        matched = self.votes is not None or self.checks is not None
+        matched = self.votes is not None or self.verified is not None
         if self.key is None and matched and self.source is not None:
             problem = "answers are matched with the rows by an identifier"
             raise InputError(problem, Remedy("key", None, "to name its column"))
@@ -90,15 +93,15 @@ def read_rows(request: RowRequest) -> Table:
 
     A file of arrays says itself which are the candidates and the true labels, whether or not they are named.
     """
-    main = _voted_items(request) if request.source is None else _table_rows(request)
+    main = _vote_items(request) if request.source is None else _table_rows(request)
     if request.votes is not None and request.source is not None:
-        main = replace(main, candidates=None, votes=_matched_votes(request, main))
+        main = replace(main, candidates=None, votes=_match_votes(request, main))
     elif main.candidates is None and request.candidates is not None:
         raise DataError(f"{main.source if request.labels is None else request.labels}: holds no candidates.")
     if request.features is None:
         votes = main.votes
         doubt_features(main if votes is None else replace(main, candidates=votes.candidates(missing="empty")))
-    return main if request.checks is None else replace(main, truth=_with_checks(request, main))
+    return main if request.verified is None else replace(main, truth=_with_verified(request, main))
 
 
 def match_tables(key: str | None, source: Any, main: Table, labels: Any, other: Table) -> Any:
@@ -156,15 +159,14 @@ def columns_as_written(source: Any, form: str = "csv", *, text: Collection[str] 
 
 def _table_rows(request: RowRequest) -> Table:
     """The rows, with what stands in their own table and in that of labels."""
-    truth = None if _only_checks_have(request, request.truth) else request.truth
-    truth_there, by_there = (_stands_in_labels(request, name) for name in (truth, request.by))
+    truth_there, by_there = (_stands_in_labels(request, name) for name in (request.truth, request.by))
     key, by = ([] if name is None else [name] for name in (request.key, request.by))
     main = _read(
         replace(
             request,
             features=_feature_columns(request),
             candidates=request.candidates if request.labels is None and request.votes is None else None,
-            truth=None if truth_there else truth,
+            truth=None if truth_there else request.truth,
             carry=list(dict.fromkeys([*request.carry, *key, *([] if by_there else by)])),
         )
     )
@@ -173,7 +175,7 @@ def _table_rows(request: RowRequest) -> Table:
     if request.labels is None:
         return main
     carry = list(dict.fromkeys([*key, *(by if by_there else [])]))
-    beside = replace(request, features=(), truth=truth if truth_there else None, carry=carry)
+    beside = replace(request, features=(), truth=request.truth if truth_there else None, carry=carry)
     other = table_of(request.labels, beside)
     rows = match_tables(request.key, request.source, main, request.labels, other)
     if request.by is not None and by_there:
@@ -192,7 +194,7 @@ def _read(request: RowRequest) -> Table:
         return table_of(request.source, request)
     text = request.text_columns
     only = text or column_names(request.source)[:1]  # the number of rows is all that is asked
-    batches = located_batches(request.source, _ROWS, text=text, only=only)
+    batches = batches_with_origin(request.source, _ROWS, text=text, only=only)
     parts = [interpret(batch, request, where, first) for where, first, batch in batches]
     truths = [part.truth.astype(object) for part in parts if part.truth is not None]
     return replace(
@@ -204,18 +206,18 @@ def _read(request: RowRequest) -> Table:
     )
 
 
-def _voted_items(request: RowRequest) -> Table:
+def _vote_items(request: RowRequest) -> Table:
     """The items of votes, where there is no other table of them; their column is called as it is there."""
-    found = import_votes(request.votes, request.vote_columns, request.key, _listed(request.classes))
+    found = import_votes(request.votes, request.vote_columns, request.key, _list_classes(request.classes))
     name = (request.vote_columns or VoteColumns()).item or request.key or "task"
     items = key_column(found.ids.tolist())
     named = dict.fromkeys([name, request.key or name], items)
     return replace(read_table(named, features=[], carry=list(named)), votes=found.votes)
 
 
-def _matched_votes(request: RowRequest, main: Table) -> Votes:
+def _match_votes(request: RowRequest, main: Table) -> Votes:
     """The votes about each row."""
-    found = import_votes(request.votes, request.vote_columns, request.key, _listed(request.classes))
+    found = import_votes(request.votes, request.vote_columns, request.key, _list_classes(request.classes))
     key, votes = str(request.key), found.votes
     assert votes is not None  # noqa: S101 - they were imported
     files: dict[str, Any] = {"source": main.source, "other": source_name(request.votes)}
@@ -223,25 +225,28 @@ def _matched_votes(request: RowRequest, main: Table) -> Votes:
     return votes.at(rows)
 
 
-def _with_checks(request: RowRequest, main: Table) -> Array:
-    """The true labels of a table's own column and of the file of checks."""
-    absent = request.truth is not None and main.truth is None
-    if absent and names_files(request.checks) and is_export(request.checks):
-        problem = f"{main.source}: there is no column {request.truth!r}, and {request.checks} is an export"
-        raise DataError(f"{problem}, which has none", "leave out the column")
-    classes = (_listed(request.classes) or []) if main.answers is None else main.answers.classes.tolist()
+def _with_verified(request: RowRequest, main: Table) -> Array:
+    """The true labels of a table's own column and of the file of verified labels."""
+    file, column = request.verified, request.verified_column or "verified"
+    exported = names_files(file) and is_export(file)
+    if exported and request.verified_column:
+        raise DataError(f"{file}: is a Label Studio export, which has no column {column!r}", "leave out the column")
+    if not exported and not has_column(file, column):
+        problem = f"{source_name(file)}: there is no column {column!r}; it has {', '.join(column_names(file)[:8])}"
+        raise DataError(problem, Remedy("verified", f"{source_name(file)}:COLUMN", "to name that of true labels"))
+    classes = (_list_classes(request.classes) or []) if main.answers is None else main.answers.classes.tolist()
     key = str(request.key)
-    found = read_checks(
-        request.checks,
+    found = read_verified(
+        file,
         _column(main, key),
         classes,
         key=key,
-        column=request.truth or "verified",
+        column=column,
         source=main.source,
         separator=request.separator,
         from_name=request.from_name,
     )
-    return merge_checks(main.truth, found, source=main.source, other=source_name(request.checks))
+    return merge_verified(main.truth, found, source=main.source, other=source_name(file))
 
 
 def _stands_in_labels(request: RowRequest, name: str | None) -> bool:
@@ -249,12 +254,6 @@ def _stands_in_labels(request: RowRequest, name: str | None) -> bool:
     if name is None or request.labels is None:
         return False
     return _has(request, request.labels, name) or not _has(request, request.source, name)
-
-
-def _only_checks_have(request: RowRequest, name: str | None) -> bool:
-    """Whether a column is neither in the table of the rows nor in that of labels, but may be in the checks."""
-    tables = [table for table in (request.source, request.labels) if table is not None]
-    return request.checks is not None and name is not None and not any(_has(request, one, name) for one in tables)
 
 
 def _has(request: RowRequest, table: Any, name: str) -> bool:
@@ -272,5 +271,5 @@ def _column(table: Table, name: str) -> Array:
     return table.carried[name]
 
 
-def _listed(classes: Classes) -> list[Any] | None:
+def _list_classes(classes: Classes) -> list[Any] | None:
     return classes.classes.tolist() if isinstance(classes, Vocabulary) else None
