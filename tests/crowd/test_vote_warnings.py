@@ -47,7 +47,7 @@ def test_answers_of_one_annotator_that_come_again_are_doubted():
     fit(by(["ann", "bob", "cyd", "dan", "eve"]))
     with pytest.warns(MisuseWarning, match="'llm' gives 0 the label 3 more than once"):
         repeated = by(["llm"])
-    with pytest.warns(MisuseWarning, match="y: all answers are by one annotator, 5 of them about row 0"):
+    with pytest.warns(MisuseWarning, match="y: one annotator gave all answers, 5 of them about row 0"):
         fit(repeated)
     fit(repeated.candidates())
     fit(Votes.from_matrix([[labels] for labels in said(np.full(N, 0.8))]))  # several labels in one answer
