@@ -337,7 +337,7 @@ def test_what_is_said_leads_back(here):
     said = setwise(*SUGGEST, "--out", here / "t.csv", "--answer", "truth", folder=".")
     assert "drew 60 of 300 rows to have checked, each with probability 0.2" in said
     assert "if the model is right" in said
-    assert "For other numbers of rows: 10: " in said
+    assert "With other numbers of rows to verify: 10 rows: " in said
     assert "in random order" in said
     assert "--look 1, --look 2" in said
     assert said.splitlines()[-1].endswith("t.csv:truth --key id")

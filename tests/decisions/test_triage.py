@@ -197,7 +197,7 @@ def test_nothing_is_accepted_where_the_surest_rows_are_wrong():
         found = decided(confidence, confidence > 0.7, checked, 0.05, mode)
         assert not found.accepted.any()
         assert found.threshold == np.inf
-        assert "verified proposals are wrong" in printed(found)
+        assert "labels proposed for verified rows are wrong" in printed(found)
 
 
 # -------------------------------------------------------------------- of a calibration

@@ -90,9 +90,9 @@ def test_rows_verified_before_are_not_drawn_again_and_count(rows):
     assert made.equal
     assert made.size_now == conformalize(p, mask, verified=verified).predict_set(p).sizes.mean()
     assert len(suggest_verification(Model(), p, mask, 1, verified=verified, random_state=1).rows) == 1
-    with pytest.raises(ValueError, match="budget: 461 of 500 rows, of which 40 are verified"):
+    with pytest.raises(ValueError, match="budget: 461 of 500 rows, 40 of which are verified"):
         suggest_verification(Model(), p, mask, 461, verified=verified)
-    with pytest.raises(ValueError, match="prefer: rows are verified already"):
+    with pytest.raises(ValueError, match="prefer: some rows are verified already"):
         suggest_verification(Model(), p, mask, 60, verified=verified, prefer="uncertain")
 
 
@@ -110,7 +110,7 @@ def test_the_size_to_expect_is_that_which_follows_on_average(rng):
             verified[drawn] = y[drawn]
             sizes.append(conformalize(p, mask, verified=verified).predict_set(p).sizes.mean())
         assert abs(np.mean(sizes) - expected) < 0.06 * expected
-    assert "For other numbers of rows: 10: " in str(made)
+    assert "With other numbers of rows to verify: 10 rows: " in str(made)
 
 
 def test_votes_are_weighed_by_the_annotator_model(rng):
@@ -140,5 +140,5 @@ def test_rows_that_were_learned_from_may_be_drawn_and_do_not_count_in_the_estima
     assert 2 < np.isin(made.rows, held).sum() < 30
     with pytest.raises(ValueError, match="learned: the model was trained on all of these rows"):
         suggest_verification(model, X, mask, 60, learned=np.ones(600, bool))
-    with pytest.raises(ValueError, match="prefer: rows are learned from already"):
+    with pytest.raises(ValueError, match="prefer: some rows are learned from already"):
         model.suggest(X, mask, 60, prefer="uncertain")

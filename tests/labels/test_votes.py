@@ -223,7 +223,7 @@ def test_columns_of_unequal_length_and_weights_that_are_no_numbers_are_named():
     with pytest.raises(ValueError, match="annotator: 3 lines, but label has 2"):
         Votes.from_table({"item": [1, 2], "annotator": ["x", "y", "z"], "label": [1, 0]})
     table = {"item": [1, 2], "annotator": ["x", "y"], "label": [1, 0], "w": ["0.5", "heavy"]}
-    with pytest.raises(ValueError, match="w: line 1 holds 'heavy', no number"):
+    with pytest.raises(ValueError, match="w: line 1 holds 'heavy', not a number"):
         Votes.from_table(table, weight="w")
 
 

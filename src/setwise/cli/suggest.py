@@ -100,7 +100,7 @@ def suggest(
     write_rows(out, taken, more=more, separator=separator)
     chance, tasks = float(found.probability[drawn[0]]), out.suffix == ".json"
     screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to have checked, each with probability {chance:.3g}")
-    screen.say(f"once they are: {found.gain}\n{_ORDER}")
+    screen.say(f"{found.gain}\n{_ORDER}")
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     answers = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
     option = f"--verified {answers} --key {key or 'COLUMN'}"

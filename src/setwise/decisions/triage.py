@@ -1,6 +1,6 @@
 """Accept or review: which proposed labels may be accepted unseen, so that few of them are wrong.
 
-Every row has a proposed label and a confidence in it, by one function that treats checked and other rows alike and
+Every row has a proposed label and a confidence in it, by one function that treats verified and other rows alike and
 never sees a verified label. The verified rows, m of them drawn at random, show how often proposals are wrong.
 
 ``"rate"`` bounds the expected share α of wrong labels among those accepted. Row j has the p-value
@@ -9,17 +9,17 @@ never sees a verified label. The verified rows, m of them drawn at random, show 
 
 and Benjamini–Hochberg at α accepts the k most confident rows, k the largest number with p_(k) ≤ α·k/n (conformal
 selection: Jin and Candès, JMLR 2023, with the clipped score; noise breaks ties). It holds for every n and m if
-checked rows are exchangeable with those to decide, and a random choice of the rows to check makes them so. How
-wrong the accepted rows of this sample may be is bounded beside it: the m + n rows, ordered by confidence, have
-upper parts of sizes fixed beforehand (`_PARTS`); from the wrong proposals among the checked rows of a part the
+verified rows are exchangeable with those to decide, and a random choice of the rows to verify makes them so. A
+second bound says how wrong the accepted rows of this draw may be: the m + n rows, ordered by confidence, have
+upper parts of sizes fixed beforehand (`_PARTS`); from the wrong proposals among the verified rows of a part the
 exact binomial bound at δ/len(_PARTS) bounds those in the whole part, and so among the accepted rows, which lie in
 it.
 
-``"confident"`` bounds the share itself in 95 of 100 samples of checks: the exact binomial bound on the error
-among the verified rows above a threshold, for thresholds fixed by confidences alone, from the highest at which no
-error at all would pass downwards until one fails (learn then test with a fixed sequence: Angelopoulos, Bates,
-Candès, Jordan and Lei, 2021). Of its own rows, from which checked ones are drawn without replacement, it is
-conservative.
+``"confident"`` bounds the share itself in 19 of 20 draws of the verified rows: the exact binomial bound on the
+error among the verified rows above a threshold, for thresholds fixed by confidences alone, from the highest that
+could pass without an error downwards until one fails (learn then test with a fixed sequence: Angelopoulos, Bates,
+Candès, Jordan and Lei, 2021). For the calibration rows themselves it is conservative, because the verified ones are
+drawn from them without replacement.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ from setwise.strategies.new_row_votes import check_answered
 from setwise.strategies.threshold_rules import with_novel_labels
 
 Mode = Literal["rate", "confident"]
-Brought = Literal["nothing", "candidates", "votes"]
+Extra = Literal["nothing", "candidates", "votes"]
+"""What new rows come with beside their probabilities."""
 
-_FEWEST = 3  # of α·m: in rate mode fewer checks accept nothing, as one error more or less would decide
+_FEWEST = 3  # the least α·m: with fewer verified rows one error more or less would decide in rate mode
 _PARTS = (1.0, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3, 0.15)
 _THRESHOLDS = 50
 _MODES: tuple[Mode, ...] = ("rate", "confident")
@@ -75,20 +76,22 @@ class Triage:
     Attributes
     ----------
     rows
-        The positions of the rows that were decided: among the rows passed, or of the calibration rows that nobody
-        checked where none were. All that follows has one entry for each, in this order.
+        The positions of the rows that were decided: among the rows passed, or, where none were, among the
+        calibration rows, of those that are not verified. All that follows has one entry for each, in this order.
     labels
         The proposed label.
     confidence
-        The confidence in it, by which rows are accepted; comparable within one triage only.
+        The confidence in it, by which rows are accepted; only comparable within one triage.
     accepted
         Whether it may be accepted.
     threshold
-        The lowest confidence accepted; infinite where nothing is.
+        The lowest confidence that is accepted; infinite where nothing is.
     guarantee
         How many of the accepted labels may be wrong, and what that rests on.
-    mode, max_error, verified
-        The mode and the max error that were passed, and how many verified rows it rests on.
+    mode, max_error
+        The mode and the max error that were passed.
+    verified
+        How many verified rows the guarantee rests on.
     """
 
     rows: Ints
@@ -103,7 +106,7 @@ class Triage:
 
     @property
     def review(self) -> Ints:
-        """The positions (as in `rows`) to look at, the least confident first: there a look changes most labels."""
+        """The positions (as in `rows`) to review, the least confident first: there a look changes most labels."""
         return self.rows[self._left]
 
     @property
@@ -113,7 +116,7 @@ class Triage:
         return left[np.argsort(self.confidence[left], kind="stable")]
 
     def to_frame(self) -> Any:
-        """A pandas frame with one row per line; `review` is the place in the list of rows to look at, from 1 on."""
+        """A pandas frame with one line per row; `review` is the place in the list of rows to review, from 1 on."""
         import pandas as pd  # pandas is optional
 
         place = pd.array([pd.NA] * len(self.rows), dtype="Int64")
@@ -135,7 +138,7 @@ class Triage:
         if not len(self):
             return "No row is left to decide."
         taken = int(self.accepted.sum())
-        share = f"{taken:,} of {len(self):,} labels accepted ({taken / len(self):.1%})"
+        share = f"{taken:,} of {len(self):,} labels accepted ({format_share(taken / len(self), 1)})"
         head = f"{share}, {len(self) - taken:,} to review."
         return "\n".join([head, *format_lines(self.guarantee.lines)])
 
@@ -156,24 +159,25 @@ def triage(
     *,
     random_state: Seed = None,
 ) -> Triage:
-    """Which of the rows that nobody checked may be accepted with the label that annotators give them.
+    """Decides which rows may be accepted with the label that their annotators give them, and which go to review.
 
-    For people with votes; with a calibrated model use `Calibration.triage`, which also decides new rows.
+    Use this with votes alone; with a calibrated model use `Calibration.triage`, which also decides new rows.
 
     Parameters
     ----------
     votes
         Who answered what.
     verified
-        The true label where somebody checked, None or NaN elsewhere. Passing it declares that the rows to check
-        were chosen at random.
+        The true label where a row is verified, None or NaN elsewhere. By passing it you state that the rows to
+        verify were drawn at random.
     probabilities
-        (n, K) class probabilities of a model that was not trained on the verified labels; a good one accepts more.
+        (n, K) class probabilities of a model that was not trained on the verified labels. With a good model more
+        labels are accepted.
     max_error
-        How many of the accepted labels may be wrong.
+        Which share of the accepted labels may be wrong.
     mode
-        ``"rate"``: on average over samples of checks, where one in which nothing is accepted counts as zero;
-        ``"confident"``: in 95 of 100 samples of checks, which accepts less.
+        ``"rate"`` bounds that share on average over draws of the verified rows; a draw in which nothing is accepted
+        counts as zero. ``"confident"`` bounds it in 19 of 20 draws, and accepts fewer labels.
     random_state
         Seeds the noise that breaks ties between confidences.
 
@@ -182,15 +186,15 @@ def triage(
     >>> import numpy as np, setwise
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 3, 1000)
-    >>> said = np.where(rng.random((1000, 3)) < 0.8, y[:, None], rng.integers(0, 3, (1000, 3)))
-    >>> votes = setwise.Votes.from_matrix(said)
+    >>> answers = np.where(rng.random((1000, 3)) < 0.8, y[:, None], rng.integers(0, 3, (1000, 3)))
+    >>> votes = setwise.Votes.from_matrix(answers)
     >>> verified = np.full(1000, None)
     >>> verified[:100] = y[:100]
     >>> setwise.triage(votes, verified, max_error=0.05, random_state=0)
     Triage(898 of 900 accepted, mode='rate', max_error=0.05)
     """
     if not isinstance(votes, Votes):
-        raise InputError("votes: expected Votes", "of candidate sets use the triage of what conformalize returns")
+        raise InputError("votes: expected Votes", "for candidate sets use the triage of what conformalize returns")
     check_row_names(votes=votes, verified=verified, probabilities=probabilities)
     n, k = votes.shape
     matrix = None
@@ -209,38 +213,38 @@ def triage(
 def triage_calibration_rows(
     judged: Judgement, classes: Array, max_error: float, mode: Mode, random_state: Seed = None
 ) -> Triage:
-    """Decides the calibration rows that nobody checked: these and the checked rows are one population."""
+    """Decides the calibration rows that are not verified: they and the verified rows are one population."""
     evidence, setting = judged.evidence, judged.setting
     label = _read_verified(judged)
     if setting.sampled:
-        problem = f"triage: of the {setting.sampled:,} calibration rows only a random sample was kept"
+        problem = f"triage: only a random sample of the {setting.sampled:,} calibration rows was kept"
         raise InputError(problem, Remedy("probabilities", None, "for the rows to decide"))
     if evidence.truth is None or evidence.consensus is None or evidence.consensus_confidence is None:
         raise InputError(
-            "triage: every calibration row has its label, and none is left to decide",
+            "triage: every calibration row has its label, so that none is left to decide",
             Remedy("probabilities", None, "for new rows"),
         )
-    # Noise belongs to the row, checked or not, in a stream of its own: whoever draws the rows to check with the
-    # same seed would otherwise choose them by it.
+    # Noise belongs to the row, verified or not, in a stream of its own: a user who draws the rows to verify with
+    # the same seed would otherwise choose them by it.
     seed = setting.seed if random_state is None else draw_seed(random_state)
     noise = uniforms(np.empty((evidence.n, 0)), seed, np.arange(evidence.n))
     proposed = Proposals(evidence.consensus, evidence.consensus_confidence, noise)
     open_rows = np.flatnonzero(label == MISSING)
-    checked = np.flatnonzero(label != MISSING)
+    verified_rows = np.flatnonzero(label != MISSING)
     blind = Premise("labels_unseen", "assumed")
 
     def claim(probability: float, source: str, **options: Any) -> Claim:
         return Claim("accepted", probability, source, (*judged.verification, blind), **options)
 
     decision = _Decision(
-        _positions(evidence, checked),
-        proposed[checked],
-        label[checked],
+        _positions(evidence, verified_rows),
+        proposed[verified_rows],
+        label[verified_rows],
         proposed[open_rows],
         as_level(max_error, "max_error"),
         proposed.confidence,
         claim,
-        "all labels, verified ones included, with confidence at least {:.4g}",
+        "all labels with confidence {:.4g} or more (verified ones included)",
     )
     return decision.decide(mode, classes, _positions(evidence, open_rows))
 
@@ -248,7 +252,7 @@ def triage_calibration_rows(
 def triage_folds(
     calibration: BasePooledCalibration, verified: Column, max_error: float, mode: Mode, random_state: Seed = None
 ) -> Triage:
-    """Decides the rows of all folds that nobody checked; `verified` are the labels of the others."""
+    """Decides the rows of all folds that are not verified; `verified` are the labels of the others."""
     evidence = calibration.evidence
     labels = RowFacts.read(evidence.n, calibration.vocabulary, verified=verified).verified
     truth = None if labels is None else np.where(labels == MISSING, np.nan, evidence.low)
@@ -270,44 +274,44 @@ def triage_new_rows(
     tally: RowTally | None = None,
     X: Features | None = None,
 ) -> Triage:
-    """Decides new rows, read once and compared with the calibration rows, unless that was done before.
+    """Decides new rows, after comparing them with the calibration rows where no `comparison` is passed.
 
-    `tally` is what compares them, with their features `X`.
+    `tally` counts them for that, with their features `X`.
     """
     calibration.reader.need_all_labels("triage")
     rows = calibration.reader.read(probabilities, candidates=candidates)
-    proposed, brought = propose_labels(calibration, rows)
+    proposed, extra = propose_labels(calibration, rows)
     if comparison is None and len(rows) and not calibration.setting.differs:
         tally = RowTally(calibration, by_category=False) if tally is None else tally
         comparison = tally.add_read([rows], X=X).compare()
-    return triage_proposals(calibration, proposed, brought, max_error, mode, random_state, comparison)
+    return triage_proposals(calibration, proposed, extra, max_error, mode, random_state, comparison)
 
 
-def propose_labels(calibration: BaseCalibration, rows: NewRows) -> tuple[Proposals, Brought]:
-    """The labels proposed for new rows, and what these brought along; batches may follow."""
+def propose_labels(calibration: BaseCalibration, rows: NewRows) -> tuple[Proposals, Extra]:
+    """The labels proposed for a batch of new rows, and what these rows come with."""
     rows.check_precision("so that near ties change the predicted label")
     proposed = rows.predicted
-    brought: Brought = "nothing"
+    extra: Extra = "nothing"
     if rows.votes is not None:
         check_answered(calibration.evidence)
-        proposed, brought = most_probable(rows.posterior), "votes"
+        proposed, extra = most_probable(rows.posterior), "votes"
     elif rows.candidates is not None:
-        proposed, brought = among_candidates(rows.matrix, rows.candidates), "candidates"
+        proposed, extra = among_candidates(rows.matrix, rows.candidates), "candidates"
     if calibration.evidence.noise is not None and not calibration.setting.named:
         proposed = replace(proposed, noise=uniforms(rows.matrix, calibration.setting.seed))
-    return proposed, brought
+    return proposed, extra
 
 
 def triage_proposals(
     calibration: BaseCalibration,
     rows: Proposals,
-    brought: Brought,
+    extra: Extra,
     max_error: float,
     mode: Mode,
     random_state: Seed = None,
     comparison: Comparison | None = None,
 ) -> Triage:
-    """Decides new rows, all of them, by the labels that `propose_labels` gave."""
+    """Decides all new rows together, by the labels that `propose_labels` gave."""
     judged = calibration.judgement
     if comparison is not None and not judged.setting.differs:
         judged = replace(judged, setting=replace(judged.setting, differs=comparison.differs))
@@ -317,15 +321,15 @@ def triage_proposals(
         "nothing": (evidence.predicted, evidence.confidence),
         "candidates": (None, None) if setting.votes else (evidence.consensus, evidence.consensus_confidence),
         "votes": (evidence.answered, evidence.answered_confidence),
-    }[brought]
+    }[extra]
     if proposed is None or confidence is None:
-        problem = "candidates: verified calibration rows have none of this kind, to see how often they mislead"
+        problem = "candidates: the verified calibration rows have none of this kind to judge new ones by"
         raise InputError(problem, "leave them out")
-    checked = np.flatnonzero(label != MISSING)
+    verified_rows = np.flatnonzero(label != MISSING)
     by_design = evidence.truth is None
     needs: list[str | Premise] = ["truth_is_candidate" if by_design else "verified"]
-    if brought != "nothing":
-        like = "same_annotators" if brought == "votes" else "same_candidates"
+    if extra != "nothing":
+        like = "same_annotators" if extra == "votes" else "same_candidates"
         needs.append(Premise(like, "stated by you"))
 
     def claim(probability: float, source: str, **options: Any) -> Claim:
@@ -333,40 +337,40 @@ def triage_proposals(
         (found,) = with_novel_labels((found,), setting, evidence.n, Fraction(probability))
         return found
 
-    checks = Proposals(proposed, confidence, evidence.noise if rows.noise is not None else None)
+    verified = Proposals(proposed, confidence, evidence.noise if rows.noise is not None else None)
     if random_state is not None:
         seed = draw_seed(random_state)
-        checks, rows = (replace(held, noise=_redraw_noise(held.noise, seed)) for held in (checks, rows))
+        verified, rows = (replace(part, noise=_redraw_noise(part.noise, seed)) for part in (verified, rows))
     decision = _Decision(
-        _positions(evidence, checked),
-        checks[checked],
-        label[checked],
+        _positions(evidence, verified_rows),
+        verified[verified_rows],
+        label[verified_rows],
         rows,
         as_level(max_error, "max_error"),
         rows.confidence,
         claim,
-        "the new labels with confidence at least {:.4g}",
+        "the new labels with confidence {:.4g} or more",
     )
     return decision.decide(mode, calibration.classes, np.arange(len(rows)))
 
 
 def _positions(evidence: Evidence, rows: Ints) -> Ints:
-    """Where some calibration rows stand among those that were passed."""
+    """The positions of some calibration rows among the rows that were passed."""
     return rows if evidence.position is None else evidence.position[rows]
 
 
 def _redraw_noise(noise: Floats | None, seed: int) -> Floats | None:
-    """Other noise that depends on the same rows."""
+    """New noise from the same rows and another seed."""
     return None if noise is None else uniforms(noise[:, None], seed)
 
 
 def _read_verified(judged: Judgement) -> Ints:
-    """The positions of the verified labels, `MISSING` elsewhere; refuses what the theory does not cover."""
+    """The code of each verified label, `MISSING` elsewhere; refuses what the theory does not cover."""
     evidence = judged.evidence
     if evidence.shares is not None:
         raise InputError("triage: no method is known for weighted or grouped rows", "calibrate without them")
     if evidence.chance is not None:
-        problem = "triage: rows were verified with unequal probabilities, and its p-values count checks alike"
+        problem = "triage: rows were verified with unequal probabilities, but it counts all verified rows alike"
         raise InputError(problem, "verify rows drawn at random")
     if evidence.label is None or (evidence.truth is None and judged.setting.miss_rate):
         raise InputError(
@@ -378,14 +382,14 @@ def _read_verified(judged: Judgement) -> Ints:
 
 @dataclass(frozen=True)
 class _Decision:
-    """The checked rows with their truth, the rows to decide, the error α that is allowed, and who makes claims.
+    """The verified rows with their truth, the rows to decide, the error α that is allowed, and what makes claims.
 
-    Confident thresholds are taken from the `reference` confidences; `subject` says of which labels they speak, and
-    `numbers` where the verified rows stand among the calibration rows.
+    Confident thresholds are taken from the `reference` confidences; `subject` names the labels that they bound, and
+    `numbers` are the positions of the verified rows among the calibration rows.
     """
 
     numbers: Ints
-    checks: Proposals
+    verified: Proposals
     truth: Ints
     rows: Proposals
     error: Fraction
@@ -397,12 +401,13 @@ class _Decision:
         """The triage."""
         if mode not in _MODES:
             raise InputError(f"mode: {mode!r} is not known", *(Remedy("mode", mode) for mode in _MODES))
-        m = len(self.checks)
+        m = len(self.verified)
         accepted, threshold, claims, fewest = self._by_rate() if mode == "rate" else self._confidently()
         remarks = []
         if len(self.rows) and not accepted.any():
             few = f"max error {float(self.error):g} needs at least {fewest:,} verified rows, and there are {m:,}"
-            wrong = f"{int(self.wrong.sum()):,} of {m:,} verified proposals are wrong, too many of them confident"
+            share = f"{int(self.wrong.sum()):,} of {m:,} labels proposed for verified rows"
+            wrong = f"{share} are wrong, too many of them with high confidence"
             remarks.append(f"Nothing is accepted: {few if m < fewest else wrong}.")
         unit = "verified rows" if m != 1 else "verified row"
         guarantee = Guarantee(
@@ -428,10 +433,10 @@ class _Decision:
         )
 
     def _by_rate(self) -> tuple[Bools, float, tuple[Claim, ...], int]:
-        """Accepted rows, the lowest confidence among them, claims, and how many checks it takes at least."""
+        """The accepted rows, the lowest confidence among them, claims, and the fewest verified rows it takes."""
         fewest = math.ceil(_FEWEST / self.error)
         accepted, bound = np.zeros(len(self.rows), dtype=bool), None
-        if len(self.checks) >= fewest and len(self.rows):
+        if len(self.verified) >= fewest and len(self.rows):
             accepted, bound = self._select()
         note, subject = "A draw in which nothing is accepted counts as 0 %", "the accepted labels"
         claims = [self.claim(float(1 - self.error), "conformal selection", subject=subject, note=note)]
@@ -451,13 +456,13 @@ class _Decision:
     @property
     def wrong(self) -> Bools:
         """Which verified rows have a wrong proposal."""
-        differ: Bools = self.checks.label != self.truth
+        differ: Bools = self.verified.label != self.truth
         return differ
 
     def _look_first(self) -> str:
         """The verified rows that decide most: their proposals are confident, and their labels say otherwise."""
         wrong = np.flatnonzero(self.wrong)
-        first = wrong[np.argsort(-self.checks.confidence[wrong], kind="stable")][:_LOOKED_AT]
+        first = wrong[np.argsort(-self.verified.confidence[wrong], kind="stable")][:_LOOKED_AT]
         if not len(first):
             return ""
         rows = ", ".join(f"{row:,}" for row in self.numbers[first].tolist())
@@ -467,11 +472,11 @@ class _Decision:
 
     def _select(self) -> tuple[Bools, float | None]:
         """Benjamini–Hochberg on conformal p-values; and the bound on the error among the accepted rows."""
-        m, n = len(self.checks), len(self.rows)
-        both = (self.checks, self.rows)
-        confidence = np.concatenate([held.confidence for held in both])
-        noise = np.concatenate([np.zeros(len(held)) if held.noise is None else held.noise for held in both])
-        # Of rows alike in both, checked ones come first: a tie counts against acceptance.
+        m, n = len(self.verified), len(self.rows)
+        both = (self.verified, self.rows)
+        confidence = np.concatenate([part.confidence for part in both])
+        noise = np.concatenate([np.zeros(len(part)) if part.noise is None else part.noise for part in both])
+        # Where confidence and noise are equal, verified rows come first: a tie counts against acceptance.
         order = np.lexsort((np.arange(m + n) >= m, -noise, -confidence))
         wrong_above = np.cumsum(np.append(self.wrong, np.zeros(n, bool))[order])
         to_decide = order >= m
@@ -483,7 +488,7 @@ class _Decision:
         if k == 0:
             return accepted, None
         accepted[order[places[:k]] - m] = True
-        # Parts end where rows differ, so that which rows are in them does not depend on which are checked.
+        # Parts end where rows differ, so that which rows are in them does not depend on which are verified.
         differ = (np.diff(confidence[order]) != 0) | (np.diff(noise[order]) != 0)
         ends = np.append(np.flatnonzero(differ), m + n - 1) + 1
         sizes = ends[np.searchsorted(ends, np.ceil(np.array(_PARTS) * (m + n)))]
@@ -491,22 +496,22 @@ class _Decision:
 
     def _bound(self, part: Ints, k: int) -> float:
         """The share of wrong labels among the k accepted rows, which are in this part of all rows."""
-        checked = part[part < len(self.checks)]
+        checked = part[part < len(self.verified)]
         wrong = int(self.wrong[checked].sum())
         most = math.floor(upper_bound(wrong, len(checked), DELTA / len(_PARTS)) * len(part)) - wrong
         return min(most / k, 1.0)
 
     def _lowest(self, fewest: int) -> float:
         """The lowest threshold of the sequence above which errors are few; infinite where the first one fails."""
-        lowest, m, descending = math.inf, len(self.checks), np.sort(self.reference)[::-1]
+        lowest, m, descending = math.inf, len(self.verified), np.sort(self.reference)[::-1]
         shares = np.arange(1, _THRESHOLDS + 1) / _THRESHOLDS
         places = np.ceil(shares * len(descending)).astype(int) - 1 if len(descending) else ()
         for threshold in dict.fromkeys(descending[list(places)].tolist()):
             share = float((self.reference >= threshold).mean())
-            # Known without looking at the checks: no error at all would pass, even with two deviations fewer here.
+            # Skipped by confidences alone: too few verified rows may lie above it, even if all are right.
             if m * share - 2 * math.sqrt(m * share * (1 - share)) < fewest:
                 continue
-            above = self.checks.confidence >= threshold
+            above = self.verified.confidence >= threshold
             if upper_bound(int(self.wrong[above].sum()), int(above.sum()), DELTA) > self.error:
                 break
             lowest = threshold

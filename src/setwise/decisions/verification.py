@@ -1,14 +1,14 @@
-"""`suggest_verification`: which rows to have checked, and what that would be worth.
+"""`suggest_verification`: which rows to verify, and how much smaller the sets would become.
 
 The gain follows from an estimated distribution G of the true labels' scores: that of the annotator model, or of the
 model's probabilities among the candidates (at the temperature that makes the candidates most likely), corrected by
-the rows verified so far where these are enough. Before, it is as good as the model: candidates that share its
+the rows verified so far where these are enough. Before, it is no better than the model: candidates that share its
 confusions make the gain look too large. With m rows verified at random the threshold of these rows alone is G⁻¹(U),
 with U the rank's order statistic of m uniform numbers, Beta(r, m + 1 − r); `auto` takes the larger of it and
 `rectified`'s, which is near G⁻¹(level).
 
-Rows are drawn without their true labels, and so is the first estimate made: deciding by it how many rows to verify
-leaves every promise as it is. Whoever looks at the sets and then goes on uses ``look=`` of `Rectified`.
+Neither the draw nor the first estimate sees a true label. You may therefore decide by it how many rows to verify:
+every guarantee stays as it is. If you inspect the sets before verifying more rows, use ``look=`` of `Rectified`.
 """
 
 from __future__ import annotations
@@ -45,17 +45,19 @@ _MORE = (10, 20, 50, 100, 200, 500, 1_000)
 
 @dataclass(frozen=True, eq=False)
 class Suggestion:
-    """Rows to verify, and the size of set to expect.
+    """Rows to verify, and the mean size of the sets to expect.
 
     Attributes
     ----------
     rows
-        Positions of the rows to have checked, in order.
+        Positions of the rows to verify, in order.
     probability
-        With which probability each row was to be chosen; where it is not the same for all, pass it on as
+        The probability with which each row could be drawn; where it is not the same for all, pass it on as
         ``verified_probability``. Zero for rows that were verified before.
     size_now, size_then
-        The mean size of the sets on these rows now, and to be expected once these rows are verified.
+        The mean size of the sets on these rows now, and once these rows are verified.
+    confidence_level
+        The level that the sizes are for.
     curve
         The mean size to expect for other numbers of rows to verify.
     verified
@@ -72,25 +74,25 @@ class Suggestion:
 
     @property
     def equal(self) -> bool:
-        """Whether all rows that could be chosen had the same chance."""
+        """Whether all rows that could be drawn had the same probability."""
         open_to = self.probability[self.probability > 0]
         return bool(np.ptp(open_to) < 1e-12)
 
     @property
     def gain(self) -> str:
-        """What verifying the rows is expected to be worth, in words."""
-        others = ", ".join(f"{count:,}: {size:.2f}" for count, size in self.curve.items())
-        basis = (
-            "" if self.verified >= _ENOUGH else f", if the model is right; with {_ENOUGH} verified rows ask again"
-        )
-        return (
-            f"at confidence {self.confidence_level:g} about {self.size_then:.2f} labels instead of "
-            f"{self.size_now:.2f}{basis}.{' For other numbers of rows: ' + others + '.' if others else ''}"
-        )
+        """How much smaller the sets are expected to become: sentences."""
+        gain = f"At confidence {self.confidence_level:g}, sets then contain about {self.size_then:.2f} labels"
+        gain += f" instead of {self.size_now:.2f}"
+        if self.verified < _ENOUGH:
+            gain += f", if the model is right. Ask again once {_ENOUGH} rows are verified"
+        if self.curve:
+            others = "; ".join(f"{count:,} rows: {size:.2f} labels" for count, size in self.curve.items())
+            gain += f". With other numbers of rows to verify: {others}"
+        return f"{gain}."
 
     def __str__(self) -> str:
-        chances = "" if self.equal else " and the chances as verified_probability=…"
-        return f"Verify these {len(self.rows):,} rows and pass the labels as verified=…{chances}: {self.gain}"
+        chances = "" if self.equal else ", and their probabilities as verified_probability=…"
+        return f"Verify these {len(self.rows):,} rows and pass the labels as verified=…{chances}. {self.gain}"
 
 
 def suggest_verification(
@@ -105,27 +107,27 @@ def suggest_verification(
     confidence_level: float = 0.9,
     random_state: Seed = None,
 ) -> Suggestion:
-    """Draws rows to verify, and estimates what size of set the user would gain.
+    """Draws rows to verify, and estimates how much smaller the sets would become.
 
     Parameters
     ----------
     model
-        Anything with ``predict_proba`` that was not trained on these rows.
+        A model with ``predict_proba`` that was not trained on these rows.
     X, candidates
         The calibration rows and their candidate sets or `Votes`.
     budget
         How many rows can be verified.
     verified
-        The true label where somebody checked already, None or NaN elsewhere; these are not drawn again.
+        The true label where a row is verified already, None or NaN elsewhere; these rows are not drawn again.
     learned
-        Which rows the model was trained on, one bool per row: they may be drawn (verified rows are calibrated on
-        before others), and the estimate leaves them out.
+        Which rows the model was trained on, one bool per row. They may be drawn, because calibration uses verified
+        rows first, but the estimate leaves them out.
     prefer
-        ``"none"`` draws all rows with the same probability; ``"uncertain"`` prefers rows for which candidates and
-        model leave open whether the truth would be in the set. Each label then tells `rectified` more, and `auto`,
-        which must allow for the least probable choice, less.
+        ``"none"`` draws all rows with the same probability; ``"uncertain"`` prefers rows for which it is open
+        whether the set would contain the true label. Each label then tells `rectified` more, and `auto`, which must
+        allow for the least probable choice, less.
     confidence_level
-        The level that the sets are wanted for.
+        The confidence level of the sets.
     random_state
         Seeds the draw.
 
@@ -154,14 +156,16 @@ def suggest_verification(
     had = len(facts.verified_rows)
     unseen = np.arange(n) if learned is None else np.flatnonzero(~np.asarray(learned, dtype=bool))
     if not (1 <= budget <= n - had and budget + had >= fewest):  # type: ignore[operator]
-        before = f", of which {had:,} are verified" if had else ""
+        before = f", {had:,} of which are verified" if had else ""
         raise ValueError(
             f"budget: {budget} of {n} rows{before}; confidence {float(level):g} needs at least {fewest} verified "
             "labels."
         )
     if prefer != "none" and (had or len(unseen) < n):
         already = "verified" if had else "learned from"
-        raise InputError(f"prefer: rows are {already} already, so that chances would differ", "use prefer='none'")
+        raise InputError(
+            f"prefer: some rows are {already} already, so that probabilities would differ", "use prefer='none'"
+        )
     if len(unseen) < instances_needed(level):  # type: ignore[operator]
         raise InputError("learned: the model was trained on all of these rows", "give rows that it has not seen")
     votes = candidates.recode(sets.vocabulary) if isinstance(candidates, Votes) else None
@@ -174,16 +178,16 @@ def suggest_verification(
         frozen(_systematic(chance, budget, np.random.default_rng(random_state))),
         frozen(chance),
         gain.size(gain.now),
-        gain.expect(had + budget),
+        gain.mean_size(had + budget),
         float(level),
-        {count: gain.expect(had + count) for count in more},
+        {count: gain.mean_size(had + count) for count in more},
         had,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Gain:
-    """What verified rows are worth: the threshold now, that without any, and those of G for any level."""
+    """What verified rows are worth: the threshold now, the one without any, and G's thresholds at any level."""
 
     level: Fraction
     now: float
@@ -207,30 +211,30 @@ class _Gain:
         blank = replace(evidence, truth=None, held=None, label=None)
         without = float(Auto().calibrate(blank, replace(setting, checked=0)).threshold(level))
         now = float(Auto().calibrate(evidence, setting).threshold(level)) if checked else without
-        made = rectified_steps(tempered) if checked >= _ENOUGH else posterior_steps(tempered)
-        return cls(level, now, without, Curve(made, "none", DELTA), tempered, np.sort(-P, axis=None))
+        steps = rectified_steps(tempered) if checked >= _ENOUGH else posterior_steps(tempered)
+        return cls(level, now, without, Curve(steps, "none", DELTA), tempered, np.sort(-P, axis=None))
 
     @property
     def interest(self) -> Floats:
-        """How open it is whether the truth of a row would be in the set: that event's spread, and some for all."""
+        """The standard deviation of "the set contains the true label" for each row, plus a constant."""
         scores, weights = pad_scores(self.evidence)
         inside = (weights * (scores <= self.truth.threshold(self.level))).sum(axis=1).clip(0, 1)
         spread: Floats = np.sqrt(inside * (1 - inside))
         return spread + max(float(spread.mean()), 1e-9) / 2
 
     def size(self, threshold: float) -> float:
-        """The mean size of the sets of these rows."""
+        """The mean size of these rows' sets at a threshold."""
         return float(np.searchsorted(self.scores, threshold, side="right") / self.evidence.n)
 
-    def expect(self, m: int) -> float:
-        """The mean size over samples of m verified rows."""
+    def mean_size(self, m: int) -> float:
+        """The mean size of the sets over samples of m verified rows."""
         r = rank(m, self.level)
         least = self._truth(float(self.level))
         alone = [self._truth(u) for u in betaincinv(r, m + 1 - r, _QUANTILES)]
         return float(np.mean([self.size(max(t, least)) for t in alone]))
 
     def _truth(self, level: float) -> float:
-        """G⁻¹, and no more than what is known without verified rows."""
+        """G⁻¹, and at most the threshold without verified rows."""
         return min(float(self.truth.threshold(Fraction(level).limit_denominator(10**6))), self.without)
 
 
@@ -267,6 +271,6 @@ def _systematic(chance: Floats, budget: int, rng: np.random.Generator) -> Ints:
     """A sample of exactly `budget` rows in which each row has its chance: equal steps over shuffled chances."""
     order = rng.permutation(len(chance))
     edges = np.cumsum(chance[order])
-    edges *= budget / edges[-1]  # the sum again, without rounding
+    edges *= budget / edges[-1]  # so that rounding does not change the number drawn
     steps = rng.random() + np.arange(budget)
     return np.sort(order[np.minimum(np.searchsorted(edges, steps, side="right"), len(order) - 1)])

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from setwise._arrays import Array, Bools, Ints
-from setwise.decisions.triage import Brought, Triage, propose_labels, triage_proposals
+from setwise.decisions.triage import Extra, Triage, propose_labels, triage_proposals
 from setwise.errors import InputError, Remedy
 from setwise.findings import Finding
 from setwise.probabilities.proposed_labels import Proposals
@@ -25,14 +25,14 @@ from setwise.streams.batch_predictor import BatchPredictor
 from setwise.streams.engines import Engine
 from setwise.streams.prefetch import ahead
 from setwise.streams.table_parts import TablePart, check_columns, check_complete
-from setwise.tables.file_formats import column_names, has_rows, located_batches
+from setwise.tables.file_formats import batches_with_origin, column_names, has_rows
 from setwise.tables.set_files import set_writer
 from setwise.tables.tabular import Layout, interpret
 
 
 @dataclass(frozen=True, eq=False)
 class ProposedPart:
-    """The labels proposed for the rows of a part, what these brought along, and how they compare.
+    """The labels proposed for the rows of a part, what these come with, and how they compare.
 
     `predicted` are the most probable labels, of probabilities that are given.
     """
@@ -40,7 +40,7 @@ class ProposedPart:
     part: TablePart
     proposed: Proposals
     predicted: Proposals
-    brought: Brought
+    extra: Extra
     compared: Mapping[str, Any]
     used: Finding | None
 
@@ -62,13 +62,13 @@ class Proposer:
         calibration, beside = self.predictor.calibration, self.predictor.row_tally()
         found = [Proposals(np.empty(0, dtype=np.int32), np.empty(0))]
         predicted = found.copy()
-        brought: Brought = "nothing"
+        extra: Extra = "nothing"
         used: Finding | None = None
         for where, first, values, own in self._batches(part) if has_rows(part.source) else ():
             matrix = self.predictor.calibration_inputs(values)
             self.predictor.check_rows(matrix, where, first)
             rows = calibration.reader.read(matrix, candidates=own)
-            made, brought = propose_labels(calibration, rows)
+            made, extra = propose_labels(calibration, rows)
             found.append(_small(made))
             if self.predictor.probabilities and self.candidates is not None:
                 predicted.append(_small(rows.predicted))
@@ -79,7 +79,7 @@ class Proposer:
                 beside.add(matrix, X=X, first_row=first)
         made = Proposals.concatenate(found)
         seen = made if self.candidates is None else Proposals.concatenate(predicted)
-        return ProposedPart(part, made, seen, brought, beside.export(), used)
+        return ProposedPart(part, made, seen, extra, beside.export(), used)
 
     def make_worker(self) -> Proposer:
         """What makes a worker, for an engine."""
@@ -93,7 +93,7 @@ class Proposer:
             candidates=self.candidates, separator=self.separator, classes=classes, missing="empty", features=[]
         )
         told, rows = saved.text_columns(names, layout), self.predictor.rows_at_a_time(names)
-        with saved.no_name_warnings(), ahead(located_batches(source, rows, text=told)) as tables:
+        with saved.no_name_warnings(), ahead(batches_with_origin(source, rows, text=told)) as tables:
             for where, first, batch in tables:
                 sets = None if self.candidates is None else interpret(batch, own, where, first).candidates
                 yield where, first, saved.read_batch(batch, layout, where, first)[0], sets
@@ -129,7 +129,7 @@ class TriageWriter:
             place.record.unlink(missing_ok=True)
         options: dict[str, Any] = {"separator": self.separator}
         with set_writer(part.out, **options) as accepted, set_writer(decided.review.out, **options) as review:
-            for _, _, batch in located_batches(part.source, saved.ROWS, text=names):
+            for _, _, batch in batches_with_origin(part.source, saved.ROWS, text=names):
                 rows = slice(first, first + len(batch))
                 first += len(batch)
                 for writer, taken, column in (
@@ -172,7 +172,7 @@ def decide(
     made = triage_proposals(
         calibration,
         Proposals.concatenate([one.proposed for one in found]),
-        next((one.brought for one in found if len(one.proposed)), "nothing"),
+        next((one.extra for one in found if len(one.proposed)), "nothing"),
         max_error,
         mode,
         comparison=None if calibration.categories is not None else compared.compare(),
