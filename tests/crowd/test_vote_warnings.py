@@ -31,7 +31,7 @@ def fit(y, **given):
 def test_checks_tell_votes_that_depend_on_each_other_from_those_that_do_not():
     fit(INDEPENDENT, verified=CHECKED)
     fit(DEPENDENT)  # which nothing shows
-    with pytest.warns(MisuseWarning, match=r"given the votes, and 0.50 if candidates .*y\.candidates\(\)"):
+    with pytest.warns(MisuseWarning, match=r"given the votes, but 0.50 if candidates .*y\.candidates\(\)"):
         fit(DEPENDENT, verified=CHECKED)
     fit(DEPENDENT.candidates(), verified=CHECKED)  # as the warning advises
     fit(DEPENDENT, verified=np.where(np.arange(N) < 40, CHECKED, None))  # too few to tell

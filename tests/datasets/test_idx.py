@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setwise.datasets.idx import read_idx, unpacked
+from setwise.datasets.idx import decompress, read_idx
 from setwise.storage.limits import VARIABLE
 from setwise.tables import DataError
 from tests.conftest import check_sentence
@@ -16,7 +16,7 @@ SAMPLE = idx_bytes(np.arange(24, dtype=np.uint8).reshape(2, 3, 4))
 
 
 def read(path):
-    return read_idx(unpacked(path), path)
+    return read_idx(decompress(path), path)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 
 from setwise import Calibration, ConformalClassifier, LabelSets, Votes, conformalize
 from setwise.calibration.calibration_file import FORMAT, VERSION
-from setwise.datasets.idx import read_idx, unpacked
+from setwise.datasets.idx import decompress, read_idx
 from setwise.drift.feature_summary import FORMAT as SUMMARY
 from setwise.drift.feature_summary import VERSION as SUMMARY_VERSION
 from setwise.drift.feature_summary import FeatureSummary
@@ -50,7 +50,7 @@ from setwise.tables import (
     write_votes,
 )
 from setwise.tables.table_files import table_files
-from setwise.tables.verified_files import read_checks
+from setwise.tables.verified_files import read_verified
 from tests.fuzz.mutation import Change
 from tests.fuzz.repair import listed_again, sealed
 from tests.fuzz.structure import changed_arrays, changed_json
@@ -273,7 +273,7 @@ def array_table(path: Path) -> None:
 
 
 def images(path: Path) -> None:
-    found = read_idx(unpacked(path), path)
+    found = read_idx(decompress(path), path)
     kind = {"u1": 8, "i1": 9, "i2": 11, "i4": 12, "f4": 13, "f8": 14}[found.dtype.str[1:]]
     head = bytes([0, 0, kind, found.ndim]) + b"".join(size.to_bytes(4, "big") for size in found.shape)
     content = path.read_bytes()
@@ -317,7 +317,7 @@ def wide_answers(path: Path) -> None:
 
 def checks(path: Path) -> None:
     ids = [f"r{i}" for i in range(6)]
-    found = read_checks(path, ids, NAMES, key="id", column="y")
+    found = read_verified(path, ids, NAMES, key="id", column="y")
     assert {label for label in found if label is not None} <= set(NAMES)
 
 

@@ -23,7 +23,7 @@ from setwise.cli import options
 from setwise.errors import InputError
 from setwise.streams import BatchPredictor, ray_engine
 from setwise.streams.engines import run_local
-from setwise.streams.ray_engine import RayEngine, connected, imported
+from setwise.streams.ray_engine import RayEngine, connect, import_ray
 from setwise.tables import read_sets
 from tests.streams.conftest import CLASSES, done, failed, rows, table, write
 
@@ -72,13 +72,13 @@ def cluster():
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_TMPDIR", folder)  # where the address of the newest cluster is noted
         Path(folder, "ray").mkdir()
-        ray = imported()
+        ray = import_ray()
         from ray.cluster_utils import Cluster
 
         head = {"num_cpus": 0, "include_dashboard": False, "temp_dir": folder, "_system_config": FAST}
         made = Cluster(initialize_head=True, head_node_args=head | {"object_store_memory": SMALL})
         made.add_node(num_cpus=1, object_store_memory=SMALL, wait=False)
-        connected(made.address)
+        connect(made.address)
         yield made
         ray.shutdown()
         made.shutdown()

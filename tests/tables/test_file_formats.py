@@ -14,7 +14,7 @@ from setwise.cli.app import run
 from setwise.errors import DataError, InputError
 from setwise.tables import file_formats as arrow_tables
 from setwise.tables import set_files, write_sets
-from setwise.tables.file_formats import arrow_table, column_names, has_column, located_batches
+from setwise.tables.file_formats import arrow_table, batches_with_origin, column_names, has_column
 from tests.streams.conftest import CLASSES, done, rows
 from tests.tables.conftest import P_NAMES, new_table
 
@@ -142,9 +142,11 @@ def test_a_field_that_only_late_lines_have_is_an_error_and_not_left_out(tmp_path
     path.write_text("\n".join([*lines, json.dumps({"id": 2000, "verified": "owl"})]))
     assert column_names(path) == ["id", "note"]
     with pytest.raises(DataError, match=r"a line after line 2,000 has the field 'verified', which the first lines"):
-        list(located_batches(path, 500))
+        list(batches_with_origin(path, 500))
     with pytest.raises(DataError, match="give it to the first line"):
         has_column(path, "verified")
     path.write_text("\n".join([json.dumps({"id": 0, "verified": None}), *lines]))
     assert has_column(path, "verified")
-    assert {tuple(batch.column_names) for *_, batch in located_batches(path, 500)} == {("id", "verified", "note")}
+    assert {tuple(batch.column_names) for *_, batch in batches_with_origin(path, 500)} == {
+        ("id", "verified", "note")
+    }

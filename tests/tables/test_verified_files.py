@@ -11,7 +11,7 @@ from setwise.errors import DataError
 from setwise.tables import from_label_studio
 from setwise.tables.importers.label_studio import is_export
 from setwise.tables.label_studio_tasks import write_tasks
-from setwise.tables.verified_files import merge_checks, read_checks
+from setwise.tables.verified_files import merge_verified, read_verified
 from tests.conftest import check_sentence
 from tests.streams import conftest
 from tests.streams.conftest import CLASSES, failed, rows
@@ -35,34 +35,34 @@ def export(path, *tasks):
 
 def test_an_export_is_matched_by_the_data_of_its_tasks_not_by_their_numbers(tmp_path):
     file = export(tmp_path / "e.json", task(0, "c", "owl"), task(1, "a", None), task(2, "b"))
-    assert read_checks(file, IDS, ["owl", "wren"], key="id").tolist() == [None, None, "owl"]
+    assert read_verified(file, IDS, ["owl", "wren"], key="id").tolist() == [None, None, "owl"]
     assert from_label_studio(file, missing="empty").ids.tolist() == [0, 1, 2]
     assert from_label_studio(file, key="id", missing="empty").ids.tolist() == ["c", "a", "b"]
 
 
 def test_labels_that_are_numbers_come_back_as_numbers(tmp_path):
     file = export(tmp_path / "e.json", task(0, 11, "7"), task(1, 10, "8"))
-    assert read_checks(file, [10, 11], [7, 8], key="id").tolist() == [8, 7]
+    assert read_verified(file, [10, 11], [7, 8], key="id").tolist() == [8, 7]
 
 
 def test_the_ground_truth_outweighs_other_answers(tmp_path):
     both = task(0, "a", "owl", "wren")
     both["annotations"][1]["ground_truth"] = True
     file = export(tmp_path / "e.json", both, task(1, "b", "owl", "owl"))
-    assert read_checks(file, IDS, ["owl", "wren"], key="id").tolist() == ["wren", "owl", None]
+    assert read_verified(file, IDS, ["owl", "wren"], key="id").tolist() == ["wren", "owl", None]
     with pytest.raises(DataError, match="id = 'a' has several answers .owl, wren.; mark one as the ground truth"):
-        read_checks(export(file, task(0, "a", "owl", "wren")), IDS, ["owl", "wren"], key="id")
+        read_verified(export(file, task(0, "a", "owl", "wren")), IDS, ["owl", "wren"], key="id")
 
 
 def test_skipped_annotations_are_no_answers(tmp_path):
     file = export(tmp_path / "e.json", task(0, "a", "owl", was_cancelled=True))
-    assert read_checks(file, IDS, ["owl"], key="id").tolist() == [None] * 3
+    assert read_verified(file, IDS, ["owl"], key="id").tolist() == [None] * 3
 
 
 def test_several_exports_are_read_as_one(tmp_path):
     export(tmp_path / "e1.json", task(0, "a", "owl"))
     export(tmp_path / "e2.json", task(0, "c", "wren"))
-    assert read_checks(tmp_path / "e*.json", IDS, ["owl", "wren"], key="id").tolist() == ["owl", None, "wren"]
+    assert read_verified(tmp_path / "e*.json", IDS, ["owl", "wren"], key="id").tolist() == ["owl", None, "wren"]
 
 
 @pytest.mark.parametrize(
@@ -78,29 +78,29 @@ def test_several_exports_are_read_as_one(tmp_path):
 )
 def test_checks_that_do_not_fit_are_named(answers, message):
     with pytest.raises(DataError) as caught:
-        read_checks(answers, IDS, ["owl", "wren"], key="id")
+        read_verified(answers, IDS, ["owl", "wren"], key="id")
     assert message in str(caught.value)
     check_sentence(caught.value)
 
 
 def test_a_row_named_twice_without_two_answers_is_no_mistake():
     answers = {"id": ["a", "a"], "verified": ["", "owl"]}
-    assert read_checks(answers, IDS, ["owl"], key="id").tolist() == ["owl", None, None]
+    assert read_verified(answers, IDS, ["owl"], key="id").tolist() == ["owl", None, None]
     with pytest.raises(DataError, match="id = 'a' occurs twice"):
-        read_checks({"id": ["a"], "verified": ["owl"]}, ["a", "a"], ["owl"], key="id")
+        read_verified({"id": ["a"], "verified": ["owl"]}, ["a", "a"], ["owl"], key="id")
 
 
 def test_nobody_answered_anything():
-    assert read_checks({"id": ["a"], "verified": [""]}, IDS, ["owl"], key="id").tolist() == [None] * 3
+    assert read_verified({"id": ["a"], "verified": [""]}, IDS, ["owl"], key="id").tolist() == [None] * 3
 
 
 def test_two_sources_are_one_unless_they_differ():
     ours, others = np.array(["owl", None, "owl"], object), np.array(["owl", "wren", None], object)
-    assert merge_checks(ours, others, source="t", other="c").tolist() == ["owl", "wren", "owl"]
-    assert merge_checks(None, others, source="t", other="c") is others
+    assert merge_verified(ours, others, source="t", other="c").tolist() == ["owl", "wren", "owl"]
+    assert merge_verified(None, others, source="t", other="c") is others
     others[2] = "wren"
     with pytest.raises(DataError, match="c: says 'wren' of row 2 of t, which says 'owl'; correct one of them"):
-        merge_checks(ours, others, source="t", other="c")
+        merge_verified(ours, others, source="t", other="c")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_table_is_no_export(tmp_path):
     assert not is_export(export(tmp_path / "u.json"))
     (tmp_path / "lines.json").write_text('{"id": "a"}\n{"id": "b"}\n', encoding="utf-8")
     assert not is_export(tmp_path / "lines.json")
-    assert read_checks(tmp_path / "t.json", IDS, ["owl"], key="id").tolist() == ["owl", None, None]
+    assert read_verified(tmp_path / "t.json", IDS, ["owl"], key="id").tolist() == ["owl", None, None]
 
 
 def test_tasks_hold_any_value_as_json(tmp_path):

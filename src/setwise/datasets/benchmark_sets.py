@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from setwise._arrays import Array, Ints, frozen
-from setwise.datasets.idx import read_idx, unpacked
+from setwise.datasets.idx import decompress, read_idx
 from setwise.datasets.mat import read_mat
 from setwise.datasets.registry import REGISTRY, Entry
 from setwise.datasets.remote_files import RemoteFile, find, obtain
@@ -151,7 +151,7 @@ def _obtain(file: RemoteFile, *, progress: bool) -> Path:
 
 def _content(file: RemoteFile, place: Path, *, verify: bool) -> bytes:
     """The decompressed content, compared with its checksum where one is known."""
-    content = unpacked(place)
+    content = decompress(place)
     if not verify:
         return content
     if file.sha256 is None or place.name in file.others:

@@ -16,7 +16,7 @@ from setwise.storage.limits import too_large, unpack_limit
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
-def unpacked(place: Path) -> bytes:
+def decompress(place: Path) -> bytes:
     """The content of a file, decompressed where it is gzip by content: this is what has a known checksum."""
     content = place.read_bytes()
     if not content.startswith(b"\x1f\x8b"):

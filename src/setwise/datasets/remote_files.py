@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from setwise.errors import DataError
-from setwise.storage.atomic_files import NO_ROOM, locked, remove_leftovers, temporary
+from setwise.storage.atomic_files import NO_ROOM, lock_folder, remove_leftovers, temporary
 from setwise.storage.limits import too_large, unpack_limit
 
 Verify = Callable[[Path], object]
@@ -94,7 +94,7 @@ def obtain(file: RemoteFile, verify: Verify, *, progress: bool = True) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{target.parent}: cannot be made: {error.strerror}", _ELSEWHERE) from None
-    with locked(target.parent):
+    with lock_folder(target.parent):
         if place := find(file):  # another process fetched it while this one waited
             return place
         with temporary(target.parent, target.name, folder=True) as work:

@@ -73,7 +73,7 @@ def replacing_together(*targets: Path) -> Iterator[list[Path]]:
         beside = [folder / place.name for folder, place in zip(stage, targets, strict=True)]
         yield beside
         if targets:
-            stages.enter_context(locked(folder_of(targets[0])))  # two processes do not mix theirs
+            stages.enter_context(lock_folder(folder_of(targets[0])))  # two processes do not mix theirs
         try:
             put_in_place(beside, targets, alone=targets[1:])
         except (KeyboardInterrupt, SystemExit):  # Ctrl-C
@@ -123,13 +123,13 @@ def temporary(parent: Path, name: str, *, folder: bool = False, private: bool = 
     A `private` one no other user may look into.
     """
     remove_leftovers(parent)
-    path, lock = _locked_new(parent, name, folder, private)
+    path, lock = _create_and_lock(parent, name, folder, private)
     try:
         yield path
     except OSError as error:
         named = isinstance(error.__cause__, OSError) and str(path) not in str(error)  # it is about another file
         if not named and (error.errno in NO_ROOM or str(path) in str(error) or not path.exists()):
-            raise _unwritten(error, parent / name) from error
+            raise _writing_error(error, parent / name) from error
         raise
     finally:
         if path.exists():
@@ -160,7 +160,7 @@ def remove_leftovers(parent: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """One process at a time; where the system, or the file system, has no locks for folders, none waits."""
     if fcntl is None:
         yield
@@ -211,7 +211,7 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
     return os.fdopen(opened, "rb")
 
 
-def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[Path, int | None]:
+def _create_and_lock(parent: Path, name: str, folder: bool, private: bool) -> tuple[Path, int | None]:
     while True:
         path = parent / f".{name[:100]}.{secrets.token_hex(8)}.setwise.tmp"
         _unfinished.add((os.getpid(), path))
@@ -222,7 +222,7 @@ def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[P
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
         except OSError as error:
             _unfinished.discard((os.getpid(), path))
-            raise _unwritten(error, parent / name) from error
+            raise _writing_error(error, parent / name) from error
         if fcntl is None:
             return path, None
         with suppress(FileNotFoundError):  # swept by another process before it was locked
@@ -233,7 +233,7 @@ def _locked_new(parent: Path, name: str, folder: bool, private: bool) -> tuple[P
             os.close(lock)
 
 
-def _unwritten(error: OSError, target: Path) -> OSError:
+def _writing_error(error: OSError, target: Path) -> OSError:
     """The same error about what was to be written, not about a temporary file beside it."""
     reason = str(error) if error.errno is None else os.strerror(error.errno)
     told = type(error)(f"{target}: cannot be written: {reason}.")

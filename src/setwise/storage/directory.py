@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from setwise.storage.atomic_files import folder_of, locked, open_regular, put_in_place, temporary
+from setwise.storage.atomic_files import folder_of, lock_folder, open_regular, put_in_place, temporary
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 
@@ -86,7 +86,7 @@ def replacing_directory(target: Path, head: str, is_part: Callable[[Path], bool]
                     raise
             else:
                 return
-        with locked(target):  # parts of another process that is at it would look like those of one that was killed
+        with lock_folder(target):  # or parts that another process is writing would look like leftovers
             staged = sorted(stage.iterdir(), key=lambda path: path.name == head)
             targets = [target / path.name for path in staged]
             put_in_place(staged, targets)

@@ -87,7 +87,7 @@ class CalibrationRows:
     >>> len(few), few.seen
     (100, 1000)
     >>> few.conformalize().guarantee().remarks[-1]
-    'Calibrated on a random sample of 100 of the 1,000 rows given.'
+    'Calibrated on a random sample of 100 of the 1,000 rows.'
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class CalibrationRows:
             "row_ids": None if row_ids is None else _one_per_row(row_ids, n, "row_ids"),
             "sampling_ids": None if sampling_ids is None else _one_per_row(sampling_ids, n, "sampling_ids"),
         }
-        keys = self._drawn(n) if sampling_ids is None else sampling_keys(told["sampling_ids"], self._seed)
+        keys = self._draw_keys(n) if sampling_ids is None else sampling_keys(told["sampling_ids"], self._seed)
         unchecked = np.full(n, MISSING, dtype=np.int32)
         rows = _Rows(
             keys,
@@ -187,7 +187,7 @@ class CalibrationRows:
             self._parts[0].check_alike(rows)
         self._hold([rows], self.seen + n)
 
-    def emptied(self) -> CalibrationRows:
+    def empty_copy(self) -> CalibrationRows:
         """No rows, of which as many would be kept, by the same keys."""
         return CalibrationRows(
             classes=self.classes,
@@ -328,7 +328,7 @@ class CalibrationRows:
 
     # ---------------------------------------------------------------- helpers
 
-    def _drawn(self, n: int) -> Words:
+    def _draw_keys(self, n: int) -> Words:
         """Keys of rows that nothing identifies."""
         keys: Any = self._random.integers(2**64, size=n, dtype=np.uint64)
         return np.asarray(keys)
@@ -526,11 +526,11 @@ class _Rows:
                 raise ValueError(f"{name} are neither whole numbers nor text")
         if not ((verified == MISSING) | ((verified >= 0) & (verified < k))).all():
             raise ValueError("verified labels outside the classes")
-        answers = _stored_answers(header, arrays, vocabulary, n)
+        answers = _read_answers(header, arrays, vocabulary, n)
         return cls(key, matrix, answers, frozen(verified), facts)
 
 
-def _stored_answers(
+def _read_answers(
     header: Mapping[str, Any], arrays: Mapping[str, Array], vocabulary: Vocabulary, n: int
 ) -> LabelSets | Votes:
     """The candidates or votes of the n rows of a file."""

@@ -21,7 +21,7 @@ from setwise.streams.calibration_rows import CalibrationRows
 from setwise.streams.engines import Engine, run_local
 from setwise.streams.prefetch import ahead
 from setwise.streams.table_parts import check_columns
-from setwise.tables.file_formats import absent_column, column_names, has_rows, located_batches, row_count
+from setwise.tables.file_formats import absent_column, batches_with_origin, column_names, has_rows, row_count
 from setwise.tables.label_columns import categories_of
 from setwise.tables.set_files import probability_labels
 from setwise.tables.table_files import TableFiles
@@ -76,7 +76,7 @@ class ProbabilityTable:
         stored = row_count(self.files)
         if stored is not None:
             return stored
-        return sum(len(batch) for *_, batch in located_batches(self.files, _ROWS, only=self.columns[:1]))
+        return sum(len(batch) for *_, batch in batches_with_origin(self.files, _ROWS, only=self.columns[:1]))
 
     def add_to(self, rows: CalibrationRows, known: Mapping[str, Any]) -> None:
         """Adds all rows, with what is `known` of each: candidates or votes, by, verified."""
@@ -99,7 +99,7 @@ class ProbabilityTable:
     def _batches(self, layout: Layout) -> Iterator[tuple[Table, Ints]]:
         """Batches of rows, and the numbers by which rows are known wherever they are read."""
         numbers = {self.files.where(path): number for number, path in enumerate(self.files.paths, self.first_file)}
-        with ahead(located_batches(self.files, _ROWS, text=columns_of_text(self.files, layout))) as batches:
+        with ahead(batches_with_origin(self.files, _ROWS, text=columns_of_text(self.files, layout))) as batches:
             for where, first, batch in batches:
                 table = interpret(batch, layout, where, first)
                 if numbers[where] == 0 and first == 0:
@@ -151,7 +151,7 @@ class CalibrationRowReader:
 
     def __call__(self, part: CalibrationPart) -> CalibrationRows:
         """The rows of a part."""
-        made = self.rows.emptied()
+        made = self.rows.empty_copy()
         if has_rows(part.table.files):
             check_columns(part.table.files, self.names)
             part.add_to(made, self.layout, self.by)
@@ -175,7 +175,7 @@ def read_calibration_rows(
     if engine is run_local:  # one batch after the other into the same rows, which takes the least memory
         CalibrationPart(table, known).add_to(rows, layout, by)
         return rows
-    reader = CalibrationRowReader(rows.emptied(), tuple(column_names(table.files)), layout, by)
+    reader = CalibrationRowReader(rows.empty_copy(), tuple(column_names(table.files)), layout, by)
     parts, others = tee(_parts(table, known))
     for part, found in zip(others, engine(parts, reader.make_worker), strict=True):
         with reading_from(str(part)):

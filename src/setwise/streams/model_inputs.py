@@ -18,7 +18,7 @@ from setwise.learn.feature_frame import FeatureFrame
 from setwise.learn.threads import use_one_thread
 from setwise.probabilities.proposed_labels import Proposals
 from setwise.tables import read_table
-from setwise.tables.file_formats import absent_column, column_names, is_table, located_batches
+from setwise.tables.file_formats import absent_column, batches_with_origin, column_names, is_table
 from setwise.tables.label_columns import one_chunk
 from setwise.tables.set_files import probability_columns
 from setwise.tables.tabular import Layout, interpret
@@ -213,7 +213,7 @@ def text_columns(names: list[str], layout: Layout) -> list[str]:
 
 
 def _batches(file: Any, names: list[str], layout: Layout) -> Iterator[Batch]:
-    for where, first, batch in located_batches(file, ROWS, text=text_columns(names, layout)):
+    for where, first, batch in batches_with_origin(file, ROWS, text=text_columns(names, layout)):
         yield read_batch(batch, layout, where, first)
 
 

@@ -16,7 +16,7 @@ from setwise.streams import model_inputs as saved
 from setwise.streams.batch_predictor import BatchPredictor, Predicted
 from setwise.streams.prefetch import ahead
 from setwise.streams.table_parts import TablePart, check_columns
-from setwise.tables.file_formats import column_names, has_rows, is_table, located_batches
+from setwise.tables.file_formats import batches_with_origin, column_names, has_rows, is_table
 from setwise.tables.set_files import SetWriter, set_writer
 from setwise.tables.table_files import TableFiles
 
@@ -58,14 +58,14 @@ def predict_table(
     found, beside = PredictedRows(), predictor.row_tally()
     digests: list[Any] = []
 
-    def predicted() -> Iterator[tuple[str, Predicted]]:
+    def predict() -> Iterator[tuple[str, Predicted]]:
         for where, first, made in _batches(predictor, source):
             beside.add(made.probabilities, X=made.X, first_row=first, **made.by)
             if made.X is not None and len(digests) < _LOOKED_AT:
                 digests.append(row_digests(made.X))
             yield where, made
 
-    with saved.no_name_warnings(), ahead(predicted()) as batches:
+    with saved.no_name_warnings(), ahead(predict()) as batches:
         for where, made in batches:
             with reading_from(where):
                 writer.append(made.sets, made.carried, made.p_values)
@@ -84,7 +84,7 @@ def _batches(predictor: BatchPredictor, source: TableFiles) -> Iterator[tuple[st
         return
     names = column_names(source)
     told = saved.text_columns(names, predictor.layout(names, source))
-    with ahead(located_batches(source, predictor.rows_at_a_time(names), text=told)) as tables:
+    with ahead(batches_with_origin(source, predictor.rows_at_a_time(names), text=told)) as tables:
         for where, first, batch in tables:
             made = predictor.predict(batch, where, first)
             made.sets.rows  # noqa: B018 - found here, and not by who writes them

@@ -55,7 +55,7 @@ class RayEngine:
         self, parts: Iterable[_Part], make_worker: Callable[[], Callable[[_Part], _Result]]
     ) -> Iterator[_Result]:
         """What workers return for each part, in the order of the parts."""
-        ray = connected(self.address)
+        ray = connect(self.address)
         there = "GPU" in ray.cluster_resources()
         if self.device.startswith("cuda") and not there:
             raise InputError(f"device: {self.device!r}, and the cluster has no GPU", Remedy("device", "cpu"))
@@ -71,7 +71,7 @@ class RayEngine:
                 if not waiting:
                     return
                 part, reference = waiting.popleft()
-                returned = _fetched(ray, part, reference)
+                returned = _fetch(ray, part, reference)
                 for message in returned.said:
                     warnings.warn(message, stacklevel=2)
                 if returned.error is not None:
@@ -119,7 +119,7 @@ def _enter(folder: Path) -> None:
         raise InputError(problem, "use a file system that all nodes share") from None
 
 
-def _fetched(ray: Any, part: Any, reference: Any) -> Returned:
+def _fetch(ray: Any, part: Any, reference: Any) -> Returned:
     """What came of a part, unless its process died every time."""
     try:
         while not ray.wait([reference], timeout=_SECONDS)[0]:
@@ -136,7 +136,7 @@ def _fetched(ray: Any, part: Any, reference: Any) -> Returned:
     return found
 
 
-def imported() -> Any:
+def import_ray() -> Any:
     """Ray; an error that names the extra where it is not installed."""
     # What Ray says of nodes that die it prints to standard output, where results go: of no line of it, please.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
@@ -149,9 +149,9 @@ def imported() -> Any:
     return ray
 
 
-def connected(address: str | None = None) -> Any:
+def connect(address: str | None = None) -> Any:
     """Ray, connected to a cluster; to the one that this process is connected to already, if there is one."""
-    ray = imported()
+    ray = import_ray()
     if ray.is_initialized():
         return ray
     address = address or os.environ.get("RAY_ADDRESS")

@@ -21,7 +21,7 @@ from setwise._version import __version__
 from setwise.errors import DataError, InputError, Remedy
 from setwise.storage.atomic_files import check_replaceable, open_regular, replacing, sole_writer
 from setwise.tables.file_formats import TABLES, column_names, is_table, row_count
-from setwise.tables.table_files import MODEL_HEAD, TableFiles, unpacked_name
+from setwise.tables.table_files import MODEL_HEAD, TableFiles, without_compression
 
 _RECORD = ".{}.done.json"
 _LONGEST = 2**24  # bytes of a record
@@ -101,7 +101,7 @@ def parts_of(source: TableFiles, folder: Path) -> list[TablePart]:
     for number, (path, place) in enumerate(zip(source.paths, paths, strict=True)):
         form = source.form(path)
         name = place.relative_to(base)
-        stem = unpacked_name(name).name.rpartition(".")[0] or name.name
+        stem = without_compression(name).name.rpartition(".")[0] or name.name
         suffix = {"csv": ".csv", "tsv": ".tsv", "jsonl": ".jsonl", "arrow": ".arrow"}.get(form, ".parquet")
         out = folder / name.parent / f"{stem}{suffix if form in TABLES else '.parquet'}"
         parts.append(TablePart(number, replace(source, paths=(path,)), out))

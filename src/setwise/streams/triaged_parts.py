@@ -25,7 +25,7 @@ from setwise.streams.batch_predictor import BatchPredictor
 from setwise.streams.engines import Engine
 from setwise.streams.prefetch import ahead
 from setwise.streams.table_parts import TablePart, check_columns, check_complete
-from setwise.tables.file_formats import column_names, has_rows, located_batches
+from setwise.tables.file_formats import batches_with_origin, column_names, has_rows
 from setwise.tables.set_files import set_writer
 from setwise.tables.tabular import Layout, interpret
 
@@ -93,7 +93,7 @@ class Proposer:
             candidates=self.candidates, separator=self.separator, classes=classes, missing="empty", features=[]
         )
         told, rows = saved.text_columns(names, layout), self.predictor.rows_at_a_time(names)
-        with saved.no_name_warnings(), ahead(located_batches(source, rows, text=told)) as tables:
+        with saved.no_name_warnings(), ahead(batches_with_origin(source, rows, text=told)) as tables:
             for where, first, batch in tables:
                 sets = None if self.candidates is None else interpret(batch, own, where, first).candidates
                 yield where, first, saved.read_batch(batch, layout, where, first)[0], sets
@@ -129,7 +129,7 @@ class TriageWriter:
             place.record.unlink(missing_ok=True)
         options: dict[str, Any] = {"separator": self.separator}
         with set_writer(part.out, **options) as accepted, set_writer(decided.review.out, **options) as review:
-            for _, _, batch in located_batches(part.source, saved.ROWS, text=names):
+            for _, _, batch in batches_with_origin(part.source, saved.ROWS, text=names):
                 rows = slice(first, first + len(batch))
                 first += len(batch)
                 for writer, taken, column in (

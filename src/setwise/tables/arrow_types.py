@@ -26,9 +26,9 @@ def plain_column(column: Any) -> Any:
     return _plain(column)
 
 
-def is_unheld(kind: pa.DataType) -> bool:
+def is_unsupported(kind: pa.DataType) -> bool:
     """Whether a column of this type cannot be carried: intervals of months, days and times, and unions."""
-    return pa.types.is_interval(kind) or pa.types.is_union(kind) or any(map(is_unheld, _inside(kind)))
+    return pa.types.is_interval(kind) or pa.types.is_union(kind) or any(map(is_unsupported, _inside(kind)))
 
 
 def _is_rare(kind: pa.DataType) -> bool:

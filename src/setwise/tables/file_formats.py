@@ -22,13 +22,14 @@ import pyarrow.json
 
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.storage.limits import check_unpacked, too_large, unpack_limit
-from setwise.tables.arrow_types import is_unheld, plain_column
+from setwise.tables.arrow_types import is_unsupported, plain_column
 from setwise.tables.json_depth import check_depth
 from setwise.tables.json_objects import read_objects
 from setwise.tables.label_columns import is_list, is_text
 from setwise.tables.label_notation import encode_each
 from setwise.tables.table_files import (
     TableFiles,
+    decoding_error,
     first_bytes,
     names_files,
     read_from,
@@ -36,7 +37,6 @@ from setwise.tables.table_files import (
     table_files,
     text_encoding,
     text_style,
-    undecodable,
     unpacking,
 )
 
@@ -66,7 +66,7 @@ def arrow_table(source: Any, *, text: Collection[str] = ()) -> Any:
     for path in files.paths:
         with reading(path, files):
             parts.append(check_table(_whole(files, path, text), files.where(path)))
-    return parts[0] if len(parts) == 1 else _joined(parts, files)
+    return parts[0] if len(parts) == 1 else _concatenate(parts, files)
 
 
 def as_written(
@@ -112,10 +112,10 @@ def arrow_batches(
     source: Any, rows: int, *, text: Collection[str] = (), only: Collection[str] = ()
 ) -> Iterator[Any]:
     """The same in tables of at most so many rows; memory follows the batch. `only` names the columns needed."""
-    return (batch for _, _, batch in located_batches(source, rows, text=text, only=only))
+    return (batch for _, _, batch in batches_with_origin(source, rows, text=text, only=only))
 
 
-def located_batches(
+def batches_with_origin(
     source: Any, rows: int, *, text: Collection[str] = (), only: Collection[str] = ()
 ) -> Iterator[tuple[str, int, Any]]:
     """The same, each with the file that it is from and the number of its first row there."""
@@ -220,7 +220,7 @@ def reading(path: Path, files: TableFiles | None = None) -> Iterator[None]:
         files.check_unchanged(path)
         reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
         if isinstance(error, UnicodeError) or "UTF8" in reason:
-            raise undecodable(files, path) from None
+            raise decoding_error(files, path) from None
         if isinstance(error, pa.ArrowInvalid) and files.form(path) in {"csv", "tsv"}:
             start = first_bytes(path)[:1]
             if start in {b"{", b"["}:
@@ -257,7 +257,7 @@ def check_table(table: Any, where: str) -> Any:
     if twice:
         raise DataError(f"{where}: the column {twice[0]!r} occurs twice; rename one of them.")
     for place, field in enumerate(table.schema):
-        if is_unheld(field.type):
+        if is_unsupported(field.type):
             raise DataError(f"{where}: the column {field.name!r} holds {field.type}; write it as text or numbers.")
         column = table.column(place)
         plain = plain_column(column)
@@ -268,7 +268,7 @@ def check_table(table: Any, where: str) -> Any:
     return table
 
 
-def validated(table: Any) -> Any:
+def validate(table: Any) -> Any:
     """The table, its offsets and text checked in full: Arrow believes a binary file and would follow wild ones."""
     table.validate(full=True)
     return table
@@ -289,7 +289,7 @@ def _whole(files: TableFiles, path: Path, text: Collection[str]) -> Any:
 
         with pq.ParquetFile(path) as file:
             _check_parquet(file.metadata, path)
-            table = validated(file.read())
+            table = validate(file.read())
             _check_rows(len(table), file.metadata.num_rows, path)
             return table
     if form == "arrow":
@@ -313,14 +313,14 @@ def _batches_of(
         return _json_batches(files, path, rows)
     if form == "parquet":
         return _parquet_batches(files, path, rows, only)
-    return _regrouped(_arrow_blocks(path, files) if form == "arrow" else _csv_blocks(files, path, text, only), rows)
+    return _regroup(_arrow_blocks(path, files) if form == "arrow" else _csv_blocks(files, path, text, only), rows)
 
 
 def _slices(table: Any, rows: int) -> Iterator[Any]:
     return (table.slice(start, rows) for start in range(0, len(table), rows))
 
 
-def _joined(parts: list[Any], files: TableFiles) -> Any:
+def _concatenate(parts: list[Any], files: TableFiles) -> Any:
     """Tables of the same columns below each other."""
     held = [(part, path) for part, path in zip(parts, files.paths, strict=True) if part.num_columns]
     first = held[0][0].schema if held else parts[0].schema  # an empty file of JSON lines names no columns
@@ -371,7 +371,7 @@ def _csv_options(files: TableFiles, path: Path, text: Collection[str]) -> dict[s
 def _text_table(table: Any, path: Path, files: TableFiles) -> Any:
     """The table, unless a column did not decode, which Arrow then gives as bytes."""
     if any(pa.types.is_binary(kind) for kind in table.schema.types):
-        raise undecodable(files, path)
+        raise decoding_error(files, path)
     return table.replace_schema_metadata({DELIMITED: b"yes"})
 
 
@@ -457,16 +457,16 @@ def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
     ):
         problem = f"{where}: is one object with a column in each field, as pandas writes it"
         raise DataError(problem, "write one object per row, with to_json(…, orient='records')")
-    kept = not any(map(_changed, table.columns))
+    kept = not any(map(_may_differ, table.columns))
     return table if kept else _json_by_line(content, where, first_line)
 
 
-def _changed(column: Any) -> bool:
+def _may_differ(column: Any) -> bool:
     """Whether Arrow's JSON reader may have changed values: texts into dates, long integers into floats."""
     if is_list(column.type):
-        return _changed(pc.list_flatten(column))
+        return _may_differ(pc.list_flatten(column))
     if pa.types.is_struct(column.type):
-        return any(map(_changed, column.flatten()))
+        return any(map(_may_differ, column.flatten()))
     if not pa.types.is_floating(column.type):
         return bool(pa.types.is_temporal(column.type))
     return not (pc.max(pc.abs(column)).as_py() or 0) < _EXACT
@@ -561,7 +561,7 @@ def _read_arrow(path: Path) -> Any:
         check_unpacked(path, path.stat().st_size, held)
         blocks.append(block)
     with pa.OSFile(str(path)) as file:
-        schema = _opened_arrow(file).schema
+        schema = _open_arrow(file).schema
     return check_table(_without_rows(schema), str(path)) if not blocks else pa.concat_tables(blocks)
 
 
@@ -641,7 +641,7 @@ def _parquet_batches(files: TableFiles, path: Path, rows: int, only: Collection[
         given = 0
         for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
             given += len(batch)
-            yield check_table(pa.Table.from_batches([validated(batch)]), str(path))
+            yield check_table(pa.Table.from_batches([validate(batch)]), str(path))
         _check_rows(given, file.metadata.num_rows, path)
 
 
@@ -657,7 +657,7 @@ def _check_rows(given: int, noted: int, path: Path) -> None:
         raise DataError(f"{path}: gave {given:,} rows of the {noted:,} it says it has; it is damaged or changed.")
 
 
-def _opened_arrow(file: Any) -> Any:
+def _open_arrow(file: Any) -> Any:
     """An Arrow file, or a stream of Arrow's."""
     try:
         return pa.ipc.open_file(file)
@@ -668,14 +668,14 @@ def _opened_arrow(file: Any) -> Any:
 
 def _arrow_blocks(path: Path, files: TableFiles | None = None) -> Iterator[Any]:
     with reading(path, files), pa.OSFile(str(path)) as file:
-        opened = _opened_arrow(file)
+        opened = _open_arrow(file)
         indexed = hasattr(opened, "num_record_batches")
         parts = (opened.get_batch(i) for i in range(opened.num_record_batches)) if indexed else iter(opened)
         for part in parts:
-            yield check_table(pa.Table.from_batches([validated(part)]), str(path))
+            yield check_table(pa.Table.from_batches([validate(part)]), str(path))
 
 
-def _regrouped(blocks: Iterator[Any], rows: int) -> Iterator[Any]:
+def _regroup(blocks: Iterator[Any], rows: int) -> Iterator[Any]:
     """Blocks of one schema cut and joined to tables of so many rows; the last may be smaller."""
     held: list[Any] = []
     for block in blocks:

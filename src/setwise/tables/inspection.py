@@ -65,7 +65,7 @@ class Inspection:
     def __str__(self) -> str:
         lines = [
             f"{self.rows:,} rows, {self.classes:,} classes, {self.mean_size:.2f} candidates per row",
-            f"sizes: {_shown(f'{size}: {count:,}' for size, count in self.sizes.items())}",
+            f"sizes: {_enumerate(f'{size}: {count:,}' for size, count in self.sizes.items())}",
             f"one candidate only: {_part(self.singletons, self.rows)}; every class: {_part(self.full, self.rows)}",
         ]
         if self.unlabelled.rows:
@@ -77,11 +77,11 @@ class Inspection:
             )
         if self.confused:
             pairs = (f"{a} and {b} ({pair.rows:,})" for pair in self.confused for a, b in [pair.labels])
-            lines.append(f"most often together: {_shown(pairs)}")
+            lines.append(f"most often together: {_enumerate(pairs)}")
         if self.never_alone:
-            lines.append(f"never the only candidate: {_shown(map(str, self.never_alone))}")
+            lines.append(f"never the only candidate: {_enumerate(map(str, self.never_alone))}")
         if self.never_occurs:
-            lines.append(f"never a candidate: {_shown(map(str, self.never_occurs))}")
+            lines.append(f"never a candidate: {_enumerate(map(str, self.never_occurs))}")
         if self.containment is not None:
             lines.append(
                 f"the truth is a candidate in {self.containment:.2%} of the {self.truth_known:,} rows where it is "
@@ -89,10 +89,10 @@ class Inspection:
             )
         if self.duplicates is not None:
             found = (f"{name} {count:,}" for name, count in self.duplicates.items())
-            lines.append(f"rows that occur in more than one part of the split: {_shown(found) or 'none'}")
+            lines.append(f"rows that occur in more than one part of the split: {_enumerate(found) or 'none'}")
         if self.inclusion_by_rank is not None:
             curve = (f"{rate:.2f}" for rate in self.inclusion_by_rank)
-            lines.append(f"how often the label a model ranks 1st, 2nd, … is a candidate: {_shown(curve)}")
+            lines.append(f"how often the label a model ranks 1st, 2nd, … is a candidate: {_enumerate(curve)}")
         return "\n".join(lines)
 
 
@@ -154,7 +154,7 @@ def inspect(
         singletons=int((sizes == 1).sum()),
         full=int((sizes == k).sum()),
         unlabelled=_unlabelled(sizes, k),
-        confused=_confused(sets, counts, labels, top),
+        confused=_most_confused(sets, counts, labels, top),
         never_alone=tuple(labels[i] for i in np.flatnonzero((counts > 0) & (alone == 0))),
         never_occurs=tuple(labels[i] for i in np.flatnonzero(counts == 0)),
         containment=containment,
@@ -194,7 +194,7 @@ def _unlabelled(sizes: Ints, k: int) -> Unlabelled:
     )
 
 
-def _confused(sets: LabelSets, counts: Ints, labels: list[Any], top: int) -> tuple[Pair, ...]:
+def _most_confused(sets: LabelSets, counts: Ints, labels: list[Any], top: int) -> tuple[Pair, ...]:
     """The pairs of labels that are candidates together most often; full sets say nothing and are left out."""
     from scipy.sparse import csr_array, triu  # slow to import, needed here alone
 
@@ -263,6 +263,6 @@ def _part(count: int, of: int) -> str:
     return f"{count:,} ({count / max(of, 1):.1%})"
 
 
-def _shown(items: Any, most: int = 12) -> str:
+def _enumerate(items: Any, most: int = 12) -> str:
     listed = list(items)
     return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")

@@ -27,7 +27,7 @@ def check_depth(content: bytes, where: str, first_line: int = 0) -> None:
     """Refuses JSON lines that are nested deeper than any table, and lines that are null."""
     lines = content.strip()
     read = np.frombuffer(lines, dtype=np.uint8)
-    ends = _found(read, lambda part: part == _NEWLINE)
+    ends = _positions(read, lambda part: part == _NEWLINE)
     if _are_objects(read, ends) and _most_openings(read, ends) <= DEEPEST:
         return
     if found := _NULL.search(content):
@@ -48,11 +48,11 @@ def _most_openings(read: Array, ends: Ints) -> int:
     longest = int(np.diff(ends, prepend=-1, append=len(read)).max())
     if longest <= DEEPEST:
         return longest
-    opening = _found(read, lambda part: (part | 0x20) == _OPEN)  # "[" and "{" differ in one bit
+    opening = _positions(read, lambda part: (part | 0x20) == _OPEN)  # "[" and "{" differ in one bit
     return int(np.bincount(np.searchsorted(ends, opening)).max(initial=0))
 
 
-def _found(read: Array, test: Callable[[Array], Bools]) -> Ints:
+def _positions(read: Array, test: Callable[[Array], Bools]) -> Ints:
     """Where bytes pass a test, looked for in blocks that stay near the cores."""
     starts = range(0, len(read) + 1, _BLOCK)
     return np.concatenate([start + np.flatnonzero(test(read[start : start + _BLOCK])) for start in starts])

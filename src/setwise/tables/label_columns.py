@@ -21,7 +21,7 @@ from setwise.errors import DataError, MisuseWarning, Remedy, reading_from
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.tables.arrow_types import plain_column
-from setwise.tables.label_notation import TokenError, check_separator, decode_labels, meant_classes
+from setwise.tables.label_notation import TokenError, check_separator, decode_labels, match_classes
 
 LABEL_FIELDS = ("label", "class", "name", "answer", "value")
 """What the label is called in objects that have a number beside it."""
@@ -53,10 +53,10 @@ def as_lists(column: Any, where: str, first_row: int = 0) -> Any:
     ``{"cat": 0.7, "dog": 0.3}``, ``[{"label": "cat", "prob": 0.7}]``. Labels whose number is 0 are left out.
     """
     if is_text(column.type):
-        return _parsed(one_chunk(column).cast(pa.large_string()), where, first_row)
+        return _parse_lists(one_chunk(column).cast(pa.large_string()), where, first_row)
     array = one_chunk(column)
     if pa.types.is_struct(array.type):
-        return _weighted_labels(array, where)
+        return _labels_above_zero(array, where)
     if is_list(array.type) and pa.types.is_struct(array.type.value_type):
         fields = array.type.value_type
         name = next((one.name for one in fields if one.name in LABEL_FIELDS), None)
@@ -165,7 +165,7 @@ def truth_from_column(
         array = text if verbatim and "" in (known or ()) else pc.if_else(blank, None, text)
     labels, codes, sizes, absent = _singles(array, where)
     if is_text(column.type) and verbatim:
-        labels = meant_classes(labels, known)
+        labels = match_classes(labels, known)
     elif is_text(column.type):
         labels = read_labels(
             labels, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row
@@ -224,7 +224,7 @@ _CALLED = r"(?:set|frozenset|(?:np\.)?array|c|)"  # what may stand before bracke
 _WRITTEN = rf"(?s)^\s*(\[.*\]|{_CALLED}\(.*\)|\{{.*\}})?\s*$"
 
 
-def _parsed(texts: Any, where: str, first_row: int) -> Any:
+def _parse_lists(texts: Any, where: str, first_row: int) -> Any:
     """Lists out of text that is written as lists throughout; other text unchanged."""
     if not pc.all(pc.match_substring_regex(texts, _WRITTEN)).as_py():
         return texts
@@ -255,7 +255,7 @@ def _literal(text: str) -> Any:
     if "," not in text:
         quoted = any(mark in text for mark in "'\"")
         text = re.sub(r"(?<=['\"])\s+(?=['\"])" if quoted else r"(?<=\d)\s+(?=[-\d])", ", ", text)
-    for read in (json.loads, _evaluated):
+    for read in (json.loads, _evaluate):
         try:
             value = read(text)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -265,7 +265,7 @@ def _literal(text: str) -> Any:
     return None
 
 
-def _evaluated(text: str) -> Any:
+def _evaluate(text: str) -> Any:
     """A Python literal in which the arguments of calls stand for them: np.str_('a'), frozenset({…}), R's c(…)."""
     return ast.literal_eval(_Arguments().visit(ast.parse(text.strip(), mode="eval")))
 
@@ -281,7 +281,7 @@ class _Arguments(ast.NodeTransformer):
         return node.args[0] if node.args and name != "c" else ast.List(node.args, ast.Load())
 
 
-def _weighted_labels(objects: Any, where: str) -> Any:
+def _labels_above_zero(objects: Any, where: str) -> Any:
     """Lists of the labels whose number is above 0, from objects with a number per label."""
     kinds = [one.type for one in objects.type]
     numbers = (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind) for kind in kinds)

@@ -84,15 +84,15 @@ def decode_labels(
     labels = [
         None if text is None else _decode(text, i, separator, numbers, escapes) for i, text in enumerate(texts)
     ]
-    return meant_classes(labels, classes)
+    return match_classes(labels, classes)
 
 
-def meant_classes(labels: Sequence[Any], classes: Classes) -> list[Any]:
+def match_classes(labels: Sequence[Any], classes: Classes) -> list[Any]:
     """Labels, of which one that is no class but reads like one (``7`` for "7", also ``7.0``) is that class.
 
     Frames write integers beside gaps as ``7.0``, and tables write True as ``true``.
 
-    >>> meant_classes(["7", "8.0", "9", None], [7, 8])
+    >>> match_classes(["7", "8.0", "9", None], [7, 8])
     [7, 8, '9', None]
     """
     if classes is None:
@@ -102,14 +102,14 @@ def meant_classes(labels: Sequence[Any], classes: Classes) -> list[Any]:
     named: dict[str, Any] = {str(label).lower(): label for label in known if isinstance(label, bool)}
     named |= {str(label): label for label in known}
 
-    def meant(label: Any) -> Any:
+    def match(label: Any) -> Any:
         if label is None or label in exact:
             return label
         text = str(label)
         whole = text.removesuffix(".0")
         return named.get(text, named.get(whole, label) if _INTEGER.fullmatch(whole) else label)
 
-    return [meant(label) for label in labels]
+    return [match(label) for label in labels]
 
 
 def _encode(label: Any, separator: str) -> str:

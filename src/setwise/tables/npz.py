@@ -50,13 +50,13 @@ def _sets(arrays: dict[str, Array], classes: Classes, path: Path) -> LabelSets |
         except ValueError as error:
             raise DataError(f"{path}: candidates cannot be read: {error}") from None
     elif "candidates_indptr" in arrays and "candidates_indices" in arrays:
-        sets = _compressed(arrays["candidates_indptr"], arrays["candidates_indices"], vocabulary, path)
+        sets = _sets_of_indices(arrays["candidates_indptr"], arrays["candidates_indices"], vocabulary, path)
     else:
         return None
     return over_classes(sets, relative, classes, str(path))
 
 
-def _compressed(indptr: Array, indices: Array, vocabulary: Vocabulary | None, path: Path) -> LabelSets:
+def _sets_of_indices(indptr: Array, indices: Array, vocabulary: Vocabulary | None, path: Path) -> LabelSets:
     if indptr.ndim != 1 or indices.ndim != 1 or indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
         raise DataError(f"{path}: candidates_indptr and candidates_indices must be vectors of integers.")
     try:

@@ -17,7 +17,7 @@ from setwise._arrays import Array, concatenate
 from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
-from setwise.tables.file_formats import arrow_table, column_names, has_column, is_table, located_batches
+from setwise.tables.file_formats import arrow_table, batches_with_origin, column_names, has_column, is_table
 from setwise.tables.importers.label_studio import is_export
 from setwise.tables.importers.vote_sources import VoteColumns, import_votes
 from setwise.tables.key_join import key_column, matching_rows, refuse_other_order
@@ -25,7 +25,7 @@ from setwise.tables.label_columns import categories_of, one_chunk
 from setwise.tables.table_files import names_files, source_name, table_files
 from setwise.tables.table_warnings import doubt_features
 from setwise.tables.tabular import Layout, Table, candidate_columns, interpret, read_table, table_of
-from setwise.tables.verified_files import merge_checks, read_checks
+from setwise.tables.verified_files import merge_verified, read_verified
 
 _ROWS = 2**14
 
@@ -93,9 +93,9 @@ def read_rows(request: RowRequest) -> Table:
 
     A file of arrays says itself which are the candidates and the true labels, whether or not they are named.
     """
-    main = _voted_items(request) if request.source is None else _table_rows(request)
+    main = _vote_items(request) if request.source is None else _table_rows(request)
     if request.votes is not None and request.source is not None:
-        main = replace(main, candidates=None, votes=_matched_votes(request, main))
+        main = replace(main, candidates=None, votes=_match_votes(request, main))
     elif main.candidates is None and request.candidates is not None:
         raise DataError(f"{main.source if request.labels is None else request.labels}: holds no candidates.")
     if request.features is None:
@@ -194,7 +194,7 @@ def _read(request: RowRequest) -> Table:
         return table_of(request.source, request)
     text = request.text_columns
     only = text or column_names(request.source)[:1]  # the number of rows is all that is asked
-    batches = located_batches(request.source, _ROWS, text=text, only=only)
+    batches = batches_with_origin(request.source, _ROWS, text=text, only=only)
     parts = [interpret(batch, request, where, first) for where, first, batch in batches]
     truths = [part.truth.astype(object) for part in parts if part.truth is not None]
     return replace(
@@ -206,18 +206,18 @@ def _read(request: RowRequest) -> Table:
     )
 
 
-def _voted_items(request: RowRequest) -> Table:
+def _vote_items(request: RowRequest) -> Table:
     """The items of votes, where there is no other table of them; their column is called as it is there."""
-    found = import_votes(request.votes, request.vote_columns, request.key, _listed(request.classes))
+    found = import_votes(request.votes, request.vote_columns, request.key, _list_classes(request.classes))
     name = (request.vote_columns or VoteColumns()).item or request.key or "task"
     items = key_column(found.ids.tolist())
     named = dict.fromkeys([name, request.key or name], items)
     return replace(read_table(named, features=[], carry=list(named)), votes=found.votes)
 
 
-def _matched_votes(request: RowRequest, main: Table) -> Votes:
+def _match_votes(request: RowRequest, main: Table) -> Votes:
     """The votes about each row."""
-    found = import_votes(request.votes, request.vote_columns, request.key, _listed(request.classes))
+    found = import_votes(request.votes, request.vote_columns, request.key, _list_classes(request.classes))
     key, votes = str(request.key), found.votes
     assert votes is not None  # noqa: S101 - they were imported
     files: dict[str, Any] = {"source": main.source, "other": source_name(request.votes)}
@@ -234,9 +234,9 @@ def _with_verified(request: RowRequest, main: Table) -> Array:
     if not exported and not has_column(file, column):
         problem = f"{source_name(file)}: there is no column {column!r}; it has {', '.join(column_names(file)[:8])}"
         raise DataError(problem, Remedy("verified", f"{source_name(file)}:COLUMN", "to name that of true labels"))
-    classes = (_listed(request.classes) or []) if main.answers is None else main.answers.classes.tolist()
+    classes = (_list_classes(request.classes) or []) if main.answers is None else main.answers.classes.tolist()
     key = str(request.key)
-    found = read_checks(
+    found = read_verified(
         file,
         _column(main, key),
         classes,
@@ -246,7 +246,7 @@ def _with_verified(request: RowRequest, main: Table) -> Array:
         separator=request.separator,
         from_name=request.from_name,
     )
-    return merge_checks(main.truth, found, source=main.source, other=source_name(file))
+    return merge_verified(main.truth, found, source=main.source, other=source_name(file))
 
 
 def _stands_in_labels(request: RowRequest, name: str | None) -> bool:
@@ -271,5 +271,5 @@ def _column(table: Table, name: str) -> Array:
     return table.carried[name]
 
 
-def _listed(classes: Classes) -> list[Any] | None:
+def _list_classes(classes: Classes) -> list[Any] | None:
     return classes.classes.tolist() if isinstance(classes, Vocabulary) else None

@@ -32,7 +32,7 @@ from setwise.tables.file_formats import CLASSES, ENCODED, TABLES, column_names, 
 from setwise.tables.label_columns import distinct, is_list, is_text, one_chunk
 from setwise.tables.label_notation import check_separator, decode_labels, encode_each, encode_labels
 from setwise.tables.stored_vocabulary import vocabulary_json
-from setwise.tables.table_files import format_of, names_files, unpacked_format
+from setwise.tables.table_files import format_of, names_files, output_format
 from setwise.tables.tabular import read_table
 
 _ROWS = 2**18  # written at a time: Arrow's short strings end at 2 GB
@@ -159,7 +159,7 @@ def set_writer(
 
 def sets_format(target: Path, given: str | None = None) -> str:
     """The format in which sets are written to a file; an error where they cannot be."""
-    form = unpacked_format(target, given)
+    form = output_format(target, given)
     if form not in TABLES:
         raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
     return form
@@ -199,11 +199,11 @@ class SetWriter:
         self._use(sets)
         p_names = [] if p_values is None else self._p_names
         _check_columns(carry, [self._column, *(["size"] if self._sizes else [])], p_names, len(sets))
-        p = None if p_values is None else _checked_p(p_values, sets)
+        p = None if p_values is None else _check_p_values(p_values, sets)
         for start in range(0, max(len(sets), 1), _ROWS):
             rows = slice(start, start + _ROWS)
             arrays = {name: values[rows] for name, values in carry.items()}
-            arrays[self._column] = self._held(sets if len(sets) <= _ROWS else sets[rows])
+            arrays[self._column] = self._encode_sets(sets if len(sets) <= _ROWS else sets[rows])
             if self._sizes:
                 arrays["size"] = pa.array(sets.sizes[rows])
             if p is not None:
@@ -265,7 +265,7 @@ class SetWriter:
                 labels, self._notes[ENCODED] = encode_each(labels), b"yes"
             self._labels = pa.array(labels)
 
-    def _held(self, sets: LabelSets) -> Any:
+    def _encode_sets(self, sets: LabelSets) -> Any:
         """The sets as lists, or as text in text files."""
         indptr, indices = sets.rows
         labels = self._labels.take(pa.array(indices))
@@ -284,7 +284,7 @@ class SetWriter:
             refuse_nul(arrays)
         table = self._as_table(arrays)
         if self._file is None:
-            self._schema = table.schema if self._schema is None else _typed(self._schema, table.schema)
+            self._schema = table.schema if self._schema is None else _with_types(self._schema, table.schema)
         self._waiting.append(table if table.schema == self._schema else _cast(table, self._schema))
         untyped = self._file is None and any(map(pa.types.is_null, self._schema.types))
         if not untyped or sum(one.nbytes for one in self._waiting) >= _WAITING:
@@ -415,7 +415,7 @@ def _cast(table: Any, schema: Any) -> Any:
     return table.cast(schema)
 
 
-def _typed(schema: Any, later: Any) -> Any:
+def _with_types(schema: Any, later: Any) -> Any:
     """The schema, in which columns of nulls have the types of later rows."""
     for place, field in enumerate(schema):
         if pa.types.is_null(field.type) and field.name in later.names:
@@ -444,7 +444,7 @@ def _as_array(values: Any) -> Any:
     return one_chunk(values) if isinstance(values, pa.ChunkedArray) else pa.array(values)
 
 
-def _checked_p(p_values: ArrayLike, sets: LabelSets) -> Floats:
+def _check_p_values(p_values: ArrayLike, sets: LabelSets) -> Floats:
     p: Floats = np.asarray(p_values, dtype=np.float64)
     if p.shape != sets.shape:
         raise ValueError(
@@ -512,7 +512,7 @@ def _write_npz(file: Any, sets: LabelSets, carry: Mapping[str, Any], p_values: A
     }
     if p_values is not None:
         names = _p_names(sets.classes.tolist())
-        arrays |= dict(zip(names, _checked_p(p_values, sets).T, strict=True))
+        arrays |= dict(zip(names, _check_p_values(p_values, sets).T, strict=True))
     np.savez(
         file,
         candidates_indptr=sets.rows[0],

@@ -152,7 +152,7 @@ def table_files(source: Any, **declared: str | None) -> TableFiles:
     if isinstance(source, TableFiles):
         return source.otherwise(**declared)
     several: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
-    paths = tuple(path for one in several for path in _named(one))
+    paths = tuple(path for one in several for path in _find_files(one))
     _refuse_twice(paths)
     return TableFiles(paths, **declared)
 
@@ -193,10 +193,10 @@ def format_of(path: Path, given: str | None = None) -> str:
     return _SUFFIXES[suffix]
 
 
-def unpacked_format(target: Path, given: str | None = None) -> str:
+def output_format(target: Path, given: str | None = None) -> str:
     """The format in which a file is written; refuses a name by which readers would unpack it."""
     form = format_of(target, given)
-    if unpacked_name(target) != target:
+    if without_compression(target) != target:
         raise DataError(f"{target}: tables are written unpacked; leave out {target.suffix}.")
     return form
 
@@ -220,7 +220,7 @@ def text_encoding(files: TableFiles, path: Path) -> str:
     if packed := next((suffix for mark, suffix in _PACKED.items() if sample.startswith(mark)), None):
         rename = [f"rename it to .csv{packed}"] if packed in {".gz", ".bz2"} else []
         raise DataError(f"{where}: is a {packed} file, not text", *rename, "unpack it")
-    encoding = files.encoding or _marked(sample)
+    encoding = files.encoding or _encoding_of_mark(sample)
     if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
         return encoding
     if (nul := sample.find(b"\0")) >= 0:
@@ -267,7 +267,7 @@ def unpacking(path: Path) -> Any:
     return stream if path.suffix not in _UNPACKED else pa.PythonFile(_Bounded(stream, path), mode="r")
 
 
-def unpacked_name(path: Path) -> Path:
+def without_compression(path: Path) -> Path:
     """The path without the suffix of a compression that is undone when it is read, such as .gz."""
     return path.with_suffix("") if path.suffix.lower() in _UNPACKED and Path(path.stem).suffix else path
 
@@ -296,11 +296,11 @@ class _Bounded:
         self._stream.close()
 
 
-def undecodable(files: TableFiles, path: Path) -> DataError:
+def decoding_error(files: TableFiles, path: Path) -> DataError:
     """The error about a text file that is not in its encoding: which byte is the first that is not."""
     with unpacking(path) as stream:
         content = b"".join(iter(lambda: read_from(stream, _SAMPLE), b""))
-    encoding, where = files.encoding or _marked(content), files.where(path)
+    encoding, where = files.encoding or _encoding_of_mark(content), files.where(path)
     try:
         content.decode(encoding)
     except UnicodeDecodeError as error:
@@ -313,7 +313,7 @@ def undecodable(files: TableFiles, path: Path) -> DataError:
     return DataError(f"{where}: not {encoding} text; convert it to UTF-8.")
 
 
-def _marked(sample: bytes) -> str:
+def _encoding_of_mark(sample: bytes) -> str:
     """The encoding that a byte order mark shows."""
     return next((name for mark, name in _MARKS.items() if sample.startswith(mark)), "utf-8")
 
@@ -347,10 +347,10 @@ def _fields(text: str, delimiter: str) -> int:
 
 def _suffix(path: Path) -> str:
     """The last suffix in small letters, before that of what is unpacked."""
-    return unpacked_name(path).suffix.lower()
+    return without_compression(path).suffix.lower()
 
 
-def _named(source: str | os.PathLike[str]) -> list[Path]:
+def _find_files(source: str | os.PathLike[str]) -> list[Path]:
     """The files that a path or a pattern names."""
     path = Path(source)
     check_name(path)

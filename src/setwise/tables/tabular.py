@@ -22,10 +22,10 @@ from setwise.tables.file_formats import (
     absent_column,
     arrow_batches,
     arrow_table,
+    batches_with_origin,
     column_names,
     has_rows,
     is_table,
-    located_batches,
 )
 from setwise.tables.label_columns import (
     as_lists,
@@ -162,7 +162,7 @@ def read_table(
     >>> table.X.shape, table.candidates, table.truth.tolist()
     ((2, 1), LabelSets(2 rows, 2 classes): {cat, dog}, {dog}, ['dog', None])
     """
-    source, options = _opened(source, options)
+    source, options = _open_source(source, options)
     return table_of(source, Layout(candidates=candidates, truth=truth, features=features, carry=carry, **options))
 
 
@@ -201,7 +201,7 @@ def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> It
     """
     if batch_rows < 1:
         raise ValueError(f"batch_rows: {batch_rows}; a batch needs at least one row.")
-    source, options = _opened(source, options)
+    source, options = _open_source(source, options)
     layout = Layout(**options)
     if layout.impute in ("mean", "median") or layout.categories == "onehot":
         raise ValueError(
@@ -211,7 +211,7 @@ def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> It
     where = source_name(source)
     layout = _with_vocabulary(source, layout, where, batch_rows)
     first_row = 0
-    for place, start, batch in located_batches(source, batch_rows, text=columns_of_text(source, layout)):
+    for place, start, batch in batches_with_origin(source, batch_rows, text=columns_of_text(source, layout)):
         yield replace(interpret(batch, layout, place, start), source=where, first_row=first_row)
         first_row += len(batch)
 
@@ -289,7 +289,7 @@ def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_
         )
     name = str(layout.candidates)
     notes = table.schema.field(name).metadata or {}
-    stored, relative = _stored_vocabulary(notes, where)
+    stored, relative = _read_vocabulary(notes, where)
     place = f"{where}, column {name!r}"
     sets = sets_from_column(
         as_lists(table[name], place, first_row),
@@ -316,7 +316,7 @@ def _in_notation(table: Any, layout: Layout, sets: LabelSets | None) -> bool:
     return beside or mixed or DELIMITED in (table.schema.metadata or {})
 
 
-def _stored_vocabulary(notes: Mapping[bytes, bytes], where: str) -> tuple[Vocabulary | None, bool]:
+def _read_vocabulary(notes: Mapping[bytes, bytes], where: str) -> tuple[Vocabulary | None, bool]:
     """The vocabulary a Parquet or Arrow column was written with, and whether sets mean "every label seen"."""
     return parse_vocabulary(notes[CLASSES], where) if CLASSES in notes else (None, False)
 
@@ -366,7 +366,7 @@ def _require(table: Any, names: Sequence[str], where: str) -> None:
         raise absent_column(absent, table.column_names, where)
 
 
-def _opened(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _open_source(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The source, as files with what the options declare about their text where it is a path; other options."""
     declared = {name: options[name] for name in ("format", "delimiter", "encoding", "decimal") if name in options}
     others = {name: value for name, value in options.items() if name not in declared}
@@ -401,7 +401,7 @@ def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -
             return layout  # multi-hot columns, or an error that `interpret` words
         column = as_lists(batch[name], f"{where}, column {name!r}", rows)
         notes = batch.schema.field(name).metadata or {}
-        stored, _ = _stored_vocabulary(notes, where)
+        stored, _ = _read_vocabulary(notes, where)
         if stored is not None:
             return replace(layout, classes=stored)
         if is_text(column.type):

@@ -14,14 +14,14 @@ from setwise.labels.vocabulary import missing_labels
 from setwise.tables.importers.imported import id_array
 from setwise.tables.importers.label_studio import from_label_studio, is_export
 from setwise.tables.key_join import matching_rows
-from setwise.tables.label_notation import meant_classes
+from setwise.tables.label_notation import match_classes
 from setwise.tables.table_files import TableFiles, names_files, table_files
 from setwise.tables.tabular import read_table
 
 _SHOWN = 8
 
 
-def read_checks(
+def read_verified(
     file: Any,
     ids: Sequence[Any] | Array,
     classes: Sequence[Any],
@@ -52,13 +52,13 @@ def read_checks(
     Examples
     --------
     >>> answers = {"id": ["b", "a", "c"], "verified": ["owl", "", "wren"]}
-    >>> read_checks(answers, ["a", "b", "c", "d"], ["owl", "wren"], key="id").tolist()
+    >>> read_verified(answers, ["a", "b", "c", "d"], ["owl", "wren"], key="id").tolist()
     [None, 'owl', 'wren', None]
     """
     files = table_files(file) if names_files(file) else None
     where = "the checks" if files is None else str(files)
     if files is not None and is_export(files):
-        known, answers = _exported(files, key, where, from_name, classes)
+        known, answers = _read_export(files, key, where, from_name, classes)
     else:
         options: dict[str, Any] = {"features": [], "carry": [key], "separator": separator, "classes": classes}
         table = read_table(file, truth=column, **options)
@@ -81,7 +81,7 @@ def read_checks(
     return verified
 
 
-def merge_checks(ours: Array | None, others: Array, *, source: str, other: str) -> Array:
+def merge_verified(ours: Array | None, others: Array, *, source: str, other: str) -> Array:
     """Both together; an error where they differ."""
     if ours is None:
         return others
@@ -94,7 +94,7 @@ def merge_checks(ours: Array | None, others: Array, *, source: str, other: str) 
     return np.where(here, np.asarray(ours, dtype=object), others)
 
 
-def _exported(
+def _read_export(
     files: TableFiles, key: str, where: str, from_name: str | None, classes: Sequence[Any]
 ) -> tuple[Array, Array]:
     """The keys of all tasks, and the one label of each that has one."""
@@ -110,5 +110,5 @@ def _exported(
             label = true if true is not None else next(iter(said), None)
             answers.append(label)
             ids.append(name)
-    answers = meant_classes(answers, classes)  # Label Studio knows text alone
+    answers = match_classes(answers, classes)  # Label Studio knows text alone
     return id_array(ids), id_array([*answers, None])[:-1]  # of objects, None where there is no answer

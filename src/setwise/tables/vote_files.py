@@ -15,9 +15,9 @@ from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
 from setwise.storage.atomic_files import replacing
 from setwise.tables.file_formats import as_written
-from setwise.tables.label_notation import meant_classes
+from setwise.tables.label_notation import match_classes
 from setwise.tables.set_files import refuse_nul
-from setwise.tables.table_files import unpacked_format
+from setwise.tables.table_files import output_format
 
 
 def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
@@ -35,7 +35,7 @@ def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
     1,,
     """
     target = Path(path)
-    form = unpacked_format(target)
+    form = output_format(target)
     table = pa.table({name: _column(name, values) for name, values in votes.to_columns().items()})
     if form in {"csv", "tsv"}:
         refuse_nul(dict(zip(table.column_names, table.columns, strict=True)))
@@ -76,5 +76,5 @@ def read_votes(path: Any, *, classes: Classes = None) -> Votes:
     with reading_from(str(path)):
         columns = {name: table[name].to_pylist() for name in table.column_names}
         given = [None if label == "" else label for label in columns.get("label", [])]  # in text
-        columns["label"] = meant_classes(given, classes)
+        columns["label"] = match_classes(given, classes)
         return Votes.from_table(columns, annotator=annotator, weight=weight, against=against, classes=classes)

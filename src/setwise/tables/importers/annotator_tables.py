@@ -17,7 +17,7 @@ from setwise.labels.votes import Votes, doubt_copies
 from setwise.tables.file_formats import absent_column, arrow_table, as_written
 from setwise.tables.importers.imported import Imported, id_array
 from setwise.tables.label_columns import distinct, one_chunk
-from setwise.tables.label_notation import meant_classes
+from setwise.tables.label_notation import match_classes
 from setwise.tables.table_files import source_name
 
 _ITEM, _ANNOTATOR = ("item", "task"), ("annotator", "worker", "performer")  # as such columns are called
@@ -91,7 +91,7 @@ def from_annotators_long(
         votes = Votes.from_codes(
             len(named),
             rows[given],
-            meant_classes(labels, classes),
+            match_classes(labels, classes),
             codes[given],
             annotators,
             who[given],
@@ -155,7 +155,7 @@ def from_annotators_wide(
     identifiers = frozen(lines[ids].to_numpy() if ids else np.arange(n))
     with reading_from(where):
         classes = Vocabulary.or_none(classes)
-        labels = meant_classes(labels, classes)
+        labels = match_classes(labels, classes)
         votes = Votes.from_codes(n, row, labels, code, named, who, classes=classes, items=identifiers)
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)

@@ -23,7 +23,7 @@ from setwise.labels.votes import Votes
 from setwise.tables.file_formats import file_text, reading
 from setwise.tables.importers.imported import Imported, id_array
 from setwise.tables.json_objects import read_objects
-from setwise.tables.label_notation import meant_classes
+from setwise.tables.label_notation import match_classes
 from setwise.tables.table_files import TableFiles, is_path, table_files
 
 PathLabel = tuple[str, ...]
@@ -82,7 +82,7 @@ def from_label_studio(
         )
     ids = frozen(id_array(found.ids))
     with reading_from(where):
-        votes, truth = _counted(found, path_separator, classes, ids)
+        votes, truth = _votes_and_truth(found, path_separator, classes, ids)
         return Imported(votes.candidates(rule, missing=missing), ids, truth, votes.share_weights())
 
 
@@ -146,12 +146,12 @@ def _answers(
         if task.get(from_name) not in (None, "", []):
             yield _who(task, 0), _paths(task[from_name], place), False
         return
-    for number, annotation in enumerate(_listed(annotations, f"{place}: annotations")):
+    for number, annotation in enumerate(_require_list(annotations, f"{place}: annotations")):
         if not isinstance(annotation, Mapping):
             raise DataError(f"{place}: an annotation is {annotation!r}, not an object.")
         if annotation.get("was_cancelled") or annotation.get("skipped"):
             continue
-        regions = _listed(annotation.get("result") or [], f"{place}: result")
+        regions = _require_list(annotation.get("result") or [], f"{place}: result")
         yield (
             _who(annotation, number),
             _labels_of(regions, from_name, names, place),
@@ -187,7 +187,7 @@ def _paths(value: Any, place: str) -> list[PathLabel]:
     if isinstance(value, Mapping):
         value = value.get("taxonomy", value.get("choices"))
     found = []
-    for item in [value] if isinstance(value, str) else _listed(value, f"{place}: choices"):
+    for item in [value] if isinstance(value, str) else _require_list(value, f"{place}: choices"):
         path = (item,) if isinstance(item, str) else tuple(item) if isinstance(item, list) else ()
         if not path or not all(isinstance(name, str) and name for name in path):
             raise DataError(f"{place}: {item!r} is neither a choice nor a taxonomy path.")
@@ -195,7 +195,9 @@ def _paths(value: Any, place: str) -> list[PathLabel]:
     return found
 
 
-def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Array) -> tuple[Votes, Array | None]:
+def _votes_and_truth(
+    found: _Annotations, path_separator: str, classes: Classes, ids: Array
+) -> tuple[Votes, Array | None]:
     """The answers for leaves, and the truth where an annotation was marked as such."""
     leaves = _leaves_below(set(found.paths))
     said = dict.fromkeys(
@@ -204,10 +206,10 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
         for leaf in leaves[path]
     )
     rows = np.array([row for row, _, _ in said], dtype=np.int64)
-    labels, codes = _numbered([path_separator.join(leaf) for _, _, leaf in said])
-    people, who = _numbered([who for _, who, _ in said])
+    labels, codes = _factorize([path_separator.join(leaf) for _, _, leaf in said])
+    people, who = _factorize([who for _, who, _ in said])
     classes = Vocabulary.or_none(classes)
-    labels = meant_classes(labels, classes)  # Label Studio knows text alone
+    labels = match_classes(labels, classes)  # Label Studio knows text alone
     votes = Votes.from_codes(len(found.ids), rows, labels, codes, people, who, classes=classes, items=ids)
     told: dict[int, set[str]] = defaultdict(set)
     for row, paths in found.verified:
@@ -220,11 +222,11 @@ def _counted(found: _Annotations, path_separator: str, classes: Classes, ids: Ar
             problem = f"task {row}: two annotations are marked as ground truth, {shown}"
             raise InputError(problem, "keep one of them")
         if len(named) == 1:
-            (truth[row],) = meant_classes([*named], classes)
+            (truth[row],) = match_classes([*named], classes)
     return votes, frozen(truth) if found.verified else None
 
 
-def _numbered(values: list[Any]) -> tuple[list[Any], Ints]:
+def _factorize(values: list[Any]) -> tuple[list[Any], Ints]:
     """The distinct values, and the position of each."""
     position = {value: number for number, value in enumerate(dict.fromkeys(values))}
     return list(position), np.array([position[value] for value in values], dtype=np.int64)
@@ -258,7 +260,7 @@ def _identifier(value: Any, place: str) -> Any:
     return value
 
 
-def _listed(value: Any, place: str) -> list[Any]:
+def _require_list(value: Any, place: str) -> list[Any]:
     if not isinstance(value, list):
         raise DataError(f"{place} is {type(value).__name__}, not a list.")
     return value
