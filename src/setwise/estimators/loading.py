@@ -57,7 +57,7 @@ def load(
     [[0]]
     >>> model.calibration_.save(folder / "model.cal")
     >>> setwise.load(folder / "model.cal")
-    Calibration(strategy='auto', conformity_score='lac', 60 examples, 3 classes)
+    Calibration(strategy='auto', conformity_score='lac', 60 rows, 3 classes)
     """
     place = Path(path)
     if not place.is_dir():

@@ -18,7 +18,7 @@ from setwise.conformal.calibration import Calibration
 from setwise.conformal.conformalize import calibrate
 from setwise.contamination.assumption import AssumptionLike
 from setwise.crowd.annotator_model import own_fits
-from setwise.crowd.vote_warnings import doubt_by_checks, doubt_repeated
+from setwise.crowd.vote_warnings import doubt_by_verified, doubt_repeated
 from setwise.decisions.triage import Mode, Triage, triage_new_rows
 from setwise.drift.comparison import Comparison
 from setwise.drift.feature_summary import FeatureSummary, Reference
@@ -182,7 +182,7 @@ class ConformalClassifier(BaseConformalClassifier):
         kept, held = (np.arange(0), np.arange(n)) if trained else self._split(n, facts.group, rng, first)
         learned = None if votes is None else own_fits(votes if trained else votes[kept])
         if votes is not None and learned is not None and facts.verified is not None:
-            doubt_by_checks(votes, facts.verified, facts.verified_rows, learned)
+            doubt_by_verified(votes, facts.verified, facts.verified_rows, learned)
         if trained:
             self.estimator_ = model
         else:
