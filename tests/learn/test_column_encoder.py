@@ -122,7 +122,7 @@ def test_a_frame_is_cut_and_joined_like_others():
     frame = FRAMES["own"](COLUMNS)
     assert (frame.shape, frame.columns, frame[:, 0].tolist()[2]) == ((4, 3), ["size", "colour", "n"], 4.0)
     assert frame[[3, 0], ...]["colour"].tolist() == ["blue", "red"]
-    joined = FeatureFrame.joined([frame[:1], frame[2:]])
+    joined = FeatureFrame.concatenate([frame[:1], frame[2:]])
     assert np.asarray(joined).tolist() == [[1.0, "red", 1.0], [4.0, None, 3.0], [7.0, "blue", 4.0]]
 
 

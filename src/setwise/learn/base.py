@@ -39,7 +39,7 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def unfitted(estimator: Any) -> Any:
+def clone_unfitted(estimator: Any) -> Any:
     """A clone; a deep copy of what scikit-learn refuses to clone, as CatBoost with a list among its parameters."""
     try:
         return clone(estimator)

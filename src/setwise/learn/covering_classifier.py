@@ -135,7 +135,7 @@ class CoveringClassifier(CandidateClassifier):
         device = as_device(self.device)
         source = read_source(self.inclusion_, X, device, reset=False)
         inclusion = self.inclusion_.fitted_.logits(source, device).sigmoid().mean(dim=0).cpu().numpy()
-        return _mixed(inclusion, probabilities, self.weight_)
+        return _mix(inclusion, probabilities, self.weight_)
 
     # ---------------------------------------------------------------- parts
 
@@ -183,7 +183,7 @@ class CoveringClassifier(CandidateClassifier):
                 continue
             included = try_out(option, source, candidates, seed).double().sigmoid().cpu().numpy()
             for weight in _WEIGHTS:
-                size = covering_size(_mixed(included, probabilities, weight), mask, as_level(self.confidence_level))
+                size = covering_size(_mix(included, probabilities, weight), mask, as_level(self.confidence_level))
                 self.choices_[f"{option.network}, scale {option.scale}, weight {weight:g}"] = size
                 if size < smallest:
                     best, self.weight_, smallest = option, weight, size
@@ -208,6 +208,6 @@ def _settle(model: PartialLabelClassifier, chosen: Settings) -> None:
     model.set_params(network=chosen.network, scale=chosen.scale, hidden_sizes=chosen.hidden_sizes)
 
 
-def _mixed(inclusion: Floats, probabilities: Floats, weight: float) -> NDArray[np.float64]:
+def _mix(inclusion: Floats, probabilities: Floats, weight: float) -> NDArray[np.float64]:
     mixed: NDArray[np.float64] = weight * inclusion + (1.0 - weight) * probabilities
     return mixed

@@ -25,7 +25,7 @@ from setwise._arrays import Array, Floats, Ints
 from setwise.crowd.annotator_model import own_fits
 from setwise.errors import InputError
 from setwise.labels.votes import Votes
-from setwise.learn.base import CandidateClassifier, unfitted
+from setwise.learn.base import CandidateClassifier, clone_unfitted
 from setwise.learn.feature_errors import naming_features
 from setwise.learn.inputs import as_training_sets
 from setwise.progress_lines import lines_on_stderr
@@ -130,10 +130,10 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
                     fitted = self._refit(base, X, weights)
                     p, seen = self._probabilities(*fitted, X), None
                 before = weights
-                weights = _restricted(p, uniform) if votes is None else votes.label_targets(p)
-                moved = _moved(before, weights)
+                weights = _restrict(p, uniform) if votes is None else votes.label_targets(p)
+                moved = _distance(before, weights)
                 if seen is not None and votes is None and self.memorises_ is None:
-                    self.memorises_ = _moved(before, _restricted(seen, uniform)) < moved / 2
+                    self.memorises_ = _distance(before, _restrict(seen, uniform)) < moved / 2
                     rounds = min(rounds, _FEW_ROUNDS) if self.memorises_ else rounds
                 self.n_iter_ += 1
                 if moved < self.tol:
@@ -191,7 +191,7 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         rows, labels, given = _pairs(weights) if argument else (*_copies(weights), None)
         learned, codes = np.unique(labels, return_inverse=True)
         named = {} if given is None else {str(argument): given}
-        return unfitted(base).fit(_safe_indexing(X, rows), codes, **named), learned
+        return clone_unfitted(base).fit(_safe_indexing(X, rows), codes, **named), learned
 
     def _state(self) -> str:
         return f"EMClassifier: fit {self.n_fits_}, round {self.n_iter_} of at most {self.max_iter}"
@@ -208,7 +208,7 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         return p
 
 
-def _restricted(p: Floats, uniform: Floats) -> Floats:
+def _restrict(p: Floats, uniform: Floats) -> Floats:
     """The weights 1{S}·p, summing to one; uniform where p has nothing for the candidates."""
     own = np.where(uniform > 0, p, 0.0)
     total = own.sum(axis=1, keepdims=True)
@@ -216,7 +216,7 @@ def _restricted(p: Floats, uniform: Floats) -> Floats:
     return weights
 
 
-def _moved(before: Floats, weights: Floats) -> float:
+def _distance(before: Floats, weights: Floats) -> float:
     return float(np.abs(weights - before).sum(axis=1).mean())
 
 

@@ -56,7 +56,7 @@ class FeatureFrame:
         return made if dtype is None else made.astype(dtype)
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
         """The rows of several frames with the same columns."""
         return cls({name: np.concatenate([part[name] for part in parts]) for name in parts[0].columns})
 

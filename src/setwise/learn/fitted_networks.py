@@ -86,7 +86,7 @@ def fit_networks(
     hooks: list[Hook] = [cleaner] if cleaner else []
     if not (settings.early_stopping or settings.temperature or getattr(cleaner, "needs_holdout", False)):
         trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds, hooks=hooks)
-        return replace(_fitted(trainer, settings), choices=choices)
+        return replace(_take_networks(trainer, settings), choices=choices)
     kept, held = split(len(candidates), settings.validation_fraction, seeds[0], candidates.device)
     held_source, held_candidates = source.rows(held), candidates[held].expand(len(seeds), -1, -1)
     if hasattr(cleaner, "attach"):
@@ -104,14 +104,14 @@ def fit_networks(
             temperature = fit_temperature(trainer.logits(held_source), best, verified=exact)
         except TemperatureError as error:
             refusal = error
-    return replace(_fitted(trainer, settings), temperature=temperature, choices=choices, refusal=refusal)
+    return replace(_take_networks(trainer, settings), temperature=temperature, choices=choices, refusal=refusal)
 
 
 def continue_fit(
     earlier: FittedNetworks, settings: Settings, source: ExampleSource, candidates: Tensor, seeds: Sequence[int]
 ) -> FittedNetworks:
     """One more pass over rows at the full rate, from networks and optimizer state of an earlier fit."""
-    settings = replace(settings.chosen_as(earlier.settings), epochs=1, annealing_epochs=0, checkpoint=None)
+    settings = replace(settings.with_choices_of(earlier.settings), epochs=1, annealing_epochs=0, checkpoint=None)
     trainer = stack_trainer(
         settings,
         source,
@@ -127,7 +127,7 @@ def continue_fit(
     memory = trainer.loss.memory
     if memory is not None:  # rows count as seen by the model so far, or every pass would be a first one
         memory.copy_(trainer.logits().reshape(memory.shape))
-    fitted = _fitted(run(trainer, settings), settings)
+    fitted = _take_networks(run(trainer, settings), settings)
     return replace(
         fitted, temperature=earlier.temperature, epochs=earlier.epochs + fitted.epochs, choices=earlier.choices
     )
@@ -248,7 +248,7 @@ def split(n: int, fraction: float, seed: int, device: torch.device) -> tuple[Ten
     return order[held:].sort().values, order[:held].sort().values
 
 
-def _fitted(trainer: Trainer, settings: Settings) -> FittedNetworks:
+def _take_networks(trainer: Trainer, settings: Settings) -> FittedNetworks:
     """The models of a finished trainer, moved off its device."""
     moments = tuple(tensor.cpu() for tensor in trainer.optimizer.tensors())
     return FittedNetworks(trainer.network.cpu(), trainer.scaling.cpu(), settings, trainer.epoch, moments=moments)

@@ -41,12 +41,12 @@ def usable(*tensors: Tensor) -> bool:
 
 
 def can_weigh(logits: Tensor, candidates: Tensor) -> bool:
-    """Whether `weighed_losses` takes logits and candidates like these."""
+    """Whether `weigh_losses` takes logits and candidates like these."""
     fits = candidates.dtype == torch.bool and candidates.is_contiguous() and logits.shape[-1] <= _MOST_CLASSES
     return fits and usable(logits)
 
 
-def weighed_losses(
+def weigh_losses(
     logits: Tensor, index: Tensor, candidates: Tensor, memory: Tensor | None, beta: float
 ) -> tuple[Tensor, Tensor]:
     """The loss of every example (M, batch), and the slope of each model's mean; `memory` then holds these logits.
@@ -101,11 +101,11 @@ def _weigh(
 
 
 def can_normalise(x: Tensor) -> bool:
-    """Whether `normalised_relu` takes (M, features, batch) like these."""
+    """Whether `normalise_with_relu` takes (M, features, batch) like these."""
     return 1 < x.shape[-1] <= _MOST_EXAMPLES and x.numel() < _MOST_CELLS and usable(x)
 
 
-def normalised_relu(x: Tensor, bias: Tensor, norm: Any) -> Tensor:
+def normalise_with_relu(x: Tensor, bias: Tensor, norm: Any) -> Tensor:
     """ReLU of the batch normalisation of x + bias, (M, features, batch), in training; updates its statistics."""
     found: Tensor = _NormalisedReLU.apply(x, bias, norm.weight, norm.bias, norm)
     return found

@@ -114,8 +114,8 @@ class CandidateLoss(nn.Module):
         `candidates` (M, n, K) are those of all rows. On a GPU one kernel does it all for most losses.
         """
         if self.plain and gpu_kernels.can_weigh(logits, candidates):
-            memory = self.opened(logits) if self.remembers else None
-            losses, slope = gpu_kernels.weighed_losses(logits.detach(), index, candidates, memory, self.beta)
+            memory = self.open_memory(logits) if self.remembers else None
+            losses, slope = gpu_kernels.weigh_losses(logits.detach(), index, candidates, memory, self.beta)
             return losses.mean(dim=1), slope
         _, n, k = candidates.shape
         chosen = candidates.view(-1, k).index_select(0, _places(index, n)).view(logits.shape)
@@ -137,17 +137,17 @@ class CandidateLoss(nn.Module):
         """What was remembered of these examples, shaped like the logits."""
         if not self.remembers:
             return None
-        memory = self.opened(logits)
+        memory = self.open_memory(logits)
         return memory.index_select(0, self._positions(logits, index)).view(logits.shape)
 
     def update(self, logits: Tensor, index: Tensor | None) -> None:
         """Remembers these logits for the next time the examples are seen."""
         if self.remembers:
-            memory = self.opened(logits)
+            memory = self.open_memory(logits)
             fresh = logits.detach().to(memory.dtype).reshape(-1, logits.shape[-1])
             memory.index_copy_(0, self._positions(logits, index), fresh)
 
-    def opened(self, logits: Tensor) -> Tensor:
+    def open_memory(self, logits: Tensor) -> Tensor:
         """The memory, made on first use for logits like these."""
         if self.memory is None:
             if self.n_examples is None:

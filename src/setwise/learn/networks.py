@@ -136,7 +136,7 @@ class MLP(nn.Module):
             weight, bias = linear.weight, linear.bias
             x = torch.bmm(weight, x)  # type: ignore[arg-type]
             if isinstance(norm, StackedBatchNorm) and gpu_kernels.can_normalise(x):
-                x = gpu_kernels.normalised_relu(x, bias, norm)  # type: ignore[arg-type]
+                x = gpu_kernels.normalise_with_relu(x, bias, norm)  # type: ignore[arg-type]
             else:
                 x = x + bias.transpose(1, 2)  # type: ignore[operator]
                 x = torch.relu_(norm(x.view(1, -1, x.shape[-1])).view(x.shape))

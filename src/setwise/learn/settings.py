@@ -60,7 +60,7 @@ class Settings:
         plain = not self.dropout and self.checkpoint is None and self.ensemble == 1
         return not holds_out and plain and isinstance(self.network, str)
 
-    def chosen_as(self, other: Settings) -> Settings:
+    def with_choices_of(self, other: Settings) -> Settings:
         """The same with network and scaling as chosen elsewhere."""
         return replace(self, network=other.network, scale=other.scale, hidden_sizes=other.hidden_sizes)
 

@@ -237,7 +237,7 @@ class Trainer:
                 f"(1, {self.n_classes}): one logit for each of the {self.n_classes} classes."
             )
         if self.loss.remembers:
-            self.loss.opened(logits)
+            self.loss.open_memory(logits)
 
     def _check_finite(self) -> None:
         sound = torch.isfinite(self.losses)
