@@ -68,7 +68,7 @@ def test_any_other_value_is_an_error_that_names_column_row_and_categories():
     with pytest.raises(DataError) as caught:
         fitted().transform(pd.DataFrame(COLUMNS).assign(colour=["red", "blue", "pink", "red"]))
     assert str(caught.value) == (
-        "X, column 'colour': row 2 is 'pink', which is no known category (blue, green, red); "
+        "X, column 'colour': row 2 is 'pink', which is not a known category (blue, green, red); "
         "write one of these, or leave the cell empty."
     )
     with pytest.raises(DataError, match=r"column 'size': row 1 is 'two', not a number"):

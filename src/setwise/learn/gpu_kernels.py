@@ -2,8 +2,8 @@
 
 The loss of candidate sets, with its gradient and what it remembers, and the normalisation of stacks with ReLU. They
 are written in Triton, which comes with torch on Linux, are compiled on first use, and kept by Triton for the next
-process. Without Triton, on a CPU and in other arithmetic than float32 the plain operations serve, and give the same
-up to rounding.
+process. Without Triton, on a CPU, or in other arithmetic than float32, plain operations give the same up to
+rounding.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ else:
 
 jit: Any = (lambda function: function) if triton is None else triton.jit
 _MOST_CLASSES = 256
-_MOST_EXAMPLES = 1024  # of a batch that one program normalises
-_MOST_CELLS = 2**28  # of a layer's input: places are counted in 32 bits
-_CELLS = 2048  # of a program
+_MOST_EXAMPLES = 1024  # in a batch that one program normalises
+_MOST_CELLS = 2**28  # in a layer's input: places are counted in 32 bits
+_CELLS = 2048  # per program
 
 
 def usable(*tensors: Tensor) -> bool:
@@ -49,7 +49,7 @@ def can_weigh(logits: Tensor, candidates: Tensor) -> bool:
 def weigh_losses(
     logits: Tensor, index: Tensor, candidates: Tensor, memory: Tensor | None, beta: float
 ) -> tuple[Tensor, Tensor]:
-    """The loss of every example (M, batch), and the slope of each model's mean; `memory` then holds these logits.
+    """The loss of every example (M, batch), and the slope of each model's mean; stores these logits in `memory`.
 
     As `CandidateLoss`: the cross-entropy to weights w ∝ 1{S}·p^β, with p of the memory or else of the logits.
     """

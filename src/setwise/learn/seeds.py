@@ -1,6 +1,6 @@
 """One seed per model, and the order of its examples: a function of seed and epoch alone, the same on any device.
 
-So a model follows the same path alone and among others, and nothing need be kept to resume a run.
+A model thus follows the same path alone and among others, and a run can resume without stored state.
 """
 
 from __future__ import annotations
