@@ -1,4 +1,4 @@
-"""This version beside earlier ones: calibration of 20,000 × 100 probabilities, and `fit` from the votes of 2,000 rows.
+"""Earlier versions beside the present one: calibration of 20,000 × 100 probabilities, and `fit` from 2,000 rows of votes.
 
     git worktree add /tmp/v0.1 988549b; git worktree add /tmp/v0.2 6b58658
     python benchmarks/earlier.py 0.1=/tmp/v0.1 0.2=/tmp/v0.2
@@ -31,8 +31,9 @@ ANNOTATORS = ("annotator_model.py", "dependence.py")
 
 def works():
     """What is timed, by name."""
-    import setwise
     from sklearn.linear_model import LogisticRegression
+
+    import setwise
 
     rng = np.random.default_rng(0)
     P = rng.dirichlet(np.full(100, 0.1), 20_000)
@@ -124,8 +125,8 @@ def main() -> None:
         rounds = given.rounds if name.startswith("conformalize") else max(given.rounds // 5, 1)
         times = {version: [] for version, process in versions.items() if name in process.names}
         for _ in range(rounds):
-            for version in times:
-                times[version].append(versions[version].ask("time", name))
+            for version, each in times.items():
+                each.append(versions[version].ask("time", name))
         found[name] = {version: {"seconds": float(np.median(each))} for version, each in times.items()}
         if name.startswith("fit"):
             for version in times:
