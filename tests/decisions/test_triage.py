@@ -466,6 +466,7 @@ def test_cross_conformal_rows_are_all_decided(world, features, tmp_path):
     model = CrossConformalClassifier(GaussianNB(), "max", cv=3, random_state=0).fit(features, sets)
     found = model.triage(max_error=0.1, verified=verified)
     assert found.rows.tolist() == [i for i, v in enumerate(verified) if v is None]
+    assert f"the {len(y) - len(found.rows)} verified rows were drawn at random" in printed(found)
     assert error(found, y) < 0.12
     assert found.accepted.mean() > 0.5
     model.save(tmp_path / "model")

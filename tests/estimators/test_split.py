@@ -232,7 +232,7 @@ def test_bad_input_is_named(X, y, message):
         ConformalClassifier(GaussianNB()).fit(X, y)
 
 
-def test_cross_conformal_says_what_it_promises_and_what_it_cannot_do(data):
+def test_cross_conformal_says_what_it_guarantees_and_what_it_cannot_do(data):
     X, _, mask = data
     model = CrossConformalClassifier(GaussianNB(), cv=5, random_state=0).fit(X, mask)
     guarantee = model.guarantee(0.9)

@@ -696,7 +696,7 @@ CALLS = {  # a call, and what happens
     "frozen with fewer classes": (lambda: fit(estimator=FrozenEstimator(GaussianNB().fit(OTHER[Y < 2], NAMED[Y < 2]))).evaluate(OTHER, NAMED)["coverage"], right(1.0)),
     "frozen with more classes": (lambda: fit(NAMED[Y < 2], X[Y < 2], FrozenEstimator(GaussianNB().fit(OTHER, NAMED))), error("estimator: its 3 probability columns are not the 2 classes of y")),
     "frozen with codes": (lambda: fit(estimator=FrozenEstimator(GaussianNB().fit(OTHER, Y))), error("estimator: its 3 probability columns are not the 3 classes of y")),
-    "frozen without names": (lambda: fit(estimator=FrozenEstimator(Nameless())), error("estimator: Nameless has no classes_, which say what its columns mean; use classes=…")),
+    "frozen without names": (lambda: fit(estimator=FrozenEstimator(Nameless())), error("estimator: Nameless has no classes_ that say what its columns mean; use classes=…")),
     "frozen in another order": (lambda: fit(estimator=FrozenEstimator(Reversed())).predict_proba(X[:1]).tolist(), right([[0.1, 0.2, 0.7]])),
     "a class of one row": (lambda: classes(first("emu", TRUTH)), right(sorted(["emu", *NAMES]))),
     "calibration on 150 %": (lambda: fit(calibration_size=1.5), error("calibration_size: 1.5 of n_samples=60")),

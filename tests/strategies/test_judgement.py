@@ -59,7 +59,7 @@ def test_every_label_of_those_seen_is_not_every_label(tmp_path, rng):
     sets = read_table(path, candidates="labels", missing="full").candidates
     with pytest.raises(ValueError, match="'every label', and know only 3 of the 4 labels"):
         conformalize(simplex(rng, 120, 4), sets, classes=["a", "b", "c", "d"])
-    with pytest.raises(ValueError, match="y: some rows stand for every label, and only the labels that occur"):
+    with pytest.raises(ValueError, match="y: some rows stand for every label, but only the labels that occur"):
         ConformalClassifier(GaussianNB()).fit(rng.normal(size=(120, 2)), sets)
 
 
