@@ -18,8 +18,8 @@ A million votes: 300,000 rows, 100 classes, 1,000 annotators right in 50 to 95 %
 since others may run beside it), and a tenth of it beside crowd-kit.
 
 Sets: `cifar10n.npz`, LAC, level 0.90, 3,000 calibration rows, 5,000 others; P as is, cubed and square-rooted.
-Of samples of checks about one in a hundred looks unlike the other rows; `auto` then promises nothing and warns, and the
-sample counts here all the same.
+About one draw of verified rows in a hundred looks unlike the other rows. `auto` then guarantees nothing and warns; the draw
+counts all the same.
 
 Learning: `ConformalClassifier(strategy="crowd", assume="independent").fit(X, votes)` on 5,000 rows of `cifar10n.npz`
 (a fifth to calibrate), with the default network and with scikit-learn's LogisticRegression, on 5,000 other rows; beside
@@ -52,7 +52,7 @@ from setwise import ConformalClassifier, Votes, annotators, conformalize
 from setwise.crowd.annotator_model import fit_annotators
 
 RESULTS = Path(__file__).resolve().parent / "results" / "crowd.json"
-LEVEL, CALIBRATION, TEST, CHECKS = 0.9, 3_000, 5_000, 50
+LEVEL, CALIBRATION, TEST, VERIFIED = 0.9, 3_000, 5_000, 50
 LEARNING_SPLITS = 10
 POWERS = {"as is": 1.0, "cubed": 3.0, "square-rooted": 0.5}
 
@@ -177,14 +177,14 @@ def sets(data, splits):
             votes = Votes.from_matrix(answers[c], classes=range(10))
             anonymous = Votes.from_counts(votes.counts)
             verified = np.full(CALIBRATION, None)
-            verified[:CHECKS] = y[c[:CHECKS]]
+            verified[:VERIFIED] = y[c[:VERIFIED]]
             made = {
                 "oracle": conformalize(f[c], y[c]),
                 "max": conformalize(f[c], anonymous.candidates(), "max"),
                 "votes": conformalize(f[c], anonymous, "votes"),
                 "crowd": conformalize(f[c], anonymous, "crowd", assume="independent"),
-                "verified alone": conformalize(f[c[:CHECKS]], y[c[:CHECKS]]),
-                "auto with checks": conformalize(f[c], anonymous, verified=verified),
+                "verified alone": conformalize(f[c[:VERIFIED]], y[c[:VERIFIED]]),
+                "auto with 50 verified rows": conformalize(f[c], anonymous, verified=verified),
             }
             for rule, calibration in made.items():
                 mask = calibration.predict_set(f[t], LEVEL).to_mask()

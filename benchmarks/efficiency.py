@@ -116,7 +116,7 @@ def image_draws(P, y, contamination, draws, seed):
         if draw % 5 == 0:
             worst = contaminate(y[cal], Adversarial(P[cal]), n_classes=10, random_state=rng)
             cases |= {(name, 6000): (cal, mask, name, {}) for name in ("mean", "min", "all")}
-            cases |= {("auto, nothing declared", 6000): (cal, mask, "auto", {})}
+            cases |= {("auto, nothing stated", 6000): (cal, mask, "auto", {})}
             cases |= {("auto, adversarial candidates", 6000): (cal, worst, "auto", {})}
         base = {}
         for key, (rows, told, strategy, declared) in cases.items():

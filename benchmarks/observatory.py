@@ -1,4 +1,4 @@
-"""The picture and the figures that `trust.py` makes from the results of `make observatory`."""
+"""The picture and the figures of docs/trust.md that come from the results of `make observatory`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TITLES = {
     "checks": "rows verified",
     "model": "the model",
     "breach": "what is false there",
-    "assume": "declared",
+    "assume": "stated",
 }
 SIDE, LEFT, TOP = 15, 150, 150
 SCALE = ("#08519c", "#3182bd", "#6baed6", "#9ecae1", "#c6dbef")  # from a margin of 0 on to 0.1 and more
@@ -68,7 +68,7 @@ def picture(squares):
     ]
     height = TOP + SIDE * len(strategies) + 30
     legend = [*zip(("0", "0.02", "0.04", "0.06", "0.08 and more"), SCALE, strict=True)]
-    legend += [("nothing is promised", SILENT), ("broken", BROKEN)]
+    legend += [("nothing is guaranteed", SILENT), ("broken", BROKEN)]
     place = LEFT
     for text, fill in legend:
         marks.append(f'<rect x="{place}" y="{height - 18}" width="{SIDE - 1}" height="{SIDE - 1}" fill="{fill}"/>')
@@ -77,32 +77,32 @@ def picture(squares):
     style = "font-family='sans-serif' font-size='10' fill='#222'"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {x} {height}" width="{x}" height="{height}" role="img" '
-        f'aria-label="Margin between coverage and promise, by strategy and setting">'
+        f'aria-label="Margin between coverage and guarantee, by strategy and setting">'
         f'<rect width="100%" height="100%" fill="#fff"/><g {style}>{"".join(marks)}</g></svg>\n'
     )
 
 
 def figures(result):
-    """What is said of the results."""
+    """The text and the table about the results."""
     counts = result["counts"]
     rows = [
         ("kept", "every statement that could be tested holds"),
         ("violated", "a statement is false"),
-        ("named", "every claim rests on a premise that is false there, and names it"),
+        ("named", "every guarantee rests on a premise that is false there, and names it"),
         ("refused", "the call is refused with an error that gives the reason"),
-        ("none", "nothing is promised"),
+        ("none", "nothing is guaranteed"),
     ]
     return [
-        f"{result['cells']:,} cells, {result['statements']:,} statements, {result['samples']:,} calibration samples; "
+        f"{result['cells']:,} cells, {result['statements']:,} statements, {result['samples']:,} draws of calibration rows; "
         f"{about(result)}; {result['core_seconds']:,} core-seconds.",
         "",
         "| cells | in which |",
         "|---|---|",
         *(f"| {counts.get(status, 0):,} | {meaning} |" for status, meaning in rows),
         "",
-        "![Margin between coverage and promise, by strategy and setting](observatory.svg)",
+        "![Margin between coverage and guarantee, by strategy and setting](observatory.svg)",
         "",
         "Each square holds the cells of one strategy with one setting. The colour is the median over these cells of how "
-        "far coverage lies above what is claimed, for the claim that comes closest: dark is tight. A square is red where "
+        "far coverage lies above the guarantee that comes closest: dark is tight. A square is red where "
         f"the exact p-value of a statement is below {result['p_value_of_a_violation']:.0e} in one of its cells.",
     ]

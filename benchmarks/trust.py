@@ -1,4 +1,4 @@
-"""Writes docs/observatory.svg and the generated part of docs/trust.md from the results that are kept."""
+"""Writes docs/observatory.svg and the generated part of docs/trust.md from the kept results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def faults(result):
         "|---|---|",
         *(f"| {CUTS.get(what, what)} | {times:,} |" for what, times in result["cases"].items()),
         "",
-        f"{sum(result['cases'].values()) - len(wrong):,} of {sum(result['cases'].values()):,} left nothing that they should not"
+        f"{sum(result['cases'].values()) - len(wrong):,} of {sum(result['cases'].values()):,} left nothing behind that should not be there"
         + (":" if wrong else "."),
         *(f"- {case['command']}, {case['what']} at {case['moment']}: {'; '.join(case['wrong'])}" for case in wrong),
     ]
@@ -38,11 +38,11 @@ def fuzz(result):
         for python, found in result["versions"].items()
     )
     return [
-        f"{result['executions']:,} inputs ({how}), {result['findings']} findings ({versions}). An input is "
-        "accepted or refused with one sentence; anything else is a finding, and so is an accepted file that is not read back "
-        "the same.",
+        f"{result['executions']:,} inputs ({how}), {result['findings']} findings ({versions}). Every input must "
+        "be accepted, or refused with one sentence. Anything else is a finding, and so is an accepted file that reads back "
+        "differently.",
         "",
-        "| reader or loader | inputs | of these accepted | minutes | findings |",
+        "| reader or loader | inputs | accepted | minutes | findings |",
         "|---|---|---|---|---|",
         *(
             f"| {name} | {one['executions']:,} | {one['accepted']:,} | {one['seconds'] / 60:.1f} | {len(one['findings'])} |"
@@ -59,8 +59,9 @@ def mutation(result):
     unfinished = f", {outcomes['open']} were not tried" if outcomes.get("open") else ""
     survivors = result["survivors"]
     return [
-        f"Of {result['mutants']} seeded changes of one token (seed {result['seed']}) tests noticed {result['killed']}, "
-        f"{result['share_killed']:.1%}{unfinished}; of those that change what is computed {result['share_killed_of_not_equivalent']:.1%}.",
+        f"The tests noticed {result['killed']} of {result['mutants']} seeded changes of one token (seed {result['seed']}), "
+        f"{result['share_killed']:.1%}{unfinished}. Among the changes that affect results they noticed "
+        f"{result['share_killed_of_not_equivalent']:.1%}.",
         "",
         "| changed in | changes | noticed | not noticed |",
         "|---|---|---|---|",
@@ -70,7 +71,7 @@ def mutation(result):
             for room, found in rooms.items()
         ),
         "",
-        "Changes that no test noticed, and why:",
+        "The changes that no test noticed:",
         "",
         "| line | was | became | why |",
         "|---|---|---|---|",
@@ -92,7 +93,7 @@ def versions(result):
     """Which versions the tests were run with."""
     lowest, rows = result.get("lowest"), sorted(result.items(), key=lambda item: item[0] != "lowest")
     lines = [
-        "The whole suite, in environments of their own; failures count errors of collection too.",
+        "The whole suite runs in an environment for each line. Failures include errors of collection.",
         "",
         "| versions | Python | passed | skipped | failed | without the extras | date |",
         "|---|---|---|---|---|---|---|",
@@ -103,8 +104,8 @@ def versions(result):
         ),
     ]
     if lowest is not None:
-        told = ", ".join(f"{name} {version}" for name, version in lowest["versions"].items())
-        lines += ["", f"The lowest versions: {told}."]
+        found = ", ".join(f"{name} {version}" for name, version in lowest["versions"].items())
+        lines += ["", f"The lowest versions: {found}."]
     return lines
 
 
@@ -112,8 +113,8 @@ def bad_inputs(result):
     """The table of bad inputs."""
     total = {kind: sum(one.get(kind, 0) for one in result.values()) for kind in ("error", "warns", "right")}
     return [
-        f"{sum(total.values())} mistakes that people make with their own data (`tests/first_use`), each of which must end as the table "
-        "there says, and never in a traceback.",
+        f"{sum(total.values())} mistakes that people make with their own data (`tests/first_use`). Each must end as the table there "
+        "says, and none in a traceback.",
         "",
         "| given as | an error that names the cause | a warning | the right result |",
         "|---|---|---|---|",
@@ -125,18 +126,18 @@ def bad_inputs(result):
 
 
 SECTIONS = {
-    "observatory": ("Promises in simulations", "make observatory", figures),
+    "observatory": ("Guarantees in simulations", "make observatory", figures),
     "faults": ("Commands cut short", "make faults", faults),
     "fuzz": ("Broken files", "make fuzz FUZZ=--keep", fuzz),
     "bad_inputs": ("Bad inputs", "python -m tests.first_use", bad_inputs),
     "mutation": ("Do the tests notice?", "make mutation", mutation),
     "versions": ("Other versions", "make test-lowest test-pythons", versions),
 }
-"""Of each kept result the heading, the command that makes it, and what is said of it."""
+"""The heading of each kept result, the command that makes it, and the function that describes it."""
 
 
-def generated():
-    """The lines below the mark; a result that is not kept is named."""
+def sections():
+    """The lines below the mark; a missing result is named."""
     for name, (title, command, lines) in SECTIONS.items():
         result = load(name)
         yield from ["", f"## {title}", "", f"`{command}`", ""]
@@ -146,8 +147,8 @@ def generated():
 
 
 def page():
-    """The whole page: what is written by hand, and what is made from results."""
-    return "\n".join([PAGE.read_text("utf-8").partition(MARK)[0] + MARK, *generated()]).rstrip() + "\n"
+    """The whole page: the text written by hand, and the sections made from results."""
+    return "\n".join([PAGE.read_text("utf-8").partition(MARK)[0] + MARK, *sections()]).rstrip() + "\n"
 
 
 def main():

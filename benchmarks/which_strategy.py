@@ -1,4 +1,4 @@
-"""Writes the tables of docs/which-strategy.md from the committed results of efficiency, few_checks, covering and gate."""
+"""Writes the tables of docs/which-strategy.md from the kept results of efficiency, few_verified, covering and gate."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def efficiency(title, name, command, note):
     ]
 
 
-def few_checks():
-    result = load("few_checks")
+def few_verified():
+    result = load("few_verified")
     if result is None:
         return []
     return [
         "## Few verified rows",
         "",
-        "10 classes, 2,000 calibration rows, 1,000 calibration samples, level 0.90.",
+        "10 classes, 2,000 calibration rows, 1,000 draws of them, level 0.90.",
         "",
-        f"`python benchmarks/few_checks.py --keep`; {about(result)}.",
+        f"`python benchmarks/few_verified.py --keep`; {about(result)}.",
         "",
         "| candidates | m | rule | coverage | its spread | over verified alone | at least 0.90 | size "
         "| over verified alone |",
@@ -62,9 +62,9 @@ def few_checks():
             for row in result["rows"]
         ),
         "",
-        "Level 0.99 with 50 verified rows, which do not suffice for it, 200 samples:",
+        "Level 0.99 with 50 verified rows, which are too few for it, 200 draws:",
         "",
-        "| candidates | size of `auto` | size of `max` | samples where `auto` is larger |",
+        "| candidates | size of `auto` | size of `max` | draws where `auto` is larger |",
         "|---|---|---|---|",
         *(
             f"| {row['case']} | {row['auto']:.2f} | {row['max']:.2f} | {row['larger_in']} |"
@@ -103,13 +103,14 @@ def gate():
     return [
         "## How often `diagnose` refutes",
         "",
-        "The largest share of samples refuted in which the declaration holds, over settings that differ in classes (2 to "
-        "50), rows (50 to 5,000), inclusion probabilities, models, scores and miss rates; each time the ten settings with "
-        "the largest shares, drawn anew. And the power on annotators who share the model's confusions, five classes.",
+        "The first rows of the table count false alarms: how often `diagnose` refutes what is true. The settings differ in "
+        "classes (2 to 50), rows (50 to 5,000), inclusion probabilities, models, scores and miss rates. The table shows the "
+        "largest share among the ten settings with the most false alarms, drawn again. The last rows are the power where "
+        "annotators share the model's confusions, with five classes.",
         "",
         f"`python benchmarks/gate.py --only false_alarms power`; {about(result['false_alarms'])}.",
         "",
-        f"| declared | settings | {' | '.join(f'level {level}' for level in levels)} |",
+        f"| stated | settings | {' | '.join(f'level {level}' for level in levels)} |",
         "|---|---|" + "---|" * len(levels),
         *(
             f"| {name} | {settings[kind]} | {' | '.join(f'{share:.3f}' for share in found['worst'].values())} |"
@@ -136,14 +137,14 @@ def gate():
 
 
 def main():
-    """Everything below the mark is written anew."""
+    """Rewrites everything below the mark."""
     by_hand = PAGE.read_text().split(MARK)[0]
     lines = [
         *efficiency(
             "Images: known contamination, known truth",
             "images",
             "python benchmarks/efficiency.py --part images --device cuda",
-            "Train and test rows pooled and split anew. The oracle is calibrated with the true labels of the same rows.",
+            "Train and test rows are pooled and split again. The oracle is calibrated on the true labels of the same rows.",
         ),
         *efficiency(
             "Real candidate sets, 50 of the calibration rows verified",
@@ -152,15 +153,15 @@ def main():
             "How these candidates arose is not known; `diagnose` refutes uniform contamination on all of them.",
         ),
         *efficiency(
-            "Nothing declared, nothing verified",
+            "Nothing stated, nothing verified",
             "auto",
             "python benchmarks/efficiency.py --part auto",
-            "`ConformalClassifier()` as it comes, on the candidates as given and on candidates made to confuse.",
+            "`ConformalClassifier()` with its defaults, on the candidates of the data set and on candidates that are made to confuse.",
         ),
-        *few_checks(),
+        *few_verified(),
         "## The learner for the guarantee",
         "",
-        "`max` has the proof of Theorem 1; `all` has none here, and is used as it stands.",
+        "`max` rests on Theorem 1. `all` has no proof here; the table shows what it does.",
         "",
         *covering("real"),
         *covering("images"),

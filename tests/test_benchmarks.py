@@ -1,7 +1,6 @@
-"""`benchmarks/broken_promises.py` runs and its verdicts can fail; the observatory tests the promises themselves.
+"""`benchmarks/broken_guarantees.py` runs, and its verdicts can fail; the observatory tests the guarantees.
 
-And the pages that `benchmarks/summary.py` writes are those of the documentation.
-Of `benchmarks/scale_page.py`: that the page holds what was measured.
+The pages that `benchmarks/summary.py` and `benchmarks/scale_page.py` write are those of the documentation.
 """
 
 import importlib
@@ -13,62 +12,62 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-FILE = Path(__file__).parent.parent / "benchmarks" / "broken_promises.py"
+FILE = Path(__file__).parent.parent / "benchmarks" / "broken_guarantees.py"
 ANSWERS = {
     "unequal_chances": {
-        "mean": "no promise",
-        "min": "no promise: ρ",
-        "mixture(μ=0.5)": "no promise: ρ",
+        "mean": "no guarantee",
+        "min": "no guarantee: ρ is how often",
+        "mixture(μ=0.5)": "no guarantee: ρ is how often",
         "mixture(μ=verified)": "refused: mu='verified' is not defined for rows verified with unequal probabilities",
         "auto": "holds",
     },
-    "long_tail": {"0.3 of labels from the tail": "no promise: the true label is one of these"},
+    "long_tail": {"0.3 of labels from the tail": "no guarantee: the true label is one of the 122 classes"},
     "every_label_seen": {
         "read_table": "refused: candidates: some sets mean 'every label', and know only 3 of the 4 labels",
         "LabelSets.from_strings": "refused: candidates: some sets mean 'every label'",
         "ConformalClassifier": "refused: y: some rows stand for every label",
         "setwise fit --missing full": "refused: error: y: some rows stand for every label",
-        "read_table with classes declared": "holds",
+        "read_table with classes": "holds",
     },
     "by_size": {
-        "other annotators, size 2": "no promise: only if candidates arise",
+        "other annotators, size 2": "no guarantee: only if candidates arise",
         "the same annotators, size 2": "holds",
     },
     "informative_groups": {"max, a row of a random new group": "holds"},
-    "mixture_falls_back": {"mixture(μ=verified)": "no promise: the true label is always a candidate (refuted"},
+    "mixture_falls_back": {"mixture(μ=verified)": "no guarantee: the true label is always a candidate"},
     "bracket": {"rectified": "holds"},
     "blank_rows": {"corrected, finite margin": "refused: strategy 'corrected' weighs candidates", "max": "holds"},
     "float32": {"lac, float32 → float64": "holds"},
     "law": {"tenths, n = 9, level 0.9": "holds"},
     "theorem_2_selected": {
-        "all; the model errs in 0.1, n = 19": "no promise: only if you would use max",
+        "all; the model errs in 0.1, n = 19": "no guarantee: only if you use max",
         "all, and max otherwise; the model errs in 0.1, n = 19": "holds",
     },
 }
-"""What is said of the eleven, in the first row of a case."""
+"""What the first row of a case says about each of the eleven."""
 
 
 @pytest.fixture(scope="module")
-def promises():
+def guarantees():
     sys.path.insert(0, str(FILE.parent))  # as where it is run as a script
     yield importlib.import_module(FILE.stem)
     sys.path.remove(str(FILE.parent))
 
 
-@pytest.mark.usefixtures("promises")
+@pytest.mark.usefixtures("guarantees")
 def test_the_costs_on_the_page_are_those_that_were_kept():
     page = importlib.import_module("scale_page")
     assert page.PAGE.read_text(encoding="utf-8").endswith("\n".join(page.section()) + "\n")
 
 
 @pytest.fixture(scope="module")
-def table(promises):
+def table(guarantees):
     """The rows of every scenario, from a few samples."""
-    return {name: list(promises.rows_of(name, share=0.01)) for name in promises.SCENARIOS}
+    return {name: list(guarantees.rows_of(name, share=0.01)) for name in guarantees.SCENARIOS}
 
 
 def test_every_scenario_has_rows_with_verdicts(table):
-    kinds = re.compile("(holds|broken|open: .+|no promise: .+|refused: .+)")
+    kinds = re.compile("(holds|broken|open: .+|no guarantee: .+|refused: .+)")
     assert all(table.values())
     assert [row for rows in table.values() for row in rows if not kinds.match(row.verdict)] == []
 
@@ -80,32 +79,32 @@ def test_the_eleven_are_answered(table, name):
     assert wrong == {}
 
 
-def verdict(promises, covered, **promise):
-    said = [promises.Said("", share, **promise) for share in covered]
-    return promises.judged(("", ""), said, len(said), []).verdict
+def verdict(guarantees, covered, **printed):
+    said = [guarantees.Statement("", share, **printed) for share in covered]
+    return guarantees.judge(("", ""), said, len(said), []).verdict
 
 
-def test_an_average_below_the_promise_is_broken(promises):
+def test_an_average_below_the_guarantee_is_broken(guarantees):
     rng = np.random.default_rng(0)
-    assert verdict(promises, rng.normal(0.9, 0.02, 200), promised=0.9) == "holds"
-    assert verdict(promises, rng.normal(0.89, 0.02, 200), promised=0.9) == "broken"
+    assert verdict(guarantees, rng.normal(0.9, 0.02, 200), promised=0.9) == "holds"
+    assert verdict(guarantees, rng.normal(0.89, 0.02, 200), promised=0.9) == "broken"
 
 
-def test_a_promise_for_95_of_100_samples_is_broken_by_more_failures(promises):
+def test_a_guarantee_for_19_of_20_draws_is_broken_by_more_failures(guarantees):
     for failures, expected in ((10, "holds"), (25, "broken")):
         covered = [0.8] * failures + [0.99] * (200 - failures)
-        assert verdict(promises, covered, promised=0.9, delta=0.05) == expected
-        assert verdict(promises, 1 - np.array(covered), promised=0.0, delta=0.05, most=0.1) == expected
+        assert verdict(guarantees, covered, promised=0.9, delta=0.05) == expected
+        assert verdict(guarantees, 1 - np.array(covered), promised=0.0, delta=0.05, most=0.1) == expected
 
 
-def test_a_single_sample_decides_nothing(promises):
-    assert verdict(promises, [0.5], promised=0.9) == "open: too few samples"
+def test_a_single_sample_decides_nothing(guarantees):
+    assert verdict(guarantees, [0.5], promised=0.9) == "open: too few draws"
 
 
-def test_the_command_prints_a_table_and_keeps_it(promises, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(promises, "RESULTS", tmp_path / "results.json")
+def test_the_command_prints_a_table_and_keeps_it(guarantees, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(guarantees, "RESULTS", tmp_path / "results.json")
     monkeypatch.setattr(sys, "argv", ["", "--only", "by_size", "--share", "0.02", "--keep"])
-    assert promises.main() == 0
+    assert guarantees.main() == 0
     assert "| by_size: other annotators, size 1 | — |" in capsys.readouterr().out
     kept = json.loads((tmp_path / "results.json").read_text())
     assert len(kept["rows"]) == 4

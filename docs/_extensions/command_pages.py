@@ -26,7 +26,9 @@ def lines(path: str, command: Any) -> Iterator[str]:
     options = [one for one in parameters if one.param_type_name == "option"]
     yield from (command.help or "").strip().splitlines()
     yield from ("", "```text", " ".join([path, *map(_usage, arguments), "[OPTIONS]"]), "```", "")
-    for heading, group in (("argument", arguments), ("option", options)):
+    panels = {getattr(one, "rich_help_panel", None) or "Options": None for one in options}
+    headings = {panel: [one for one in options if (one.rich_help_panel or "Options") == panel] for panel in panels}
+    for heading, group in {"Arguments": arguments, **headings}.items():
         if group:
             yield from (f"| {heading} | what it means |", "|---|---|")
             yield from (f"| `{_written(one)}` | {_meaning(one)} |" for one in group)

@@ -4,8 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.main import get_command
 
-from setwise.cli.app import run
+from setwise.cli.app import app, run
+from setwise.cli.options import PANELS
 
 KINDS_OF_DAMAGE = {
     "no zip": lambda b: b"PK\x03\x04" + b[40:],
@@ -31,6 +33,39 @@ def test_damaged_files_are_named_and_never_called_a_fault_of_ours(damage, saved_
         said = capsys.readouterr().err
         assert "fault in setwise" not in said
         assert "/x." in said
+
+
+def every_command():
+    for name, command in get_command(app).commands.items():
+        yield from getattr(command, "commands", {name: command}).items()
+
+
+def test_help_lists_few_options_under_its_first_heading_and_the_others_under_known_ones():
+    for name, command in every_command():
+        panels = [
+            getattr(one, "rich_help_panel", None) for one in command.params if one.param_type_name == "option"
+        ]
+        assert len([panel for panel in panels if panel is None]) <= 14, name  # and --help
+        assert set(panels) <= {None, *PANELS}
+        places = [0 if panel is None else PANELS.index(panel) + 1 for panel in panels]
+        assert places == sorted(places), name
+
+
+def test_every_option_says_in_a_sentence_what_it_means_and_what_to_type():
+    for name, command in every_command():
+        for one in command.params:
+            if one.param_type_name == "option" and one.name != "help":
+                assert one.help[:1].isalnum(), (name, one.opts)
+                assert one.help.endswith("."), (name, one.opts)
+                assert one.is_flag or one.metavar, (name, one.opts)
+
+
+def test_the_first_screen_begins_with_the_demo_and_ends_with_more(capsys):
+    assert run(["--help"]) == 0
+    said = capsys.readouterr().out
+    names = [name for name in get_command(app).commands if f" {name} " in said]
+    assert names[:4] == ["demo", "annotators", "triage", "suggest"]
+    assert said.index("More commands") < said.index(" inspect ") < said.index(" datasets ")
 
 
 def test_help_works_with_the_installed_click(capsys):

@@ -482,6 +482,26 @@ def test_checks_in_the_table_and_in_a_file_are_put_together(here, capsys):
     assert "; correct one of them" in failure(capsys, "fit", with_a_column(here / "u.parquet", other), *fit)
 
 
+def test_a_column_of_verified_labels_comes_before_a_file_of_its_name(here, monkeypatch):
+    own = {name: TEXT[label] for name, label in zip(world(N, 0)[0][:50], world(N, 0)[3][:50], strict=True)}
+    monkeypatch.chdir(with_a_column(here / "t.parquet", own).parent)
+    write(here / "verified", {"id": ["nobody"], "verified": ["emu"]})
+    fit = ("fit", "t.parquet", "--candidates", "answers", "--learner", "em", "--calibration-size", "0.5")
+    said = setwise(*fit, "--ignore", "id", "--verified", "verified", "--out", "m", folder=".")
+    assert f"{len(own)} of them verified" in said
+
+
+def test_verified_labels_may_stand_in_several_files_but_in_one_column_of_them(here, capsys):
+    whole = pq.read_table("checks.parquet")
+    for name, part in (("a.parquet", whole.slice(0, 40)), ("b.parquet", whole.slice(40))):
+        pq.write_table(part, here / name)
+    fit = ("fit", "old.csv", "--candidates", "answers", "--key", "id", "--learner", "em", "--out", here / "m")
+    fit = (*fit, "--calibration-size", "0.5", "--verified", here / "a.parquet", "--verified")
+    assert "70 of them verified" in setwise(*fit, here / "b.parquet", folder=".")
+    assert "70 of them verified" in setwise(*fit[:-2], here / "?.parquet", "--force", folder=".")
+    assert "--verified: names several columns" in failure(capsys, *fit, f"{here}/b.parquet:seen", "--force")
+
+
 def test_checks_for_which_there_is_no_room_are_told(here):
     fit = ("fit", "old.csv", "--candidates", "answers", *CHECKS, "--learner", "em", "--out", here / "m", "--force")
     said = setwise(*fit, "--calibration-size", "0.2", folder=".")
@@ -495,7 +515,7 @@ def test_a_look_makes_the_promise_hold_whenever_one_stops(here, capsys):
     assert "This holds at\n               whichever look you stop." in said
     assert "0.90, in 19 of 20 draws of the calibration rows." in said
     line = failure(capsys, *cal, *CHECKS, "--look", "2", "--strategy", "max", "--out", here / "d.cal")
-    assert "--look: strategy 'max' does not rest on checks; leave out --strategy, or --look" in line
+    assert "--look: strategy 'max' does not use verified labels; leave out --strategy, or --look" in line
     line = failure(capsys, *cal, "--key", "id", "--look", "1", "--out", here / "d.cal")
     assert "needs verified labels; use --verified" in line
     fit = ("fit", "old.csv", "--candidates", "answers", "--learner", "em", *CHECKS, "--calibration-size", "0.5")

@@ -173,7 +173,7 @@ def test_anonymous_votes_tell_what_all_have_in_common(rng):
     assert found.flags == ()
     assert found.confusion().shape == (4, 4)
     assert (found.consensus == y).mean() > 0.9
-    assert "anonymous annotators" in repr(found)
+    assert "Anonymous annotators" in repr(found)
     assert found.to_frame().empty
 
 

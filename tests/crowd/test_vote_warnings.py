@@ -31,7 +31,7 @@ def fit(y, **given):
 def test_checks_tell_votes_that_depend_on_each_other_from_those_that_do_not():
     fit(INDEPENDENT, verified=CHECKED)
     fit(DEPENDENT)  # which nothing shows
-    with pytest.warns(MisuseWarning, match=r"given the votes, and 0.50 if candidates .*y\.candidates\(\)"):
+    with pytest.warns(MisuseWarning, match=r"given the votes, but 0.50 if candidates .*y\.candidates\(\)"):
         fit(DEPENDENT, verified=CHECKED)
     fit(DEPENDENT.candidates(), verified=CHECKED)  # as the warning advises
     fit(DEPENDENT, verified=np.where(np.arange(N) < 40, CHECKED, None))  # too few to tell
@@ -47,7 +47,7 @@ def test_answers_of_one_annotator_that_come_again_are_doubted():
     fit(by(["ann", "bob", "cyd", "dan", "eve"]))
     with pytest.warns(MisuseWarning, match="'llm' gives 0 the label 3 more than once"):
         repeated = by(["llm"])
-    with pytest.warns(MisuseWarning, match="y: all answers are by one annotator, 5 of them about row 0"):
+    with pytest.warns(MisuseWarning, match="y: one annotator gave all answers, 5 of them about row 0"):
         fit(repeated)
     fit(repeated.candidates())
     fit(Votes.from_matrix([[labels] for labels in said(np.full(N, 0.8))]))  # several labels in one answer

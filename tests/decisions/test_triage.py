@@ -384,7 +384,7 @@ def test_what_the_theory_does_not_cover_is_refused(world):
         made.triage(p, votes)
     with pytest.raises(InputError, match="leave them out"):
         conformalize(p, votes, verified=verified).triage(p, sets)
-    with pytest.raises(InputError, match="float32, and those of the calibration were float64"):
+    with pytest.raises(InputError, match="float32, but those of the calibration were float64"):
         made.triage(p.astype(np.float32))
     with pytest.raises(ValueError, match="candidates: 899 rows for 900"):
         made.triage(p, sets[1:])
@@ -466,6 +466,7 @@ def test_cross_conformal_rows_are_all_decided(world, features, tmp_path):
     model = CrossConformalClassifier(GaussianNB(), "max", cv=3, random_state=0).fit(features, sets)
     found = model.triage(max_error=0.1, verified=verified)
     assert found.rows.tolist() == [i for i, v in enumerate(verified) if v is None]
+    assert f"the {len(y) - len(found.rows)} verified rows were drawn at random" in printed(found)
     assert error(found, y) < 0.12
     assert found.accepted.mean() > 0.5
     model.save(tmp_path / "model")

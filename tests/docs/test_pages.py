@@ -68,7 +68,8 @@ def test_every_page_can_be_reached_from_the_first():
         text = page.read_text(encoding="utf-8")
         blocks = [body for _, language, body in FENCE.findall(text) if language == "{toctree}"]
         names = [line for block in blocks for line in block.splitlines() if line and not line.startswith(":")]
-        listed[page] = {(page.parent / name).resolve() for name in names}
+        paths = [re.sub(r".*<(.*)>$", r"\1", name) for name in names]
+        listed[page] = {(page.parent / path).resolve() for path in paths}
     reached, waiting = set(), [DOCS / "index.md"]
     while waiting:
         page = waiting.pop()

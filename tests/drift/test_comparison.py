@@ -377,7 +377,7 @@ def test_a_saved_model_compares_as_before_and_knows_the_names(rng, tmp_path):
         "p_value": model.compare(X[400:]).p_value,
         "refuted": False,
     }
-    with pytest.warns(MisuseWarning, match="X: these rows differ from the calibration rows, so that nothing is"):
+    with pytest.warns(MisuseWarning, match="X: these rows differ from the calibration rows, so nothing is"):
         again.evaluate(far, y[400:])
 
 

@@ -102,14 +102,14 @@ MEMBERS = {
 def test_every_fold_counts_once(which, crossed, tmp_path):
     crossed.save(tmp_path / "model")
     with_members(tmp_path / "model", MEMBERS[which])
-    with pytest.raises(ValueError, match=f"{tmp_path / 'model'}: .*(folds: not every row|members make no)"):
+    with pytest.raises(ValueError, match=f"{tmp_path / 'model'}: .*(folds: every row|members cannot)"):
         CrossConformalClassifier.load(tmp_path / "model")
 
 
 def test_a_split_conformal_model_has_one_member(tmp_path):
     ConformalClassifier(LogisticRegression(), random_state=0).fit(*feature_rows()).save(tmp_path / "model")
     with_members(tmp_path / "model", lambda members: members * 2)
-    with pytest.raises(ValueError, match=f"{tmp_path / 'model'}: 2 members make no ConformalClassifier"):
+    with pytest.raises(ValueError, match=f"{tmp_path / 'model'}: 2 members cannot make a ConformalClassifier"):
         ConformalClassifier.load(tmp_path / "model")
 
 

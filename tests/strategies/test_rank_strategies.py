@@ -220,7 +220,7 @@ def test_the_size_certificate_of_theorem_2_replaces_its_hidden_premise():
     long = pooled(np.where(np.arange(100) < 95, 1, 60))
     premise = certificate(All().calibrate(long, SETTING).claim(NINE).claims[-1])
     assert premise.status == "assumed"
-    assert "outside the paper's premise" in premise.detail
+    assert "outside the paper's own premise" in premise.detail
 
 
 @pytest.mark.parametrize("percent", [30, 60, 90])

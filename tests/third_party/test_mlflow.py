@@ -191,7 +191,7 @@ def test_what_could_not_be_served_is_refused_when_it_is_saved(rows, tmp_path):
         pass
 
     foreign = ConformalClassifier(Foreign(), random_state=0).fit(frame, y)
-    with pytest.raises(ValueError, match=r"Foreign, which cannot be kept .*; save model.calibration_"):
+    with pytest.raises(ValueError, match=r"Foreign cannot be loaded without .*; save model.calibration_"):
         flavor.save_model(foreign, tmp_path / "foreign")
     hospital = np.where(np.arange(300) % 2, "north", "south")
     by = ConformalClassifier(LogisticRegression(), random_state=0).fit(frame, y, by=hospital)

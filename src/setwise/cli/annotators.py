@@ -26,14 +26,14 @@ def annotators(
     label: opt.Label,
     weight: opt.Weight = None,
     show_all: Annotated[
-        bool, typer.Option("--all", help="List every annotator, not only the ten that come first.")
+        bool, typer.Option("--all", help="List all annotators. Without it, the ten to look at first.")
     ] = False,
     out: opt.OptionalOutFile = None,
     text: opt.TextOptions,
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Describes annotators by their answers alone: accuracy, agreement, oddities; and their consensus."""
+    """Shows who answers well and how far annotators agree, and writes their consensus."""
     from setwise.crowd.annotators import annotators as people_of  # scipy's sparse matrices
     from setwise.tables import from_annotators_long  # Arrow is loaded for files
 

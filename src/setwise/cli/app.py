@@ -20,27 +20,18 @@ from typer.main import get_command
 from setwise._version import __version__
 from setwise.cli.interruption import SENTENCE, STATUS
 from setwise.cli.option_groups import spread
+from setwise.cli.options import PANELS
 from setwise.cli.screen import visible, write_any_text
 from setwise.errors import Advice, Omission, Remedy
 
-_COMMANDS = (
-    "demo",
-    "inspect",
-    "annotators",
-    "fit",
-    "predict",
-    "conformalize",
-    "suggest",
-    "triage",
-    "evaluate",
-    "contaminate",
-    "convert",
-    "report",
-    "datasets",
-)
-"""Each is a module beside, with a function of the same name and `EXAMPLES`; those of a group are in `_GROUPS`."""
+_FIRST = ("demo", "annotators", "triage", "suggest", "fit", "predict", "evaluate", "report", "conformalize")
+_COMMANDS = (*_FIRST, "inspect", "convert", "contaminate", "datasets")
+"""The commands as the first screen lists them.
 
-_GROUPS = {"datasets": ("Benchmark sets: list them, fetch them.", {"list": "list_sets", "fetch": "fetch_set"})}
+Each is a module with a function of the same name and `EXAMPLES`; those of a group are in `_GROUPS`.
+"""
+
+_GROUPS = {"datasets": ("Lists and fetches benchmark data sets.", {"list": "list_sets", "fetch": "fetch_set"})}
 
 
 class _Commands(Mapping[str, Any]):
@@ -72,35 +63,47 @@ class _Group(TyperGroup):
 
 @cache
 def _command(name: str) -> Any:
-    """A command, or a group of some, whose `--help` ends with examples, one per line."""
+    """A command or a group of commands; help ends with examples, one per line."""
     module = import_module(f"setwise.cli.{name}")
     about, functions = _GROUPS.get(name, (None, {name: name}))
-    made = typer.Typer(name=name, help=about, no_args_is_help=True, add_completion=False)
-    for own, function in functions.items():
-        examples = module.EXAMPLES if about is None else module.EXAMPLES[own]
+    panel = None if name in _FIRST else "More commands"
+    group = typer.Typer(name=name, help=about, no_args_is_help=True, add_completion=False)
+    for inner, function in functions.items():
+        examples = module.EXAMPLES if about is None else module.EXAMPLES[inner]
         heading = "Example:" if len(examples) == 1 else "Examples:"
         epilog = "\n\n".join([heading, *(f"  {line}" for line in examples)])
-        made.command(own, epilog=epilog)(spread(getattr(module, function)))
-    return get_command(made)
+        group.command(inner, epilog=epilog)(spread(getattr(module, function)))
+    command: Any = get_command(group)
+    command.rich_help_panel = panel
+    for one in getattr(command, "commands", {name: command}).values():
+        one.params.sort(key=_panel_number)
+    return command
+
+
+def _panel_number(parameter: Any) -> int:
+    """Where help lists a parameter: under the first heading, or under one of `PANELS`."""
+    panel = getattr(parameter, "rich_help_panel", None)
+    return PANELS.index(panel) + 1 if panel else 0
 
 
 _OTHER_NAMES = {  # of options elsewhere
     "--alpha": "The error rate alpha is given as --confidence, 1 - alpha.",
-    "--sep": "Columns are told apart by --delimiter, labels by --separator.",
+    "--sep": "Use --delimiter for the mark between columns, --separator for that between labels.",
+    "--checks": "Use --verified.",
 }
 
 app = typer.Typer(
     name="setwise",
     cls=_Group,
-    help="Set-valued labels in, prediction sets out, with a statement of what may be claimed about them.",
+    help="Prediction sets with a guarantee, from labels that nobody knows exactly.",
     epilog="Start with:  setwise demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"setwise {__version__}")
         raise typer.Exit
 
@@ -108,17 +111,17 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
     traceback: Annotated[
-        bool, typer.Option("--traceback", help="On an error, show where in the code it arose.")
+        bool, typer.Option("--traceback", help="After an error, print where in the code it occurred.")
     ] = False,
 ) -> None:
     pass
 
 
 def run(arguments: list[str]) -> int:
-    """Runs the command line and returns its exit status: 0, 2 for the user's mistakes, 1 for ours."""
+    """Runs the command line and returns its exit status: 0, 2 for a user's mistake, 1 for a fault of setwise."""
     _open_closed_streams()
     write_any_text()
     show_traceback = "--traceback" in arguments
@@ -130,14 +133,14 @@ def run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - this is where every error ends
         if show_traceback:
             traceback.print_exc()
-        return _report(error, _asked(arguments))
+        return _report(error, _find_command(arguments))
     if status == STATUS:  # typer returns it, or lets the interruption pass
         _to_stderr(SENTENCE)
     return status if isinstance(status, int) else 0
 
 
 def _open_closed_streams() -> None:
-    """Lets standard streams that are closed lead nowhere: a file would get their number and their output."""
+    """Opens closed standard streams on the null device; else a file would get their number and their output."""
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(opened)
@@ -154,8 +157,8 @@ def _run(arguments: list[str]) -> Any:
         return get_command(app).main(arguments, prog_name="setwise", standalone_mode=False)
 
 
-def _asked(arguments: list[str]) -> Any:
-    """The command that the arguments name, or the group where they name none."""
+def _find_command(arguments: list[str]) -> Any:
+    """The command that the arguments name; the group if they name none."""
     command: Any = get_command(app)
     for word in arguments:
         with suppress(ImportError):  # which may be what went wrong
@@ -167,16 +170,16 @@ def _report(error: Exception, command: Any) -> int:
     """One line on stderr, and the exit status."""
     if hasattr(error, "format_message"):  # the parser's own errors
         if message := error.format_message():  # there is none where help was shown instead
-            meant = _OTHER_NAMES.get(getattr(error, "option_name", ""))
-            _line(f"error: {message}" + (f". {meant}" if meant else ""))
+            hint = _OTHER_NAMES.get(getattr(error, "option_name", ""))
+            _line(f"error: {message}" + (f". {hint}" if hint else ""))
         return 2
     if isinstance(error, (ValueError, TypeError, OSError, ModuleNotFoundError)):
-        text = _worded(error, command) or type(error).__name__
+        text = _message_of(error, command) or type(error).__name__
         _line(" ".join(["error:", text, *getattr(error, "__notes__", [])]))
         return 2
     _line(
-        f"error: {type(error).__name__}: {error}. This is a fault in setwise {__version__}: please report it, with "
-        "what --traceback adds to this line."
+        f"error: {type(error).__name__}: {error}. This is a fault in setwise {__version__}. Please report it with "
+        "the output of the same command after --traceback."
     )
     return 1
 
@@ -189,20 +192,20 @@ def _as_option(command: Any, remedy: Remedy | Omission) -> str | None:
     if isinstance(remedy, Omission):
         return f"leave out {found.opts[0]}"
     values = remedy.value if isinstance(remedy.value, list) else [remedy.value]
-    shown = ["" if found.is_flag else "…" if value is None else shlex.quote(str(value)) for value in values]
-    return " ".join(["use", *(f"{found.opts[0]} {value}".strip() for value in shown), remedy.effect]).strip()
+    texts = ["" if found.is_flag else "…" if value is None else shlex.quote(str(value)) for value in values]
+    return " ".join(["use", *(f"{found.opts[0]} {value}".strip() for value in texts), remedy.effect]).strip()
 
 
-def _worded(message: Exception | str, command: Any) -> str:
+def _message_of(message: Exception | str, command: Any) -> str:
     if isinstance(message, Advice):
         return message.format_with(partial(_as_option, command))
-    if isinstance(message, OSError) and message.filename is not None:  # as the system tells it, with a number
+    if isinstance(message, OSError) and message.filename is not None:  # str() of it has a number
         return f"{message.filename}: {message.strerror}."
     return str(message)
 
 
 def _show_warning(arguments: list[str], message: Warning | str, *_: Any, **__: Any) -> None:
-    _line(f"warning: {_worded(message, _asked(arguments))}")
+    _line(f"warning: {_message_of(message, _find_command(arguments))}")
 
 
 def _line(text: str) -> None:
@@ -210,7 +213,7 @@ def _line(text: str) -> None:
 
 
 def _to_stderr(text: str) -> None:
-    """What cannot be said is not said; what was done counts all the same."""
+    """Writes a line; that nobody can read it is no error."""
     with suppress(OSError):
         sys.stderr.write(text)
         sys.stderr.flush()

@@ -25,7 +25,7 @@ EXAMPLES = (
 def conformalize(
     *,
     probabilities: opt.Probabilities,
-    out: Annotated[Path, typer.Option("--out", help="The calibration file to write.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Calibration file to write.")],
     labels: opt.Labels = None,
     candidates: opt.Candidates = "candidates",
     votes: opt.VotesFile = None,
@@ -45,7 +45,7 @@ def conformalize(
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Calibrates the probabilities of a model of your own on candidate sets or votes; writes a calibration file."""
+    """Calibrates the probabilities of your own model on candidates or votes, and saves a calibration."""
     from setwise.streams.calibration_rows import CalibrationRows  # Arrow is loaded for files
     from setwise.streams.calibration_tables import ProbabilityTable, read_calibration_rows
     from setwise.tables.file_formats import column_names
@@ -62,7 +62,7 @@ def conformalize(
         opt.one_of(labels, votes, f"--labels (a file, as that of the probabilities lacks {candidates!r})")
     rows = CalibrationRows(memory_limit=opt.bytes_of(memory_limit), random_state=random_state)
     with screen.working(f"reading {probabilities}"):
-        predicted = opt.predicted_by(by, *filter(None, (source, labelled)))
+        predicted = opt.is_by_prediction(by, *filter(None, (source, labelled)))
         reading: dict[str, Any] = {"separator": separator, "missing": missing}
         request = RowRequest(
             source=source,

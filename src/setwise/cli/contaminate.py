@@ -19,7 +19,10 @@ def contaminate(
     file: opt.Files,
     truth: opt.Truth,
     out: opt.OutFile,
-    p: Annotated[float, typer.Option("--p", help="The probability with which a wrong label enters.")] = 0.1,
+    p: Annotated[
+        float,
+        typer.Option("--p", metavar="PROBABILITY", help="Probability that a false label becomes a candidate."),
+    ] = 0.1,
     probabilities: opt.OptionalProbabilities = None,
     key: opt.Key = None,
     miss_rate: opt.MissRate = 0.0,
@@ -30,9 +33,9 @@ def contaminate(
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Turns precise labels into candidate sets, to study what contamination does.
+    """Adds false candidates to exact labels, for experiments.
 
-    With --probabilities those labels enter that the model confuses, else each with probability --p.
+    With --probabilities they are the labels that the model confuses. Else each label joins with probability --p.
     """
     from setwise.cli.outputs import output_columns, write_candidates  # Arrow is loaded for files
     from setwise.streams.model_inputs import probability_layout

@@ -32,21 +32,26 @@ def convert(
         str,
         typer.Option(
             "--from",
-            help="table (with a column of candidates), votes (one answer per line), label-studio, or answers (JSON "
-            "lines of a language model: an id, and answers or labels with probabilities).",
+            metavar="KIND",
+            help="What FILE holds: table (with candidates), votes (one answer per line), label-studio, or answers. "
+            "Answers are JSON lines of a language model: an id, with answers or with labels and probabilities.",
         ),
     ] = "table",
     target: Annotated[
         str,
         typer.Option(
             "--to",
-            help="candidates; of all but a table also votes (one answer per line), or probabilities (a column for "
-            "each label: its share of the answers about the row, or of their probabilities).",
+            metavar="KIND",
+            help="What to write: candidates, votes or probabilities. Probabilities are the share that each label "
+            "has of the answers to a row, one column per label. A table can only become candidates.",
         ),
     ] = "candidates",
     candidates: opt.Candidates = "candidates",
     rule: Annotated[
-        str, typer.Option("--rule", help="Which answers become candidates: union, at_least:2, plurality.")
+        str,
+        typer.Option(
+            "--rule", metavar="RULE", help="Which answers become candidates: union, at_least:2, plurality."
+        ),
     ] = "union",
     key: opt.Key = None,
     from_name: opt.FromName = None,
@@ -59,7 +64,7 @@ def convert(
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Writes candidate sets in another format, makes them out of annotators' answers, or writes those answers."""
+    """Converts votes, Label Studio exports and language-model answers to candidates, votes or probabilities."""
     from setwise.cli.outputs import write_candidates  # Arrow is loaded for files
 
     screen = display.screen(out)

@@ -15,7 +15,7 @@ EXAMPLES = {"list": ("setwise datasets list",), "fetch": ("setwise datasets fetc
 
 
 def list_sets(as_json: opt.Json = False) -> None:
-    """Lists the benchmark sets and says which of them are on this machine."""
+    """Lists the benchmark sets, and which of them are on this machine."""
     screen, entries = Screen(as_json=as_json), datasets.available()
     rows = [
         [
@@ -34,10 +34,12 @@ def list_sets(as_json: opt.Json = False) -> None:
 
 
 def fetch_set(
-    name: Annotated[str, typer.Argument(help="As `setwise datasets list` calls it.", metavar="NAME")],
+    name: Annotated[
+        str, typer.Argument(help="Name of the set, as setwise datasets list prints it.", metavar="NAME")
+    ],
     display: opt.ScreenOptions,
 ) -> None:
-    """Brings a benchmark set to this machine and verifies it."""
+    """Downloads a benchmark set and verifies it."""
     screen = display.screen()
     paths = datasets.fetch(name, progress=screen.shows_progress)
     for path in paths:

@@ -27,14 +27,14 @@ _CHECKS = 50
 
 def demo(
     *,
-    out: Annotated[Path, typer.Option("--out", help="Where to write; an earlier demo there is replaced.")] = Path(
-        "demo"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Folder to write; it replaces an earlier demo there.")
+    ] = Path("demo"),
     level: opt.Confidence = 0.9,
     seed: opt.Seed = 0,
     display: opt.ScreenOptions,
 ) -> None:
-    """Learns scikit-learn's digits from simulated votes, and shows what votes and a few checks are worth."""
+    """Tries setwise on handwritten digits: votes, verified rows, prediction sets and a report."""
     from sklearn.frozen import FrozenEstimator  # loaded when the demo runs
 
     from setwise.crowd.annotators import annotators

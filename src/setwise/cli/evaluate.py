@@ -39,7 +39,7 @@ def evaluate(
     engines: opt.EngineOptions,
     display: opt.ScreenOptions,
 ) -> None:
-    """Coverage and size of prediction sets, against the truth or against candidate sets."""
+    """Measures coverage and size of prediction sets, against true labels or candidates."""
     from setwise.streams.comparison_notes import read_note  # Arrow is loaded for files
     from setwise.streams.evaluated_tables import evaluate_table
     from setwise.tables.file_formats import is_table

@@ -44,7 +44,7 @@ _MANY = 10_000  # rows from which more than one thread pays
 def fit(
     *,
     file: opt.Files,
-    out: Annotated[Path, typer.Option("--out", help="The model directory to write.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Model directory to write.")],
     candidates: opt.OptionalCandidates = None,
     labels: opt.Labels = None,
     votes: opt.VotesFile = None,
@@ -73,7 +73,7 @@ def fit(
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Learns from candidate sets or votes, calibrates on rows kept for it, and saves the model."""
+    """Learns from candidates or votes, calibrates on rows kept for that, and saves a model."""
     from setwise.estimators.model_directory import save_model  # with scikit-learn as it is loaded
     from setwise.tables.rows import RowRequest
 
@@ -83,7 +83,7 @@ def fit(
     _check(learner, networks)
     by, strategy = promise.by, promise.strategy_at(look)
     source, labelled = text.files(file), text.files(labels)
-    column_by = None if by is None or opt.predicted_by(by, source) else by
+    column_by = None if by is None or opt.is_by_prediction(by, source) else by
     reading: dict[str, Any] = {
         "separator": separator,
         "missing": missing,

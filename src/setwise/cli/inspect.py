@@ -21,7 +21,7 @@ def inspect(
     text: opt.TextOptions,
     display: opt.ScreenOptions,
 ) -> None:
-    """Describes candidate sets: how many, how large, what is confused with what, what is missing."""
+    """Describes candidates: how many there are, which labels are confused, what is missing."""
     from setwise.tables.rows import RowRequest, other_columns, read_rows  # Arrow, for files
     from setwise.tables.table_warnings import doubt_separator, identifiers
 

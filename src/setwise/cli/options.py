@@ -31,275 +31,393 @@ STANDARD = Path("-")
 """Standard input or output."""
 
 
-def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
+def _complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
     """For the shell's completion: the columns of the first table that the command line names."""
     from setwise.tables.file_formats import column_names  # Arrow is loaded when a file is read
 
-    for given in (*ctx.args, *ctx.params.values()):  # an unfinished line is not yet told apart
+    for value in (*ctx.args, *ctx.params.values()):  # an unfinished line is not parsed yet
         try:
-            return [name for name in column_names(Path(str(given))) if name.startswith(incomplete)]
+            return [name for name in column_names(Path(str(value))) if name.startswith(incomplete)]
         except (OSError, ValueError):
             continue
     return []
 
 
-def _words(words: Iterable[str], *more: str) -> Any:
+def _complete_word(words: Iterable[str], *more: str) -> Any:
     """For the shell's completion: these words, which may be the names of a registry."""
 
-    def offered(incomplete: str) -> list[str]:
+    def complete(incomplete: str) -> list[str]:
         return [word for word in (*words, *more) if word.startswith(incomplete)]
 
-    return offered
+    return complete
 
 
-def _column(name: str, meaning: str) -> Any:
+def _option(name: str, metavar: str | None, meaning: str, panel: str | None = None, **more: Any) -> Any:
+    """An option, what to type after it, what it means, and under which heading help lists it."""
+    return typer.Option(name, metavar=metavar, help=meaning, rich_help_panel=panel, **more)
+
+
+def _column(name: str, meaning: str, panel: str | None = None) -> Any:
     """An option that names a column."""
-    return typer.Option(name, help=meaning, autocompletion=_columns)
+    return _option(name, "COLUMN", meaning, panel, autocompletion=_complete_column)
 
+
+VOTES, STUDIO, LEARNING, LARGE = "Votes", "Label Studio", "Learning", "Large tables"
+PRINTED, EXPERTS, READING = "What is printed", "For experts", "How files are read"
+PANELS = (VOTES, STUDIO, LEARNING, LARGE, PRINTED, EXPERTS, READING)
+"""The headings of help after the first options of a command, in their order."""
 
 # -------------------------------------------------------------------- files
 
 _TABLE = (
-    "A table: .csv, .tsv, .jsonl, .json, .parquet, .feather, .arrow, .xlsx or .npz; - is standard input. "
-    "Several files, a pattern such as 'parts/*.csv', or a folder are read as one."
+    "A table: .csv, .tsv, .jsonl, .json, .parquet, .feather, .arrow, .xlsx or .npz; - reads standard input. "
+    "Several files, a folder, or a pattern in quotes such as 'parts/*.csv' are read as one table."
 )
 Files = Annotated[list[Path], typer.Argument(help=_TABLE, metavar="FILE...")]
 OptionalFiles = Annotated[list[Path] | None, typer.Argument(help=_TABLE, metavar="FILE...")]
-_out_file = typer.Option("--out", help="The file to write; its suffix says the format, - is standard output (CSV).")
+WRITTEN = "Its suffix sets the format; - writes CSV to standard output."
+_out_file = _option("--out", "FILE", f"File to write. {WRITTEN}")
 OutFile = Annotated[Path, _out_file]
 OutTable = Annotated[
     Path,
-    typer.Option(
+    _option(
         "--out",
-        help="The file to write; its suffix says the format, - is standard output (CSV). A folder, or a name "
-        "without a suffix, gets one file for each that is read.",
+        "FILE",
+        f"File to write. {WRITTEN} A folder, or a name without a suffix, receives one file for each file that is "
+        "read.",
     ),
 ]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Into a folder: keep the files that are finished, and make the others.")
+    bool, _option("--resume", None, "Keep the finished files of the output folder and write the others.", LARGE)
 ]
 MemoryLimit = Annotated[
     str,
-    typer.Option(
+    _option(
         "--memory-limit",
-        help="What calibration rows may take, such as 512MB or 4GB; beyond it a random sample of them is used.",
+        "SIZE",
+        "Memory for the calibration rows, such as 512MB or 4GB. If they need more, a random sample of them is "
+        "used.",
+        LARGE,
     ),
 ]
 Engine = Annotated[
     str,
-    typer.Option(
-        "--engine", help="What works through the files: local (this process) or ray (a cluster, a file at a time)."
+    _option(
+        "--engine",
+        "ENGINE",
+        "local works in this process; ray works on a Ray cluster, one file at a time.",
+        LARGE,
     ),
 ]
 Address = Annotated[
     str | None,
-    typer.Option(
+    _option(
         "--address",
-        help="Of a Ray cluster: host:port, or auto for the one here. Default: RAY_ADDRESS, else this machine.",
+        "HOST:PORT",
+        "Address of the Ray cluster, or auto for the one on this machine. Default: RAY_ADDRESS, else a new one "
+        "here.",
+        LARGE,
     ),
 ]
 OptionalOutFile = Annotated[Path | None, _out_file]
 OutTasks = Annotated[
     Path,
-    typer.Option(
-        "--out", help="The file to write; its suffix says the format, .json is tasks for Label Studio, - is CSV."
-    ),
+    _option("--out", "FILE", f"File to write. {WRITTEN} A .json file holds tasks for Label Studio."),
 ]
 Labels = Annotated[
     Path | None,
-    typer.Option("--labels", help="Another table, with the candidates or true labels of the same rows; see --key."),
+    _option(
+        "--labels",
+        "FILE",
+        "Second table, with the candidates or true labels of the same rows. Match the rows with --key.",
+    ),
 ]
-_probabilities = typer.Option(
-    "--probabilities", help="A model's probabilities: a table with one column per class, named as it or p:class."
+_probabilities = _option(
+    "--probabilities",
+    "FILE",
+    "Table with the probabilities of your own model: one column per class, named like the class or p:class.",
 )
 Probabilities = Annotated[Path, _probabilities]
 OptionalProbabilities = Annotated[Path | None, _probabilities]
-ReportTo = Annotated[Path | None, typer.Option("--report", help="Write an HTML report there, too.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
-Separator = Annotated[str, typer.Option("--separator", help="What stands between labels in text.")]
+ReportTo = Annotated[Path | None, _option("--report", "FILE", "Also write an HTML report to this file.")]
+Force = Annotated[bool, _option("--force", None, "Replace files that exist.")]
+Separator = Annotated[str, _option("--separator", "MARK", "Mark between the labels in one cell.", READING)]
 Delimiter = Annotated[
     str | None,
-    typer.Option("--delimiter", help="What stands between columns in text. Default: what the first lines show."),
+    _option(
+        "--delimiter", "MARK", "Mark between columns of text files. Default: found in the first lines.", READING
+    ),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option("--encoding", help="Of text: utf-8, utf-16, cp1252, latin-1, … Default: its mark, else utf-8."),
+    _option(
+        "--encoding",
+        "NAME",
+        "Encoding of text files: utf-8, utf-16, cp1252, latin-1, … Default: utf-8, unless the file starts with the "
+        "mark of another.",
+        READING,
+    ),
 ]
-Decimal = Annotated[str | None, typer.Option("--decimal", help="The decimal mark in text. Default: a point.")]
+Decimal = Annotated[
+    str | None, _option("--decimal", "MARK", "Decimal mark in text files. Default: a point.", READING)
+]
 Trusted = Annotated[
-    list[str] | None, typer.Option("--trusted", help="A type that the saved model may hold; repeat it.")
+    list[str] | None,
+    _option(
+        "--trusted",
+        "TYPE",
+        "Python type that the saved model may contain. Repeat the option for several types.",
+        EXPERTS,
+    ),
 ]
 
 # -------------------------------------------------------------------- columns
 
 _candidates = _column(
     "--candidates",
-    "The column of possible labels: text ('cat|dog'), lists, or the start of multi-hot columns' names.",
+    "Column with the candidates, the labels that may be true: text ('cat|dog'), lists, or the start of the names "
+    "of 0/1 columns.",
 )
 Candidates = Annotated[str, _candidates]
 OptionalCandidates = Annotated[str | None, _candidates]
-_truth = _column("--truth", "The column with the true label.")
+_truth = _column("--truth", "Column with the true label.")
 Truth = Annotated[str, _truth]
 OptionalTruth = Annotated[str | None, _truth]
-SetsColumn = Annotated[str, typer.Option("--column", help="The column of prediction sets.")]
+SetsColumn = Annotated[str, _option("--column", "NAME", "Name of the column with the prediction sets.", READING)]
 AnswerColumn = Annotated[
     str | None,
-    typer.Option(
-        "--answer", help="The column to write labels in, or to leave empty for them. Default: label; verified."
+    _option(
+        "--answer",
+        "NAME",
+        "Name of the column that is written for labels. Default: label in triage; verified in suggest, where it is "
+        "empty.",
     ),
 ]
 Features = Annotated[
     list[str] | None,
-    _column("--features", "A feature column; repeat it. Default: those of the model; in fit, all other columns."),
+    _column(
+        "--features",
+        "Column with a feature. Repeat the option for several. Default: those of the model; in fit, all columns "
+        "that no other option names.",
+    ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    _column("--ignore", "A column that is neither feature nor class (an id, the truth); repeat it."),
+    _column(
+        "--ignore",
+        "Column that is neither a feature nor a class, such as an identifier. Repeat the option for several.",
+    ),
 ]
 Verified = Annotated[
     list[str] | None,
-    typer.Option(
+    _option(
         "--verified",
-        metavar="COLUMN|FILE[:COLUMN]",
-        help="True labels of the rows that somebody verified: a column of the table, or a file that --key matches. "
-        "The file is a table with the column verified (or the one named), or a Label Studio export. Repeat it for "
-        "several sources. Leave cells empty where nobody answered.",
-        autocompletion=_columns,
+        "COLUMN or FILE[:COLUMN]",
+        "True labels of the rows that somebody verified; other rows are empty. Name a column of the table, or a "
+        "file whose rows --key matches. In a file the default column is verified; Label Studio exports are read, "
+        "too. Repeat the option to combine both.",
+        autocompletion=_complete_column,
     ),
 ]
-Groups = Annotated[str | None, _column("--groups", "The column that says which rows belong together.")]
+Groups = Annotated[
+    str | None,
+    _column("--groups", "Column that shows which rows belong together, such as the patient.", LEARNING),
+]
 By = Annotated[
     str | None,
     _column(
         "--by",
-        "A column of categories: each is calibrated, promised and evaluated for itself. In fit and conformalize "
-        "'predicted' is the most probable label, unless a column is called so.",
+        "Column of categories; sets are calibrated, guaranteed and evaluated in each of them. In fit and "
+        "conformalize, predicted stands for the most probable label.",
     ),
 ]
 VotesFile = Annotated[
     Path | None,
-    typer.Option("--votes", help="Instead of candidates: a table with one answer per line, matched by --key."),
+    _option(
+        "--votes", "FILE", "Table of votes in place of candidates, with one answer per line. Match it with --key."
+    ),
 ]
-_item = _column("--item", "Of votes: the column that says which example an answer is about.")
-_annotator = _column("--annotator", "Of votes: the column of who answered.")
-_label = _column("--label", "Of votes: the column of answers.")
-Item = Annotated[str, _item]
-OptionalItem = Annotated[str | None, _item]
-Annotator = Annotated[str, _annotator]
-OptionalAnnotator = Annotated[str | None, _annotator]
-Label = Annotated[str, _label]
-OptionalLabel = Annotated[str | None, _label]
-Weight = Annotated[str | None, _column("--weight", "Of votes: the column of how much an answer counts.")]
+_item = "Column of the votes table that names the item."
+_annotator = "Column of the votes table that names the annotator."
+_label = "Column of the votes table with the answer."
+Item = Annotated[str, _column("--item", _item)]
+OptionalItem = Annotated[str | None, _column("--item", _item, VOTES)]
+Annotator = Annotated[str, _column("--annotator", _annotator)]
+OptionalAnnotator = Annotated[str | None, _column("--annotator", _annotator, VOTES)]
+Label = Annotated[str, _column("--label", _label)]
+OptionalLabel = Annotated[str | None, _column("--label", _label, VOTES)]
+Weight = Annotated[
+    str | None, _column("--weight", "Column of the votes table with the weight of the answer.", VOTES)
+]
 Key = Annotated[
     str | None,
-    typer.Option(
+    _column(
         "--key",
-        help="A column of both tables (or a field of Label Studio's tasks) that matches their rows. Default: row "
-        "by row.",
+        "Column that identifies a row in both tables; in Label Studio, a field of the task. Default: rows are "
+        "matched in their order.",
     ),
 ]
 FromName = Annotated[
     str | None,
-    typer.Option(
+    _option(
         "--from-name",
-        help="Of Label Studio: the name of its Choices control. Default: the one there is, or choice.",
+        "NAME",
+        "Name of the Choices control in Label Studio. Default: the only one there is, or choice.",
+        STUDIO,
     ),
 ]
 ToName = Annotated[
-    str, typer.Option("--to-name", help="Of Label Studio: the name of what is labelled, as in the interface.")
+    str,
+    _option("--to-name", "NAME", "Name of the object that is labelled, as in Label Studio's interface.", STUDIO),
 ]
 Classes = Annotated[
     str | None,
-    typer.Option("--classes", help="All labels that there are, as candidates are written: ant|cat|owl."),
+    _option(
+        "--classes",
+        "LABELS",
+        "All labels, written like candidates: ant|cat|owl. Default: those in the table.",
+        READING,
+    ),
 ]
 Missing = Annotated[
-    str, typer.Option("--missing", help="Rows without candidates: error, or full (every label is one).")
+    str,
+    _option(
+        "--missing",
+        "WHAT",
+        "Rows without candidates: error stops there; full makes every label a candidate.",
+        READING,
+    ),
 ]
-Impute = Annotated[str | None, typer.Option("--impute", help="Fill missing features: median, mean, or a number.")]
-OneHot = Annotated[bool, typer.Option("--one-hot", help="Turn text features into indicators.")]
+Impute = Annotated[
+    str | None,
+    _option("--impute", "VALUE", "Fill missing features with the median, the mean, or this number.", LEARNING),
+]
+OneHot = Annotated[
+    bool, _option("--one-hot", None, "Turn each text feature into 0/1 columns, one for each value.", LEARNING)
+]
 
 # -------------------------------------------------------------------- calibration
 
-_confidence = typer.Option(
+_confidence = _option(
     "--confidence",
-    help="How often sets shall contain the truth. Default: the model's, else 0.9.",
+    "LEVEL",
+    "Probability that a set contains the true label. Default: that of the model, else 0.9.",
     show_default=False,
 )
 Confidence = Annotated[float, _confidence]
 ModelsConfidence = Annotated[float | None, _confidence]
+_USUAL = ("auto", "max", "votes", "crowd", "rectified", "corrected", "classwise")
+_OTHERS = ", ".join(name for name in STRATEGIES if name not in _USUAL)
 Strategy = Annotated[
     str,
-    typer.Option(
+    _option(
         "--strategy",
-        help=f"{', '.join(STRATEGIES)}; a mixture with its weight is mixture:0.5 or mixture:verified.",
-        autocompletion=_words(STRATEGIES, "mixture:0.5", "mixture:verified"),
+        "NAME",
+        f"auto takes the strongest guarantee that your data justify. The others: {', '.join(_USUAL[1:])}. Rules "
+        f"of the paper: {_OTHERS}; a mixture may have a weight, mixture:0.5 or mixture:verified. The page “Which "
+        "strategy” of the documentation compares them.",
+        EXPERTS,
+        autocompletion=_complete_word(STRATEGIES, "mixture:0.5", "mixture:verified"),
     ),
 ]
 ConformityScore = Annotated[
     str,
-    typer.Option("--conformity-score", help=f"One of {', '.join(SCORES)}.", autocompletion=_words(SCORES)),
+    _option(
+        "--conformity-score",
+        "NAME",
+        f"How unusual a label is, given the probabilities: {', '.join(SCORES)}.",
+        EXPERTS,
+        autocompletion=_complete_word(SCORES),
+    ),
 ]
 MissRate = Annotated[
-    float, typer.Option("--miss-rate", help="How often the true label may be absent from the candidates.")
+    float,
+    _option("--miss-rate", "SHARE", "Share of rows whose candidates may lack the true label.", EXPERTS),
 ]
 Assume = Annotated[
     str,
-    typer.Option(
+    _option(
         "--assume",
-        help="What you declare about how wrong labels become candidates: nothing; uniform (each equally often); "
-        "class (it depends on the true class alone); a FILE that says how often (.csv, .npy); or, of votes, "
-        "independent (annotators err independently of each other).",
-        autocompletion=_words(("nothing", "uniform", "class", "independent")),
+        "WHAT",
+        "Your statement on how false labels become candidates: nothing; uniform (each equally often); class (it "
+        "depends on the true class alone); or a FILE with the rates (.csv, .npy). For votes: independent, if "
+        "annotators err independently of each other.",
+        EXPERTS,
+        autocompletion=_complete_word(("nothing", "uniform", "class", "independent")),
     ),
 ]
 Look = Annotated[
     int | None,
-    typer.Option(
+    _option(
         "--look",
-        help="The number of this look, from 1 on, for whoever looks at the sets and then has more rows checked: "
-        "the promise then holds in 95 of 100 samples whenever you stop.",
+        "NUMBER",
+        "If you inspect the sets before verifying more rows: 1 for the first inspection, 2 for the second, … The "
+        "guarantee then holds in 19 of 20 draws, whenever you stop.",
+        EXPERTS,
         min=1,
     ),
 ]
 Cross = Annotated[
     int | None,
-    typer.Option(
+    _option(
         "--cross",
-        help="Cross-conformal over so many folds: every row learns and calibrates; promises 1 − 2ε.",
+        "FOLDS",
+        "Use every row for learning and for calibration, in this many folds. The guarantee is weaker: confidence "
+        "0.9 guarantees 0.8, less a small term.",
+        LEARNING,
         min=2,
     ),
 ]
 CalibrationSize = Annotated[
-    float, typer.Option("--calibration-size", help="The share of rows kept for calibration.")
+    float, _option("--calibration-size", "SHARE", "Share of the rows that is kept for calibration.", LEARNING)
 ]
 
-# -------------------------------------------------------------------- learning, and what is said
+# -------------------------------------------------------------------- learning, and what is printed
 
 Learner = Annotated[
     str,
-    typer.Option(
+    _option(
         "--learner",
-        help="auto; covering (learns to cover candidates); network; or em (logistic regression, without torch).",
+        "NAME",
+        "auto; covering (a network that learns to cover the candidates); network; or em (logistic regression, "
+        "without torch).",
+        LEARNING,
     ),
 ]
-Network = Annotated[str, typer.Option("--network", help="auto, linear, mlp or cnn.")]
-Loss = Annotated[str, typer.Option("--loss", help="proden, rc, cc, naive, osl, merit, gce, lws or cavl.")]
-Epochs = Annotated[int | None, typer.Option("--epochs", help="Passes over the rows; 100 if not given.")]
-Preset = Annotated[str | None, typer.Option("--preset", help="Named settings, such as recommended.")]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, or what torch understands.")]
-Seed = Annotated[int, typer.Option("--seed", help="Same seed, same answer.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of text.")]
+Network = Annotated[str, _option("--network", "NAME", "Kind of network: auto, linear, mlp or cnn.", LEARNING)]
+Loss = Annotated[
+    str,
+    _option(
+        "--loss", "NAME", "Loss of the network: proden, rc, cc, naive, osl, merit, gce, lws or cavl.", LEARNING
+    ),
+]
+Epochs = Annotated[
+    int | None, _option("--epochs", "NUMBER", "How often the network sees each row. Default: 100.", LEARNING)
+]
+Preset = Annotated[
+    str | None, _option("--preset", "NAME", "Settings of the network by name, such as recommended.", LEARNING)
+]
+Device = Annotated[
+    str, _option("--device", "NAME", "Where networks run: auto, cpu, cuda, or another device of torch.", LEARNING)
+]
+Seed = Annotated[
+    int, _option("--seed", "NUMBER", "Seed of random choices: the same seed gives the same result.", EXPERTS)
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.", rich_help_panel=PRINTED)
+]
+Json = Annotated[bool, _option("--json", None, "Print one JSON object instead of text.", PRINTED)]
 
 
 def strategy_of(text: str, confidence_level: float, look: int | None = None) -> Any:
     """A strategy as it is written on the command line: a name, or a mixture with its weight.
 
-    The checks are looked at for the `look`-th time by what is proved for repeated looks.
+    With `look` it is the strategy whose guarantee holds for repeated looks.
     """
     if look is not None:
         if text not in {"auto", "rectified"}:
-            raise ValueError(f"--look: strategy {text!r} does not rest on checks; leave out --strategy, or --look.")
+            problem = f"--look: strategy {text!r} does not use verified labels"
+            raise ValueError(f"{problem}; leave out --strategy, or --look.")
         return Rectified(margin="finite", look=look)
     name, colon, mu = text.partition(":")
     if not colon:
@@ -316,7 +434,7 @@ def strategy_of(text: str, confidence_level: float, look: int | None = None) -> 
 
 
 def assume_of(text: str, labels: list[Any]) -> Any:
-    """What is declared about contamination: a word, or the matrix in a file, in the order of the labels.
+    """What --assume states about contamination: a word, or the matrix in a file, in the order of the labels.
 
     Entry (k, l) says how often label l is a candidate where k is true. A .npy file follows the order of the labels.
     A table has one column per label, named so, and its rows follow its columns or are named in one column more.
@@ -325,7 +443,7 @@ def assume_of(text: str, labels: list[Any]) -> Any:
         return text
     path = Path(text)
     if not path.is_file():
-        raise ValueError(f"--assume: {text!r} is neither nothing, uniform, class or independent nor a file.")
+        raise ValueError(f"--assume: {text!r} is no file; name one, or use nothing, uniform, class or independent.")
     if path.suffix == ".npy":
         from setwise.storage.stored_arrays import array_of  # needed here alone
 
@@ -358,7 +476,7 @@ def one_of(candidates: Any, votes: Any, other: str) -> None:
         raise ValueError(f"give either {other} or --votes (a file with one answer per line).")
 
 
-def predicted_by(by: str | None, *sources: TableFiles) -> bool:
+def is_by_prediction(by: str | None, *sources: TableFiles) -> bool:
     """Whether `--by predicted` means the most probable label; a column of that name comes first."""
     from setwise.tables.file_formats import column_names, is_table  # Arrow is loaded for files
 
@@ -418,7 +536,7 @@ class TextOptions:
     decimal: Decimal = None
 
     def files(self, named: Path | list[Path] | None) -> Any:
-        """The files of that name, or of those names; - is standard input, and None none."""
+        """The files with this name, or these names; - is standard input. None stays None."""
         from setwise.tables.table_files import spool_stream, table_files  # Arrow is loaded for files
 
         if not named:
@@ -451,7 +569,7 @@ class VoteOptions:
 
 @dataclass(frozen=True)
 class CalibrationOptions:
-    """What sets shall promise, and what is declared about the candidates."""
+    """How sets are calibrated, and what the user states about the candidates."""
 
     by: By = None
     confidence_level: Confidence = 0.9
@@ -461,12 +579,12 @@ class CalibrationOptions:
     assume: Assume = "nothing"
 
     def strategy_at(self, look: int | None) -> Any:
-        """The strategy, for the checks of a `look`."""
+        """The strategy, for verified labels at a `look`."""
         as_level(self.confidence_level)
         return strategy_of(self.strategy, self.confidence_level, look)
 
     def declarations(self, labels: list[Any]) -> dict[str, Any]:
-        """The score, and what is said of candidates over these labels."""
+        """The score, and what the user states about candidates with these labels."""
         assume = assume_of(self.assume, labels)
         return {"conformity_score": self.conformity_score, "miss_rate": self.miss_rate, "assume": assume}
 
@@ -495,13 +613,13 @@ class EngineOptions:
 
 @dataclass(frozen=True)
 class ScreenOptions:
-    """How a command says what it did."""
+    """What a command prints."""
 
     quiet: Quiet = False
     as_json: Json = False
 
     def screen(self, out: Path | None = None) -> Screen:
-        """Where it says it; `out` is where its result goes."""
+        """Where it prints; `out` is where its result goes."""
         return Screen(self.quiet, self.as_json, out)
 
 

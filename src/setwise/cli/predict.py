@@ -32,15 +32,13 @@ EXAMPLES = (
 
 def predict(
     *,
-    model: Annotated[Path, typer.Argument(help="A model directory, or a calibration file.", metavar="MODEL")],
+    model: Annotated[Path, typer.Argument(help="Model directory or calibration file.", metavar="MODEL")],
     out: opt.OutTable,
     file: opt.OptionalFiles = None,
     probabilities: opt.OptionalProbabilities = None,
     confidence_level: opt.ModelsConfidence = None,
     by: opt.By = None,
-    p_values: Annotated[
-        bool, typer.Option("--p-values", help="Write one p-value per class beside the sets.")
-    ] = False,
+    p_values: Annotated[bool, typer.Option("--p-values", help="Also write one p-value for each class.")] = False,
     columns: opt.Features = None,
     trusted: opt.Trusted = None,
     column: opt.SetsColumn = "labels",
@@ -52,7 +50,7 @@ def predict(
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Writes prediction sets for the rows of a table; identifiers, truth and other columns come along."""
+    """Writes a prediction set for every row of a table, beside its other columns."""
     from setwise.streams.batch_predictor import BatchPredictor  # Arrow is loaded for files
     from setwise.streams.comparison_notes import write_note
     from setwise.tables.file_formats import row_count

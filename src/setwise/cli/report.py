@@ -35,15 +35,15 @@ def report(
     run: Annotated[
         Path,
         typer.Argument(
-            help="A model directory (with FILE), a calibration file (with --probabilities), a table of sets that "
-            "`setwise predict` wrote, or the folder of a run such as `setwise demo` writes.",
+            help="Model directory (with FILE), calibration file (with --probabilities), table of sets that setwise "
+            "predict wrote, or folder that setwise demo wrote.",
             metavar="RUN",
         ),
     ],
     file: Annotated[
-        Path | None, typer.Argument(help="For a model: rows it did not learn from.", metavar="FILE")
+        Path | None, typer.Argument(help="Rows that the model did not learn from.", metavar="FILE")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="HTML file to write.")] = Path("report.html"),
     probabilities: opt.OptionalProbabilities = None,
     truth: opt.OptionalTruth = None,
     candidates: opt.OptionalCandidates = None,
@@ -54,24 +54,31 @@ def report(
     by: opt.By = None,
     ids: Annotated[
         str | None,
-        typer.Option("--ids", help="The column that names the rows, shown with them and in the review list."),
+        typer.Option("--ids", metavar="COLUMN", help="Column with the names of rows, which the page then shows."),
     ] = None,
     confidence_level: opt.ModelsConfidence = None,
     image: Annotated[
         str | None,
-        typer.Option("--image", help="Show features as an image of so many rows and columns, such as 28x28."),
+        typer.Option(
+            "--image",
+            metavar="ROWSxCOLUMNS",
+            help="Show the features of a row as an image of this size, such as 28x28.",
+            rich_help_panel=opt.PRINTED,
+        ),
     ] = None,
     columns: opt.Features = None,
     trusted: opt.Trusted = None,
     column: opt.SetsColumn = "labels",
-    title: Annotated[str | None, typer.Option("--title", help="The headline.")] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="Title of the page.", rich_help_panel=opt.PRINTED)
+    ] = None,
     separator: opt.Separator = "|",
     text: opt.TextOptions,
     device: opt.Device = "auto",
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Writes a report for whoever must decide whether to trust the sets: one HTML file, complete in itself."""
+    """Writes a report on prediction sets, as one HTML page that opens offline."""
     screen, clock = display.screen(), Clock()
     opt.refuse_existing(out, force=force)
     if not run.exists():

@@ -26,9 +26,9 @@ _ORDER = (
 
 def suggest(
     *,
-    model: Annotated[Path, typer.Argument(help="A model directory, or a calibration file.", metavar="MODEL")],
+    model: Annotated[Path, typer.Argument(help="Model directory or calibration file.", metavar="MODEL")],
     out: opt.OutTasks,
-    budget: Annotated[int, typer.Option("--budget", help="How many rows can be checked.", min=1)],
+    budget: Annotated[int, typer.Option("--budget", metavar="NUMBER", help="Number of rows to verify.", min=1)],
     file: opt.OptionalFiles = None,
     probabilities: opt.OptionalProbabilities = None,
     candidates: opt.OptionalCandidates = None,
@@ -49,7 +49,7 @@ def suggest(
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Draws rows to have checked, all with the same chance, and estimates what the checks would be worth."""
+    """Draws rows at random for you to verify, and estimates how much smaller sets become."""
     from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
     from setwise.decisions.verification import suggest_verification
     from setwise.streams import model_inputs as saved

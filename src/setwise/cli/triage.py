@@ -37,34 +37,39 @@ def triage(
         Path,
         typer.Option(
             "--out",
-            help="The accepted rows, with their labels; its suffix says the format. A folder (or a name without a "
-            "suffix) gets one file for each that is read.",
+            metavar="FILE",
+            help=f"File for the accepted rows, with their labels. {opt.WRITTEN} A folder, or a name without a "
+            "suffix, receives one file for each file that is read.",
         ),
     ],
     review: Annotated[
         Path,
         typer.Option(
             "--review",
-            help="The other rows, those to look at first on top; .json is tasks for Label Studio. In a folder they "
-            "stay in their order, with their place in the list as the column rank.",
+            metavar="FILE",
+            help="File for the other rows, those to look at first on top. A .json file holds tasks for Label "
+            "Studio. In a folder the rows keep their order, and the column rank gives their place.",
         ),
     ],
     model: Annotated[
         Path | None,
         typer.Argument(
-            help="A model directory or a calibration file with verified rows; or, of votes without a model, FILE.",
+            help="Model directory or calibration file with verified rows. Leave it out for votes without a model.",
             metavar="[MODEL]",
         ),
     ] = None,
     file: opt.OptionalFiles = None,
     probabilities: opt.OptionalProbabilities = None,
     max_error: Annotated[
-        float, typer.Option("--max-error", help="The share of the accepted labels that may be wrong.")
+        float,
+        typer.Option("--max-error", metavar="SHARE", help="Share of the accepted labels that may be wrong."),
     ] = 0.05,
     mode: Annotated[
         str,
         typer.Option(
-            "--mode", help="rate: the bound holds on average over samples of checks; confident: in 95 of 100."
+            "--mode",
+            metavar="MODE",
+            help="rate keeps --max-error on average over draws of the verified rows; confident in 19 of 20 draws.",
         ),
     ] = "rate",
     candidates: opt.OptionalCandidates = None,
@@ -86,7 +91,7 @@ def triage(
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Accepts the labels of rows so that few of them are wrong, and sorts the other rows for review."""
+    """Accepts labels so that few of them are wrong, and lists the other rows for review."""
     from setwise.streams.batch_predictor import BatchPredictor  # Arrow is loaded for files
     from setwise.tables.rows import RowRequest
 

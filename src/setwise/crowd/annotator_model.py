@@ -1,14 +1,15 @@
-"""Annotators as noisy instruments: how each errs, and how probable each label is given all answers.
+"""The annotator model: how each annotator errs, and how probable each label is given all answers.
 
 The truth Y of row i has q_ik ∝ exp(β·log f_ik + b_k) with the model's probabilities f (without a model, shares b of
 the classes alone). Given Y = k annotator j answers l with probability C^j_kl, independently of the others (Dawid
 and Skene, 1979; with a classifier: Raykar et al., JMLR 2010). EM finds the posterior R_ik ∝ q_ik·Π C^j_{k,l} over
 the answers of the row, the confusions from R-weighted counts, and β and b, without which an overconfident model
 would outvote the annotators. An annotator's own confusions are shrunk to those of all, C, by as many answers as
-`_SHRINK`, or as held-out answers choose; nameless answers use C itself. "Not this label" is an answer of its own.
+`_SHRINK`, or as many as held-out answers choose; anonymous answers use C itself. "Not this label" is an answer of
+its own.
 
-Only pairs of annotator and label that occur are held: with S the sparse matrix of answers, pairs by rows, a step of
-EM is two products, SᵀlogC and SR.
+Only pairs of annotator and label that occur are stored: with S the sparse matrix of answers, pairs by rows, a step
+of EM is two products, SᵀlogC and SR.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from setwise._lazy import lazy
 from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
 
-_SHRINK = 5.0  # answers of a class that C weighs in an annotator's own confusions
-_SHRINKS = (5.0, 20.0, 80.0, 320.0)  # of which held-out answers choose one
-_HALVED = 1_000_000  # rows times classes, of which they do
-_RIGHT = 2.0  # answers that start C: as if so many were right in each class
-_SPREAD = 1.0  # and so many spread over all labels
+_SHRINK = 5.0  # how many answers of a class C counts for in an annotator's own confusions
+_SHRINKS = (5.0, 20.0, 80.0, 320.0)  # held-out answers choose one of these
+_HALVED = 1_000_000  # rows times classes that are used for this choice
+_RIGHT = 2.0  # C starts as if so many answers were right in each class
+_SPREAD = 1.0  # and as if so many were spread over all labels
 _STEPS = 200
 _CLOSE = 1e-5  # mean change of the log likelihood per row
 TINY = 1e-12
@@ -36,15 +37,15 @@ TINY = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorParameters:
-    """What EM found of the annotators and of the classifier; gives the posterior of any rows.
+    """The parameters of annotators and classifier that EM found; they give the posterior of any rows.
 
     Attributes
     ----------
     names
-        The annotators; None where nobody is named.
+        The annotators; None where answers are anonymous.
     confusion
         (K, A): how often the annotators together answer l where k is true. The first K columns are the labels;
-        where somebody said "not this label", the next K are what they denied.
+        where there are answers "not this label", the next K are the labels that these deny.
     people, said, own
         Positions of the annotator and the answer of each pair that occurs, and its (pairs, K) probabilities.
     total
@@ -52,7 +53,7 @@ class AnnotatorParameters:
     temperature, shift
         β and b.
     shrink
-        How many answers of a class the confusions of all weigh in an annotator's own.
+        How many answers of a class the confusions of all count for in an annotator's own.
     """
 
     names: Vocabulary | None
@@ -66,7 +67,7 @@ class AnnotatorParameters:
     shrink: float = _SHRINK
 
     def posterior(self, votes: Votes, probabilities: Floats | None = None) -> Floats:
-        """(n, K): how probable each label is given the row's answers and the probabilities.
+        """(n, K): the probability of each label given the row's answers and the model's probabilities.
 
         Annotators are known by their names; answers of others have the confusions of all. Labels are positions in
         the vocabulary of the answers that were fitted.
@@ -93,7 +94,7 @@ class AnnotatorParameters:
         return {f.name: held for f in fields(self) if isinstance(held := getattr(self, f.name), np.ndarray)}
 
     def _positions(self, votes: Votes) -> Ints:
-        """Of each answer the position of its annotator, one past the last for one that is not known."""
+        """The position of each answer's annotator; one past the last for an unknown annotator."""
         unknown = len(self.total)
         if votes.annotator is None or self.names is None:
             return np.full(len(votes.label), unknown)
@@ -119,18 +120,18 @@ class AnnotatorParameters:
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorModel:
-    """What EM found of the rows.
+    """The annotator model fitted to some rows.
 
     Attributes
     ----------
     votes
         The answers of the rows.
     parameters
-        What it found of the annotators.
+        The parameters of the annotators.
     posterior
-        (n, K): how probable each label is given the answers of its row and the model's probabilities.
+        (n, K): the probability of each label given the answers of its row and the model's probabilities.
     prior
-        How probable each label is given the probabilities alone.
+        The probability of each label given the model's probabilities alone.
     """
 
     votes: Votes
@@ -141,11 +142,10 @@ class AnnotatorModel:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedVotes(Votes):
-    """Votes that own the fits of the annotator model to them.
+    """Votes that store the fits of the annotator model to them.
 
-    The answers are arranged once for all fits, and the fit to the answers alone is made once, when somebody first
-    asks: learner, warnings and calibration are handed the same object. Rows taken out of it are votes that own
-    fits of their own and know nothing of the other rows.
+    The answers are arranged once for all fits, and the fit to the answers alone is made at first use: learner,
+    warnings and calibration share one object. Rows taken out of it store fits of their own, without the other rows.
     """
 
     @lazy
@@ -159,15 +159,15 @@ class FittedVotes(Votes):
         return AnnotatorModel(self, parameters, frozen(posterior), prior)
 
     def label_targets(self, probabilities: Floats | None = None) -> Floats:
-        """(n, K): how probable each label is given the answers and, recalibrated, the probabilities.
+        """(n, K): the probability of each label given the answers and, recalibrated, the probabilities.
 
-        They come from models that have not seen the row: those of a model that has would confirm themselves.
+        These must come from models that have not seen the row, or they would confirm themselves.
         """
         return (self.answer_model if probabilities is None else self.fit(probabilities)).posterior
 
     @property
     def who(self) -> Ints:
-        """Of each answer the position of its annotator; where nobody is named, one gave them all."""
+        """The position of each answer's annotator; anonymous answers count as one annotator's."""
         return np.zeros(len(self.label), dtype=np.intp) if self.annotator is None else self.annotator
 
     @lazy
@@ -177,7 +177,7 @@ class FittedVotes(Votes):
 
 
 def own_fits(votes: Votes) -> FittedVotes:
-    """The same votes as owner of the fits to them; as they are where they own them already."""
+    """The same votes, which now store the fits to them; unchanged where they do already."""
     if isinstance(votes, FittedVotes):
         return votes
     return FittedVotes(**{field.name: getattr(votes, field.name) for field in fields(Votes)})
@@ -189,10 +189,10 @@ def fit_annotators(votes: Votes, probabilities: Floats | None = None, *, shrink:
 
 
 def choose_shrinkage(votes: Votes, probabilities: Floats) -> float:
-    """How much annotators' own confusions are best shrunk: the answers of each half of the rows, given the other.
+    """How much to shrink annotators' own confusions: the best value for each half of the rows given the other.
 
-    With too little, few answers per annotator and class confirm whatever the classifier says. Of many rows some are
-    looked at: how much annotators differ does not depend on how many rows there are.
+    With too little shrinkage, few answers per annotator and class confirm whatever the classifier says. Where there
+    are many rows, a part of them is used: how much annotators differ does not depend on how many rows there are.
     """
     if votes.annotator is None or len(votes) < 2:
         return _SHRINK
@@ -209,7 +209,7 @@ def choose_shrinkage(votes: Votes, probabilities: Floats) -> float:
 def _fit(
     votes: Votes, given: AnswerMatrices, probabilities: Floats | None, shrink: float
 ) -> tuple[AnnotatorParameters, Floats, Prior]:
-    """EM: what it found of the annotators, and the posterior and prior probabilities of the rows."""
+    """EM: the parameters that it found, and the posterior and prior probabilities of the rows."""
     n, k = votes.shape
     shared = given.prior / given.prior.sum(axis=1, keepdims=True)
     posterior, counted, own = np.empty((n, k)), np.zeros((len(given.said), k)), shared.T[given.said]
@@ -237,12 +237,11 @@ def _fit(
 
 @dataclass(frozen=True)
 class AnswerMatrices:
-    """The answers as sparse matrices, and what a step of EM does with them, in blocks shared among threads.
+    """The answers as sparse matrices, and the steps of EM on them, in blocks shared among threads.
 
     `pairs` has a line for each pair of annotator (`people`) and answer (`said`) that occurs and a column for each
     row; `of_row` is its transpose; both are cut into blocks, by where each starts. `of_answer` and `of_person` sum
-    over pairs. `prior` stands for classes with few answers, and `named` says whether annotators are
-    known.
+    over pairs. `prior` stands for classes with few answers, and `named` says whether annotators are known.
     """
 
     pairs: dict[int, Any]
@@ -256,7 +255,7 @@ class AnswerMatrices:
 
     @classmethod
     def of(cls, votes: Votes, who: Ints, answer: Ints, count: int, people: int = 0) -> AnswerMatrices:
-        """From the annotator and the answer of each, as numbers; of so many annotators at least."""
+        """From the number of each answer's annotator and label, for at least so many annotators."""
         keys, which = np.unique(who * count + answer, return_inverse=True)
         asked, said = np.divmod(keys, count)
         weight = np.ones(len(answer)) if votes.weight is None else votes.weight
@@ -270,7 +269,7 @@ class AnswerMatrices:
         return cls(by_pair, by_row, of_answer, of_person, asked, said, prior, named)
 
     def weigh(self, own: Floats, prior: Prior, posterior: Floats) -> _Weighed:
-        """Writes the posterior that confusions and prior probabilities give."""
+        """Writes the posterior that follows from confusions and prior probabilities."""
         log_own = np.log(own)
 
         def part(block: slice) -> _Weighed:
@@ -290,7 +289,7 @@ class AnswerMatrices:
         return _Weighed(*(sum(column) for column in zip(*parts, strict=True))) if parts else _Weighed()
 
     def confuse(self, posterior: Floats, counted: Floats, own: Floats, weight: float) -> Floats:
-        """Writes posterior-weighted counts of the pairs and the confusions of each; returns those of all."""
+        """Writes posterior-weighted counts of the pairs and each annotator's confusions; returns those of all."""
 
         def count(block: slice) -> None:
             counted[block] = self.pairs[block.start] @ posterior
@@ -320,14 +319,14 @@ class _Weighed(NamedTuple):
 
 @dataclass(frozen=True)
 class Prior:
-    """q, made of the probabilities of a block of rows at a time; without any, one row for all."""
+    """q, computed from the probabilities of a block of rows at a time; without any, one row for all."""
 
     probabilities: Floats | None
     temperature: float
     shift: Floats
 
     def of(self, rows: slice | Ints) -> tuple[Floats, Floats, Floats]:
-        """The logarithms of f and q, and q, of some rows."""
+        """The logarithms of f and q, and q itself, for some rows."""
         z = np.zeros((1, len(self.shift)))
         if self.probabilities is not None:
             z = np.log(np.maximum(self.probabilities[rows], TINY))
@@ -356,7 +355,7 @@ def answer_codes(votes: Votes) -> tuple[Ints, int]:
 
 
 def _start(k: int, count: int) -> Floats:
-    """The answers that C starts from, and that stand for classes with few."""
+    """The answers that C starts from, and that stand for classes with few answers."""
     start = np.full((k, count), _SPREAD / k)
     start[:, :k] += _RIGHT * np.eye(k)
     if count > k:

@@ -1,4 +1,4 @@
-"""`annotators`: who answers well, who answers at random, how much annotators agree, and what they say together."""
+"""`annotators`: who answers well, who answers at random, how much annotators agree, and their consensus."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from setwise.labels.votes import Votes
 from setwise.probabilities.dense import as_probabilities
 from setwise.ranks import clopper_pearson
 
-_FEW = 10  # answers below which nothing is said of an annotator
-_ODD = 0.01  # how improbable the same answer every time must be to be called so
-_TOO_FEW = 4  # annotators whose intervals leave out too much
+_FEW = 10  # answers; an annotator with fewer gets no other remark
+_ODD = 0.01  # how improbable the same answer every time must be to be remarked
+_TOO_FEW = 4  # annotators; the intervals of so few are too narrow
 _SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Annotators:
-    """What votes tell about those who gave them; of anonymous votes only what they have in common.
+    """What votes tell about their annotators; where votes are anonymous, about all annotators together.
 
     Attributes
     ----------
     names, answers
         The annotators, and how many answers each gave.
     accuracy, lower, upper
-        How probable a right answer of each annotator is, with a 95 % interval. An answer counts as right with its
-        posterior probability, and where this is doubtful it tells less: the interval widens. It takes the others'
-        accuracies as known, and is too narrow where there are only three or four. Two annotators do not tell which
-        of them is right: NaN, and an interval from 0 to 1, for whoever is not one of three (a classifier counts) of
-        whom every two answered some row both.
+        The probability that each annotator answers right, with a 95 % interval. An answer counts as right with its
+        posterior probability; the more doubtful that is, the wider the interval. The interval treats the other
+        accuracies as known, so that it is too narrow for three or four annotators. Two annotators do not show which
+        of them is right: an annotator needs two others (a classifier counts) such that every two of the three
+        answered a common row. Otherwise the accuracy is NaN, and the interval is from 0 to 1.
     flags
-        What is odd about each annotator, in words.
+        Remarks on each annotator.
     alpha
         Krippendorff's alpha for nominal data: 1 where all agree, 0 where they agree as by chance. NaN where no row
         has two answers.
     classes, consensus, posterior
-        The labels; the most probable label of each row (None where nothing is known of it); and (n, K), how
-        probable each label is given all answers.
+        The labels; the most probable label of each row (None where it has no answers); and the (n, K) probabilities
+        of the labels given all answers.
     """
 
     names: Array
@@ -67,7 +67,7 @@ class Annotators:
     def dependence(self) -> Dependence | None:
         """Whether pairs of answers agree more often than those of annotators who err independently.
 
-        None where too few rows have two answers. Computed when first asked for: it may take longer than all else.
+        None where too few rows have two answers. Computed at first use: it may take longer than all the rest.
         """
         return dependence(*calibrate_agreement(self.model))
 
@@ -87,7 +87,7 @@ class Annotators:
             people, said = self.model.parameters.people, self.model.parameters.said
             mine = people == known.index(name)
             own, said = self.model.parameters.own[mine].T, said[mine]
-            table[:, said] = 0  # what the annotator never answered shares what is left
+            table[:, said] = 0  # labels that the annotator never answered share the rest
             left = table.sum(axis=1, keepdims=True)
             table *= np.divide(1 - own.sum(axis=1, keepdims=True), left, out=np.zeros_like(left), where=left > 0)
             table[:, said] = own
@@ -101,7 +101,7 @@ class Annotators:
 
     @property
     def agreement(self) -> str:
-        """How much annotators agree, in words."""
+        """How much annotators agree: sentences."""
         if np.isnan(self.alpha):
             return "No row has two answers: agreement is unknown."
         unknown = "Too few rows have two answers to test whether annotators err independently."
@@ -109,14 +109,14 @@ class Annotators:
 
     @property
     def caution(self) -> str:
-        """Why accuracies or intervals are too good; empty where nothing shows that."""
+        """Why accuracies are too high or intervals too narrow; empty where nothing shows that."""
         if not (compared := np.count_nonzero(~np.isnan(self.accuracy))):
             return ""
         if self.dependence is not None and self.dependence.refuted and self.dependence.excess > 0:
-            return "Accuracies and intervals are too good, because the annotators share their errors."
+            return "Accuracies are too high and intervals too narrow, because the annotators share their errors."
         if compared > _TOO_FEW:
             return ""
-        return "With so few annotators the intervals are too narrow: each takes the other accuracies as known."
+        return "With so few annotators the intervals are too narrow: each treats the other accuracies as known."
 
     def to_frame(self) -> Any:
         """A pandas frame with one annotator per line."""
@@ -153,7 +153,7 @@ class Annotators:
         return self.describe()
 
     def describe(self, top: int | None = _SHOWN) -> str:
-        """The table of annotators in words, at most `top` of them, the least accurate first; None shows all."""
+        """The table of annotators, at most `top` of them, the least accurate first; None shows all."""
         listed = self.worst_first[:top]
         cells = [("annotator", "answers", "accuracy", "95 % interval", "")] + [self._cells(j) for j in listed]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -175,8 +175,8 @@ class Annotators:
         return f"<p>{escape(self._head())}</p>{table}{more}"
 
     def _head(self) -> str:
-        by = f"{len(self):,} annotators" if len(self) else "anonymous annotators"
-        return f"Annotators: {by}, {len(self.consensus):,} rows, {len(self.classes):,} classes"
+        by = f"{len(self):,} annotators" if len(self) else "Anonymous annotators"
+        return f"{by}, {len(self.consensus):,} rows, {len(self.classes):,} classes"
 
     def _more(self, left: int) -> list[str]:
         more = [f"… {left:,} more"] if left > 0 else []
@@ -190,20 +190,21 @@ class Annotators:
 
 
 def annotators(votes: Votes, probabilities: ProbabilityRows | None = None) -> Annotators:
-    """How well each annotator answers, how much they agree, and their consensus, without any true label.
+    """Estimates how well each annotator answers, how much they agree, and their consensus, without any true label.
 
     Parameters
     ----------
     votes
         Who answered what.
     probabilities
-        A classifier's (n, K), which has not seen these answers; it joins the consensus, recalibrated.
+        (n, K) class probabilities of a classifier that has not seen these answers. They are recalibrated and join
+        the consensus.
 
     Notes
     -----
-    Rests on a model in which annotators err independently given the truth, each with confusions of their own shrunk
+    The model assumes that annotators err independently given the truth, each with confusions of their own shrunk
     to those of all (Dawid and Skene, 1979; with a classifier Raykar et al., 2010). Where annotators share their
-    errors the consensus and every accuracy are too good; `dependence` tells what the answers show of that.
+    errors, every accuracy is too high and the consensus looks too certain; `dependence` tests that.
 
     Examples
     --------
@@ -213,13 +214,13 @@ def annotators(votes: Votes, probabilities: ProbabilityRows | None = None) -> An
     >>> y = rng.integers(0, 2, (100, 1))
     >>> cells = np.where(rng.random((100, 4)) < [0.9, 0.8, 0.9, 0.5], y, 1 - y)
     >>> annotators(Votes.from_matrix(cells, annotators=["ann", "bob", "cyd", "dan"]))
-    Annotators: 4 annotators, 100 rows, 2 classes
+    4 annotators, 100 rows, 2 classes
     annotator  answers  accuracy  95 % interval
     dan        100      0.47      0.36–0.59      may answer at random; contradicts the consensus most
     bob        100      0.74      0.63–0.84
     ann        100      0.84      0.73–0.92
     cyd        100      0.90      0.77–0.97
-    With so few annotators the intervals are too narrow: each takes the other accuracies as known.
+    With so few annotators the intervals are too narrow: each treats the other accuracies as known.
     Krippendorff's alpha: 0.21. Two answers to a row agree in 60.5 % of cases; ...
     """
     if not isinstance(votes, Votes):
@@ -263,13 +264,13 @@ def _with_columns(probabilities: Any, votes: Votes) -> tuple[Floats, Votes]:
 
 
 def _right(votes: Votes, posterior: Floats) -> Floats:
-    """How probable it is that each answer is right."""
+    """The probability that each answer is right."""
     named = posterior[votes.row, votes.label]
     return named if votes.against is None else np.where(votes.against, 1 - named, named)
 
 
 def _comparable(votes: Votes, *, with_model: bool) -> Bools:
-    """Who is one of three of whom every two answered some row both; a model answers every row."""
+    """Which annotators are one of three such that every two answered a common row; a model answers every row."""
     if votes.annotator is None:
         return np.zeros(0, dtype=bool)
     people = len(votes.annotators)
@@ -278,13 +279,13 @@ def _comparable(votes: Votes, *, with_model: bool) -> Bools:
     given = sparse.csr_array((np.ones(len(cells)), (row, who)), shape=(len(votes), people))
     heads = np.bincount(row, minlength=len(votes))
     found: Bools = np.bincount(who, heads[row] >= (2 if with_model else 3), people) > 0
-    others = np.flatnonzero(~found)  # they answered rows with one other person at most
+    others = np.flatnonzero(~found)  # on each row they have at most one other annotator beside them
     if with_model or not len(others):
         return found
     met = (given[:, others].T @ given > 0).astype(float)
     met[np.arange(len(others)), others] = 0
     met.eliminate_zeros()
-    both = met @ given.T  # how many of those whom somebody met answered a row: two of them met each other there
+    both = met @ given.T  # how many of an annotator's partners answered each row: two of them share that row
     found[others] = both.max(axis=1).toarray().ravel() > 1 if both.nnz else False
     return found
 
@@ -321,7 +322,7 @@ def _accuracies(votes: Votes, posterior: Floats, compared: Bools) -> tuple[Float
 def _flags(
     votes: Votes, model: AnnotatorModel, answers: Ints, accuracy: Floats, bounds: tuple[Floats, Floats]
 ) -> tuple[tuple[str, ...], ...]:
-    """What is odd about each annotator who gave enough answers."""
+    """Remarks on each annotator; with few answers, only that they are few."""
     if votes.annotator is None:
         return ()
     (lower, upper), n, k = bounds, len(votes.annotators), votes.n_classes
@@ -335,23 +336,23 @@ def _flags(
     below = enough & (upper < overall)
     guess, worse = below & (lower <= chance) & (chance <= upper), below & (upper < chance)
     worst = int(np.argmin(np.where(below, accuracy, np.inf))) if below.any() else -1
-    told = {
+    remarks = {
         "few answers": ~enough,
-        "not comparable: too few others on the same rows": enough & np.isnan(accuracy),
+        "not comparable, because too few others answered the same rows": enough & np.isnan(accuracy),
         "always the same answer": enough & same,
         "may answer at random": guess,
         "worse than chance": worse,
         "contradicts the consensus most": np.arange(n) == worst,
     }
-    return tuple(tuple(text for text, holds in told.items() if holds[j]) for j in range(n))
+    return tuple(tuple(text for text, holds in remarks.items() if holds[j]) for j in range(n))
 
 
 def _chance(votes: Votes, posterior: Floats) -> Floats:
-    """How often each annotator would be right if their answers had nothing to do with the rows they answer."""
+    """How often each annotator would be right if the answers did not depend on the rows."""
     n, k = len(votes.annotators), votes.n_classes
     who = np.zeros(0, dtype=int) if votes.annotator is None else votes.annotator
     shares = np.zeros((n, k))
-    for label in range(k):  # of the rows that an annotator answers
+    for label in range(k):  # the share of each label among the rows that an annotator answers
         shares[:, label] = np.bincount(who, posterior[votes.row, label], n)
     shares /= np.maximum(np.bincount(who, minlength=n), 1)[:, None]
     right = shares[who, votes.label]
@@ -362,7 +363,7 @@ def _chance(votes: Votes, posterior: Floats) -> Floats:
 
 
 def _alpha(votes: Votes) -> float:
-    """Krippendorff's alpha for nominal data, weights aside: 1 − disagreement seen over disagreement by chance."""
+    """Krippendorff's alpha for nominal data without weights: 1 − observed disagreement / disagreement by chance."""
     positive = slice(None) if votes.against is None else ~votes.against
     cells, times = np.unique(votes.row[positive] * votes.n_classes + votes.label[positive], return_counts=True)
     row, label = np.divmod(cells, votes.n_classes)

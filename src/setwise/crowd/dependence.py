@@ -1,4 +1,4 @@
-"""Whether annotators err independently: how often answers agree, beyond what the annotator model expects."""
+"""Whether annotators err independently: how much more often answers agree than the annotator model expects."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from setwise.crowd.annotator_model import TINY, AnnotatorModel, Prior, answer_co
 from setwise.findings import format_p_value, format_share
 from setwise.labels.votes import Votes
 
-_CELLS = 20_000_000  # of a table
-_PART = 500_000  # of which some are made at a time
-_PAIRS = 30  # rows with two answers or more, below which nothing is said of independence
-_FITTED = 10.0  # how much smaller fitting may make the standard error of the agreement
-_DRAWS = ((5, 1.96), (10, 1.32))  # of answers, and how unsure they leave mean and deviation (Student's t at 0.01)
-_CLEAR = 4.0  # deviations after which the first draws will do
-_REDRAWN = 200_000  # rows times classes up to which that is done: with more, fitting explains next to nothing
+_CELLS = 20_000_000  # the most cells of a table
+_PART = 500_000  # cells that are computed at a time
+_PAIRS = 30  # rows with two answers or more; with fewer, independence is not tested
+_FITTED = 10.0  # the factor by which fitting may shrink the standard error of the agreement
+_DRAWS = ((5, 1.96), (10, 1.32))  # draws of answers, and how unsure mean and deviation are (Student's t at 0.01)
+_CLEAR = 4.0  # deviations; beyond, the first draws suffice
+_REDRAWN = 200_000  # rows times classes; with more, fitting explains next to nothing and nothing is drawn
 REFUTED = 0.01
 """Independent annotators are called dependent with about this probability."""
 
@@ -44,7 +44,7 @@ class AnswerLaw:
         return cls(people, confusions, model.prior)
 
     def draw(self, votes: Votes, rng: np.random.Generator) -> Votes:
-        """Other answers of the same people to the same rows."""
+        """Draws new answers of the same people to the same rows."""
         truth = _draw(np.broadcast_to(self.prior.of(slice(None))[2], votes.shape), rng)
         answer = _draw(self.confusions[self.who, truth[votes.row]], rng)
         against, label = np.divmod(answer, votes.n_classes)
@@ -55,8 +55,8 @@ class AnswerLaw:
 class Agreement(NamedTuple):
     """What pairs of answers show, one number per row, NaN below two answers.
 
-    `agreed` is the share of pairs that agree, `excess` by how much it exceeds what the model expects, without what
-    fitting explains: the standard error of its mean is then that under the model.
+    `agreed` is the share of pairs that agree. `excess` is by how much it exceeds what the model expects, without
+    what fitting explains, so that the standard error of its mean is the one under the model.
     """
 
     agreed: Floats
@@ -92,9 +92,10 @@ class Dependence:
 def dependence(agreed: Floats, excess: Floats) -> Dependence | None:
     """Agreement beyond that of independent annotators; None where too few rows have two answers.
 
-    A model with many parameters fits its rows too well and expects too much agreement: too little of it is held
-    against the standard error that it would have without fitting, and too much never against much less than that,
-    or than one row: of annotators who always agree the model thinks a little worse.
+    A model with many parameters fits its rows too well and expects too much agreement, and fitting shrinks the
+    standard error. A negative excess is therefore compared with the error without fitting, and a positive one with
+    at least a tenth of that. No error is smaller than one row: the model slightly underrates annotators who always
+    agree.
     """
     known = ~np.isnan(excess)
     agreed, excess = agreed[known], excess[known]
@@ -112,10 +113,10 @@ def measure_agreement(model: AnnotatorModel) -> Agreement:
 
 
 def calibrate_agreement(model: AnnotatorModel) -> Agreement:
-    """The same, its excess compared with that of answers drawn from the model itself.
+    """The same, with the excess compared to that of answers drawn from the model itself.
 
-    With few answers per parameter a model that was fitted to independent answers has an excess, too. This is done
-    where independence would be refuted otherwise, and data are not large.
+    With few answers per parameter, even a model fitted to independent answers has an excess. The comparison is made
+    where independence would otherwise be refuted and the data are not large.
     """
     law = AnswerLaw.of(model)
     seen = _agreement(model, law)
@@ -150,10 +151,10 @@ def _draw(law: Floats, rng: np.random.Generator) -> Ints:
 
 
 def _pairs(votes: Votes, law: AnswerLaw) -> tuple[Floats, Floats]:
-    """Of each row the share of pairs of answers that are equal, and its expectation under the model.
+    """The share of pairs of answers that agree in each row, and its expectation under the model.
 
     With answers a of weight w and annotators' confusions C^a the expectation is Σ_k q_k Σ_l ((Σ_a w_a C^a_kl)² −
-    Σ_a (w_a C^a_kl)²) over ((Σ w)² − Σ w²). Of many rows some are looked at.
+    Σ_a (w_a C^a_kl)²) over ((Σ w)² − Σ w²). Where there are many rows, a part of them is used.
     """
     agreed, expected = np.full(len(votes), np.nan), np.full(len(votes), np.nan)
     answer, _ = answer_codes(votes)
@@ -171,7 +172,7 @@ def _in_parts(rows: Ints, sizes: Ints, width: int) -> list[Ints]:
 
 
 def _pairs_of(votes: Votes, answer: Ints, law: AnswerLaw, rows: Ints) -> tuple[Floats, Floats]:
-    """The same of some rows."""
+    """The same for some rows."""
     taken = take_rows(votes.sizes, rows)
     weight = np.ones(len(taken)) if votes.weight is None else votes.weight[taken]
     starts = np.cumsum(votes.sizes[rows]) - votes.sizes[rows]
@@ -181,7 +182,7 @@ def _pairs_of(votes: Votes, answer: Ints, law: AnswerLaw, rows: Ints) -> tuple[F
         return np.add.reduceat(values, starts) ** 2 - np.add.reduceat(values**2, starts)
 
     all_pairs = pairs(weight)
-    all_pairs[all_pairs <= 0] = np.nan  # one answer outweighs the others beyond what numbers hold
+    all_pairs[all_pairs <= 0] = np.nan  # one answer outweighs the others beyond floating-point precision
     said = np.zeros((len(taken), law.confusions.shape[2]))
     said[np.arange(len(taken)), answer[taken]] = weight
     chances = pairs(weight[:, None] * law.confusions[law.who[taken]].reshape(len(taken), -1))
@@ -191,10 +192,11 @@ def _pairs_of(votes: Votes, answer: Ints, law: AnswerLaw, rows: Ints) -> tuple[F
 
 
 def _excess(difference: Floats, model: AnnotatorModel) -> Floats:
-    """The differences less their regression on what the parameters were fitted to.
+    """The differences minus their regression on what the parameters were fitted to.
 
-    Fitting makes some sums of the rows right, and so the mean difference varies less than the differences do: its
-    variance is that of what this regression leaves (the outer-product form of the information matrix test).
+    Fitting makes some sums over the rows exact, so that the mean difference varies less than the differences do:
+    its variance is that of the residuals of this regression (the outer-product form of the information matrix
+    test).
     """
     rows = np.flatnonzero(~np.isnan(difference))
     if not len(rows):

@@ -257,7 +257,9 @@ def triage_folds(
     labels = RowFacts.read(evidence.n, calibration.vocabulary, verified=verified).verified
     truth = None if labels is None else np.where(labels == MISSING, np.nan, evidence.low)
     evidence = replace(evidence, label=labels, truth=truth)
-    setting = replace(calibration.parts[0].setting, chosen=warn_about_choice(compare_verified(evidence)))
+    count = 0 if labels is None else int((labels != MISSING).sum())
+    chosen = warn_about_choice(compare_verified(evidence))
+    setting = replace(calibration.parts[0].setting, checked=count, chosen=chosen)
     judged = Judgement(evidence, setting)
     return triage_calibration_rows(judged, calibration.classes, max_error, mode, random_state)
 

@@ -1,4 +1,4 @@
-"""What may serve as the estimator of a conformal classifier, and its answers in the order of the classes."""
+"""Estimators for a conformal classifier, and their probabilities in the order of the classes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> 
             if hasattr(estimator.estimator, "fit"):
                 check_is_fitted(estimator.estimator)
             raise InputError(
-                f"estimator: {type(estimator.estimator).__name__} has no classes_, which say what its columns mean",
-                Remedy("classes", None, "when you make the sets, for the labels in its order"),
+                f"estimator: {type(estimator.estimator).__name__} has no classes_ that say what its columns mean",
+                Remedy("classes", None, "for the labels in its order when you make the sets"),
             )
         return estimator
     if not hasattr(estimator, "get_params") or isinstance(estimator, type):
@@ -54,7 +54,7 @@ def answers(
 ) -> Floats:
     """The (n, K) answers of a model's method, its columns in the order of the vocabulary.
 
-    Labels that were not `learned` from any row get nothing, as labels do that are not even among the classes.
+    Labels that are in no training row (see `learned`) or unknown to the model get 0.
     """
     found = _in_order(model, X, vocabulary, method)
     if learned is None or learned.all():
@@ -103,7 +103,7 @@ def last_step(model: Any) -> Any:
 
 
 def feature_readers(model: Any) -> list[Any]:
-    """What in a model reads X: the model itself and the networks of a covering one, or a pipeline's first step."""
+    """The parts of a model that read X: itself and the networks of a covering one, or a pipeline's first step."""
     first = model.steps[0][1] if hasattr(model, "steps") else model
     networks = [getattr(first, name, None) for name in ("posterior_", "inclusion_")]
     return [first, *(network for network in networks if network is not None)]
@@ -117,7 +117,7 @@ def as_y(sets: LabelSets, model: Any, votes: Votes | None = None) -> Any:
 
 
 def as_trained(model: Any, classes: Array) -> FrozenEstimator:
-    """A trained model, scikit-learn's or a torch module, that is not to be fitted again."""
+    """A trained model, of scikit-learn or a torch module, frozen so that nothing fits it again."""
     if hasattr(model, "state_dict") and hasattr(model, "eval"):
         model = _TorchModel(model, classes)
     return model if isinstance(model, FrozenEstimator) else FrozenEstimator(model)

@@ -44,7 +44,7 @@ from setwise.ranks import Level, Levels, as_level, doubt_level
 from setwise.scores import LAC, Score, as_score
 from setwise.storage.container import reading_untrusted
 
-_OTHER_NAMES = {  # of arguments elsewhere, and what takes their place
+_OTHER_NAMES = {  # what other libraries call an argument, and its name here
     "alpha": "confidence_level",
     "confidence": "confidence_level",
     "method": "conformity_score",
@@ -55,9 +55,9 @@ _OTHER_NAMES = {  # of arguments elsewhere, and what takes their place
 
 
 class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Prediction sets from a calibration, asked with the probabilities of one model or of several.
+    """Prediction sets from a calibration and the probabilities of one or several models.
 
-    A subclass learns in `fit` and leaves `calibration_`, `classes_`, `used_rows_` and what `fitted_models` returns.
+    A subclass learns in `fit` and sets `calibration_`, `classes_`, `used_rows_` and what `fitted_models` returns.
     """
 
     confidence_level: float
@@ -70,7 +70,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     @property
     @abstractmethod
     def fitted_models(self) -> list[Any]:
-        """The models that learned, one per part of `calibration_`."""
+        """The fitted models, one per part of `calibration_`."""
 
     def __new__(cls, *_: Any, **named: Any) -> Self:  # noqa: D102 - documented by __init__
         _refuse_other_names(named)
@@ -79,7 +79,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     # ---------------------------------------------------------------- predict
 
     def predict_proba(self, X: Features) -> Floats:
-        """The model's probabilities, one column per class of `classes_`; of several models the average."""
+        """The model's probabilities, one column per class of `classes_`; the average of several models."""
         check_is_fitted(self, "classes_")
         self._check_names(X)
         models = self.fitted_models
@@ -135,7 +135,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Parameters
         ----------
         X
-            New rows, with the columns of those of `fit`.
+            New rows, with the same columns as in `fit`.
         confidence_level
             One level or several; by default the estimator's own.
         by, candidates, sample_weight, row_ids, allow_empty
@@ -143,7 +143,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         check_is_fitted(self, "calibration_")
         refuse_names(others, alpha="confidence_level")
-        options = _given(by=by, candidates=candidates, sample_weight=sample_weight, row_ids=row_ids)
+        options = _drop_none(by=by, candidates=candidates, sample_weight=sample_weight, row_ids=row_ids)
         level = self._level(confidence_level)
         sets: LabelSets | list[LabelSets] = self.calibration_.predict_set(
             self.predict_conformed(X), level, allow_empty=allow_empty, **options
@@ -155,11 +155,11 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     ) -> Floats:
         """The (n, K) p-values; arguments as in `Calibration.predict_p`."""
         check_is_fitted(self, "calibration_")
-        options = _given(by=by, sample_weight=sample_weight, row_ids=row_ids)
+        options = _drop_none(by=by, sample_weight=sample_weight, row_ids=row_ids)
         return self.calibration_.predict_p(self.predict_conformed(X), **options)
 
     def predict_conformed(self, X: Features) -> Any:
-        """What `calibration_` is asked with: (n, K) probabilities, or one such matrix per fold."""
+        """What `calibration_` expects of X: (n, K) probabilities, or one such matrix per fold."""
         check_is_fitted(self, "calibration_")
         self._check_names(X)
         pairs = zip(self.fitted_models, self.calibration_.parts, strict=True)
@@ -184,24 +184,22 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         delta: float = 0.05,
         **others: Never,
     ) -> dict[str, Any]:
-        """What the sets of these rows achieve, against truth y or ``candidates=``; see `setwise.evaluate`.
+        """Evaluates the sets of these rows against true labels y or ``candidates=``; see `setwise.evaluate`.
 
-        `row_ids` and `sample_weight` are those of `predict_set`. Rows that differ from the calibration rows are
-        warned about, and `comparison` says what `compare` found.
+        `row_ids` and `sample_weight` are those of `predict_set`. A warning says if the rows differ from the
+        calibration rows, and the entry `comparison` holds what `compare` finds.
         """
         check_is_fitted(self, "calibration_")
         _refuse_other_names(others)
         check_row_names(X=X, y=y, candidates=candidates, by=by)
         self.used_rows_.warn_if_used(X)
-        given = _given(row_ids=row_ids, sample_weight=sample_weight)
+        given = _drop_none(row_ids=row_ids, sample_weight=sample_weight)
         of_category: dict[str, Any] = {"by": by} if "by" in self.calibration_.parts[0].reader.requirements else {}
         matrix = self.predict_conformed(X)
         sets = self.calibration_.predict_set(matrix, self._level(confidence_level), **given, **of_category)
         found = self.row_tally().add(matrix, X=X, **of_category).compare()
         if found.refuted:
-            problem = (
-                f"X: these rows differ from the calibration rows, so that nothing is promised: {found.differs}"
-            )
+            problem = f"X: these rows differ from the calibration rows, so nothing is guaranteed: {found.differs}"
             warnings.warn(MisuseWarning(problem, "calibrate on rows like these"), stacklevel=2)
         compared = {"p_value": found.p_value, "refuted": found.refuted}
         achieved = evaluate(sets, y, candidates=candidates, by=by, delta=delta, **others)
@@ -220,7 +218,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     ) -> Suggestion:
         """Draws rows to verify, and estimates what that is worth; arguments as in `suggest_verification`.
 
-        Rows may be those of `fit`: given the verified labels afterwards, it calibrates on these before others.
+        The rows may be those of `fit`, which keeps them for calibration once they are passed as verified.
         """
         check_is_fitted(self, "calibration_")
         check_row_names(X=X, y=y, verified=verified)
@@ -230,7 +228,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             y,
             budget,
             verified=verified,
-            learned=self.used_rows_.learned_from(X),
+            learned=self.used_rows_.training_mask(X),
             prefer=prefer,
             confidence_level=self._level(confidence_level),
             random_state=random_state,
@@ -243,14 +241,14 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def guarantee(
         self, confidence_level: Level | Levels | None = None, *, votes: bool = False, **others: Never
     ) -> Guarantee | list[Guarantee]:
-        """What may be claimed about the sets, and why (a list for a list of levels).
+        """What is guaranteed about the sets, and on which assumptions (a list for a list of levels).
 
-        With ``votes=True`` of new rows whose votes are passed to `predict_set` as candidates.
+        Use ``votes=True`` for new rows whose votes you pass to `predict_set` as candidates.
         """
         check_is_fitted(self, "calibration_")
         refuse_names(others, alpha="confidence_level")
         level = self._level(confidence_level)
-        claims: Guarantee | list[Guarantee] = self.calibration_.guarantee(level, **_given(votes=votes or None))
+        claims: Guarantee | list[Guarantee] = self.calibration_.guarantee(level, **_drop_none(votes=votes or None))
         return claims
 
     def score(self, X: Features, y: Candidates) -> float:
@@ -263,7 +261,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def compare(
         self, X: Features, *, by: Column = None, candidates: Candidates = None, groups: Column = None
     ) -> Comparison:
-        """Whether rows X are like the calibration rows: by what the model says of them, and by their features.
+        """Whether rows X are like the calibration rows, judged by their probabilities and their features.
 
         Parameters
         ----------
@@ -279,14 +277,14 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def monitor(
         self, delta: float = 0.05, *, random_state: Seed = None, resume: str | os.PathLike[str] | None = None
     ) -> Monitor:
-        """Watches rows that arrive in time: ``update(X)``; see `Calibration.monitor`."""
+        """Watches rows as they arrive, by ``update(X)``; see `Calibration.monitor`."""
         check_is_fitted(self, "calibration_")
         asked: dict[str, Any] = {"delta": delta, "random_state": random_state, "resume": resume}
         summary = getattr(self, "feature_summary_", None)
         return Monitor(self.calibration_, **asked, give=self.predict_conformed, features=summary)
 
     def row_tally(self) -> RowTally:
-        """To compare rows with the calibration rows batch by batch: ``add(predict_conformed(X), X=X)``."""
+        """Compares rows with the calibration rows batch by batch: ``add(predict_conformed(X), X=X)``."""
         check_is_fitted(self, "calibration_")
         summary = getattr(self, "feature_summary_", None)
         names = getattr(self, "feature_names_in_", None)
@@ -297,7 +295,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model as a directory, without pickle; ``docs/model-directory.md`` describes it.
 
-        An earlier model there is replaced in one step. An estimator that could only come back by running code from
+        An earlier model there is replaced in one step. An estimator that cannot be loaded without running code from
         the file is left out, and `load` asks for it.
         """
         save_model(self, path)
@@ -306,35 +304,35 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def load(
         cls, path: str | os.PathLike[str], estimator: Any = None, trusted: Sequence[str] | None = None
     ) -> Self:
-        """Reads what `save` wrote; `setwise.load` does so whatever was saved.
+        """Reads what `save` wrote; `setwise.load` reads any model or calibration.
 
         Parameters
         ----------
         path
             The directory.
         estimator
-            The trained model, where the directory could not hold it; checked on rows kept with the calibration.
+            The trained model, where the directory does not hold it. Stored rows show whether it is the same one.
         trusted
-            Types that a scikit-learn model may be made of beyond scikit-learn's plain ones, as in `skops.io.load`.
+            Further types that a scikit-learn model may contain, as in `skops.io.load`.
         """
         stored = read_stored(path, cls.__name__, estimator, trusted)
         with reading_untrusted(path, FORMAT):
-            return cls._restored(stored)
+            return cls._restore(stored)
 
     @classmethod
-    def _restored(cls, stored: StoredModel) -> Self:
-        """The classifier whose content was stored."""
+    def _restore(cls, stored: StoredModel) -> Self:
+        """The classifier with the stored content."""
         try:
-            made = cls(**stored.parameters)
+            model = cls(**stored.parameters)
         except TypeError as error:
             raise ValueError(f"its parameters are those of another class ({error})") from error
         first = stored.calibrations[0]
         named = {"strategy": first.strategy, "conformity_score": first.conformity_score}
         objects = {"estimator": stored.models[0], "assume": first.setting.assume, **named}
-        made.set_params(**{name: value for name, value in objects.items() if name not in stored.parameters})
-        made._set_parts(stored.models, stored.calibrations)
-        made.__dict__.update(stored.notes)
-        return made
+        model.set_params(**{name: value for name, value in objects.items() if name not in stored.parameters})
+        model._set_parts(stored.models, stored.calibrations)
+        model.__dict__.update(stored.notes)
+        return model
 
     @abstractmethod
     def _set_parts(self, models: list[Any], calibrations: list[Calibration]) -> None:
@@ -352,50 +350,50 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def probabilities_of(self, model: Any, X: Features) -> Floats:
         """The probabilities of one of the models, its columns in the order of the classes."""
         with naming_features(X):
-            return answers(model, X, self.vocabulary_, learned=self._learned(model))
+            return answers(model, X, self.vocabulary_, learned=self._training_labels(model))
 
     def _inclusion(self, model: Any, X: Any) -> Floats:
         with naming_features(X):
-            return answers(model, X, self.vocabulary_, "predict_inclusion", learned=self._learned(model))
+            return answers(model, X, self.vocabulary_, "predict_inclusion", learned=self._training_labels(model))
 
-    def _scored(
+    def _calibration_matrix(
         self,
         model: Any,
         X: Any,
         strategy: Any,
         conformity_score: Any,
         assume: Any,
-        checked: int,
+        n_verified: int,
         *,
         votes: bool = False,
     ) -> tuple[Floats, Score]:
-        """What to calibrate a model on, and the score: inclusion probabilities where whole sets must be covered."""
+        """The matrix to calibrate on, and its score: inclusion probabilities where whole sets must be covered."""
         self._check_names(X)
-        covers = covers_whole_sets(strategy, conformity_score, assume, checked, votes=votes)
+        covers = covers_whole_sets(strategy, conformity_score, assume, n_verified, votes=votes)
         if covers and gives_inclusion(model):
             return self._inclusion(model, X), LAC(domain="unit")
         return self.probabilities_of(model, X), as_score(conformity_score)
 
-    def _learned(self, model: Any) -> Bools | None:
-        """Which labels the rows had that this model learned from; None where the labels were declared."""
+    def _training_labels(self, model: Any) -> Bools | None:
+        """Which labels occur in the rows that this model learned from; None where labels were declared."""
         pairs = zip(self.fitted_models, getattr(self, "learned_", []), strict=False)
         return next((learned for fitted, learned in pairs if fitted is model), None)
 
-    def _note_learned(self, sets: LabelSets, parts: Sequence[Ints]) -> None:
-        """Keeps which labels occur in the rows that each model learns from, where the labels were inferred."""
+    def _note_labels(self, sets: LabelSets, parts: Sequence[Ints]) -> None:
+        """Keeps which labels occur in the training rows of each model, where labels were inferred."""
         declared = sets.vocabulary.declared
         self.learned_ = [None if declared or len(rows) == 0 else sets[rows].occurring for rows in parts]
 
     def _novel(self, sets: LabelSets, model: Any) -> int:
-        """How many rows carry labels that no row had which the model learned from."""
-        learned = self._learned(model)
+        """How many rows have labels that occur in none of the model's training rows."""
+        learned = self._training_labels(model)
         if learned is None:
             return 0
         known = LabelSets.from_mask(np.broadcast_to(learned, sets.shape), sets.classes)
         return int((~sets.issubset(known)).sum())
 
     def _check_names(self, X: Any) -> None:
-        """Columns with names are those of the training rows, in their order; no value is masked."""
+        """Refuses masked values, and column names that are not those of the training rows in their order."""
         _refuse_masked(X)
         if _get_feature_names(X) is not None:
             _check_feature_names(self, X, reset=False)
@@ -421,8 +419,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         if sets.relative:
             raise InputError(
-                "y: some rows stand for every label, and only the labels that occur are known",
-                Remedy("classes", None, "when you make the sets, for all labels that there are"),
+                "y: some rows stand for every label, but only the labels that occur are known",
+                Remedy("classes", None, "for all labels when you make the sets"),
                 "leave those rows out",
             )
         if sets.n_classes < 2:
@@ -434,7 +432,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             )
         return sets
 
-    def _fitted_on(self, X: Any, sets: LabelSets) -> None:
+    def _note_rows(self, X: Any, sets: LabelSets) -> None:
         self.classes_ = np.array(sets.classes)
         self.vocabulary_ = replace(sets.vocabulary, declared=True)
         _check_feature_names(self, X, reset=True)
@@ -454,8 +452,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return level
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    """The options that were given: not every calibration knows all of them, and refuses others by name."""
+def _drop_none(**options: Any) -> dict[str, Any]:
+    """The options that are not None: a calibration refuses those that it does not know."""
     return {name: value for name, value in options.items() if value is not None}
 
 

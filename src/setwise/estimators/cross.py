@@ -37,8 +37,7 @@ from setwise.strategies import Strategy, as_strategy
 class CrossConformalClassifier(BaseConformalClassifier):
     """Cross-conformal prediction sets: no row is spent on calibration alone.
 
-    The promise is weaker, 1 − 2ε less a small term instead of 1 − ε, as `guarantee` states; in practice coverage
-    is near 1 − ε.
+    The guarantee is weaker: 1 − 2ε less a small term, instead of 1 − ε. In practice coverage is near 1 − ε.
 
     Parameters
     ----------
@@ -125,8 +124,8 @@ class CrossConformalClassifier(BaseConformalClassifier):
         for number, (_, held) in enumerate(parts):
             fold[held] = number
         self.used_rows_ = UsedRows.of(X, np.arange(len(sets)), np.arange(len(sets)), fold)
-        self._note_learned(sets, kept)
-        self._fitted_on(X, sets)
+        self._note_labels(sets, kept)
+        self._note_rows(X, sets)
         self.summary_ |= {"learned_from": len(sets), "learner": type(model).__name__}
         self.probe_ = take_probe(X)
         self.feature_summary_ = FeatureSummary.of(X)
@@ -146,9 +145,9 @@ class CrossConformalClassifier(BaseConformalClassifier):
         verified: Column = None,
         random_state: Seed = None,
     ) -> Triage:
-        """Which rows of `fit` may be accepted with the label proposed for them, by the labels of verified rows.
+        """Which rows of `fit` can be accepted with their proposed label, judged by verified rows.
 
-        Of new rows nothing is known: `ConformalClassifier` decides them. Arguments as in `Calibration.triage`.
+        New rows cannot be decided; use `ConformalClassifier` for them. Arguments as in `Calibration.triage`.
         """
         check_is_fitted(self, "calibration_")
         return self.calibration_.triage(
@@ -165,7 +164,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
 
     def _fold(self, i: int, X: Any, sets: LabelSets, held: Ints, seed: int) -> Calibration:
         asked = (self.strategy, self.conformity_score, self.assume, 0)
-        probabilities, score = self._scored(self.estimators_[i], _safe_indexing(X, held), *asked)
+        probabilities, score = self._calibration_matrix(self.estimators_[i], _safe_indexing(X, held), *asked)
         candidates = sets[held].recode(self.vocabulary_)
         rows = read_probabilities(probabilities, score.domain, len(self.classes_))
         return calibrate(

@@ -1,4 +1,4 @@
-"""`load`: whatever was saved, by what its file or directory says it is."""
+"""`load`: reads a model or a calibration, whichever a path holds."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def load(
         The directory of a model, as `ConformalClassifier.save` and ``setwise fit`` write it, or the file of a
         `Calibration`.
     estimator
-        The trained model, where a directory could not hold it (a list of models, one per fold, of a
-        `CrossConformalClassifier`); checked on rows kept with the calibration.
+        The trained model, where the directory does not hold it (a list of models, one per fold, for a
+        `CrossConformalClassifier`). Stored rows show whether it is the same one.
     trusted
-        Types that a scikit-learn model may be made of beyond scikit-learn's plain ones, as in `skops.io.load`.
+        Further types that a scikit-learn model may contain, as in `skops.io.load`.
 
     Returns
     -------
     ConformalClassifier, CrossConformalClassifier or Calibration
-        A model fills gaps and encodes text as it did when ``setwise fit --impute median --one-hot`` fitted it: it
-        takes the columns of the table as they are.
+        A model that ``setwise fit --impute median --one-hot`` fitted fills gaps and encodes text by itself: pass
+        the columns of the table as they are.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def load(
     [[0]]
     >>> model.calibration_.save(folder / "model.cal")
     >>> setwise.load(folder / "model.cal")
-    Calibration(strategy='auto', conformity_score='lac', 60 examples, 3 classes)
+    Calibration(strategy='auto', conformity_score='lac', 60 rows, 3 classes)
     """
     place = Path(path)
     if not place.is_dir():

@@ -45,21 +45,21 @@ _ENTRIES = {
     "parameters": dict,
     "used_rows": str,
 }
-_JSON = {str: "text", bool: "truth value", list: "list", dict: "object"}
+_JSON = {str: "text", bool: "a truth value", list: "a list", dict: "an object"}
 _PART = re.compile(r"(?:calibration|model|probe|used-rows|feature-summary)[a-z0-9-]*-([0-9a-f]{8})\.[a-z]+")
 _KINDS = {"U": "text", "i": "integer", "f": "number", "b": "boolean"}
 _Read = TypeVar("_Read")
 
 
 class ModelNotKeptError(InputError):
-    """A directory holds the calibration of a model, and not the model."""
+    """A directory holds the calibration of a model, but not the model."""
 
 
 @dataclass
 class StoredModel:
-    """What a directory holds: the classifier's parameters, and its models with a calibration each.
+    """The content of a directory: the classifier's parameters, and its models with a calibration each.
 
-    `notes` are what else `fit` leaves, attributes by their names, as far as they are known.
+    `notes` holds the other attributes that `fit` sets, by name, as far as they are known.
     """
 
     parameters: dict[str, Any]
@@ -96,7 +96,7 @@ def save_model(model: Any, path: str | os.PathLike[str], feature_names: Sequence
 def read_stored(
     path: str | os.PathLike[str], kind: str, estimator: Any = None, trusted: Sequence[str] | None = None
 ) -> StoredModel:
-    """What lies in a directory.
+    """Reads the content of a directory.
 
     Parameters
     ----------
@@ -110,20 +110,20 @@ def read_stored(
     trusted
         Names of types that a skops file may hold, for `skops.io.load`.
     """
-    return _while_it_stays(Path(path), lambda folder, head: _stored(folder, head, kind, estimator, trusted))
+    return _read_steadily(Path(path), lambda folder, head: _read_content(folder, head, kind, estimator, trusted))
 
 
 def load_calibrations(path: str | os.PathLike[str]) -> list[Calibration]:
-    """The calibrations that lie in a directory, one per model."""
+    """Reads the calibrations in a directory, one per model."""
 
     def read(folder: Path, head: dict[str, Any]) -> list[Calibration]:
         return _calibrations(Parts(folder, head["files"]), head)[0]
 
-    return _while_it_stays(Path(path), read)
+    return _read_steadily(Path(path), read)
 
 
-def _while_it_stays(folder: Path, read: Callable[[Path, dict[str, Any]], _Read]) -> _Read:
-    """What `read` makes of a directory; once again where another model took its place meanwhile."""
+def _read_steadily(folder: Path, read: Callable[[Path, dict[str, Any]], _Read]) -> _Read:
+    """Reads a directory, and reads it again if another model takes its place meanwhile."""
     head = read_head(folder)
     with reading_untrusted(folder, FORMAT):
         try:
@@ -135,12 +135,12 @@ def _while_it_stays(folder: Path, read: Callable[[Path, dict[str, Any]], _Read])
             return read(folder, newer)
 
 
-def _stored(folder: Path, head: dict[str, Any], kind: str, estimator: Any, trusted: Any) -> StoredModel:
+def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any, trusted: Any) -> StoredModel:
     if head["kind"] != kind:
         raise ValueError(f"{folder}: holds a {head['kind']}; use {head['kind']}.load.")
     parts, members = Parts(folder, head["files"]), head["members"]
     if head["cross"] != (len(members) > 1):
-        raise ValueError(f"{folder}: {len(members)} members make no {kind}.")
+        raise ValueError(f"{folder}: {len(members)} members cannot make a {kind}.")
     brought = [None] * len(members) if estimator is None else estimator
     brought = brought if isinstance(brought, (list, tuple)) else [brought]
     if len(brought) != len(members):
@@ -153,7 +153,7 @@ def _stored(folder: Path, head: dict[str, Any], kind: str, estimator: Any, trust
             raise ValueError(f"{folder}: its calibration is about other classes.")
         if calibration.setting.top:
             raise ValueError(
-                f"{folder}: its calibration is about the most probable labels alone, its model is not."
+                f"{folder}: its calibration is about the most probable labels alone, but its model is not."
             )
         try:
             model, probe = _member(vocabulary, member, given, parts, trusted)
@@ -180,7 +180,7 @@ def _stored(folder: Path, head: dict[str, Any], kind: str, estimator: Any, trust
 
 
 def read_head(folder: Path) -> dict[str, Any]:
-    """What `setwise.json` says; anything that is no model of ours, or too new, is refused by name."""
+    """Reads `setwise.json`; refuses what is not a model of setwise, or is too new."""
     if not folder.exists():
         raise FileNotFoundError(f"{folder}: there is no such model directory.")
     if not folder.is_dir() or not (folder / _HEAD).is_file():
@@ -198,10 +198,10 @@ def read_head(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder / _HEAD}: lacks {', '.join(missing)}.")
     for name, kind in _ENTRIES.items():
         if not isinstance(head[name], kind):
-            raise ValueError(f"{folder / _HEAD}: its entry {name} is no {_JSON[kind]}.")  # noqa: TRY004 - of a file
+            raise ValueError(f"{folder / _HEAD}: its entry {name} is not {_JSON[kind]}.")  # noqa: TRY004 - of a file
     members = head["members"]
     if not members or not all(isinstance(member, dict) and "calibration" in member for member in members):
-        raise ValueError(f"{folder / _HEAD}: its members are no models with a calibration.")
+        raise ValueError(f"{folder / _HEAD}: its members are not models with a calibration.")
     return dict(head)
 
 
@@ -217,7 +217,7 @@ def check_target(target: Path) -> None:
 
 
 def _head(model: Any, stage: Path) -> dict[str, Any]:
-    """Writes the parts into the stage, and says what they are."""
+    """Writes the parts into the stage, and returns the content of `setwise.json`."""
     models, calibrations = model.fitted_models, model.calibration_.parts
     members = []
     for number, (fitted, calibration) in enumerate(zip(models, calibrations, strict=True)):
@@ -283,16 +283,16 @@ def _name_by_digest(stage: Path, head: dict[str, Any]) -> None:
         head["files"][name] = listed
         new_names[part.name] = name
         part.rename(stage / name)
-    head["members"] = _renamed(head["members"], new_names)
+    head["members"] = _rename(head["members"], new_names)
     head["used_rows"] = new_names[head["used_rows"]]
     head["feature_summary"] = new_names.get(head["feature_summary"])
 
 
-def _renamed(value: Any, names: dict[str, str]) -> Any:
+def _rename(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
         keys = {"file", "calibration", "probe"}
-        return {k: names[v] if k in keys and isinstance(v, str) else _renamed(v, names) for k, v in value.items()}
-    return [_renamed(part, names) for part in value] if isinstance(value, list) else value
+        return {k: names[v] if k in keys and isinstance(v, str) else _rename(v, names) for k, v in value.items()}
+    return [_rename(part, names) for part in value] if isinstance(value, list) else value
 
 
 def _is_part(path: Path) -> bool:
@@ -307,10 +307,10 @@ def _is_part(path: Path) -> bool:
 
 
 def _calibrations(parts: Parts, head: dict[str, Any]) -> tuple[list[Calibration], UsedRows]:
-    """One calibration per model, and the rows that were used, which speak where a calibration is silent."""
+    """One calibration per model, and the used rows, which complete what an older calibration knows of them."""
     found = [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
     used = UsedRows.read(parts[head["used_rows"]])
-    seen = used.seen_by_digests(PooledCalibration(tuple(found)).fold if len(found) > 1 else None)
+    seen = used.find_seen(PooledCalibration(tuple(found)).fold if len(found) > 1 else None)
     if seen is not None and found[0].setting.seen is None:
         found = [replace(part, setting=replace(part.setting, seen=seen)) for part in found]
     return found, used
@@ -319,18 +319,18 @@ def _calibrations(parts: Parts, head: dict[str, Any]) -> tuple[list[Calibration]
 def _member(
     vocabulary: Vocabulary, member: dict[str, Any], given: Any, parts: Parts, trusted: Sequence[str] | None
 ) -> tuple[Any, Any]:
-    """One model, out of the directory or brought along, and the stored rows that it was checked on."""
+    """One model, from the directory or from the user, and the stored rows on which it was compared."""
     described, folder = member["model"], parts.folder
     model = read_model(described, parts, trusted) if given is None else as_trained(given, vocabulary.classes)
     if model is None:
         raise ModelNotKeptError(
-            f"{folder}: holds the calibration of a {described['class']}, which cannot be kept without running code "
-            "from the file",
-            Remedy("estimator", None, "to bring the model along"),
+            f"{folder}: a {described['class']} cannot be loaded without running code from the file, so only its "
+            "calibration was saved",
+            Remedy("estimator", None, "to pass the model"),
         )
     if "probe" not in member:
         if given is not None:
-            warnings.warn(f"{folder}: no rows were kept to check the estimator with.", stacklevel=4)
+            warnings.warn(f"{folder}: no rows were stored on which the estimator could be compared.", stacklevel=4)
         return model, None
     rows, expected = read_probe(parts[member["probe"]])
     found = _answers(vocabulary, model, rows)
@@ -350,10 +350,10 @@ def _answers(vocabulary: Vocabulary, model: Any, rows: Any) -> Floats:
 
 
 def _training(head: dict[str, Any]) -> dict[str, Any]:
-    """What is known of the rows of `fit`."""
+    """The facts about the rows of `fit`."""
     training = {name: value for name, value in head.get("training", {}).items() if name != "calibrated_on"}
     if not isinstance(training.get("data", {}), dict) or not isinstance(training.get("by", ""), str):
-        raise ValueError("training: its data is no object, or its column of categories no text")  # noqa: TRY004
+        raise ValueError("training: its data is not an object, or its column of categories not text")  # noqa: TRY004
     return training
 
 
@@ -361,9 +361,9 @@ def _features(described: dict[str, Any]) -> dict[str, Any]:
     """Number and names of the columns of X, as far as they are known."""
     number, names = described.get("number"), described.get("names")
     if number is not None and (type(number) is not int or number < 0):
-        raise ValueError(f"features: {str(number)[:40]!r} is no number of columns")
+        raise ValueError(f"features: {str(number)[:40]!r} is not a number of columns")
     if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise ValueError("features: the names of columns are no list of texts")
+        raise ValueError("features: the names of columns are not a list of texts")
     if names is not None and number not in {None, len(names)}:
         raise ValueError(f"features: {len(names)} names for {number} columns")
     known = {

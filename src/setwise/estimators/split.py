@@ -18,7 +18,7 @@ from setwise.conformal.calibration import Calibration
 from setwise.conformal.conformalize import calibrate
 from setwise.contamination.assumption import AssumptionLike
 from setwise.crowd.annotator_model import own_fits
-from setwise.crowd.vote_warnings import doubt_by_checks, doubt_repeated
+from setwise.crowd.vote_warnings import doubt_by_verified, doubt_repeated
 from setwise.decisions.triage import Mode, Triage, triage_new_rows
 from setwise.drift.comparison import Comparison
 from setwise.drift.feature_summary import FeatureSummary, Reference
@@ -41,7 +41,7 @@ from setwise.strategies import Strategy, as_strategy
 
 
 class CalibrationOptions(TypedDict, total=False):
-    """What `ConformalClassifier.conformalize` takes beside rows; left out, the estimator's own settings."""
+    """Options of `ConformalClassifier.conformalize`; by default the estimator's own settings."""
 
     strategy: str | Strategy
     conformity_score: str | Score
@@ -63,14 +63,14 @@ class ConformalClassifier(BaseConformalClassifier):
     Parameters
     ----------
     estimator
-        What learns the probabilities: an estimator of `setwise.learn`; any scikit-learn classifier (on candidate
-        sets it is wrapped in `EMClassifier`); a trained model as ``FrozenEstimator(model)`` or as a torch module,
-        for which `fit` only calibrates. None is `CoveringClassifier` for `max` (and `auto` with nothing declared or
-        verified), else `PartialLabelClassifier`.
+        The model that learns probabilities: an estimator of `setwise.learn`; any scikit-learn classifier (for
+        candidate sets it is wrapped in `EMClassifier`); or a trained model, as ``FrozenEstimator(model)`` or torch
+        module, for which `fit` only calibrates. None means `CoveringClassifier` for `max` (and for `auto` without
+        votes, verified rows or an assumption), otherwise `PartialLabelClassifier`.
     strategy, conformity_score
         As in `conformalize`.
     confidence_level
-        What `predict_set` uses unless told otherwise.
+        The level that `predict_set` uses by default.
     calibration_size
         The share (or number) of rows kept for calibration.
     random_state
@@ -85,7 +85,7 @@ class ConformalClassifier(BaseConformalClassifier):
     estimator_
         The model.
     calibration_
-        What calibration found, a `Calibration`.
+        The `Calibration`.
 
     Examples
     --------
@@ -139,20 +139,20 @@ class ConformalClassifier(BaseConformalClassifier):
         Parameters
         ----------
         X
-            One row an example, as the estimator takes it.
+            One row per example, in a form that the estimator reads.
         y
             Candidate sets: `LabelSets`, a boolean mask, lists of labels, or a label vector; or `Votes`.
         groups
-            Rows that belong together: a group stays on one side of the split, and groups are then what the
-            promise counts.
+            The group of each row. A group stays on one side of the split, and the guarantee is then about rows of
+            a new group.
         verified
-            The true label where somebody checked, None or NaN elsewhere. For `auto` and `rectified` these rows are
-            kept for calibration before others.
+            The true label of verified rows, None or NaN elsewhere. For `auto` and `rectified` these rows are kept
+            for calibration before others.
         by
-            A category per row: each is calibrated and promised for itself, and `predict_set` asks for it; or
+            A category per row: each has its own calibration and guarantee, and `predict_set` asks for it; or
             ``"predicted"``, the most probable label.
         verified_probability
-            With which probability each row was to be verified, where it was not the same for all.
+            The probability with which each row was chosen to be verified, where they differ.
         """
         (X,) = indexable(X)
         check_row_names(
@@ -182,27 +182,27 @@ class ConformalClassifier(BaseConformalClassifier):
         kept, held = (np.arange(0), np.arange(n)) if trained else self._split(n, facts.group, rng, first)
         learned = None if votes is None else own_fits(votes if trained else votes[kept])
         if votes is not None and learned is not None and facts.verified is not None:
-            doubt_by_checks(votes, facts.verified, facts.verified_rows, learned)
+            doubt_by_verified(votes, facts.verified, facts.verified_rows, learned)
         if trained:
             self.estimator_ = model
         else:
             if first is not None and named == "given":  # the others may all be among the rows to learn from
                 choice = warn_about_choice(sizes_differ(sets.sizes, first, facts.category_codes))
-            if first is None and votes is None and not self.miss_rate:  # what rests on the candidates
+            if first is None and votes is None and not self.miss_rate:  # then the guarantee rests on the candidates
                 warn_outside(sets, facts, np.intersect1d(kept, facts.verified_rows))
-            told = as_y(sets[kept], model, learned)
+            targets = as_y(sets[kept], model, learned)
             with naming_features(X):
-                self.estimator_ = model.fit(_safe_indexing(X, kept), told)
+                self.estimator_ = model.fit(_safe_indexing(X, kept), targets)
         self._reference = Reference.of(_safe_indexing(X, kept))
         together = Remedy("groups", None, "with one number for each distinct row, so that copies stay together")
         self.used_rows_ = UsedRows.of(X, kept, held, np.isin(np.arange(n), held).astype(int), together)
-        self._note_learned(sets, [kept])
-        self._fitted_on(X, sets)
+        self._note_labels(sets, [kept])
+        self._note_rows(X, sets)
         self.calibration_rows_ = held
         learner = type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__
         self.summary_ |= {"learned_from": len(kept), "learner": learner}
         with naming_features(X, of=FeatureError):
-            return self._calibrated(
+            return self._calibrate(
                 _safe_indexing(X, held),
                 sets[held].recode(self.vocabulary_),
                 facts.take(held),
@@ -226,8 +226,8 @@ class ConformalClassifier(BaseConformalClassifier):
         facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **given)
         if isinstance(y, Votes):
             facts = replace(facts, votes=y.recode(self.vocabulary_))
-        used = self.used_rows_.calibrated_on(X)
-        self._calibrated(X, sets, facts, by=by if named else "given", seen=used.seen, **settings)
+        used = self.used_rows_.with_calibration(X)
+        self._calibrate(X, sets, facts, by=by if named else "given", seen=used.seen, **settings)
         self.used_rows_ = used
         return self
 
@@ -241,9 +241,9 @@ class ConformalClassifier(BaseConformalClassifier):
         random_state: Seed = None,
         comparison: Comparison | None = None,
     ) -> Triage:
-        """Which rows may be accepted with the label proposed for them; arguments as in `Calibration.triage`.
+        """Which rows can be accepted with their proposed label; arguments as in `Calibration.triage`.
 
-        Without X it decides the rows kept for calibration that nobody checked, numbered as in `fit`.
+        Without X it decides the rows kept for calibration that are not verified, numbered as in `fit`.
         """
         check_is_fitted(self, "calibration_")
         calibration = self.calibration_
@@ -275,13 +275,13 @@ class ConformalClassifier(BaseConformalClassifier):
 
     # ---------------------------------------------------------------- parts
 
-    def _calibrated(self, X: Any, sets: LabelSets, facts: RowFacts, **options: Any) -> ConformalClassifier:
-        """Calibrates on rows that are read already, with the estimator's settings unless options say otherwise."""
+    def _calibrate(self, X: Any, sets: LabelSets, facts: RowFacts, **options: Any) -> ConformalClassifier:
+        """Calibrates on rows that are already read; options replace the estimator's settings."""
         names = ("strategy", "conformity_score", "miss_rate", "assume", "random_state")
         settings = {name: getattr(self, name) for name in names} | options
         strategy, score = settings.pop("strategy"), settings.pop("conformity_score")
         asked = (strategy, score, settings["assume"], len(facts.verified_rows))
-        matrix, score = self._scored(self.estimator_, X, *asked, votes=facts.votes is not None)
+        matrix, score = self._calibration_matrix(self.estimator_, X, *asked, votes=facts.votes is not None)
         precision = precision_of(matrix)
         rows = read_probabilities(matrix, score.domain, len(self.classes_))
         check_length("y", len(sets), len(rows), "rows of X")
@@ -294,16 +294,16 @@ class ConformalClassifier(BaseConformalClassifier):
         return self
 
     def _first(self, facts: RowFacts) -> Ints | None:
-        """Verified rows that are kept for calibration before others, where the strategy rests on them."""
+        """Verified rows to keep for calibration before others, where the strategy uses them."""
         rests = as_strategy(self.strategy).uses_verified_rows and len(facts.verified_rows) > 0
-        # Whoever does not ask for checks makes no premise of how rows were chosen for them.
+        # A strategy that ignores verified rows must not assume how they were chosen.
         alike = facts.group is None and facts.weight is None and facts.chance is None
         return facts.verified_rows if rests and alike else None
 
     def _split(
         self, n: int, group: Array | None, rng: np.random.RandomState, first: Ints | None = None
     ) -> tuple[Ints, Ints]:
-        """Rows to learn from and rows to calibrate on, among these those that come `first`."""
+        """Rows to learn from and rows to calibrate on; those in `first` go to calibration."""
         kind = ShuffleSplit if group is None else GroupShuffleSplit
         try:
             splitter = kind(1, test_size=self.calibration_size, random_state=rng)
@@ -318,13 +318,13 @@ class ConformalClassifier(BaseConformalClassifier):
 
 
 def _check_learnable(sets: LabelSets, facts: RowFacts) -> None:
-    """Warns of verified labels that are candidates nowhere: nothing is learned about them."""
+    """Warns about verified labels that are candidates nowhere, since the model cannot learn them."""
     if facts.verified is None:
         return
     never = facts.verified_rows[~sets.occurring[facts.verified[facts.verified_rows]]]
     if len(never):
         label = sets.classes.tolist()[facts.verified[never[0]]]
-        problem = f"verified: the label of row {never[0]}, {label!r}, is a candidate of no row"
+        problem = f"verified: the label of row {never[0]}, {label!r}, is not a candidate in any row"
         remedy = "add it to the candidates of rows where it is possible, so that a model can learn it"
         warnings.warn(MisuseWarning(problem, remedy), stacklevel=3)
 

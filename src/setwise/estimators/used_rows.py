@@ -1,4 +1,4 @@
-"""What a saved model remembers of its data: some rows to recognise the model by, digests to recognise rows by."""
+"""What a saved model keeps of its data: a few rows to recognise the model, and digests to recognise rows."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from setwise.storage.stored_arrays import check_array
 FORMAT, VERSION = "setwise-probe", 2
 USED_FORMAT, USED_VERSION = "setwise-used-rows", 2
 _ROWS = 8
-_PLAINLY = 6  # standard deviations: chance, in discrete features, takes no promise back on loading
+_PLAINLY = 6  # standard deviations, so that coincidences in discrete features void no guarantee on loading
 _FRAMES = {"pandas", "polars", "setwise"}
 _NONE: Words = np.empty(0, dtype=np.uint64)
 
 
 def take_probe(X: Any) -> Any:
-    """The first rows of X, of the same kind as X; None where X cannot be cut."""
+    """The first rows of X, of the same kind as X; None where X cannot be sliced."""
     try:
         cut = X.iloc[:_ROWS] if hasattr(X, "iloc") else X[:_ROWS]
         return cut.copy() if hasattr(cut, "copy") else cut
@@ -67,9 +67,9 @@ def digest(*arrays: Any) -> str | None:
 
 @dataclass(frozen=True)
 class UsedRows:
-    """Digests of the rows that a model was learned from and calibrated on; empty where they cannot be known.
+    """Digests of the rows that a model learned from and was calibrated on; empty where they cannot be computed.
 
-    `seen` is what shows that calibration rows were learned from.
+    `seen` is the finding that calibration rows are training rows.
     """
 
     learned: Words = field(default_factory=lambda: _NONE)
@@ -78,35 +78,35 @@ class UsedRows:
 
     @classmethod
     def of(cls, X: Any, learned: Ints, calibrated: Ints, part: Ints, *remedies: Remedy) -> UsedRows:
-        """Of rows X by their numbers; warns if calibration rows are copies of rows in another part."""
+        """From rows X and their numbers; warns if calibration rows are copies of rows in another part."""
         digests = row_digests(X)
         if digests is None:
             return cls()
         found = copies(X, digests, part, calibrated)
         if found is not None:
             problem = (
-                f"X: {found} to calibrate on are copies of rows that were learned from: new rows, which are not, "
-                "will be covered less often than promised"
+                f"X: {found} to calibrate on are copies of training rows. New rows will be covered less often than "
+                "guaranteed"
             )
             warnings.warn(MisuseWarning(problem, "remove the copies", *remedies), stacklevel=3)
-        seen = None if found is None else _copied(found)
+        seen = None if found is None else _copies_finding(found)
         return cls(digests[learned], digests[np.setdiff1d(calibrated, learned)], seen)
 
-    def calibrated_on(self, X: Any) -> UsedRows:
-        """The same with other calibration rows; warns if they were learned from."""
+    def with_calibration(self, X: Any) -> UsedRows:
+        """The same training rows with other calibration rows; warns if the model learned from these."""
         digests = row_digests(X)
         found = None if digests is None else coincidence(digests, self.learned)
         if found is not None:
             problem = (
-                f"X: {found} were learned from: the model is surer of them than of new rows, which will be covered "
-                "less often than promised"
+                f"X: {found} were learned from. The model is surer of them than of new rows, which will be covered "
+                "less often than guaranteed"
             )
             warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
-        seen = None if found is None else _learned(found)
+        seen = None if found is None else _overlap_finding(found)
         return UsedRows(self.learned, _NONE if digests is None else digests, seen)
 
-    def seen_by_digests(self, fold: Ints | None = None) -> Finding | None:
-        """Which calibration rows were learned from as the digests alone show plainly.
+    def find_seen(self, fold: Ints | None = None) -> Finding | None:
+        """The finding that calibration rows are training rows, where the digests alone leave no doubt.
 
         Parameters
         ----------
@@ -115,27 +115,27 @@ class UsedRows:
         """
         if fold is None:
             found = coincidence(self.calibrated, self.learned, _PLAINLY)
-            return None if found is None else _learned(found)
+            return None if found is None else _overlap_finding(found)
         known = len(fold) == len(self.learned)
         found = copies(None, self.learned, fold, np.arange(len(fold))) if known else None
-        return None if found is None else _copied(found)
+        return None if found is None else _copies_finding(found)
 
-    def learned_from(self, X: Any) -> Bools | None:
-        """Which rows the model was trained on; None where that cannot be known."""
+    def training_mask(self, X: Any) -> Bools | None:
+        """Which rows are training rows; None where that cannot be known."""
         digests = row_digests(X)
         return None if digests is None or not len(self.learned) else np.isin(digests, self.learned)
 
     def warn_if_used(self, X: Any) -> Finding | None:
-        """Warns if new rows were learned from or calibrated on, and returns what shows it."""
+        """Warns if new rows were learned from or calibrated on, and returns the finding."""
         used = self.among([row_digests(X)])
         if used is None:
             return None
-        problem = f"X: {used}, so that new rows will be covered less often"
-        warnings.warn(MisuseWarning(problem, "use rows that fit and conformalize were not given"), stacklevel=3)
+        problem = f"X: {used}. New rows will be covered less often"
+        warnings.warn(MisuseWarning(problem, "use rows that were not passed to fit or conformalize"), stacklevel=3)
         return used
 
     def among(self, digests: Sequence[Words | None]) -> Finding | None:
-        """Whether rows, batch by batch by their digests, were learned from or calibrated on."""
+        """The finding that rows, as batches of digests, were learned from or calibrated on."""
         known, batches = (
             np.concatenate([self.learned, self.calibrated]),
             [each for each in digests if each is not None],
@@ -158,11 +158,11 @@ class UsedRows:
             return cls(arrays["learned"], arrays["calibrated"])
 
 
-def _learned(found: Coincidence) -> Finding:
+def _overlap_finding(found: Coincidence) -> Finding:
     return Finding(None, f"it learned from {found}", found.rows)
 
 
-def _copied(found: Coincidence) -> Finding:
+def _copies_finding(found: Coincidence) -> Finding:
     return Finding(None, f"{found} are copies of rows that it learned from", found.rows)
 
 
@@ -171,7 +171,7 @@ def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "frame": None, "sparse": False}
     if hasattr(rows, "columns"):
         home = type(rows).__module__.partition(".")[0]
-        plain = (_filled(rows[name]) if isinstance(rows, FeatureFrame) else rows[name] for name in rows.columns)
+        plain = (_fill_text(rows[name]) if isinstance(rows, FeatureFrame) else rows[name] for name in rows.columns)
         columns = {f"column.{i}": _storable(values) for i, values in enumerate(plain)}
         header |= {"frame": home, "columns": [str(name) for name in rows.columns]}
         if home not in _FRAMES or not all(isinstance(name, str) for name in rows.columns):
@@ -187,7 +187,7 @@ def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:
 
 
 def read_probe(source: Source) -> tuple[Any, Floats]:
-    """The rows as the model knew them, and its probabilities."""
+    """The stored rows, and the probabilities that the model gave them."""
     header, arrays = read_container(source, FORMAT, VERSION)
     with reading_untrusted(source, FORMAT):
         probabilities: Floats = arrays.pop("probabilities")
@@ -205,8 +205,8 @@ def read_probe(source: Source) -> tuple[Any, Floats]:
         return import_module(header["frame"]).DataFrame(columns), probabilities
 
 
-def _filled(values: Array) -> Array:
-    """Text with nothing where it is missing, which a `ColumnEncoder` takes alike."""
+def _fill_text(values: Array) -> Array:
+    """Text with empty strings for missing values, which a `ColumnEncoder` treats alike."""
     return np.where(missing_labels(values), "", values) if values.dtype.kind == "O" else values
 
 

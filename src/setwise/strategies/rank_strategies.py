@@ -271,8 +271,8 @@ def size_certificate(rule: RankRule, level: Fraction) -> Premise:
     position, needed = rank(len(rule.scores), level), t + int(extra[t:].sum())
     bound = epsilon_bound(n, rule.setting.n_classes)
     side = "within" if 1 - level <= bound and extra[0] >= 1 else "outside"
-    paper = f"the paper's premise ε ≤ {float(bound):.4f} and |S| ≥ 2"
-    detail = f"rank {position:,}, of which {needed:,} is enough; {side} {paper}"
+    paper = f"the paper's own premise, ε ≤ {float(bound):.4f} and |S| ≥ 2"
+    detail = f"rank {position:,}, and {needed:,} is enough; {side} {paper}"
     status: Status = "shown by the data" if position >= needed else "assumed"
     return Premise("certificate", status, detail)
 

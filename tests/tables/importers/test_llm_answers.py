@@ -17,7 +17,7 @@ from tests.tables.conftest import answered_task
 # ------------------------------------------------------------------------------- answers that are packed, and piped
 
 
-@pytest.mark.filterwarnings("ignore:.*all answers are by one annotator")
+@pytest.mark.filterwarnings("ignore:.*one annotator gave all answers")
 @pytest.mark.parametrize("packed", ["answers.jsonl.gz", "answers.jsonl", "export.json.gz"])
 def test_answers_that_are_compressed_or_in_utf_16_are_found(packed, tmp_path):
     lines = "".join(json.dumps({"id": f"t{i}", "answers": ["cat", "dog"]}) + "\n" for i in range(3))

@@ -1,22 +1,22 @@
-"""The promises that were once printed and false, in the worlds that showed it: what is printed there now, what happens.
+"""Guarantees that were once printed and false, in the worlds that showed it: what is printed now, and what happens.
 
-    python benchmarks/broken_promises.py --keep [--only unequal_chances bracket …] [--share 0.1]
+    python benchmarks/broken_guarantees.py --keep [--only unequal_chances bracket …] [--share 0.1]
 
 A world is a finite population of `NEW` rows: calibration rows are drawn from it with replacement, and the coverage of
 a calibration sample is a sum over it. Where a model is learned, new rows are drawn for every sample. The level is 0.90
-unless a case names another. Promises are read from the object: every claim of its guarantee about the true label that
-is unconditional, or whose conditions are true in the world; where a case is about them, the law given the sample and
-the bracket. A promise
+unless a case names another. The guarantees are read from the object: every claim about the true label that is
+unconditional, or whose conditions are true in the world, and in some cases the law given the sample, and the bracket.
+A guarantee
 
-- on average over calibration samples holds if the mean of coverage − promise, over the samples in which it was
-  printed, is not below zero by more than 3 standard errors (for few samples the quantile of Student's t in place of 3);
-- in a share 1 − δ of calibration samples holds if the binomial probability of so many failures, among the samples in
-  which it was printed, is at least that of 3 standard errors.
+- on average over draws holds if the mean of coverage − guarantee, over the draws in which it was printed, is not
+  below zero by more than 3 standard errors (for few draws by the quantile of Student's t);
+- in a share 1 − δ of draws holds if the binomial probability of so many failures, among the draws in which it was
+  printed, is at least that of 3 standard errors.
 
-Otherwise it is broken, whatever it rests on; printed in fewer than 3 samples it stays open. "No promise" names the
-premise that the data refute, or the condition that nobody can know; the coverage is shown all the same. `--share` draws
-that share of the samples; `--keep` writes benchmarks/results/broken_promises.json. The exit status is 1 where a promise
-is broken.
+Otherwise it is broken, whatever it rests on. If it was printed in fewer than 3 draws, it stays open. "No guarantee"
+names the premise that the data refute, or the condition that only an assumption can meet; the coverage is shown all
+the same. `--share` takes that share of the draws; `--keep` writes benchmarks/results/broken_guarantees.json. The exit
+status is 1 where a guarantee is broken.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ from setwise.report.verdict import in_plain_words
 from setwise.strategies import Classwise, Corrected, Mixture, Rectified
 from setwise.tables import read_table
 
-RESULTS = Path(__file__).resolve().parent / "results" / "broken_promises.json"
+RESULTS = Path(__file__).resolve().parent / "results" / "broken_guarantees.json"
 LEVEL, NEW = 0.9, 20_000
-ERROR = float(ndtr(-3))  # how often a promise that holds exactly is called broken
+ERROR = float(ndtr(-3))  # how often a guarantee that holds exactly is called broken
 NONE = "—"
 SCENARIOS = {}
 
 
-# -------------------------------------------------------------------- what is said, and what happens
+# -------------------------------------------------------------------- what is guaranteed, and what happens
 
 
 @dataclass(frozen=True)
-class Said:
-    """A statement about one calibration sample, and the coverage of its sets; `promised` is None for no promise."""
+class Statement:
+    """A statement about one calibration sample, and the coverage of its sets; `promised` is None where nothing is guaranteed."""
 
     source: str
     covered: float
@@ -88,14 +88,14 @@ class Said:
 
     @property
     def key(self):
-        """What samples have in common in which the same was said."""
+        """The same for draws with the same statement."""
         average = self.promised is not None and self.delta is None
         return self.part, self.condition, self.delta, round(self.promised, 6) if average else self.source
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: one statement of one case, over the samples in which it was printed."""
+    """A line of the table: one statement of one case, over the draws in which it was printed."""
 
     scenario: str
     case: str
@@ -113,7 +113,7 @@ class Row:
 
 
 def claims(guarantee, covered, *true, part="", size=None):
-    """The claims about the true label that can be held against coverage; without any, why nothing is promised.
+    """The claims about the true label that can be compared with coverage; without any, why nothing is guaranteed.
 
     `covered` is a number, or a function of the claim; `true` names the conditions that are true in the world.
     """
@@ -125,21 +125,23 @@ def claims(guarantee, covered, *true, part="", size=None):
         source, condition = claim.source.partition(" with ")[0], " and ".join(p.text for p in claim.conditions)
         if claim.refuted:
             names = ", ".join(premise.name for premise in claim.refuted)
-            silent.append(Said(f"{source}, {names}", reason="; ".join(map(str, claim.refuted)), **told))
+            silent.append(Statement(f"{source}, {names}", reason="; ".join(map(str, claim.refuted)), **told))
         elif claim.probability is None:
-            silent.append(Said(source, reason=claim.note, **told))
+            silent.append(Statement(source, reason=claim.note, **told))
         elif {premise.name for premise in claim.conditions} <= set(true):
-            said.append(Said(source, promised=claim.probability, delta=claim.delta, condition=condition, **told))
+            said.append(
+                Statement(source, promised=claim.probability, delta=claim.delta, condition=condition, **told)
+            )
         else:
-            silent.append(Said(f"{source}, {condition}", reason=f"only if {condition}", **told))
+            silent.append(Statement(f"{source}, {condition}", reason=f"only if {condition}", **told))
     if said or not silent:
         return said
     reason = "; ".join(dict.fromkeys(each.reason for each in silent))
     return [replace(silent[0], source="; ".join(each.source for each in silent), reason=reason)]
 
 
-def simulated(case, runs, once, *given):
-    """The rows about one case: `once(*given)` calibrates a sample, and returns what is said of it."""
+def simulate(case, runs, once, *given):
+    """The rows about one case: `once(*given)` calibrates a sample, and returns the statements about it."""
     found, refused, warned = defaultdict(list), [], []
     for _ in range(runs):
         with warnings.catch_warnings(record=True) as caught:
@@ -152,50 +154,50 @@ def simulated(case, runs, once, *given):
         warned += [str(warning.message) for warning in caught if warning.category is MisuseWarning][:1]
     rows = []
     for part in dict.fromkeys(said[0].part for said in found.values()):
-        rows += beside([judged(case, said, runs, warned) for said in found.values() if said[0].part == part])
+        rows += merge_rows([judge(case, said, runs, warned) for said in found.values() if said[0].part == part])
     if refused:
-        often = f"{len(refused)} of {runs} samples"
-        rows[:1] = beside([*rows[:1], Row(*case, NONE, often, f"refused: {refused[0]}", len(refused), runs)])
+        often = f"{len(refused)} of {runs} draws"
+        rows[:1] = merge_rows([*rows[:1], Row(*case, NONE, often, f"refused: {refused[0]}", len(refused), runs)])
     return rows
 
 
-def beside(rows):
-    """The promises; what is said in the samples without one stands beside the first of them."""
+def merge_rows(rows):
+    """The guarantees; the verdicts on draws without one stand beside the first of them."""
     promises = [row for row in rows if row.promised != NONE]
     if not promises:
         return rows
-    others = [f"in {row.printed} of {row.samples} samples {row.verdict}" for row in rows if row.promised == NONE]
+    others = [f"in {row.printed} of {row.samples} draws {row.verdict}" for row in rows if row.promised == NONE]
     return [replace(promises[0], verdict="; ".join([promises[0].verdict, *others])), *promises[1:]]
 
 
-def judged(case, said, runs, warned):
-    """One statement over the samples in which it was printed."""
+def judge(case, said, runs, warned):
+    """The verdict on one statement, over the draws in which it was printed."""
     (scenario, name), first, n = case, said[0], len(said)
     name += f", {first.part}" if first.part else ""
     covered = np.array([each.covered for each in said])
     error = standard_error(covered)
-    happened = f"{covered.mean():.4f}{f' ± {error:.4f}' if n > 1 else ''}, {n} of {runs} samples"
+    happened = f"{covered.mean():.4f}{f' ± {error:.4f}' if n > 1 else ''}, {n} of {runs} draws"
     if first.size is not None:
         happened += f", {np.mean([each.size for each in said]):.2f} labels"
     numbers = (n, runs, float(covered.mean()), error if n > 1 else None)
     if first.promised is None:
-        return Row(scenario, name, NONE, happened, f"no promise: {first.reason}", *numbers)
+        return Row(scenario, name, NONE, happened, f"no guarantee: {first.reason}", *numbers)
     promised, most = np.array([(each.promised, each.most) for each in said]).T
     promise = f"{promised.mean():.4f}" + (f" to {most.mean():.4f}" if most.min() < 1 else "")
-    promise += " (mean over samples)" if np.ptp(promised) > 1e-9 else ""
+    promise += " (mean over draws)" if np.ptp(promised) > 1e-9 else ""
     if first.delta is None:
         above = covered - promised
         holds = above.mean() >= -1e-9 - t.isf(ERROR, max(n - 1, 1)) * standard_error(above)
     else:
         kept = (covered >= promised - 1e-9) & (covered <= most + 1e-9)
-        promise += f" in {100 * (1 - first.delta):g} of 100 samples"
-        happened = f"in {100 * kept.mean():.1f} of 100 samples; {happened}"
+        promise += f" in {100 * (1 - first.delta):g} of 100 draws"
+        happened = f"in {100 * kept.mean():.1f} of 100 draws; {happened}"
         holds = binom.sf(n - kept.sum() - 1, n, first.delta) >= ERROR
     promise += f", if {first.condition}" if first.condition else ""
     promise += f" ({', '.join(dict.fromkeys(each.source for each in said))})"
-    verdict = "holds" if n > 2 else "open: too few samples"
+    verdict = "holds" if n > 2 else "open: too few draws"
     if not holds:
-        verdict = "broken" + (f", though warned in {len(warned)} samples: {warned[0]}" if warned else "")
+        verdict = "broken" + (f", though warned in {len(warned)} draws: {warned[0]}" if warned else "")
     return Row(scenario, name, promise, happened, verdict, *numbers)
 
 
@@ -227,7 +229,7 @@ class World:
         return float(made.predict_set(self.p, level, **asked).contains(self.y).mean())
 
     def said(self, made, *true, level=LEVEL):
-        """What a calibration claims, with its coverage here."""
+        """The statements of a calibration, with its coverage here."""
         return claims(made.guarantee(level), self.covered(made, level), *true)
 
     def said_with_size(self, made, level=LEVEL):
@@ -273,7 +275,7 @@ def examples(rng, n, k=4):
 
 
 def learned(model, new, truth):
-    """What a model claims, with its coverage of new rows; a label outside its classes is missed."""
+    """The statements of a model, with its coverage of new rows; a label outside its classes is missed."""
     return claims(model.guarantee(), evaluate(model.predict_set(new), truth)["coverage"])
 
 
@@ -378,7 +380,7 @@ def every_label_seen(rng):
     yield "LabelSets.from_strings", calibrated, lambda rows: LabelSets.from_strings(texts(rows), missing="full")
     yield "ConformalClassifier", fitted
     yield "setwise fit --missing full", by_command
-    yield "read_table with classes declared", calibrated, lambda rows: from_table(rows, names)
+    yield "read_table with classes", calibrated, lambda rows: from_table(rows, names)
 
 
 @scenario(300)
@@ -398,7 +400,7 @@ def by_size(rng):
 
 
 def said_by_size(made, world, later, *true):
-    """What is claimed for each number of candidates, where new rows bring theirs."""
+    """The statements for each number of candidates, where new rows bring theirs."""
     inside = made.predict_set(world.p, LEVEL, candidates=later).contains(world.y)
     for size, guarantee in made.guarantee(LEVEL).by_category.items():
         yield from claims(guarantee, float(inside[later.sum(axis=1) == size].mean()), *true, part=f"size {size}")
@@ -456,7 +458,7 @@ def bracket(rng):
         rows = world.sample(rng, 1000)
         made = conformalize(rows.p, rows.s, strategy, verified=rows.verified(200))
         low, high = made.bracket(LEVEL)
-        return [Said("the bracket", world.covered(made), low, 0.05, high), *world.said(made)]
+        return [Statement("the bracket", world.covered(made), low, 0.05, high), *world.said(made)]
 
     for strategy in ("rectified", "max"):
         yield strategy, once, strategy
@@ -474,7 +476,7 @@ def blank_rows(rng):
         return world.said(conformalize(rows.p, sets, strategy, missing="full", assume=assume))
 
     yield "corrected, finite margin", once, Corrected("finite"), "uniform"
-    yield "auto, uniform declared", once, "auto", "uniform"
+    yield "auto, uniform stated", once, "auto", "uniform"
     yield "max", once, "max", "nothing"
 
 
@@ -517,7 +519,7 @@ def law(rng):
         if ends:
             every = float((made.predict_set(world.p, level).to_mask() | ~world.s).all(axis=1).mean())
             low, high = float(ends[1]) - 5e-4, float(ends[2] or 1) + 5e-4  # printed to three decimals
-            yield Said("the law given the sample", every, low, 0.05, high)
+            yield Statement("the law given the sample", every, low, 0.05, high)
 
     for how in ("exact", "tenths", "hundredths", "saturated"):
         world = rounded(how)
@@ -527,7 +529,7 @@ def law(rng):
 
 @scenario(1000)
 def theorem_2_selected(rng):
-    """11: `all` where every row is verified, and Theorem 2 can be claimed in some samples only."""
+    """11: `all` where every row is verified, and Theorem 2 holds in some draws only."""
 
     def once(world, n, otherwise):
         rows = world.sample(rng, n)
@@ -536,7 +538,7 @@ def theorem_2_selected(rng):
             return world.said(made)
         if world.said(made, "max_otherwise")[0].promised is None:
             made = conformalize(rows.p, rows.s, "max")
-        return [Said("Theorem 1 or 2", world.covered(made), LEVEL, condition=PREMISES["max_otherwise"])]
+        return [Statement("Theorem 1 or 2", world.covered(made), LEVEL, condition=PREMISES["max_otherwise"])]
 
     for share, n in ((0.1, 19), (0.2, 19), (0.3, 19), (0.12, 99)):
         wrong = rng.random(NEW) < share
@@ -548,7 +550,7 @@ def theorem_2_selected(rng):
             yield told, once, World(p, np.zeros(NEW, dtype=int), sets), n, otherwise
 
 
-# -------------------------------------------------------------------- misuse, and claims that were too strong
+# -------------------------------------------------------------------- misuse, and guarantees that were too strong
 
 
 @scenario(150)
@@ -576,8 +578,8 @@ class Fixed:
 
 
 @scenario(150)
-def chosen_checks(rng):
-    """Rows to verify that were chosen, and are passed as a random choice."""
+def chosen_rows(rng):
+    """Rows to verify that were chosen, and are passed as if they were drawn at random."""
     world = draw(rng, 5)
 
     def once(kind, n, how):
@@ -613,8 +615,8 @@ def chosen_checks(rng):
 
 
 @scenario(100)
-def declared_uniform(rng):
-    """`auto` where uniform contamination is declared: rightly, and wrongly in five ways."""
+def stated_uniform(rng):
+    """`auto` where uniform contamination is stated: rightly, and wrongly in five ways."""
 
     def uniform(rows, share=0.3):
         return contaminated(rng, rows, "uniform", share)
@@ -698,7 +700,7 @@ def learned_rows(rng):
 
 @scenario(150)
 def own_candidates(rng):
-    """New rows bring candidates, which lack the truth in up to 8 of 100 rows, as declared."""
+    """New rows bring candidates, which lack the truth in up to 8 of 100 rows, as stated."""
     world = draw(rng, 5)
 
     def lossy(rows):
@@ -720,7 +722,7 @@ def own_candidates(rng):
 
 @scenario(60)
 def high_level(rng):
-    """`auto` with 50 verified rows of 2,000, which do not suffice at 0.99: once every label, and no promise."""
+    """`auto` with 50 verified rows of 2,000, too few for 0.99: once every label, and no guarantee."""
     world = draw(rng, 10, sharpness=4.0)
 
     def once(kind, level, m):
@@ -816,7 +818,7 @@ def first_crossing(rng):
 
 @scenario(100)
 def plain_words(rng):
-    """The report's sentence about a promise: over what it is taken, and all that it rests on."""
+    """The report's sentence about a guarantee: over which draws it holds, and all that it rests on."""
     world = draw(rng, 3)
 
     def once(strategy, assume, m):
@@ -836,7 +838,7 @@ def plain_words(rng):
                 texts = {premise.name: premise.text for premise in claim.premises}
                 named = {"unseen", "classes"} <= set(texts)
                 whole = named and all(text in sentence for text in (over, claim.subject, *texts.values()))
-                yield Said("the sentence names all that the promise rests on", float(whole), 1.0)
+                yield Statement("the sentence names all that the guarantee rests on", float(whole), 1.0)
         yield from claims(guarantee, lambda claim: worst if "true class" in claim.subject else float(inside.mean()))
 
     for strategy, assume, m in (
@@ -853,26 +855,26 @@ def plain_words(rng):
 
 
 def rows_of(name, share=1.0):
-    """The rows of one scenario, from a share of its calibration samples."""
+    """The rows of one scenario, from a share of its draws."""
     cases, runs = SCENARIOS[name]
     for case, once, *given in cases(np.random.default_rng(zlib.crc32(name.encode()))):
-        yield from simulated((name, case), max(round(share * runs), 3), once, *given)
+        yield from simulate((name, case), max(round(share * runs), 3), once, *given)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", nargs="+", choices=SCENARIOS, default=list(SCENARIOS), metavar="NAME")
-    parser.add_argument("--share", type=float, default=1.0, help="of the calibration samples")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the draws")
     parser.add_argument("--keep", action="store_true")
     arguments = parser.parse_args()
     rows, start = [], time.perf_counter()
-    print("| what | promised | happened | holds |\n|---|---|---|---|")
+    print("| what | guaranteed | happened | holds |\n|---|---|---|---|")
     for name in arguments.only:
         for row in rows_of(name, arguments.share):
             rows.append(row)
             print(f"| {name}: {row.case} | {row.promised} | {row.happened} | {row.verdict} |", flush=True)
     broken, seconds = sum(row.broken for row in rows), round(time.perf_counter() - start, 1)
-    print(f"\n{len(rows)} rows, {broken} broken promises; {seconds} s")
+    print(f"\n{len(rows)} rows, {broken} broken guarantees; {seconds} s")
     if arguments.keep:
         result = {
             "machine": machine(),

@@ -1,6 +1,6 @@
-"""Few verified labels: what `auto` promises and gives, beside the rules it could be instead.
+"""Few verified rows: what `auto` guarantees and gives, compared with other rules.
 
-    python benchmarks/few_checks.py --keep
+    python benchmarks/few_verified.py --keep
 
 10 classes, 2,000 calibration rows of which m are verified, score LAC, level 0.90; the model's probabilities are right.
 Candidates: "uniform", the truth and every other label with probability 0.3; "confusing", the same with 0.2 and in
@@ -12,7 +12,7 @@ the quantile of the synthetic scores between two order statistics of the verifie
 ranks at a parameter β; whatever the synthetic scores are, it covers with the share of ranks below the lower one. It is
 run at the smallest level where that share is 0.90. GESPI (the same authors, 2025, arXiv 2509.20345) is the union of
 the set of the verified rows at 0.90 with what their set at 0.90 + e and that of all scores pooled have in common.
-`--keep` writes benchmarks/results/few_checks.json.
+`--keep` writes benchmarks/results/few_verified.json.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from summary import machine, show
 from setwise import conformalize
 from setwise.strategies import Rectified
 
-RESULTS = Path(__file__).resolve().parent / "results" / "few_checks.json"
+RESULTS = Path(__file__).resolve().parent / "results" / "few_verified.json"
 K, N, LEVEL = 10, 2_000, Fraction(9, 10)
 BETAS, EXTRA = (0.1, 0.4, 0.8), (Fraction(1, 50), Fraction(1, 20))
 
@@ -99,7 +99,7 @@ def thresholds(rng, kind, m):
     drawn = np.minimum((inside.cumsum(axis=1) < rng.random((N, 1))).sum(axis=1), K - 1)
     synthetic = np.sort(-p[np.arange(N), drawn][m:])
     auto = conformalize(p, mask, verified=verified)
-    promised = auto.guarantee(0.9).promised  # withheld where the checks look chosen, in one of 100 samples
+    promised = auto.guarantee(0.9).promised  # withheld where the verified rows look chosen, in one of 100 draws
     assert promised == 0.9 or auto.setting.chosen
     found = {
         "verified rows alone": smallest(truth, rank(m, LEVEL)),
