@@ -1,4 +1,4 @@
-"""What a reproduction must reach to be called one, checked against the results: each line holds or does not."""
+"""What a reproduction must reach: requirements, each of which the results meet or miss."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOWER = {2: 1.5, 3: 1.5, 4: 1.5, 5: 2.5}  # points of accuracy below the paper'
 
 @dataclass(frozen=True)
 class Check:
-    """One requirement and what was found; `entry` is the number it is about, where it is one of a table."""
+    """One requirement and the result; `entry` is its number, if it is one of a table."""
 
     text: str
     holds: bool
@@ -31,7 +31,7 @@ class Check:
 
 
 def checks(record: Record) -> list[Check]:
-    """Every requirement that the results can tell about."""
+    """Every requirement for which there are results."""
     found = []
     for table in (2, 3, 4, 5):
         for entry in record.entries(table):
@@ -45,7 +45,7 @@ def checks(record: Record) -> list[Check]:
 
 
 def standard_error(results: list[Result]) -> float:
-    """Of the mean coverage over seeds: each has the law of a Beta–binomial, from calibration and test rows."""
+    """Standard error of the mean coverage over seeds, each of which follows a Beta–binomial law."""
     total = 0.0
     for result in results:
         n, m = result.measured["n_calibration"], result.measured["n_test"]
@@ -56,7 +56,7 @@ def standard_error(results: list[Result]) -> float:
 
 
 def place(entry: Entry) -> str:
-    """Where a number stands, in words."""
+    """Table, data set, strategy and quantity of a number."""
     what = entry.quantity.replace("_", " ")
     strategy = "" if entry.strategy in {"model", "sets"} else f", {entry.strategy}"
     how = f", {entry.contamination.replace('_', ' ')}" if entry.table == 1 else ""
@@ -69,7 +69,7 @@ def _accuracy(entry: Entry) -> list[Check]:
     lower = entry.paper.mean - _LOWER[entry.table]
     upper = entry.paper.mean + _LOWER[entry.table] if entry.table == 5 else math.inf
     bound = f"within {_LOWER[entry.table]} of" + ("" if entry.table == 5 else " or above")
-    text = f"{place(entry)}: {entry.ours.mean:.2f}, to be {bound} {entry.paper.mean:.2f}"
+    text = f"{place(entry)}: {entry.ours.mean:.2f}, required: {bound} {entry.paper.mean:.2f}"
     return [Check(text, lower <= entry.ours.mean <= upper, entry)]
 
 
@@ -77,7 +77,7 @@ def _closeness(entry: Entry) -> list[Check]:
     if entry.table not in {2, 3} or entry.strategy in {"model", "max", "all", ORACLE} or entry.paper is None:
         return []
     bound, apart = _CLOSE[entry.quantity], entry.ours.mean - entry.paper.mean
-    text = f"{place(entry)}: {entry.ours.mean:.3f}, to be within {bound} of {entry.paper.mean:.2f}"
+    text = f"{place(entry)}: {entry.ours.mean:.3f}, required: within {bound} of {entry.paper.mean:.2f}"
     return [Check(text, abs(apart) <= bound, entry)]
 
 
@@ -88,8 +88,10 @@ def _exchangeable(results: list[Result]) -> list[Check]:
     least = min(result.measured["strategies"]["max"]["coverage"] for result in results)
     return [
         Check(
-            f"{name}: the oracle covers {oracle.mean:.4f}, to be within {3 * error:.4f} of {level:g}",
+            f"{name}: the oracle covers {oracle.mean:.4f}, required: within {3 * error:.4f} of {level:g}",
             abs(oracle.mean - level) <= 3 * error,
         ),
-        Check(f"{name}: max covers at least {least:.4f} in every seed, to be at least {level:g}", least >= level),
+        Check(
+            f"{name}: max covers at least {least:.4f} in every seed, required: at least {level:g}", least >= level
+        ),
     ]

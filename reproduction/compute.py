@@ -32,7 +32,7 @@ from setwise.learn.scaling import fit_scaling, stack_scalings
 from setwise.learn.trainer import Trainer, threads_for
 
 Watch = Callable[[Stack, int], None]
-"""Told how many epochs of a stack are done."""
+"""Called with the number of finished epochs of a stack."""
 
 _AT_ONCE = 2**15  # rows of all models together that are predicted at once
 

@@ -1,7 +1,7 @@
 """Why a number of ours differs from the paper's: from evidence in the results alone, or "unexplained".
 
-A rule looks at what was measured and either finds that it accounts for the difference, with the figures that show
-it, or says nothing. Nothing here is known in advance about any cell.
+A rule looks at the measurements. Either they account for the difference, and the rule returns the figures that
+show it, or it returns nothing. No rule knows anything about a cell in advance.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ def explain(entry: Entry, record: Record) -> Explanation:
         found = rule(entry, record)
         if found is not None:
             return found
-    return Explanation(
-        UNEXPLAINED, f"{UNEXPLAINED}: nothing that was measured accounts for it{_hints(entry, record)}."
-    )
+    return Explanation(UNEXPLAINED, f"{UNEXPLAINED}: no measurement accounts for it{_hints(entry, record)}.")
 
 
 def _short_training(entry: Entry, record: Record) -> Explanation | None:
@@ -90,7 +88,7 @@ def _seeds(entry: Entry, record: Record) -> Explanation | None:
 
 
 def _other_training(entry: Entry, record: Record) -> Explanation | None:
-    """Trained otherwise the value is the paper's, or the paper's lies between both trainings."""
+    """Another training gives the paper's value, or the paper's lies between both trainings."""
     if entry.paper is None:
         return None
     for variant, how in _OTHERS.items():
@@ -175,7 +173,7 @@ def _values(entry: Entry, record: Record) -> list[float]:
 
 
 def _other(entry: Entry, record: Record, variant: Variant) -> Value | None:
-    """The same number of models trained otherwise."""
+    """The same number from models of another training."""
     found = _own(entry, record, variant)
     return value(found, entry.strategy, entry.quantity) if found else None
 

@@ -1,6 +1,6 @@
 """Finished cells on disk: one JSON file each, written beside its place and then renamed.
 
-So a file under its final name is whole, whoever was killed meanwhile, and what is missing is what has no file.
+So a file under its final name is whole even if a process was killed, and a cell without a file is missing.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def run(todo: Todo, out: Path, watch: Watch = _silent, engine: Any = None) -> di
     """Computes and keeps what is to be done; returns how long each stage took, as noted in ``OUT/runs.json``.
 
     `engine` is one of `setwise.streams.engines`, which gives stacks to other processes; default is this process, in
-    which `watch` is told of every epoch, and not only of the last.
+    which `watch` is called after every epoch, not only after the last.
     """
     began, seconds = time.perf_counter(), defaultdict[str, float](float)
     out.mkdir(parents=True, exist_ok=True)

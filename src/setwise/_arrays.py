@@ -16,7 +16,7 @@ Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.signedinteger[Any]]
 Bools = NDArray[np.bool_]
 
-_BLOCK_BYTES = 2**21  # a block and its temporaries should stay near the cores
+_BLOCK_BYTES = 2**21  # a block and its temporaries should stay in cache
 
 _THREADS = min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
@@ -24,36 +24,36 @@ _A = TypeVar("_A", bound=Array)
 
 
 def is_tensor(values: Any) -> bool:
-    """Whether it is a torch tensor; torch need not be there to know."""
+    """Whether this is a torch tensor; works without torch."""
     return type(values).__module__.partition(".")[0] == "torch" and hasattr(values, "device")
 
 
 def on_device(values: Any) -> bool:
-    """Whether it is a torch tensor that is not in the host's memory."""
+    """Whether this is a torch tensor outside the memory of the host."""
     return is_tensor(values) and values.device.type != "cpu"
 
 
 def frame_columns(values: Any) -> list[str] | None:
-    """The names of a frame's columns, where they are names; None for anything else."""
+    """The column names of a frame, if all are text; otherwise None."""
     columns = list(getattr(values, "columns", []))
     return columns if columns and all(isinstance(column, str) for column in columns) else None
 
 
 def frozen(array: _A) -> _A:
-    """The array itself, no longer writeable."""
+    """The same array, made read-only."""
     array.flags.writeable = False
     return array
 
 
 def concatenate(arrays: Sequence[Array]) -> Array:
-    """Arrays below each other; of several kinds, also integers with and without a sign, values stay as they are."""
+    """Concatenates arrays; if their kinds differ, even in sign alone, the values stay as they are, as objects."""
     alike = len({array.dtype.kind for array in arrays}) == 1
     made: Array = np.concatenate(arrays if alike else [array.astype(object) for array in arrays])
     return made
 
 
 def count_true(mask: Bools) -> Ints:
-    """How many entries of each row are true (bits packed and counted: many times faster than a sum)."""
+    """How many entries of each row are true. Counting packed bits is many times faster than a sum."""
     counts: Ints = np.bitwise_count(np.packbits(mask, axis=1)).sum(axis=1, dtype=np.int64)
     return counts
 
@@ -71,9 +71,9 @@ def compress(mask: Bools) -> tuple[Ints, Ints]:
 
 
 def sizes_between(bounds: Ints, entries: int) -> Ints:
-    """How many entries each row has whose bounds (`indptr`) these are; a ValueError where they describe no rows.
+    """How many entries each row has, from its bounds (`indptr`); a ValueError if they are not valid bounds.
 
-    Bounds are compared, never subtracted first: differences of wild ones wrap around.
+    Bounds are compared before they are subtracted, because differences of damaged bounds may wrap around.
     """
     rises = bounds.ndim == 1 and bounds.dtype.kind in "iu" and bool((bounds[1:] >= bounds[:-1]).all())
     if not rises or len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != entries:
@@ -83,14 +83,14 @@ def sizes_between(bounds: Ints, entries: int) -> Ints:
 
 
 def check_sizes(sizes: Ints, entries: int) -> None:
-    """Refuses numbers of entries per row that are not those of so many entries."""
+    """Refuses row sizes that do not add up to the number of entries."""
     counts = sizes.ndim == 1 and sizes.dtype.kind in "iu" and bool(((sizes >= 0) & (sizes <= entries)).all())
     if not counts or sum(sizes.tolist()) != entries:
         raise ValueError(f"its rows do not have {entries} entries together")
 
 
 def row_positions(key: Any, n: int, instead: str) -> Ints:
-    """The positions that an index selects among n rows; an index of columns is refused with what to use instead."""
+    """The positions that an index selects among n rows; an index of columns is an error that says `instead`."""
     if isinstance(key, tuple):
         key, *rest = key
         if any(part is not Ellipsis and part != slice(None) for part in rest):
@@ -102,14 +102,14 @@ def row_positions(key: Any, n: int, instead: str) -> Ints:
 
 
 def take_rows(sizes: Ints, chosen: Ints) -> Ints:
-    """Where the entries of the chosen rows stand in an array that holds `sizes[i]` entries for row i."""
+    """The positions of the entries of the chosen rows in an array that holds `sizes[i]` entries for row i."""
     starts, taken = np.cumsum(sizes) - sizes, sizes[chosen]
     places: Ints = np.arange(taken.sum()) + np.repeat(starts[chosen] - (np.cumsum(taken) - taken), taken)
     return places
 
 
 def entries(values: _A, rows: Ints, columns: Ints) -> _A:
-    """The entries ``values[rows, columns]`` of a table, in half the time where it is contiguous."""
+    """The entries ``values[rows, columns]``, in half the time if the table is contiguous."""
     if not values.flags.c_contiguous:
         return values[rows, columns]  # type: ignore[return-value]
     taken: _A = values.ravel().take(rows * values.shape[1] + columns)
@@ -117,17 +117,17 @@ def entries(values: _A, rows: Ints, columns: Ints) -> _A:
 
 
 def along_rows(values: _A, columns: Ints) -> _A:
-    """The entries of each row at some columns: as `np.take_along_axis` does it along the rows, and faster."""
+    """The entries of each row at some columns: a faster `np.take_along_axis`."""
     starts = np.arange(len(values)) * values.shape[1]
     taken: _A = values.ravel().take(columns + starts[:, None])
     return taken
 
 
 def for_blocks(array: Array, work: Callable[[slice], Any]) -> list[Any]:
-    """What `work` returns for each block of rows, in order; several threads share the blocks of a large array.
+    """Applies `work` to each block of rows, in order; several threads share the blocks of a large array.
 
-    numpy lets go of the interpreter while it sorts and sums, so threads pay; blocks are independent, so the
-    result does not depend on them.
+    Threads pay because numpy releases the interpreter while it sorts and sums. Blocks are independent, so the
+    result does not depend on the number of threads.
     """
     parts = list(blocks(array))
     if len(parts) < 2 * _THREADS or _THREADS == 1:
@@ -137,7 +137,7 @@ def for_blocks(array: Array, work: Callable[[slice], Any]) -> list[Any]:
 
 
 def blocks(array: Any, temporaries: int = 1) -> Iterator[slice]:
-    """Slices of rows whose block of this array stays in cache, with so many temporaries of its size."""
+    """Slices of rows so small that a block and so many temporaries of its size stay in cache."""
     width = array.itemsize * math.prod(array.shape[1:]) * temporaries
     step = max(1, _BLOCK_BYTES // max(width, 1))
     return (slice(start, min(start + step, len(array))) for start in range(0, len(array), step))

@@ -1,4 +1,4 @@
-"""Errors and warnings with remedies, worded by each front end: an argument in Python, an option on a command line.
+"""Errors and warnings with remedies: each front end names an argument in Python or an option on the command line.
 
 >>> error = InputError("row 3 has no labels", Remedy("missing", "full", "to let every label be a candidate there"))
 >>> str(error)
@@ -22,24 +22,24 @@ class Remedy:
     effect: str = ""
 
     def in_python(self) -> str:
-        """As an argument: ``use missing='full' to let every label be a candidate there``."""
+        """The remedy as an argument: ``use missing='full' to let every label be a candidate there``."""
         return f"use {self.argument}={'…' if self.value is None else repr(self.value)} {self.effect}".strip()
 
 
 @dataclass(frozen=True)
 class Omission:
-    """An argument to leave out; in Python the class that lacks it is used instead."""
+    """An option to leave out; in Python one uses a class that lacks it instead."""
 
     argument: str
     instead: str
 
     def in_python(self) -> str:
-        """By the class: ``use ConformalClassifier``."""
+        """The remedy as a class: ``use ConformalClassifier``."""
         return f"use {self.instead}"
 
 
-class Advice(Exception):  # noqa: N818 - errors and a warning are made of it
-    """What is wrong, and the ways out of it: a remedy is a sentence that holds everywhere, or names an argument."""
+class Advice(Exception):  # noqa: N818 - base of errors and of a warning
+    """A problem and its remedies. A remedy is a sentence that holds everywhere, or names an argument."""
 
     def __init__(self, problem: str, *remedies: Remedy | Omission | str) -> None:
         self.problem = problem.removesuffix(".")
@@ -47,7 +47,7 @@ class Advice(Exception):  # noqa: N818 - errors and a warning are made of it
         super().__init__(problem, *remedies)
 
     def format_with(self, word: Callable[[Remedy | Omission], str | None]) -> str:
-        """The message with each argument as `word` says it; None leaves that remedy out."""
+        """The message, with each argument written by `word`; a remedy for which it gives None is left out."""
         said = [remedy if isinstance(remedy, str) else word(remedy) for remedy in self.remedies]
         ways = ", or ".join(way for way in said if way)
         problem = self.problem.removesuffix(".")
@@ -58,16 +58,16 @@ class Advice(Exception):  # noqa: N818 - errors and a warning are made of it
 
 
 class InputError(Advice, ValueError):
-    """Something passed cannot be used."""
+    """An argument cannot be used."""
 
 
 class MisuseWarning(Advice, UserWarning):
-    """What was passed can be used, but the rows suggest that a guarantee will not hold for new rows.
+    """The arguments can be used, but they look like a mistake, so that a guarantee may not hold for new rows.
 
-    Rows that were learned from serve again for calibration or evaluation, copies of rows lie on both sides of a
-    split, verified rows are unlike the others, a verified label is not among its candidates, or row names differ;
-    a table looks wrong: a label in two spellings, an identifier or the truth among the features; or an argument
-    seems to mean something else, as a confidence level of 0.1 does.
+    Training rows serve again for calibration or evaluation, copies of a row lie on both sides of a split, verified
+    rows are unlike the others, a verified label is not among its candidates, or row names differ. Or a table looks
+    wrong: a label in two spellings, an identifier or the truth among the features. Or an argument seems to mean
+    something else, such as a confidence level of 0.1.
     """
 
 
@@ -76,11 +76,11 @@ class SpellingWarning(MisuseWarning):
 
 
 class DataError(InputError):
-    """Something is wrong with a file or a table; the message names it, the place, and the remedy."""
+    """A file or a table cannot be used; the message names it, the place in it, and the remedy."""
 
 
 def refuse_names(others: Mapping[str, Any], **meant: str) -> None:
-    """Refuses arguments that a function does not have; `meant` says what takes the place of other libraries' ones.
+    """Refuses unknown arguments; `meant` gives the name that setwise uses for an argument of other libraries.
 
     >>> refuse_names({"alpha": 0.1}, alpha="confidence_level")
     Traceback (most recent call last):
@@ -95,7 +95,7 @@ def refuse_names(others: Mapping[str, Any], **meant: str) -> None:
 
 
 def check_length(name: str, rows: int, expected: int, what: str) -> None:
-    """Refuses an argument with another number of rows than there are of what it belongs to.
+    """Refuses an argument whose number of rows differs from what it belongs to.
 
     >>> check_length("candidates", 3, 4, "rows of probabilities")
     Traceback (most recent call last):
@@ -108,7 +108,7 @@ def check_length(name: str, rows: int, expected: int, what: str) -> None:
 
 @contextmanager
 def reading_from(source: str) -> Iterator[None]:
-    """Makes a `ValueError` that arises here a `DataError` about a file or table, which is named first."""
+    """Turns a `ValueError` that arises here into a `DataError` that names the file or table."""
     try:
         yield
     except InputError as error:

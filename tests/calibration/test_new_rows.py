@@ -33,7 +33,7 @@ def test_rows_are_read_in_the_precision_of_the_calibration(probabilities):
     rows = reader.read(probabilities)
     assert rows.off > 0
     assert (rows.matrix == probabilities.astype(np.float32)).all()
-    with pytest.raises(ValueError, match="float64, and those of the calibration were float32, here"):
+    with pytest.raises(ValueError, match="float64, but those of the calibration were float32, here"):
         rows.check_precision("here")
 
 

@@ -90,14 +90,17 @@ DOUBTED = {  # what is read, with a warning
     "slash.csv": (text(cell="/".join), "use --separator / if '/' stands between labels"),
 }
 WRONG = {  # what is refused
-    "long.csv": (changed(50, lambda line: line + ",9"), "row 49 has 6 fields, the first line 5"),
-    "short.csv": (changed(50, lambda line: line.partition(",")[2]), "row 49 has 4 fields, the first line 5"),
+    "long.csv": (changed(50, lambda line: line + ",9"), "row 49 has 6 fields, but the first line has 5"),
+    "short.csv": (
+        changed(50, lambda line: line.partition(",")[2]),
+        "row 49 has 4 fields, but the first line has 5",
+    ),
     "twice.csv": (changed(0, lambda line: line.replace("x", "w")), "the column 'w' occurs twice"),
     "nan.csv": (changed(50, lambda line: "NaN," + line.partition(",")[2]), "column 'w': row 49 is missing"),
     "inf.csv": (changed(50, lambda line: "inf," + line.partition(",")[2]), "column 'w': row 49 is infinite"),
     "zip.csv": (b"PK\x03\x04 and more", "zip.csv: is xlsx, not text; rename it to .xlsx"),
     "parquet.csv": (b"PAR1 and more", "parquet.csv: is parquet, not text"),
-    "old.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "old.xls: byte 8 is 0, which text does not hold"),
+    "old.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "old.xls: byte 8 is 0, which text cannot hold"),
     "broken.xlsx": (b"PK\x03\x04 and more", "broken.xlsx: "),
     "empty.csv": ("", "empty.csv: holds no rows"),
     "header.csv": ("w,answers\n", "header.csv: holds no rows"),
@@ -178,7 +181,7 @@ def test_a_folder_a_pattern_and_a_file_that_is_not_there(here, capsys):
     assert run(["predict", "model", "parts/*.csv", "--out", "sets.csv", "-q"]) == 0
     assert "60 rows (100%, the first is row 0) were learned from or calibrated on" in capsys.readouterr().err
     assert len(read_sets("sets.csv")) == N
-    assert "no file is called so" in failure(capsys, "fit", "none/*.csv", *FIT)
+    assert "no file has such a name" in failure(capsys, "fit", "none/*.csv", *FIT)
     assert "there is no such file" in failure(capsys, "fit", "none.csv", *FIT)
 
 

@@ -384,7 +384,7 @@ def test_what_the_theory_does_not_cover_is_refused(world):
         made.triage(p, votes)
     with pytest.raises(InputError, match="leave them out"):
         conformalize(p, votes, verified=verified).triage(p, sets)
-    with pytest.raises(InputError, match="float32, and those of the calibration were float64"):
+    with pytest.raises(InputError, match="float32, but those of the calibration were float64"):
         made.triage(p.astype(np.float32))
     with pytest.raises(ValueError, match="candidates: 899 rows for 900"):
         made.triage(p, sets[1:])

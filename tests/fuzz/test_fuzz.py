@@ -212,7 +212,7 @@ def test_found_a_broken_column_name_broke_the_sentence(tmp_path):
 
 def test_found_a_line_break_after_a_backslash_broke_the_sentence(tmp_path):
     (tmp_path / "s.csv").write_bytes(b'"labels"\n"a\\\nb"\n"c"\n')
-    with pytest.raises(DataError, match=r"where '\\\\\\n' means nothing") as error:
+    with pytest.raises(DataError, match=r"where '\\\\\\n' is not an escape") as error:
         read_table(tmp_path / "s.csv", candidates="labels", features=[])
     assert "\n" not in str(error.value)
 
@@ -277,7 +277,7 @@ def test_found_columns_of_an_ontology_broke_the_sentence(tmp_path):
 
 def test_found_a_node_of_a_table_was_none_of_a_tree(tmp_path):
     (tmp_path / "t.csv").write_text("parent,child\n1.5,2.5\n1.5,inf\n")
-    with pytest.raises(DataError, match=r"t.csv: inf is no node of a tree"):
+    with pytest.raises(DataError, match=r"t.csv: inf is not a node of a tree"):
         read_tree(tmp_path / "t.csv")
     (tmp_path / "t.json").write_text("[[1.5, 2.5]]")
     read_tree(tmp_path / "t.json")

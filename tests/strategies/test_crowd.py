@@ -261,7 +261,7 @@ def test_votes_without_any_answer_by_named_annotators(rng):
 def test_independent_annotators_are_no_contamination_of_candidate_sets(rng):
     p = simplex(rng, 60, 3)
     y = labels_from(rng, p)
-    with pytest.raises(ValueError, match="'independent' is about annotators, and these candidates do not say who"):
+    with pytest.raises(ValueError, match="'independent' is about annotators, but candidates do not say who"):
         conformalize(p, y, assume="independent")
     votes = Votes.from_lists([[int(label)] for label in y], range(3))
     for strategy in ("corrected", "classwise"):

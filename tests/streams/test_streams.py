@@ -760,7 +760,7 @@ def test_text_among_numbers_is_named_however_late_it_comes(parts, capsys):
     line = "0,0.25,0.25,0.25,0.25\n"
     Path("late.csv").write_text(f"id,{','.join(f'p:{c}' for c in CLASSES)}\n{line * 60_000}0,x,0.5,0.25,0.25\n")
     told = failed(capsys, "predict", "m.cal", "--probabilities", "late.csv", "--out", "out.csv")
-    assert told == "error: late.csv: row 60000, column 2: invalid value 'x', and numbers before; correct it."
+    assert told == "error: late.csv: row 60000, column 2: invalid value 'x', but numbers before; correct it."
 
 
 def test_outputs_stay_in_their_folder_wherever_inputs_are(parts):

@@ -49,7 +49,7 @@ def test_fewer_rows_than_parquet_promises_are_an_error(tmp_path, monkeypatch):
         yield from list(some(self, *given, **named))[:-1]
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", lossy)
-    with pytest.raises(DataError, match=r"gave 4,000 rows of the 5,000"):
+    with pytest.raises(DataError, match=r"gave 4,000 of its 5,000 rows"):
         list(arrow_tables.arrow_batches(path, 1000))
 
 
@@ -81,7 +81,7 @@ def test_a_column_that_gets_its_type_too_late_is_named_with_a_remedy(calibrated_
         for note in ([None, None], [None, None]):
             writer.append(sets, {"note": note})
         with pytest.raises(
-            InputError, match="holds string, and null in the rows before; .* or write .csv or .jsonl"
+            InputError, match="holds string, but null in the rows before; .* or write .csv or .jsonl"
         ):
             writer.append(sets, {"note": ["x", "y"]})
 

@@ -21,7 +21,7 @@ DEEP = {
 def test_json_lines_nested_beyond_measure_are_refused(deep, tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"a": [1]}\n' + DEEP[deep])
-    assert f"more than {DEEPEST} lists and objects deep" in refused(lambda p: read_table(p, candidates="a"), path)
+    assert f"more than {DEEPEST} levels deep" in refused(lambda p: read_table(p, candidates="a"), path)
     refused(lambda p: list(arrow_tables.arrow_batches(p, 10)), path)
 
 

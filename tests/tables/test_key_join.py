@@ -75,7 +75,7 @@ def test_values_that_the_other_side_lacks_are_at_minus_one_where_that_may_be():
 
 
 def test_rows_that_share_a_row_of_the_other_table_are_said():
-    with pytest.warns(MisuseWarning, match="x.csv: 2 rows have the id of another row, and share its row of s.csv"):
+    with pytest.warns(MisuseWarning, match="x.csv: 2 rows repeat the id of another row and share its row of s.csv"):
         rows = matching_rows("id", [1, 2, 1, 1], [2, 1], source="x.csv", other="s.csv", all_used=True)
     assert rows.tolist() == [1, 0, 1, 1]
 

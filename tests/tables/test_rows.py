@@ -29,7 +29,7 @@ def test_candidates_may_lie_in_a_file_of_their_own_by_row_or_by_key(rows, tmp_pa
     by_row = written(tmp_path / "s.jsonl", '{"answers": ["a", "b"]}\n{"answers": ["b"]}\n')
     assert asked(source=rows, labels=by_row).candidates.to_lists() == [["a", "b"], ["b"]]
     by_key = written(tmp_path / "s.csv", "id,answers\nr3,c\nr2,b\nr1,a|b\n")
-    with pytest.warns(MisuseWarning, match=r"s.csv: 1 of 3 values of id are not in .*x.csv, and not used"):
+    with pytest.warns(MisuseWarning, match=r"s.csv: 1 of 3 values of id are not in .*x.csv and are not used"):
         table = asked(source=rows, labels=by_key, key="id")
     assert table.candidates.to_lists() == [["a", "b"], ["b"]]
     with pytest.raises(DataError, match=r"3 rows for 2 rows of .*x.csv; use key=… to match them"):
@@ -71,7 +71,7 @@ def test_verified_labels_of_a_file_complete_the_column_of_true_labels_and_must_a
     more = {"source": frame, "verified": {"id": ["r2"], "seen": ["b"]}, "verified_column": "seen", "key": "id"}
     assert asked(**more, truth="right").truth.tolist() == ["a", "b"]
     assert asked(**more).truth.tolist() == [None, "b"]
-    with pytest.raises(DataError, match="says 'b' of row 0 of the table, which says 'a'"):
+    with pytest.raises(DataError, match="the verified label of row 0 is 'b', but 'a' in the table"):
         asked(**more | {"verified": {"id": ["r1"], "seen": ["b"]}}, truth="right")
     with pytest.raises(DataError, match="there is no column 'verified'; it has id, seen; use verified="):
         asked(**more | {"verified_column": None})

@@ -315,7 +315,9 @@ def test_text_with_nul_is_refused_in_text_files_which_nobody_could_read(calibrat
     sets = LabelSets.from_lists([["a\0b"]])
     for carry in ({}, {"note": ["x\0"]}, {"no\0te": ["x"]}):
         held = sets if not carry else LabelSets.from_lists([["a"]])
-        with pytest.raises(InputError, match="holds the character NUL, which text files do not; write .parquet"):
+        with pytest.raises(
+            InputError, match="holds the character NUL, which text files cannot hold; write .parquet"
+        ):
             write_sets("s.csv", held, carry=carry)
     with pytest.raises(InputError, match="holds the character NUL"):
         write_votes("v.tsv", Votes.from_matrix([["a\0b"]]))

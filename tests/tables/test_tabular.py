@@ -69,7 +69,7 @@ def test_one_column_of_arrays_is_a_feature_matrix_and_keeps_single_precision(tmp
     np.testing.assert_array_equal(table.X, [[0, 1, 2], [3, 4, 5]])
     assert table.X.dtype == np.float32
     assert table.feature_names == ("emb[0]", "emb[1]", "emb[2]")
-    with pytest.raises(DataError, match="row 1 has 1 numbers, the first 2"):
+    with pytest.raises(DataError, match="row 1 has 1 numbers, but the first row has 2"):
         read_table({"emb": [[1.0, 2.0], [3.0]]}, features="emb")
 
 
@@ -87,7 +87,7 @@ def test_a_matlab_file_is_no_table_and_the_error_says_how_to_convert_it(tmp_path
     (tmp_path / "a.mat").write_bytes(b"MATLAB 5.0 MAT-file")
     for read in (read_table, column_names):
         with pytest.raises(
-            DataError, match=r"MATLAB files are no tables; the formats are arrow, csv, .*npz"
+            DataError, match=r"MATLAB files are not read as tables; the formats are arrow, csv, .*npz"
         ) as error:
             read(tmp_path / "a.mat")
         check_sentence(error.value, "a.mat", "scipy.io.loadmat")
@@ -143,7 +143,7 @@ BROKEN = {
     "ragged": (
         "a.csv",
         "x,s\n1,a\n2\n3,b\n",
-        "row 1 has 1 field, the first line 2; put a field that holds the delimiter in quotes",
+        "row 1 has 1 field, but the first line has 2; put a field that holds the delimiter in quotes",
     ),
     "no such column": ("a.csv", "x,t\n1,a\n", "there is no column 's'; it has x, t"),
     "label outside the classes": ("a.csv", "x,s\n1,a\n2,a|zebra\n", "row 1: 'zebra' is not among the 2 classes"),
@@ -158,7 +158,7 @@ BROKEN = {
     "unknown escape": ("a.csv", "x,s\n1,a\n2,a\\d\n", r"row 1 has the label .* escapes=False"),
     "empty file": ("a.csv", "", "a.csv: holds no rows"),
     "JSON breaks off": ("a.jsonl", '{"s": ["a"]}\n{"s": ["b"\n', "line 2 is not JSON"),
-    "JSON of another kind": ("a.jsonl", '{"s": ["a"]}\n[1, 2]\n', "line 2 is no JSON object"),
+    "JSON of another kind": ("a.jsonl", '{"s": ["a"]}\n[1, 2]\n', "line 2 is not a JSON object"),
     "JSON of two types": (
         "a.jsonl",
         '{"s": "a", "x": 1}\n{"s": "b", "x": "u"}\n',
@@ -176,12 +176,12 @@ BROKEN = {
     "no Parquet": ("a.parquet", b"hello", "a.parquet: cannot be read"),
     "no Arrow": ("a.arrow", b"hello, this is text", "a.arrow: cannot be read"),
     "no npz": ("a.npz", b"hello", "not a readable npz archive"),
-    "text of zeros": ("a.csv", b"x,s\n1,\0a\n", "byte 6 is 0, which text does not hold; save the table as"),
+    "text of zeros": ("a.csv", b"x,s\n1,\0a\n", "byte 6 is 0, which text cannot hold; save the table as"),
     "Parquet called text": ("a.csv", b"PAR1 and more", "is parquet, not text; rename it to .parquet"),
-    "a list that breaks off": ("a.csv", "x;s\n1;['a']\n2;['a' b]\n", r"row 1 is .\['a' b\]., which is no list"),
+    "a list that breaks off": ("a.csv", "x;s\n1;['a']\n2;['a' b]\n", r"row 1 is .\['a' b\]., which is not a list"),
     "objects of text": ("a.jsonl", '{"s": {"a": "much"}}\n', "expected labels, or objects with a number per label"),
     "lists of objects": ("a.jsonl", '{"s": [{"p": 1}]}\n', "objects with a field 'label'"),
-    "a JSON array of numbers": ("a.json", "[1, 2]", "entry 0 is no JSON object"),
+    "a JSON array of numbers": ("a.json", "[1, 2]", "entry 0 is not a JSON object"),
 }
 
 

@@ -69,8 +69,8 @@ def test_several_exports_are_read_as_one(tmp_path):
     ("answers", "message"),
     [
         ({"id": ["z"], "verified": ["owl"]}, "no row with id = 'z'"),
-        ({"id": ["a", "a"], "verified": ["owl", "owl"]}, "id = 'a' has 2 answers; keep one of them"),
-        ({"id": ["a"], "verified": ["Owl"]}, "id = 'a' has the label 'Owl', which is none of owl, wren"),
+        ({"id": ["a", "a"], "verified": ["owl", "owl"]}, "id = 'a' has 2 verified labels; keep one of them"),
+        ({"id": ["a"], "verified": ["Owl"]}, "id = 'a' has the label 'Owl', which is not one of owl, wren"),
         ({"id": ["a"], "truth": ["owl"]}, "there is no column 'verified'"),
         ({"name": ["a"], "verified": ["owl"]}, "there is no column 'id'"),
         ({"id": [None], "verified": ["owl"]}, "row 0 has no id"),
@@ -99,7 +99,9 @@ def test_two_sources_are_one_unless_they_differ():
     assert merge_verified(ours, others, source="t", other="c").tolist() == ["owl", "wren", "owl"]
     assert merge_verified(None, others, source="t", other="c") is others
     others[2] = "wren"
-    with pytest.raises(DataError, match="c: says 'wren' of row 2 of t, which says 'owl'; correct one of them"):
+    with pytest.raises(
+        DataError, match="c: the verified label of row 2 is 'wren', but 'owl' in t; correct one of them"
+    ):
         merge_verified(ours, others, source="t", other="c")
 
 

@@ -120,7 +120,7 @@ def test_the_command_line_says_which_answers_it_does_not_use_and_takes_rows_with
     ]
     assert run([*given, "--quiet"]) == 2
     said = capsys.readouterr().err
-    assert "votes.csv: 1 of 3 values of id are not in scores.csv, and not used" in said
+    assert "votes.csv: 1 of 3 values of id are not in scores.csv and are not used" in said
     assert "row 2 is empty (1 such rows); use --missing full" in said
     assert run([*given, "--missing", "full", "--quiet"]) == 0, capsys.readouterr().err
 

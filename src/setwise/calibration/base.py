@@ -1,6 +1,6 @@
-"""`BaseCalibration`: what calibration found; asks for a level, answers with sets, p-values and claims.
+"""`BaseCalibration`: gives sets, p-values and guarantees at any confidence level.
 
-`Calibration` (in `conformal`) is the same for users, and compares, watches and decides new rows beside that.
+`Calibration` (in `conformal`), which users see, also compares, watches and decides new rows.
 """
 
 from __future__ import annotations
@@ -41,15 +41,14 @@ from setwise.strategies.new_row_votes import vote_rule
 
 
 class SmallCalibrationWarning(UserWarning):
-    """There are too few calibration examples for the level asked for: every label is in the set."""
+    """There are too few calibration rows for the confidence level: every label is in the set."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BaseCalibration:
-    """What calibration found: asks for a confidence level, answers with sets, p-values and claims.
+    """A calibration: gives sets, p-values and guarantees at any confidence level.
 
-    Every question may be asked at any level, afterwards and
-    repeatedly; a list of levels gives a list of answers.
+    You may ask it repeatedly and at any level; a list of levels gives a list of answers.
     """
 
     conformity_score: Score
@@ -72,12 +71,14 @@ class BaseCalibration:
             parts = [
                 self.evidence.rows(np.flatnonzero(self.category == code)) for code in range(len(self.categories))
             ]
-        told = replace(self.setting, judged=self.judgement)
-        return tuple(self._calibrate_category(code, calibrate, part, told) for code, part in enumerate(parts))
+        setting = replace(self.setting, judged=self.judgement)
+        return tuple(self._calibrate_category(code, calibrate, part, setting) for code, part in enumerate(parts))
 
-    def _calibrate_category(self, code: int, calibrate: Callable[..., Rule], part: Evidence, told: Setting) -> Rule:
+    def _calibrate_category(
+        self, code: int, calibrate: Callable[..., Rule], part: Evidence, setting: Setting
+    ) -> Rule:
         try:
-            return calibrate(part, told)
+            return calibrate(part, setting)
         except ValueError as error:
             if self.categories is not None:
                 error.add_note(f"This is category {self.category_names[code]!r} of by.")
@@ -103,7 +104,7 @@ class BaseCalibration:
 
     @lazy
     def judgement(self) -> Judgement:
-        """How the premises of claims are known, from all rows."""
+        """How the premises of guarantees are known, from all rows."""
         names = tuple(self.vocabulary.classes.tolist())
         return Judgement(self.evidence, self.setting, names, self.category)
 
@@ -127,8 +128,8 @@ class BaseCalibration:
     ) -> Any:
         """The critical score q on its published scale (LAC: labels with 1 − f ≤ q are in the set).
 
-        +inf where there are too few examples. Calibrated by category, `by` names one category. With weighted
-        rows the threshold depends on the new row's weight, which must be given: one number, or one per row.
+        It is +inf where there are too few calibration rows. If rows were calibrated by category, `by` names one
+        category. With weighted rows the threshold depends on the new row's weight: pass one number, or one per row.
         `classwise` has one threshold per class, in the order of `classes`.
         """
         if self.evidence.weight is not None and sample_weight is None:
@@ -186,11 +187,11 @@ class BaseCalibration:
     ) -> LabelSets | list[LabelSets]:
         """The prediction sets of new rows, as `LabelSets`.
 
-        Where new rows come with `candidates` of their own the answer is the part of the set inside them, which
-        keeps the promise if these candidates hold the truth. `Votes` do more, where calibration rows had votes and
-        some were verified: they say how probable each label is, nothing is cut off, and the promise is
-        ``guarantee(…, votes=True)``.
-        ``allow_empty=False`` puts the most probable label (among the candidates) into an empty set.
+        Where new rows have `candidates` of their own, the answer is the part of the set inside them, which keeps
+        the guarantee if these candidates contain the true label. `Votes` do more, where calibration rows had votes
+        and some were verified: they change the probability of each label, nothing is cut off, and the guarantee is
+        ``guarantee(…, votes=True)``. With ``allow_empty=False`` an empty set gets the most probable label (among
+        the candidates).
         """
         refuse_names(others, alpha="confidence_level")
         given = {"by": by, "candidates": candidates, "sample_weight": sample_weight, "row_ids": row_ids}
@@ -208,7 +209,7 @@ class BaseCalibration:
         row_ids: Column = None,
         allow_empty: bool = True,
     ) -> Any:
-        """The same sets as an (n, K) boolean mask: of a torch tensor as a tensor on its device, else as an array.
+        """The same sets as an (n, K) boolean mask: a tensor on its device for torch tensors, else an array.
 
         >>> import numpy as np, setwise
         >>> P = np.random.default_rng(0).dirichlet([1, 1, 1], size=500)
@@ -223,7 +224,7 @@ class BaseCalibration:
     def _masks(
         self, probabilities: Any, *, allow_empty: bool, device: bool, **given: Any
     ) -> tuple[Probabilities, Callable[[Fraction], Any]]:
-        """New rows, and what gives their mask at a level; on their device if asked."""
+        """New rows, and a function that gives their mask at a level; on their device if `device`."""
         rows = self.reader.read(probabilities, device=device, **given)
         if rows.candidates is not None and rows.votes is None:
             self._refuse_doubtful_candidates()
@@ -244,11 +245,10 @@ class BaseCalibration:
         without = (
             "leave them out" if self.setting.by != "size" else "pass by=…, how many each row has, in their place"
         )
-        less = "and sets cut down to them cover less than promised"
+        less = "so that sets cut down to them would contain it less often than guaranteed"
         if (rate := float(self.setting.miss_rate)) and not self.strategy.allows_for_misses:
             raise InputError(
-                f"candidates: with a miss rate of {rate:g} the truth may be outside those of new rows as often, "
-                f"{less}",
+                f"candidates: with a miss rate of {rate:g} those of new rows may lack the true label, {less}",
                 without,
             )
         if self.judgement.truth_refuted:
@@ -289,9 +289,9 @@ class BaseCalibration:
     def guarantee(
         self, confidence_level: Level | Levels = 0.9, *, votes: bool = False, **others: Never
     ) -> Guarantee | list[Guarantee]:
-        """What may be claimed at this level, and why; prints as a short paragraph.
+        """What is guaranteed at this level, and on which premises; prints as a short paragraph.
 
-        With ``votes=True`` of new rows whose votes are passed to `predict_set` as candidates.
+        With ``votes=True`` it is about new rows whose votes are passed to `predict_set` as candidates.
         """
         refuse_names(others, alpha="confidence_level")
         rules = self._vote_rules if votes else self.rules
@@ -315,15 +315,15 @@ class BaseCalibration:
     def bracket(
         self, confidence_level: Level | Levels = 0.9, delta: float = 0.05, *, by: Hashable = None
     ) -> tuple[float, float] | list[tuple[float, float]]:
-        """(lower, upper): where the coverage of these sets lies, as far as candidates alone can prove it.
+        """(lower, upper): the bounds on the coverage of these sets that candidates alone can prove.
 
-        F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the
-        largest and smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta`
-        and the miss rate η; where verified rows refute that rate, their upper bound on it takes its place. Of votes
-        η must be given, as answers need not hold the truth. It needs independent rows and no true label (of sampled
-        rows among which some are verified, that these were chosen at random); the upper
-        end, new rows whose probabilities are not rounded more than these, for then sets may be larger. Calibrated
-        by category, `by` names one category.
+        F_max(t) − band − η ≤ P(y ∈ T) ≤ F_min(t) + band + η with the empirical distributions of the largest and
+        smallest candidate score, the Dvoretzky–Kiefer–Wolfowitz–Massart band at level `delta` and the miss rate η;
+        where verified rows refute that rate, their upper bound on it takes its place. For votes η must be passed,
+        as the true label need not be among the answers. The bounds need independent rows and no true label; where
+        rows were sampled and some are verified, these must have been drawn at random. The upper bound also needs
+        new rows whose probabilities are not rounded more than these, because sets would be larger. If rows were
+        calibrated by category, `by` names one category.
         """
         as_level(delta, "delta")
         if self.evidence.shares is not None:
@@ -332,8 +332,8 @@ class BaseCalibration:
             raise ValueError("bracket: not available where rows carry labels that no learning row has.")
         if self.setting.votes and not self.setting.miss_rate:
             raise InputError(
-                "bracket: votes do not say that the true label is among the answers",
-                Remedy("miss_rate", None, "for how often it may not be"),
+                "bracket: the true label need not be among the answers of votes",
+                Remedy("miss_rate", None, "for how often it may be missing"),
                 "pass votes.candidates() if it always is",
             )
         if self.setting.seen is not None:
@@ -357,7 +357,7 @@ class BaseCalibration:
         return each_level(confidence_level, answer)
 
     def withdraw(self, finding: Finding) -> Self:
-        """The same for new rows that are not like these, as a finding shows: of them it promises nothing."""
+        """The same calibration for new rows that a finding shows to differ from these: it guarantees nothing."""
         return replace(self, setting=replace(self.setting, differs=finding))
 
     # ---------------------------------------------------------------- a file, a picture
@@ -365,18 +365,18 @@ class BaseCalibration:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the calibration as one file: a zip of arrays and a JSON header, without pickle.
 
-        ``docs/calibration-file.md`` describes it. It is written beside its place and then renamed.
+        ``docs/calibration-file.md`` describes the format. An interrupted save leaves no broken file behind.
         """
         write_parts(path, **{part.name: getattr(self, part.name) for part in fields(self) if part.init})
 
     @classmethod
     def load(cls, path: Source) -> Self:
-        """Reads what `save` wrote; refuses anything else, damaged files, and files of a newer format, by name."""
+        """Reads what `save` wrote; refuses other, damaged and newer files with an error that names them."""
         parts = read_parts(path)
         with reading_untrusted(path, FORMAT):
             try:
                 return cls(**parts)
-            except InputError as error:  # nobody gave this input but the file
+            except InputError as error:  # the input comes from the file, so that its remedy does not apply
                 raise ValueError(error.problem) from error
 
     def __repr__(self) -> str:
@@ -392,7 +392,7 @@ class BaseCalibration:
     # ---------------------------------------------------------------- helpers
 
     def _add_remarks(self, made: Guarantee) -> Guarantee:
-        """With what is said of sampled rows, and of labels that have no probability of their own."""
+        """The guarantee with remarks on sampled rows, and on labels that have no probability of their own."""
         remarks, top, sampled = list(made.remarks), self.setting.top, self.setting.sampled
         if sampled:
             kept, checked = self.evidence.n + self.setting.dropped, self.setting.checked
@@ -414,17 +414,17 @@ class BaseCalibration:
     def _warn_if_short(
         self, level: Fraction, codes: Ints | None = None, rules: tuple[Rule, ...] | None = None
     ) -> None:
-        """One warning where every label is in every set, for the categories that were asked about."""
+        """Warns once if every label is in every set of some of these categories."""
         rules = rules or self.rules
-        asked = range(len(rules)) if codes is None else np.unique(codes[codes >= 0]).tolist()
-        reasons = {i: reason for i in asked if (reason := rules[i].shortage(level))}
+        these = range(len(rules)) if codes is None else np.unique(codes[codes >= 0]).tolist()
+        reasons = {i: reason for i in these if (reason := rules[i].shortage(level))}
         unseen = 0 if codes is None else int((codes == UNKNOWN).sum())
         if reasons:
             worst = min(reasons, key=lambda i: rules[i].n)
             where = "" if self.categories is None else f" in {len(reasons)} of {len(rules)} categories"
             text = f"every label is in the set{where}: {reasons[worst]}."
         elif unseen:
-            text = f"every label is in the set for {unseen} rows of categories without calibration examples."
+            text = f"every label is in the set for {unseen} rows of categories without calibration rows."
         else:
             return
         warnings.warn(text, SmallCalibrationWarning, stacklevel=4)
@@ -454,16 +454,16 @@ def _limits(rules: tuple[Rule, ...], level: Fraction, weight: Floats | None, cod
 
 
 def _miss_rate(part: Evidence, setting: Setting, judged: Judgement, delta: float) -> tuple[float, float]:
-    """A bound on how often the truth is no candidate, and the share of δ that is left beside it."""
+    """A bound on how often the truth is no candidate, and the share of δ that remains."""
     if not judged.truth_refuted:
         return float(setting.miss_rate), delta
     if part.chance is not None:
         raise ValueError(
-            "bracket: verified rows refute the miss rate, and verified with unequal probabilities do not bound it."
+            "bracket: verified rows refute the miss rate, but with unequal probabilities they cannot bound it."
         )
     if judged.verification[0].status == "refuted by the data":
         raise ValueError(
-            f"bracket: verified rows refute the miss rate, and do not bound it: {judged.verification[0].detail}."
+            f"bracket: verified rows refute the miss rate, and cannot bound it: {judged.verification[0].detail}."
         )
     m, missed = Judgement(part, setting).verification_counts
     return upper_bound(missed, m, delta / 2), delta / 2

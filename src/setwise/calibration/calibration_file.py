@@ -52,11 +52,11 @@ def write_parts(
     category: Ints | None,
     annotators: AnnotatorParameters | None,
 ) -> None:
-    """Writes the parts; what no file can name (a score of one's own, mixed labels) is refused first."""
+    """Writes the parts, after refusing what a file cannot store (a user's own score, labels of mixed types)."""
     named = None if annotators is None else annotators.names
     for what, names in {"labels": vocabulary, "categories": categories, "annotators": named}.items():
         if names is not None and names.classes.dtype == object:
-            raise ValueError(f"save: {what} must be strings, or numbers, all of one kind, to be written.")
+            raise ValueError(f"save: {what} must all be strings or all be numbers.")
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -72,7 +72,7 @@ def write_parts(
         "categories": None if categories is None else categories.classes.tolist(),
         "annotators": None,
     }
-    del header["setting"]["judged"]  # judged anew from the evidence
+    del header["setting"]["judged"]  # load computes it from the evidence
     arrays = {f"evidence.{name}": value for name, value in evidence.to_arrays().items()}
     if category is not None:
         arrays["category"] = category
@@ -90,7 +90,7 @@ def write_parts(
 
 
 def read_parts(source: Source) -> dict[str, Any]:
-    """The parts that `write_parts` wrote, by name; each is checked, and a file of which one is wrong is refused."""
+    """The parts that `write_parts` wrote, by name; refuses a file in which one of them is wrong."""
     header, arrays = read_container(source, FORMAT, VERSION)
     with reading_untrusted(source, FORMAT):
         vocabulary = Vocabulary.from_file(header["classes"], "classes")
@@ -124,7 +124,7 @@ def read_parts(source: Source) -> dict[str, Any]:
 
 
 def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: int, evidence: Evidence) -> Setting:
-    """What was declared, if each entry has its type and the entries belong together and to the evidence."""
+    """The setting, if each entry has its type and the entries agree with each other and with the evidence."""
     plain = {name: value for name, value in stored.items() if name not in {"miss_rate", "assume", *_FINDINGS}}
     found = {name: None if stored[name] is None else Finding.from_dict(stored[name]) for name in _FINDINGS}
     for field in fields(Setting):
@@ -152,12 +152,12 @@ def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: i
         raise ValueError(f"setting: {odd or 'its entries'} cannot be")
     alone = evidence.label if evidence.truth is None else None
     if alone is not None and not (setting.single and evidence.precise and (alone != MISSING).all()):
-        raise ValueError("evidence: label without truth, of rows that do not have one label by design")
+        raise ValueError("evidence: label without truth, for rows that do not have one label by design")
     return setting
 
 
 def _samplable(evidence: Evidence, strategy: Strategy) -> bool:
-    """Whether rows like these are ever a random sample of others (`CalibrationRows`)."""
+    """Whether rows like these can be a random sample of others (`CalibrationRows`)."""
     torn = evidence.group is not None or evidence.chance is not None
     verified = int(evidence.verified.sum())
     return not torn and (verified == 0 or (strategy.uses_verified_rows and evidence.weight is None))
@@ -166,7 +166,7 @@ def _samplable(evidence: Evidence, strategy: Strategy) -> bool:
 def _check_categories(
     setting: Setting, names: Vocabulary | None, category: Array | None, vocabulary: Vocabulary, evidence: Evidence
 ) -> None:
-    """Refuses categories that are not those of the rows, where the rows tell them."""
+    """Refuses categories that are not those of the rows, where the rows determine them."""
     if names is None or category is None:
         if setting.scope or setting.by != "given":
             raise ValueError("setting.by and setting.scope are about categories, and there are none")
@@ -176,15 +176,16 @@ def _check_categories(
     found: Any = {"predicted": evidence.predicted, "size": evidence.sizes}.get(setting.by)
     if found is None:
         return
-    told = vocabulary.classes[found] if setting.by == "predicted" else found
-    if not np.array_equal(names.classes[category], told):
+    expected = vocabulary.classes[found] if setting.by == "predicted" else found
+    if not np.array_equal(names.classes[category], expected):
         raise ValueError(f"category: not that of the rows, by {setting.by}")
 
 
 def _examine(setting: Setting, evidence: Evidence, category: Array | None) -> Setting:
-    """The setting, with what the rows plainly say against a random choice of the verified ones where it is silent.
+    """The setting, with what the rows plainly show against a random draw of the verified ones, if it lacks that.
 
-    Of votes one more column was compared, the number of answers, which is not stored: at most as many again.
+    For votes one more column was compared, the number of answers, which is not stored: there are up to twice as
+    many tests.
     """
     if setting.chosen or not plainly_differ(evidence, category, 2 if setting.votes else 1):
         return setting
@@ -193,10 +194,10 @@ def _examine(setting: Setting, evidence: Evidence, category: Array | None) -> Se
 
 
 def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParameters | None:
-    """What is known of the annotators, if its arrays belong together."""
+    """The parameters of the annotators, if their arrays belong together."""
     if stored is None:
         if arrays:
-            raise ValueError("annotators: arrays of nobody")
+            raise ValueError("annotators: arrays without annotators")
         return None
     names = None if stored["names"] is None else Vocabulary.from_file(stored["names"], "annotators")
     beta, shrink = stored["temperature"], stored["shrink"]
@@ -219,7 +220,7 @@ def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParamet
 
 
 def _under(prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    """Takes the arrays out whose names begin so, by the rest of their names."""
+    """Removes the arrays whose names begin with `prefix`, and returns them by the rest of their names."""
     names = [name for name in arrays if name.startswith(prefix)]
     return {name.removeprefix(prefix): arrays.pop(name) for name in names}
 
@@ -242,5 +243,5 @@ def _describe(thing: Any, registry: dict[str, Any]) -> dict[str, Any]:
     """Name and parameters of a score or strategy."""
     name = next((name for name, kind in registry.items() if kind is type(thing)), None)
     if name is None:
-        raise ValueError(f"save: {thing!r} is not one of setwise's own, so no file can name it.")
+        raise ValueError(f"save: {thing!r} is not part of setwise, so that a file cannot store it.")
     return {"name": name, **asdict(thing)}

@@ -1,4 +1,4 @@
-"""New rows as a calibration reads them: in its precision, with their categories, weights, noise and candidates."""
+"""How a calibration reads new rows: in its precision, with their categories, weights, noise and candidates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from setwise.strategies.judgement import Setting
 
 @dataclass(frozen=True, eq=False)
 class RowReader:
-    """Reads new rows as the calibration rows were read, and refuses what does not go with these.
+    """Reads new rows as the calibration rows were read, and refuses what does not match these.
 
     Attributes
     ----------
@@ -70,13 +70,13 @@ class RowReader:
         row_ids: Any = None,
         device: bool = False,
     ) -> NewRows:
-        """The rows of one question; tensors stay on their device if `device` says so."""
+        """Reads the rows of one call; tensors stay on their device if `device`."""
         check_row_names(
             probabilities=probabilities, by=by, candidates=candidates, sample_weight=sample_weight, row_ids=row_ids
         )
         votes = candidates if isinstance(candidates, Votes) else None
         if votes is not None and device:
-            raise InputError("candidates: votes are weighed on the host", "pass probabilities.cpu().numpy()")
+            raise InputError("candidates: votes need probabilities on the host", "pass probabilities.cpu().numpy()")
         sets = fill_candidates(candidates, self.vocabulary)
         rows, off = self._read_probabilities(probabilities, device=device)
         if sets is not None and len(sets) != len(rows):
@@ -84,7 +84,7 @@ class RowReader:
         return NewRows(self, rows, precision_of(probabilities), off, sets, votes, by, sample_weight, row_ids)
 
     def check_weighted(self, sample_weight: Any) -> None:
-        """New rows have weights where the calibration rows have them, and only there."""
+        """Refuses weights of new rows unless the calibration rows have weights too, and the reverse."""
         if (sample_weight is not None) != self.weighted:
             raise ValueError(
                 "sample_weight: calibrated with weights, so new rows need theirs too."
@@ -93,7 +93,7 @@ class RowReader:
             )
 
     def need_all_labels(self, what: str) -> None:
-        """Refuses a question about the probabilities of all labels where only the largest ones were stored."""
+        """Refuses what needs the probabilities of all labels where only the largest ones are stored."""
         if self.setting.top:
             raise InputError(
                 f"{what}: not defined where only the top {self.setting.top} labels have probabilities",
@@ -117,24 +117,24 @@ class RowReader:
 
 @dataclass(frozen=True, eq=False)
 class NewRows:
-    """The rows of one question. What not every question needs is read, and refused, when it is asked for.
+    """The rows of one call. What not every call needs is read, and refused, at first use.
 
     Attributes
     ----------
     reader
-        What read them.
+        The reader that read them.
     probabilities
-        In the precision of the calibration.
+        The probabilities in the precision of the calibration.
     precision
-        The floating type in which these came.
+        The floating type in which they were passed.
     off
-        How far scores may be off, where that was another type.
+        How far scores may be off where that is another type.
     candidates
-        The candidates of each row, all labels where it has none; None where no row brings any.
+        The candidates of each row, all labels where it has none; None where none were passed.
     votes
-        The votes from which candidates were made, if they were.
+        The votes that the candidates come from, if there are any.
     by, sample_weight, row_ids
-        As given.
+        As they were passed.
     """
 
     reader: RowReader
@@ -192,13 +192,13 @@ class NewRows:
 
     @lazy
     def noise(self) -> Floats | None:
-        """The uniform number of each row; its bits decide, and where these are lost the smallest one is valid."""
+        """The uniform number of each row, drawn from its bits; where these were lost, 0 is valid."""
         randomized, named = self.reader.score.randomized, self.reader.setting.named
         if randomized and (self.row_ids is not None) != named:
             raise InputError(
-                "row_ids: calibrated with ids, so new rows need theirs too, from which their noise is drawn"
+                "row_ids: calibrated with ids, so new rows need theirs too, because ids seed the noise"
                 if named
-                else "row_ids: calibrated without ids, from which the noise of new rows cannot be drawn then",
+                else "row_ids: calibrated without ids, so the noise of new rows cannot be drawn from theirs",
                 "give ids to calibration and new rows alike, or to neither",
             )
         if not randomized and self.row_ids is None:
@@ -220,9 +220,9 @@ class NewRows:
 
     @lazy
     def posterior(self) -> Floats:
-        """How probable each label is given the row's votes."""
-        self.check_precision("a difference that answers magnify")
-        assert self.votes is not None  # noqa: S101 - asked for rows with votes
+        """The probability of each label given the row's votes."""
+        self.check_precision("and answers magnify the difference")
+        assert self.votes is not None  # noqa: S101 - only used for rows with votes
         assert self.reader.annotators is not None  # noqa: S101 - there are answers
         return self.reader.annotators.posterior(self.votes.recode(self.reader.vocabulary), self.matrix)
 
@@ -230,12 +230,12 @@ class NewRows:
         """Refuses probabilities of another floating type than those of the calibration rows."""
         ours = self.reader.setting.precision
         if self.precision != ours:
-            problem = f"probabilities: {self.precision}, and those of the calibration were {ours}, {why}"
+            problem = f"probabilities: {self.precision}, but those of the calibration were {ours}, {why}"
             raise InputError(problem, f"pass them as {ours}, which Parquet and Arrow files keep and text does not")
 
 
 def fill_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:
-    """The candidates that new rows bring along; every label where a row brings none."""
+    """The candidates of new rows; every label where a row has none."""
     if candidates is None:
         return None
     if on_device(candidates):
@@ -244,7 +244,7 @@ def fill_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None
 
 
 def automatic_categories(by: str, rows: Probabilities, classes: Array, sets: LabelSets | None) -> Array:
-    """The label predicted for each row, or the number of its candidates: alike for calibration and new rows."""
+    """The label predicted for each row, or the number of its candidates: the same for calibration and new rows."""
     if by == "predicted":
         return np.asarray(classes[rows.proposed.label])
     if by == "size" and sets is not None:

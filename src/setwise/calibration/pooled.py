@@ -44,10 +44,10 @@ from setwise.strategies.threshold_rules import with_novel_labels
 
 def check_poolable(strategy: str | Strategy, assume: AssumptionLike = "nothing") -> None:
     """Refuses what has no cross-conformal form."""
-    asked = as_strategy(strategy)
-    if not asked.pooled:
+    chosen = as_strategy(strategy)
+    if not chosen.pooled:
         raise InputError(
-            f"strategy: {asked.name!r} has no cross-conformal form, which needs one score per row",
+            f"strategy: {chosen.name!r} has no cross-conformal form, which needs one score per row",
             Remedy("strategy", "max"),
             Omission("cv", "ConformalClassifier"),
         )
@@ -59,22 +59,22 @@ def check_poolable(strategy: str | Strategy, assume: AssumptionLike = "nothing")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BasePooledCalibration:
-    """Calibrations of folds, asked together: `probabilities` are one matrix per fold, from the fold's model."""
+    """The calibrations of several folds as one: `probabilities` are one matrix per fold, from the fold's model."""
 
     parts: tuple[BaseCalibration, ...]
 
     def __post_init__(self) -> None:
         first = _shared(self.parts[0])
         if any(_shared(part) != first for part in self.parts):
-            raise ValueError("folds: they differ in strategy, score, labels or what was declared")
+            raise ValueError("folds: they differ in strategy, score, labels or options")
         for part in self.parts:
             _check_fold(part)
         if not np.array_equal(np.sort(self._position), np.arange(self.n)):
-            raise ValueError("folds: not every row is in one of them, and in one alone")
+            raise ValueError("folds: every row must be in exactly one of them")
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The labels, and that their order is declared."""
+        """The labels, and whether their order is declared."""
         return self.parts[0].vocabulary
 
     @property
@@ -84,19 +84,19 @@ class BasePooledCalibration:
 
     @property
     def n(self) -> int:
-        """How many calibration rows there are, over all folds."""
+        """The number of calibration rows in all folds."""
         return sum(part.evidence.n for part in self.parts)
 
     @property
     def evidence(self) -> Evidence:
-        """The evidence of all rows, in the order in which they were given."""
+        """The evidence of all rows, in the order in which they were passed."""
         return functools.reduce(Evidence.merge, (part.evidence for part in self.parts)).rows(
             np.argsort(self._position)
         )
 
     @property
     def fold(self) -> Ints:
-        """The fold of each row, in the order in which rows were given."""
+        """The fold of each row, in the order in which rows were passed."""
         sizes = [part.evidence.n for part in self.parts]
         return np.repeat(np.arange(len(sizes)), sizes)[np.argsort(self._position)]
 
@@ -161,7 +161,7 @@ class BasePooledCalibration:
     @overload
     def guarantee(self, confidence_level: Levels) -> list[Guarantee]: ...
     def guarantee(self, confidence_level: Level | Levels = 0.9) -> Guarantee | list[Guarantee]:
-        """What may be claimed, and why: 1 − 2ε less a small term, for `max`."""
+        """What is guaranteed, and on which premises: for `max`, 1 − 2ε minus a small term."""
         rule, n, k = self._rule, self.n, len(self.parts)
 
         def answer(level: Fraction) -> Guarantee:
@@ -176,8 +176,8 @@ class BasePooledCalibration:
                     "truth", promised, "cross-conformal prediction", "truth_is_candidate", note=note
                 )
             name, score = f"{rule.claimant.name} over {k} folds", rule.setting.conformity_score
-            told = replace(rule.setting, novel=sum(part.setting.novel for part in self.parts))
-            claims = with_novel_labels((claim,), told, n, level + rule.slack)
+            setting = replace(rule.setting, novel=sum(part.setting.novel for part in self.parts))
+            claims = with_novel_labels((claim,), setting, n, level + rule.slack)
             return Guarantee(name, score, n, float(level), claims)
 
         return each_level(confidence_level, answer)
@@ -198,7 +198,7 @@ class BasePooledCalibration:
         strategy, score = self.parts[0].strategy.name, self.parts[0].conformity_score.name
         return (
             f"PooledCalibration(strategy={strategy!r}, conformity_score={score!r}, "
-            f"{self.n:,} examples in {len(self.parts)} folds, {len(self.vocabulary):,} classes)"
+            f"{self.n:,} rows in {len(self.parts)} folds, {len(self.vocabulary):,} classes)"
         )
 
     def _repr_html_(self) -> str:
@@ -206,7 +206,7 @@ class BasePooledCalibration:
 
     @property
     def _position(self) -> Ints:
-        """The number of each row as it was given, fold after fold."""
+        """The position of each row among those that were passed, fold after fold."""
         known = [part.evidence.position for part in self.parts]
         return np.concatenate([np.empty(0, dtype=int), *(position for position in known if position is not None)])
 
@@ -229,9 +229,9 @@ class BasePooledCalibration:
 
 def _shared(part: BaseCalibration) -> tuple[Any, ...]:
     """What the folds of one classifier have in common: all but their rows, and labels new to their models."""
-    told = replace(part.setting, novel=0, assume=NOTHING)
-    held = {field.name for field in fields(part.evidence) if getattr(part.evidence, field.name) is not None}
-    return part.strategy, part.conformity_score, part.classes.tolist(), told, held
+    setting = replace(part.setting, novel=0, assume=NOTHING)
+    columns = {field.name for field in fields(part.evidence) if getattr(part.evidence, field.name) is not None}
+    return part.strategy, part.conformity_score, part.classes.tolist(), setting, columns
 
 
 def _check_fold(part: BaseCalibration) -> None:
@@ -246,9 +246,9 @@ def _check_fold(part: BaseCalibration) -> None:
 
 def _rank_rule(part: BaseCalibration) -> RankRule:
     (rule,) = part.rules
-    assert isinstance(rule, RankRule)  # noqa: S101 - as _check_fold() saw
+    assert isinstance(rule, RankRule)  # noqa: S101 - _check_fold() ensures it
     return rule
 
 
 AnyCalibration = BaseCalibration | BasePooledCalibration
-"""One calibration, or those of several folds, which answer together: `parts` are those that answer."""
+"""One calibration, or those of several folds as one: `parts` holds them."""

@@ -1,4 +1,4 @@
-"""`Calibration` and `PooledCalibration`: what calibration found, and what it says of new rows beside it."""
+"""`Calibration` and `PooledCalibration`: sets, p-values and guarantees, triage and comparison of new rows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from setwise.errors import InputError, Omission, Remedy
 
 
 class Calibration(BaseCalibration):
-    """What calibration found: asks for a confidence level, answers with sets, p-values and claims.
+    """A calibration: gives sets, p-values and guarantees at any confidence level.
 
-    Made by `conformalize` or `Calibration.load`. Every question may be asked at any level, afterwards and
-    repeatedly; a list of levels gives a list of answers.
+    `conformalize` and `Calibration.load` make it. You may ask it repeatedly and at any level; a list of levels
+    gives a list of answers.
     """
 
     def triage(
@@ -31,30 +31,30 @@ class Calibration(BaseCalibration):
         random_state: Seed = None,
         comparison: Comparison | None = None,
     ) -> Triage:
-        """Which rows may be accepted with the label proposed for them, and which go to review.
+        """Decides which rows may be accepted with the label proposed for them, and which go to review.
 
-        Without new rows it decides the calibration rows that nobody checked, which needs no more than that the
-        verified rows were chosen at random. The label of a row is the most probable one by its votes and the model
-        (of candidate sets, the most probable candidate; without either, what the model says). Categories make no
-        difference here.
+        Without new rows it decides the calibration rows that are not verified; for this the verified rows must have
+        been drawn at random. The label proposed for a row is the most probable one by its votes and the model, or
+        its most probable candidate, or without either the model's prediction. Categories make no difference here.
 
         Parameters
         ----------
         probabilities
             (n, K) class probabilities of new rows.
         candidates
-            Votes or candidate sets of the new rows, if the calibration rows had them too. Passing them declares
-            that they arise as those did.
+            Votes or candidate sets of the new rows, if the calibration rows had them too. By passing them you state
+            that they arise in the same way.
         max_error
-            How many of the accepted labels may be wrong.
+            Which share of the accepted labels may be wrong.
         mode
-            ``"rate"``: on average over samples of checks, where one in which nothing is accepted counts as zero; at
-            least 3/`max_error` checks are needed. ``"confident"``: in 95 of 100 samples of checks.
+            ``"rate"`` bounds that share on average over draws of the verified rows; a draw in which nothing is
+            accepted counts as zero, and at least 3/`max_error` verified rows are needed. ``"confident"`` bounds it
+            in 19 of 20 draws.
         random_state
             Seeds the noise that breaks ties between confidences; default is the calibration's own seed.
         comparison
-            What `compare` found of the new rows: where they differ from the calibration rows nothing is promised.
-            By default they are compared here, by what the model says of them.
+            What `compare` returned for the new rows: where they differ from the calibration rows, nothing is
+            guaranteed. By default they are compared here, by the model's probabilities.
         """
         if probabilities is None:
             if candidates is not None:
@@ -72,14 +72,14 @@ class Calibration(BaseCalibration):
         candidates: Candidates = None,
         groups: Column = None,
     ) -> Comparison:
-        """Whether new rows are like the calibration rows, by the most probable label and its probability.
+        """Compares new rows with the calibration rows, by the most probable label and its probability.
 
         Parameters
         ----------
         probabilities
             The model's probabilities of the new rows.
         by, candidates
-            As in `predict_set`: calibrated by category, rows are compared within each.
+            As in `predict_set`: where rows are calibrated by category, they are compared within each category.
         groups
             Rows that belong together, where the calibration rows have groups.
 
@@ -103,16 +103,16 @@ class Calibration(BaseCalibration):
         random_state: Seed = None,
         resume: str | os.PathLike[str] | None = None,
     ) -> Monitor:
-        """Watches new rows that arrive in time, and raises an alarm where they are no longer like these.
+        """Watches new rows as they arrive, and raises an alarm once they are no longer like the calibration rows.
 
         Parameters
         ----------
         delta
-            The probability of an alarm, at any time, as long as rows come from the source of the calibration rows.
+            The probability that there is ever an alarm while rows come from the source of the calibration rows.
         random_state
-            Seeds what breaks ties.
+            Seeds the noise that breaks ties.
         resume
-            A file that `Monitor.save` wrote, to go on from; its `delta` and seed count.
+            A file that `Monitor.save` wrote, to continue from; its `delta` and seed are used.
 
         Examples
         --------
@@ -130,7 +130,7 @@ class Calibration(BaseCalibration):
 
 
 class PooledCalibration(BasePooledCalibration):
-    """Calibrations of folds, asked together: `probabilities` are one matrix per fold, from the fold's model."""
+    """The calibrations of several folds as one: `probabilities` are one matrix per fold, from the fold's model."""
 
     def triage(
         self,
@@ -142,12 +142,13 @@ class PooledCalibration(BasePooledCalibration):
         verified: Column = None,
         random_state: Seed = None,
     ) -> Triage:
-        """Which of its own rows may be accepted, as in `Calibration.triage`; of new rows nothing is known.
+        """Decides which calibration rows may be accepted, as `Calibration.triage` does; it cannot decide new rows.
 
         Parameters
         ----------
         verified
-            The true label of each row, in the order in which they were given, None or NaN where nobody checked.
+            The true label of each row, in the order in which rows were passed; None or NaN where it is not
+            verified.
         """
         if probabilities is not None or candidates is not None:
             problem = "triage: folds score new rows and their own rows with different models"
@@ -155,11 +156,11 @@ class PooledCalibration(BasePooledCalibration):
         return triage_folds(self, verified, max_error, mode, random_state)
 
     def compare(self, probabilities: Sequence[ProbabilityRows]) -> Comparison:
-        """Whether new rows are like the calibration rows: those of each fold, by the model of the fold."""
+        """Compares new rows with the calibration rows of each fold, by the model of the fold."""
         return RowTally(self).add(probabilities).compare()
 
     def monitor(
         self, delta: float = 0.05, *, random_state: Seed = None, resume: str | os.PathLike[str] | None = None
     ) -> Monitor:
-        """Watches new rows that arrive in time; as `Calibration.monitor`."""
+        """Watches new rows as they arrive, as `Calibration.monitor` does."""
         return Monitor(self, delta=delta, random_state=random_state, resume=resume)

@@ -61,51 +61,51 @@ def conformalize(
     Parameters
     ----------
     probabilities
-        (n, K) class probabilities of a model that was not trained on these rows; of many classes, `TopK`. A torch
+        (n, K) class probabilities of a model that was not trained on these rows; for many classes, `TopK`. A torch
         tensor on a GPU stays there, for strategies that rank scores (``"max"``, ``"min"``, ``"mean"``,
-        ``"mixture"``, ``"all"``). The array is kept, without a copy, until the most probable labels are asked for:
-        by a comparison, a triage of new rows, a file; strategies that look at all labels keep it for good. Where it
-        was changed since, it is refused.
+        ``"mixture"``, ``"all"``). The array is kept without a copy until a comparison, a triage of new rows or a
+        file needs the most probable labels; strategies that use all labels keep it for good. If it was changed in
+        the meantime, an error says so.
     candidates
-        One set of labels a row: `LabelSets`, a boolean mask, a label vector, lists of labels; or `Votes`, of which
-        nothing is thrown away. Labels other than 0..K−1 need a declared vocabulary.
+        One set of labels per row: `LabelSets`, a boolean mask, a label vector or lists of labels; or `Votes`, every
+        one of which is used. Labels other than 0..K−1 need a declared vocabulary.
     strategy
-        ``"auto"``, ``"max"``, ``"all"``, ``"mean"``, ``"min"``, ``"mixture"``, ``"corrected"``, ``"rectified"``,
-        ``"posterior"``, ``"classwise"``, of votes ``"votes"`` and ``"crowd"``, or an object such as
-        ``Mixture(mu=0.3)``.
+        ``"auto"`` chooses. By name: ``"max"``, ``"corrected"``, ``"rectified"``, ``"classwise"``, ``"posterior"``,
+        ``"all"``, ``"mean"``, ``"min"``, ``"mixture"``; for votes also ``"votes"`` and ``"crowd"``. Or an object
+        such as ``Mixture(mu=0.3)``.
     conformity_score
         ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``, or an object.
     classes
         The K labels in the order of the columns.
     by
-        A category per row; each category is calibrated for itself (Mondrian), and promised for itself.
+        A category per row; each category is calibrated separately and has its own guarantee (Mondrian).
         ``"predicted"`` takes the most probable label, ``"size"`` the number of candidates (new rows then need
         candidates of their own).
     verified
-        The true label where somebody checked, None or NaN elsewhere. Passing it declares that the rows to
-        check were chosen at random.
+        The true label where a row is verified, None or NaN elsewhere. By passing it you state that the rows to
+        verify were drawn at random.
     miss_rate
-        How often the true label may be absent from a candidate set (with weights: among new examples).
+        How often the true label may be missing from a candidate set (with weights: among new rows).
     assume
-        What you declare about how false labels become candidates: ``"nothing"``; ``"uniform"``, each with the
+        What you state about how false labels become candidates: ``"nothing"``; ``"uniform"``, each with the
         same probability; ``"class"``, with probabilities that depend on the true class alone (estimated), or
-        these as a K × K matrix M_kl = P(l ∈ S | y = k). Of votes, ``"independent"``: annotators err independently
+        these as a K × K matrix M_kl = P(l ∈ S | y = k). For votes, ``"independent"``: annotators err independently
         given the true label.
     sample_weight
-        How much likelier each row is among new examples (covariate shift).
+        How much more often rows like each one occur among new rows (covariate shift).
     groups
-        Which rows belong together (frames of one film, visits of one patient). New rows are then taken to
-        come from new groups, and groups, not rows, are what the rank counts.
+        Which rows belong together (frames of one film, visits of one patient). The guarantee is then about rows of
+        new groups, and the rank counts groups in place of rows.
     row_ids
         Integers or strings, all different, that seed the noise of randomised scores; default is the row's
         probabilities. New rows then need ids too.
     random_state
         Seeds that noise; None draws a seed and keeps it.
     missing
-        Rows without candidates: ``"error"``, ``"full"`` (every label, always valid), or ``"drop"`` (valid if
-        whether a row lacks candidates has nothing to do with it, which then stands among the premises).
+        What to do with rows without candidates: ``"error"``; ``"full"`` makes every label a candidate, which is
+        always valid; ``"drop"`` leaves them out, which adds a premise to the guarantee.
     verified_probability
-        With which probability each row was to be verified, where it was not the same for all.
+        The probability with which each row could be drawn for verification, where it was not the same for all.
 
     Examples
     --------
@@ -184,10 +184,10 @@ def calibrate(
     choice: Finding | None = None,
     also: Collection[str] = (),
 ) -> Calibration:
-    """The same for rows that are read already: probabilities, sets on their columns, and the facts of the rows.
+    """Does the same for rows that are read already: probabilities, sets on their columns, and facts about the rows.
 
-    `choice` says how verified rows differ from others that are not among these, where they do; `also` names columns
-    of evidence beyond those that the strategy needs.
+    `choice` is how verified rows differ from rows that are not among these, if they do; `also` names columns of
+    evidence that are needed beyond those of the strategy.
     """
     chosen = as_strategy(strategy)
     rate = as_fraction(miss_rate, "miss_rate")
@@ -205,9 +205,9 @@ def calibrate(
             facts = replace(facts, position=np.arange(n))
         rows, facts = rows[kept], facts.take(kept)
         if lost := checked - len(facts.verified_rows):
-            problem = f"missing: {lost:,} of the {n - len(kept):,} rows without candidates are verified"
-            what = "whose label is then known: give it as their only candidate"
-            warnings.warn(MisuseWarning(f"{problem}, and dropped", what), stacklevel=3)
+            problem = f"missing: {lost:,} of the {n - len(kept):,} rows dropped for lack of candidates are verified"
+            what = "give the verified label as their only candidate"
+            warnings.warn(MisuseWarning(problem, what), stacklevel=3)
     if by != "given":
         facts = replace(facts, category=automatic_categories(by, rows, sets.classes, sets))
     setting = Setting(
@@ -251,25 +251,25 @@ def calibrate(
 def _with_annotators(
     facts: RowFacts, matrix: Floats, strategy: Strategy, declared: Assumption, needs: Collection[str]
 ) -> RowFacts:
-    """The facts with what the annotator model says of the rows, where there are votes and somebody asks."""
+    """The facts with the annotator model's posterior, where there are votes and it is needed."""
     if facts.votes is None or not ("posterior" in needs or len(facts.verified_rows)):
         return facts
-    told = declared.kind == "independent" or strategy.models_annotators
-    shrink = {"shrink": choose_shrinkage(facts.votes, matrix)} if told else {}
+    modelled = declared.kind == "independent" or strategy.models_annotators
+    shrink = {"shrink": choose_shrinkage(facts.votes, matrix)} if modelled else {}
     fitted = fit_annotators(facts.votes, matrix, **shrink)
-    agreement = (calibrate_agreement if told else measure_agreement)(fitted)
+    agreement = (calibrate_agreement if modelled else measure_agreement)(fitted)
     return replace(facts, posterior=fitted.posterior, agreed=agreement.agreed, excess=agreement.excess)
 
 
 def _with_answers(
     evidence: Evidence, facts: RowFacts, score: Score, matrix: Floats
 ) -> tuple[Evidence, AnnotatorParameters | None]:
-    """What the answers of verified rows say, as they would of new rows; and the annotator model of the others."""
+    """The evidence with what the verified rows' answers say, and the annotator model of the other rows."""
     votes, verified, checked, n = facts.votes, facts.verified, facts.verified_rows, evidence.n
     if votes is None or verified is None:
         return evidence, None
     others = np.setdiff1d(np.arange(n), checked)
-    # From scratch: a start from the fit to all rows would know the answers of verified rows, but not of new ones.
+    # Fitted from scratch: a start from the fit to all rows would know the answers of verified rows.
     people = fit_annotators(votes[others], matrix[others]).parameters
     posterior = people.posterior(votes[checked], matrix[checked])
     proposed = most_probable(posterior)
@@ -281,11 +281,11 @@ def _with_answers(
 
 
 def _read_assumption(assume: Any, sets: LabelSets, facts: RowFacts) -> Assumption:
-    """What is declared about false labels or annotators."""
+    """What the user states about false labels or annotators."""
     declared = as_assumption(_by_name(assume, sets), sets.n_classes)
     if declared.kind == "independent" and facts.votes is None:
         raise InputError(
-            "assume: 'independent' is about annotators, and these candidates do not say who or how many gave them",
+            "assume: 'independent' is about annotators, but candidates do not say who or how many gave them",
             "pass Votes in place of candidates",
             Remedy("assume", "nothing"),
         )
@@ -293,7 +293,7 @@ def _read_assumption(assume: Any, sets: LabelSets, facts: RowFacts) -> Assumptio
 
 
 def _by_name(assume: Any, sets: LabelSets) -> Any:
-    """A frame whose rows and columns are named as the classes, in their order; anything else as it is."""
+    """A frame whose rows and columns are named for the classes, in their order; anything else unchanged."""
     names = sets.classes.tolist()
     if not hasattr(assume, "loc") or set(assume.columns) != set(names) or set(assume.index) != set(names):
         return assume
@@ -301,7 +301,7 @@ def _by_name(assume: Any, sets: LabelSets) -> Any:
 
 
 def _complete_assumption(declared: Assumption, matrix: Floats, sets: LabelSets, rate: float) -> Assumption:
-    """A class-conditional assumption with its matrix, estimated where it was not given, that can be inverted."""
+    """A class-conditional assumption with an invertible matrix, which is estimated where it was not passed."""
     found = declared.matrix
     if found is None:
         found = frozen(estimate_inclusion(matrix, sets, miss_rate=rate))
@@ -310,7 +310,7 @@ def _complete_assumption(declared: Assumption, matrix: Floats, sets: LabelSets, 
 
 
 def on_columns_of(probabilities: Any, candidates: Any, k: int, classes: Classes) -> LabelSets:
-    """The candidates on the columns of the probabilities; a frame's column names declare the classes."""
+    """The candidates in the order of the probability columns; a frame's column names declare the classes."""
     if on_device(candidates):
         candidates = read_mask(candidates)
     names = frame_columns(probabilities)

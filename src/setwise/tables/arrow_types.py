@@ -1,6 +1,6 @@
-"""Columns of Arrow's rarer types as ones that Arrow computes with and that every format can hold.
+"""Converts columns of Arrow's rarer types to types that Arrow computes with and that every format can hold.
 
-Views of text, dictionaries and run-end encodings become their values, and extension types what they are stored as;
+Views of text, dictionaries and run-end encodings become their values, and extension types become their storage,
 also inside lists and objects.
 """
 
@@ -17,7 +17,7 @@ _UUID, _BOOL = "arrow.uuid", "arrow.bool8"
 
 
 def plain_column(column: Any) -> Any:
-    """A column of such a type as its values; any other one as it is."""
+    """Converts a column of a rarer type to its plain values; returns any other column as it is."""
     if not _is_rare(column.type):
         return column
     if isinstance(column, pa.ChunkedArray):
@@ -27,7 +27,7 @@ def plain_column(column: Any) -> Any:
 
 
 def is_unsupported(kind: pa.DataType) -> bool:
-    """Whether a column of this type cannot be carried: intervals of months, days and times, and unions."""
+    """Whether columns of this type cannot be read: month intervals and unions."""
     return pa.types.is_interval(kind) or pa.types.is_union(kind) or any(map(is_unsupported, _inside(kind)))
 
 
@@ -44,7 +44,7 @@ def _is_rare(kind: pa.DataType) -> bool:
 
 
 def _inside(kind: pa.DataType) -> list[pa.DataType]:
-    """The types of which a nested type is made."""
+    """The types inside a nested type."""
     if isinstance(kind, pa.BaseExtensionType):
         return [kind.storage_type]
     if pa.types.is_nested(kind) and not pa.types.is_run_end_encoded(kind):

@@ -1,7 +1,7 @@
-"""The features of a table: what is not a finite number is an error that names column and row.
+"""The features of a table: a cell that is not a finite number is an error that names its column and row.
 
-Two exceptions, both asked for: `impute` fills what is missing, `categories` turns text into indicator columns. A
-`ColumnEncoder` does so at once, or columns stay as they are, for a model that begins with one.
+There are two exceptions: `impute` fills missing cells, and `categories` turns text into indicator columns. With
+`as_frame` columns stay as they are, for a model that begins with a `ColumnEncoder` of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Categories = Literal["onehot"] | Mapping[str, Sequence[str]] | None
 
 @dataclass(frozen=True)
 class Features:
-    """Features as a matrix or as a frame, their names, and what was learned to make a matrix of them."""
+    """Features as a matrix or a frame, their names, and the fillings and categories that were learned."""
 
     X: Floats | FeatureFrame
     names: tuple[str, ...]
@@ -55,7 +55,7 @@ def read_features(
         X = _from_lists(table[columns[0]], f"{where}, column {columns[0]!r}", first_row)
         return Features(X, tuple(f"{columns[0]}[{j}]" for j in range(X.shape[1])), {}, {})
     plain = None if as_frame else _plain_matrix(table, columns)
-    if plain is not None and (impute in (None, "nan") or isinstance(impute, Mapping)):  # nothing is to be learned
+    if plain is not None and (impute in (None, "nan") or isinstance(impute, Mapping)):  # nothing to learn
         return Features(plain, tuple(columns), {}, {})
     values: dict[str, Array] = {}
     known: dict[str, tuple[str, ...]] = {}
@@ -74,21 +74,21 @@ def read_features(
     frame = FeatureFrame(values)
     if as_frame:
         return Features(frame, tuple(columns), {}, known)
-    from setwise.learn.column_encoder import ColumnEncoder  # scikit-learn, where something is encoded
+    from setwise.learn.column_encoder import ColumnEncoder  # imports scikit-learn
 
     encoder = ColumnEncoder(impute, known).fit(frame)
-    encoder.categories_ = known  # those that no row here has too, as the next table may
+    encoder.categories_ = known  # also categories that occur in the next table only
     return Features(encoder.transform(frame), tuple(encoder.get_feature_names_out()), encoder.fillings_, known)
 
 
 def _plain_matrix(table: Any, columns: Sequence[str]) -> Floats | None:
-    """The matrix of columns that are all float32, or all float64, and finite; None where some are not."""
+    """The matrix of columns that are all float32 or all float64, and finite; otherwise None."""
     kinds = {table.schema.field(name).type for name in columns}
     if kinds not in ({pa.float32()}, {pa.float64()}) or any(table[name].null_count for name in columns):
         return None
     X = np.empty((len(table), len(columns)), dtype=np.float32 if kinds == {pa.float32()} else np.float64)
     values = [table[name].to_numpy() for name in columns]
-    for start in range(0, len(X), _BLOCK):  # which stays near the core, row by row
+    for start in range(0, len(X), _BLOCK):  # a block stays in cache
         block = X[start : start + _BLOCK]
         for j, column in enumerate(values):
             block[:, j] = column[start : start + _BLOCK]
@@ -102,7 +102,7 @@ def _numbers(column: Any, place: str, first_row: int) -> Floats:
         raise DataError(
             f"{place}: holds {kind}, not numbers",
             Remedy("features", None, "to name the features"),
-            Remedy("carry", None, "for a column that is no feature"),
+            Remedy("carry", None, "to leave out a column that is not a feature"),
         )
     plain = pc.cast(column, pa.uint8()) if pa.types.is_boolean(kind) else column
     narrow = kind in {pa.float32(), pa.float16()}
@@ -115,7 +115,7 @@ def _numbers(column: Any, place: str, first_row: int) -> Floats:
 
 
 def _check_gaps(values: Floats, name: str, impute: Impute, place: str, first_row: int) -> None:
-    """Refuses gaps that nothing fills; an empty column has no mean and no median."""
+    """Refuses gaps that `impute` does not fill; an empty column has no mean or median."""
     gaps = np.isnan(values)
     statistic = isinstance(impute, str) and impute != "nan"
     filled = name in impute if isinstance(impute, Mapping) else impute is not None
@@ -128,7 +128,7 @@ def _check_gaps(values: Floats, name: str, impute: Impute, place: str, first_row
 
 
 def _texts(column: Any) -> Array:
-    """The values of a column as text, None where one is missing or empty."""
+    """The values of a column as text, with None for missing and empty ones."""
     values: Array = np.array(pc.cast(column, pa.large_string()).to_numpy(zero_copy_only=False), dtype=object)
     values[values == ""] = None
     return values
@@ -141,9 +141,8 @@ def _from_lists(column: Any, place: str, first_row: int) -> Floats:
     uneven = np.flatnonzero((lengths != width) | (lengths < 0))
     if len(uneven):
         row = int(uneven[0])
-        raise DataError(
-            f"{place}: row {first_row + row} has {max(int(lengths[row]), 0)} numbers, the first {max(width, 0)}."
-        )
+        numbers = f"row {first_row + row} has {max(int(lengths[row]), 0)} numbers"
+        raise DataError(f"{place}: {numbers}, but the first row has {max(width, 0)}.")
     flat = pc.list_flatten(lists)
     if not (pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)):
         raise DataError(f"{place}: its lists hold {flat.type}, not numbers.")
@@ -158,11 +157,11 @@ def _from_lists(column: Any, place: str, first_row: int) -> Floats:
 
 
 def _refuse_text(name: str, column: Any, place: str, first_row: int) -> None:
-    """Raises the error for a text column among the features, naming the first value that is no number."""
+    """Raises the error for a text column among the features, naming the first value that is not a number."""
     texts = pc.cast(column, pa.large_string())
     plain = pc.match_substring_regex(texts, r"^\s*([-+]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][-+]?[0-9]+)?)?\s*$")
     wrong = np.flatnonzero(~np.asarray(pc.fill_null(plain, True)))
-    if not len(wrong):  # the decimal mark that fewer have
+    if not len(wrong):  # all are numbers, with two decimal marks: name the rarer one
         marked = (np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring(texts, m), False))) for m in ",.")
         wrong = min((rows for rows in marked if len(rows)), key=len, default=wrong)
     row = int([*wrong, *np.flatnonzero(np.asarray(pc.is_valid(texts))), 0][0])
@@ -170,13 +169,13 @@ def _refuse_text(name: str, column: Any, place: str, first_row: int) -> None:
     problem = f"{place}: row {first_row + row} is {shown!r}, not a number"
     if re.fullmatch(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*", shown):
         groups = re.fullmatch(r"\s*[-+]?\d{1,3},\d{3}\s*", shown)
-        thousands = ["write it without if it separates thousands"] if groups else []
+        thousands = ["write the number without it if it separates thousands"] if groups else []
         raise DataError(problem, Remedy("decimal", ",", "if the comma is the decimal mark"), *thousands)
     if re.fullmatch(r"\s*[-+]?\d{1,3}([., ']\d{3})+([.,]\d+)?\s*", shown):
         raise DataError(problem, "write numbers without marks between thousands")
     ways = [
         Remedy("categories", "onehot", "to turn text into indicators"),
-        Remedy("carry", name, "if it is no feature"),
+        Remedy("carry", name, "if it is not a feature"),
         Remedy("features", None, "to name the features"),
     ]
     if len(wrong) == len(column) and names_rows(name, column):  # every row would have an indicator of its own

@@ -58,7 +58,7 @@ _UNEVEN = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns,
 
 
 def arrow_table(source: Any, *, text: Collection[str] = ()) -> Any:
-    """The table in files or a frame; `text` names columns of text files that are not to be read as numbers."""
+    """Reads files or a frame as one table; `text` names columns of text files whose cells stay text."""
     if not names_files(source):
         return check_table(_from_frame(source), "the table")
     files = table_files(source)
@@ -72,11 +72,11 @@ def arrow_table(source: Any, *, text: Collection[str] = ()) -> Any:
 def as_written(
     source: Any, *, ids: Collection[str] = (), labels: Collection[str] = (), text: Collection[str] = ()
 ) -> Any:
-    """The table, in which what a text file holds stays apart: 007 is not 7, and long identifiers keep all digits.
+    """Reads a table without merging values that are written differently: "007" is not 7.
 
-    Columns of text files are numbers where nothing is lost by it: every cell that is not empty is a number as it is
-    written, not 007, 1e3 or NA; `ids` are whole. All others, also dates, true and false, are text. `labels` have
-    one type: all are text where one column is. `text` is as in `arrow_table`.
+    A column of a text file becomes numbers only if every cell is empty or a plain number: not 007, 1e3 or NA.
+    Columns in `ids` must be whole numbers. All other columns stay text, dates and booleans too. If one column in
+    `labels` is text, all of them are. `text` is as in `arrow_table`.
     """
     table = arrow_table(source, text=text)
     named = [name for name in dict.fromkeys([*ids, *labels]) if name in table.column_names]
@@ -111,14 +111,14 @@ def as_written(
 def arrow_batches(
     source: Any, rows: int, *, text: Collection[str] = (), only: Collection[str] = ()
 ) -> Iterator[Any]:
-    """The same in tables of at most so many rows; memory follows the batch. `only` names the columns needed."""
+    """Reads a table in batches of at most `rows` rows. `only` names the columns that are needed."""
     return (batch for _, _, batch in batches_with_origin(source, rows, text=text, only=only))
 
 
 def batches_with_origin(
     source: Any, rows: int, *, text: Collection[str] = (), only: Collection[str] = ()
 ) -> Iterator[tuple[str, int, Any]]:
-    """The same, each with the file that it is from and the number of its first row there."""
+    """Like `arrow_batches`, each batch with its file and the number of its first row in that file."""
     if not names_files(source):
         yield from (("the table", i * rows, part) for i, part in enumerate(_slices(arrow_table(source), rows)))
         return
@@ -141,7 +141,7 @@ def is_table(source: Any) -> bool:
 
 
 def absent_column(name: str, names: Sequence[str], where: str, why: str = "", *ways: Remedy) -> DataError:
-    """The error about a column that a table does not have; `why` says what it is needed for, `ways` what helps."""
+    """The error about a column that a table lacks; `why` says what needs it, and `ways` are remedies."""
     names = [one if one.isprintable() and one == one.strip() != "" else repr(one) for one in names if any(names)]
     shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
     one = len(names) == 1 and where != "the table"
@@ -150,7 +150,7 @@ def absent_column(name: str, names: Sequence[str], where: str, why: str = "", *w
 
 
 def column_names(source: Any) -> list[str]:
-    """The columns of a table with rows; of JSON lines the fields of the first MB, as lines may lack some."""
+    """The columns of a table with rows. For JSON lines, these are the fields in the first MB."""
     first = _first_row(source)
     if first is None:
         raise DataError(f"{source_name(source)}: holds no rows.")
@@ -158,7 +158,7 @@ def column_names(source: Any) -> list[str]:
 
 
 def has_column(source: Any, name: str) -> bool:
-    """Whether a table has a column; JSON lines are read to the end before it is denied."""
+    """Whether a table has a column; JSON lines are read to the end, as any line may add a field."""
     if name in column_names(source):
         return True
     files = table_files(source) if names_files(source) else None
@@ -173,7 +173,7 @@ def has_rows(source: Any) -> bool:
 
 
 def _first_row(source: Any) -> Any:
-    """The first row of a table, or None; of Parquet files its columns alone, which need not be decoded."""
+    """The first row of a table, or None; for Parquet files, a table without rows, as only the columns matter."""
     if names_files(source) and (files := table_files(source)).form(files.paths[0]) == "parquet":
         import pyarrow.parquet as pq  # slow to import, needed here alone
 
@@ -185,12 +185,12 @@ def _first_row(source: Any) -> Any:
 
 
 def _without_rows(schema: Any) -> Any:
-    """A table of no rows, of whatever types; Arrow's own function knows some of them only."""
+    """A table without rows; Arrow's own function does not support all types."""
     return pa.Table.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
 
 
 def row_count(source: Any) -> int | None:
-    """How many rows files have, where that is stored in them."""
+    """The number of rows of Parquet files, which store it; None for other files."""
     files = table_files(source)
     if any(files.form(path) != "parquet" for path in files.paths):
         return None
@@ -205,7 +205,7 @@ def row_count(source: Any) -> int | None:
 
 @contextlib.contextmanager
 def reading(path: Path, files: TableFiles | None = None) -> Iterator[None]:
-    """Turns what Arrow says about a broken file into one sentence that names the file."""
+    """Turns Arrow's error about a broken file into one sentence that names the file."""
     files = files or TableFiles((path,))
     where = files.where(path)
     if not path.is_file():
@@ -240,19 +240,19 @@ def file_text(files: TableFiles, path: Path) -> bytes:
 
 
 def _of_a_row(reason: str, where: str) -> DataError | None:
-    """What Arrow says about a row of delimited text, whose rows it counts from 1, the header among them."""
+    """Arrow's error about a row of delimited text, with rows counted from 0; Arrow counts the header as row 1."""
     if found := _NO_NUMBER.match(reason):
-        problem = f"{where}: row {int(found[2]) - 2}, column {int(found[1]) + 1}: {found[3]}, and numbers before"
+        problem = f"{where}: row {int(found[2]) - 2}, column {int(found[1]) + 1}: {found[3]}, but numbers before"
         return DataError(problem, "correct it")
     if found := _UNEVEN.match(reason):
         row = "a row" if found[1] is None else f"row {int(found[1]) - 2}"
-        problem = f"{where}: {row} has {found[3]} field{'s' * (found[3] != '1')}, the first line {found[2]}"
+        problem = f"{where}: {row} has {found[3]} field{'s' * (found[3] != '1')}, but the first line has {found[2]}"
         return DataError(problem, "put a field that holds the delimiter in quotes")
     return None
 
 
 def check_table(table: Any, where: str) -> Any:
-    """The table, if its columns have distinct names and its text is text; rarer types of columns as plain ones."""
+    """Refuses repeated column names and text that is not UTF-8; makes rarer column types plain."""
     twice = [name for name, count in Counter(table.column_names).items() if count > 1]
     if twice:
         raise DataError(f"{where}: the column {twice[0]!r} occurs twice; rename one of them.")
@@ -269,7 +269,7 @@ def check_table(table: Any, where: str) -> Any:
 
 
 def validate(table: Any) -> Any:
-    """The table, its offsets and text checked in full: Arrow believes a binary file and would follow wild ones."""
+    """Validates offsets and text in full: Arrow trusts a binary file and would follow damaged offsets."""
     table.validate(full=True)
     return table
 
@@ -321,19 +321,19 @@ def _slices(table: Any, rows: int) -> Iterator[Any]:
 
 
 def _concatenate(parts: list[Any], files: TableFiles) -> Any:
-    """Tables of the same columns below each other."""
+    """Stacks tables with the same columns."""
     held = [(part, path) for part, path in zip(parts, files.paths, strict=True) if part.num_columns]
-    first = held[0][0].schema if held else parts[0].schema  # an empty file of JSON lines names no columns
+    first = held[0][0].schema if held else parts[0].schema  # an empty JSON lines file has no columns
     alike = [_like(part, first, files, path) for part, path in held] or parts
     try:
         return pa.concat_tables(alike, promote_options="permissive")
     except pa.ArrowException as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise DataError(f"{files}: a column has other values in one file than in another ({reason}).") from None
+        raise DataError(f"{files}: a column has different types in different files ({reason}).") from None
 
 
 def _like(part: Any, first: Any, files: TableFiles, path: Path) -> Any:
-    """The columns of one file in the order of the first, whose columns it must have, over the same vocabulary."""
+    """Puts the columns of a file in the order of the first file; both need the same columns and vocabulary."""
     other = next(iter(sorted({*first.names} ^ {*part.column_names})), None)
     if other is not None:
         found, before = ("no", "has") if other in first.names else ("a", "lacks")
@@ -350,14 +350,14 @@ def _like(part: Any, first: Any, files: TableFiles, path: Path) -> Any:
 
 
 def _csv_options(files: TableFiles, path: Path, text: Collection[str]) -> dict[str, Any]:
-    """How text files are read: only numbers may be null, named columns stay text, line breaks may be quoted."""
+    """Options for text files: only numbers may be null, columns in `text` stay text, quotes may span lines."""
     style = text_style(files, path)
     return {
         "read_options": pa.csv.ReadOptions(encoding=style.encoding),
         "parse_options": pa.csv.ParseOptions(
             delimiter=style.delimiter,
             newlines_in_values=True,
-            ignore_empty_lines=not style.single,  # a row without labels may be all of a line
+            ignore_empty_lines=not style.single,  # an empty line may be a row without labels
         ),
         "convert_options": pa.csv.ConvertOptions(
             column_types=dict.fromkeys(text, pa.string()),
@@ -369,7 +369,7 @@ def _csv_options(files: TableFiles, path: Path, text: Collection[str]) -> dict[s
 
 
 def _text_table(table: Any, path: Path, files: TableFiles) -> Any:
-    """The table, unless a column did not decode, which Arrow then gives as bytes."""
+    """Refuses a table with a column that Arrow could not decode and left as bytes."""
     if any(pa.types.is_binary(kind) for kind in table.schema.types):
         raise decoding_error(files, path)
     return table.replace_schema_metadata({DELIMITED: b"yes"})
@@ -384,7 +384,7 @@ def _refuse_open_quote(table: Any, path: Path, files: TableFiles, first_row: int
 
 
 def _ends_in_quotes(files: TableFiles, path: Path) -> bool:
-    """Whether the end of a text file is inside quotes; Arrow takes all lines from there on for one field."""
+    """Whether a text file ends inside quotes; Arrow then reads all lines from there on as one field."""
     style = text_style(files, path)
     with io.TextIOWrapper(_utf8(files, path, unpacking(path)), encoding="utf-8", newline="") as text:
         try:
@@ -396,7 +396,7 @@ def _ends_in_quotes(files: TableFiles, path: Path) -> bool:
 
 
 def _utf8(files: TableFiles, path: Path, stream: Any) -> Any:
-    """The stream of a text file's bytes as one of UTF-8."""
+    """Transcodes the bytes of a text file to UTF-8."""
     encoding = text_encoding(files, path)
     return (
         stream
@@ -419,7 +419,7 @@ def _read_excel(path: Path, where: str) -> Any:
             with ZipFile(path) as archive:
                 members = archive.infolist()
         check_unpacked(where, path.stat().st_size, sum(member.file_size for member in members))
-        with path.open("rb") as file:  # which openpyxl would leave open after an error
+        with path.open("rb") as file:  # openpyxl would leave it open after an error
             book = load_workbook(file, read_only=True, data_only=True)
             sheets = book.sheetnames
             rows = [row for row in book[sheets[0]].values if any(value is not None for value in row)]
@@ -427,9 +427,9 @@ def _read_excel(path: Path, where: str) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - zip, XML and its own errors
         if members and not any(member.filename.startswith("xl/") for member in members):
-            raise DataError(f"{where}: is a zip archive, and no Excel workbook; unpack it.") from None
+            raise DataError(f"{where}: is a zip archive, not an Excel workbook; unpack it.") from None
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"{where}: is no Excel workbook that can be read ({reason}); save it as .csv.") from None
+        raise DataError(f"{where}: is not a readable Excel workbook ({reason}); save it as .csv.") from None
     if len(sheets) > 1:
         problem = f"{where}: only the first of {len(sheets)} sheets, {sheets[0]!r}, is read"
         warnings.warn(MisuseWarning(problem, "save another one as .csv to read it"), stacklevel=2)
@@ -443,8 +443,8 @@ def _read_excel(path: Path, where: str) -> Any:
 
 def json_table(content: bytes, where: str, first_line: int = 0) -> Any:
     """A table from JSON lines; Arrow's reader where it keeps every value, else Python's."""
-    pa.array([content], pa.large_binary()).cast(pa.large_string())  # Arrow's reader takes any bytes for text
-    check_depth(content, where, first_line)  # and follows brackets as deep as they go
+    pa.array([content], pa.large_binary()).cast(pa.large_string())  # Arrow's reader accepts any bytes
+    check_depth(content, where, first_line)  # and recurses without limit
     try:
         options = pa.json.ReadOptions(block_size=_BLOCK)
         table = pa.json.read_json(io.BytesIO(content), read_options=options)
@@ -479,19 +479,19 @@ def _json_array(content: bytes, where: str) -> Any:
     rows = read_objects(content, f"{where}:")
     odd = next((number for number, row in enumerate(rows) if not isinstance(row, dict)), None)
     if odd is not None:
-        raise DataError(f'{where}: entry {odd} is no JSON object; expected {{"column": value, …}}.')
+        raise DataError(f'{where}: entry {odd} is not a JSON object; expected {{"column": value, …}}.')
     return _from_objects(rows, where)
 
 
 def _json_by_line(content: bytes, where: str, first_line: int) -> Any:
-    """The same by Python's reader: slower, and it names the line; lists of mixed types become JSON text."""
+    """Reads JSON lines with Python's reader: slower, but errors name the line, and lists may mix types."""
     rows = []
     for number, line in enumerate(content.split(b"\n"), start=first_line + 1):
         if not line.strip():
             continue
         row = read_objects(line, f"{where}: line {number}")
         if not isinstance(row, dict):
-            raise DataError(f'{where}: line {number} is no JSON object; expected {{"column": value, …}}.')
+            raise DataError(f'{where}: line {number} is not a JSON object; expected {{"column": value, …}}.')
         rows.append(row)
     return _from_objects(rows, where)
 
@@ -506,7 +506,7 @@ def _from_objects(rows: list[dict[str, Any]], where: str) -> Any:
 
 
 def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[bytes, bytes] | None]:
-    """The values as an array, and a note where lists of mixed types had to become encoded text."""
+    """The values as an array, with a note if lists of mixed types were encoded as text."""
     try:
         return pa.array(values), None
     except (pa.ArrowException, OverflowError) as error:
@@ -522,7 +522,7 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
             texts = [None if value is None else encode_each(value) for value in values]
             return pa.array(texts, pa.list_(pa.string())), {ENCODED: b"yes"}
         except TypeError as error:
-            reason = f"lists of things that are no labels: {error}"
+            reason = f"its lists hold something other than labels: {error}"
     if rounded is not None and (numbers or len(kinds) == 1):
         problem = f"{where}: the column {name!r} holds the integer {rounded}, which would be rounded"
         raise DataError(problem, "write it as text, in quotes", "write it with a point to have it rounded")
@@ -533,7 +533,7 @@ def _json_column(values: list[Any], name: str, where: str) -> tuple[Any, dict[by
 
 
 def _inside(values: Iterable[Any]) -> Iterator[Any]:
-    """The values, and in place of lists and objects what is in them."""
+    """The values, with lists and objects replaced by their contents."""
     for value in values:
         if isinstance(value, (list, dict)):
             yield from _inside(value.values() if isinstance(value, dict) else value)
@@ -568,7 +568,7 @@ def _read_arrow(path: Path) -> Any:
 def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: Collection[str]) -> Iterator[Any]:
     with reading(path, files):
         options = _csv_options(files, path, text)
-        # types come from the first block alone; integers become floats, since later blocks may hold either
+        # the first block alone sets the types; integers become floats because later blocks may hold floats
         with pa.csv.open_csv(path, **options) as head:
             schema = head.schema
         wide = {
@@ -588,7 +588,7 @@ def _csv_blocks(files: TableFiles, path: Path, text: Collection[str], only: Coll
 
 
 def _json_batches(files: TableFiles, path: Path, rows: int) -> Iterator[Any]:
-    """Every batch with the columns of the first lines: rows may leave out what they do not have."""
+    """Batches with the columns of the first lines; a line may leave out fields without a value."""
     where, names = files.where(path), _json_fields(files, path)
     first = 0
     with _json_lines(files, path) as lines:
@@ -620,7 +620,7 @@ def _json_fields(files: TableFiles, path: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _json_lines(files: TableFiles, path: Path) -> Iterator[Iterator[bytes]]:
-    """The lines of a text file as UTF-8."""
+    """Opens a text file as lines of UTF-8."""
 
     def lines(stream: io.BufferedReader, longest: int) -> Iterator[bytes]:
         while line := stream.readline(longest):
@@ -633,7 +633,7 @@ def _json_lines(files: TableFiles, path: Path) -> Iterator[Iterator[bytes]]:
 
 
 def _parquet_batches(files: TableFiles, path: Path, rows: int, only: Collection[str]) -> Iterator[Any]:
-    """Without Arrow's read-ahead, which would hold row groups whole, and with that the file if it has one."""
+    """Reads without Arrow's read-ahead, which would keep whole row groups in memory."""
     import pyarrow.parquet as pq  # slow to import, needed here alone
 
     with reading(path, files), pq.ParquetFile(path, pre_buffer=False, buffer_size=2**14) as file:
@@ -646,7 +646,7 @@ def _parquet_batches(files: TableFiles, path: Path, rows: int, only: Collection[
 
 
 def _check_parquet(metadata: Any, path: Path) -> None:
-    """Refuses a file that says that it unpacks to more than it may: by its pages, or by eight bytes for a cell."""
+    """Refuses a file that would unpack to more than the limit, by its pages or at eight bytes per cell."""
     size = path.stat().st_size
     check_unpacked(path, size, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
     check_unpacked(path, size, 8 * metadata.num_rows * metadata.num_columns)
@@ -654,7 +654,7 @@ def _check_parquet(metadata: Any, path: Path) -> None:
 
 def _check_rows(given: int, noted: int, path: Path) -> None:
     if given != noted:
-        raise DataError(f"{path}: gave {given:,} rows of the {noted:,} it says it has; it is damaged or changed.")
+        raise DataError(f"{path}: gave {given:,} of its {noted:,} rows; it was damaged or changed.")
 
 
 def _open_arrow(file: Any) -> Any:
@@ -676,7 +676,7 @@ def _arrow_blocks(path: Path, files: TableFiles | None = None) -> Iterator[Any]:
 
 
 def _regroup(blocks: Iterator[Any], rows: int) -> Iterator[Any]:
-    """Blocks of one schema cut and joined to tables of so many rows; the last may be smaller."""
+    """Cuts and joins blocks of one schema into tables of `rows` rows; the last may be smaller."""
     held: list[Any] = []
     for block in blocks:
         start = 0

@@ -1,4 +1,4 @@
-"""A first look at candidate sets: how large they are, what is confused with what, what is missing."""
+"""A first look at candidate sets: how large they are, which labels are confused, which rows have none."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from setwise.labels.vocabulary import label_vector, missing_labels
 from setwise.probabilities.dense import as_probabilities
 from setwise.row_noise import uniforms
 
-_MAX_PAIRS = 20_000_000  # label pairs counted for co-occurrence; beyond that a sample of rows
+_MAX_PAIRS = 20_000_000  # label pairs to count; beyond that, a sample of rows is counted
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two labels that are candidates together: in how many rows, and in which share of the rarer one's rows."""
+    """Two labels that are candidates together: how many rows, and what share of the rows of the rarer label."""
 
     labels: tuple[Any, Any]
     rows: int
@@ -41,7 +41,7 @@ class Unlabelled:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect` found; prints as a short summary, `to_dict` for machines."""
+    """The result of `inspect`; it prints as a short summary, and `to_dict` gives plain data."""
 
     rows: int
     classes: int
@@ -59,7 +59,7 @@ class Inspection:
     inclusion_by_rank: tuple[float, ...] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain dicts, lists and numbers."""
+        """The result as plain dicts, lists and numbers."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -110,14 +110,14 @@ def inspect(
     Parameters
     ----------
     candidates
-        A `LabelSets`, or a table or benchmark that has candidates (then its truth, X and split are used too).
+        A `LabelSets`; or a table or benchmark with candidates, whose truth, X and split are then used too.
     truth
-        True labels, None or NaN where not known.
+        True labels; None or NaN where they are unknown.
     X, split
-        Features and row numbers by part, to find rows that lie in more than one part.
+        Features, and the row numbers of each part, to find rows that occur in more than one part.
     probabilities
-        A model's, to see how often its first, second, … choice is a candidate: flat after the first means that
-        wrong candidates do not depend on the example.
+        Those of a model, to see how often its first, second, … choice is a candidate. If the curve is flat after
+        the first choice, wrong candidates do not depend on the row.
     top
         How many confused pairs to name.
 
@@ -195,7 +195,7 @@ def _unlabelled(sizes: Ints, k: int) -> Unlabelled:
 
 
 def _most_confused(sets: LabelSets, counts: Ints, labels: list[Any], top: int) -> tuple[Pair, ...]:
-    """The pairs of labels that are candidates together most often; full sets say nothing and are left out."""
+    """The pairs of labels that are most often candidates together, without full sets."""
     from scipy.sparse import csr_array, triu  # slow to import, needed here alone
 
     telling = np.flatnonzero((sets.sizes > 1) & (sets.sizes < max(sets.n_classes, 3)))
@@ -235,7 +235,7 @@ def _containment(sets: LabelSets, truth: ArrayLike | None) -> tuple[float | None
 
 
 def _duplicates(X: ArrayLike, split: Mapping[str, ArrayLike]) -> dict[str, int]:
-    """For each two parts, how many rows of the second have a twin in the first (by hash, then by content)."""
+    """For each pair of parts, how many rows of the second also occur in the first (by hash, then by content)."""
     rows: Array = np.asarray(X).reshape(len(np.asarray(X)), -1)
     parts = {name: np.asarray(held) for name, held in split.items()}
     marks = {name: _marks(rows, held) for name, held in parts.items()}

@@ -1,8 +1,8 @@
-"""What Arrow's reader of JSON lines does not survive: brackets deeper than its stack, and null as the first line.
+"""Refuses JSON lines that crash Arrow's reader: brackets deeper than its stack, and null as the first line.
 
-Where every line is one object (it ends in a closing brace and the next one starts with an opening one, which JSON
-allows between objects alone), a line is at most as deep as it is long, or as it has opening brackets. Other lines
-are counted exactly, with what stands in quotes left out, and none of them may be null.
+If every line is one object (it ends in a closing brace, and the next line starts with an opening one), a line is at
+most as deep as it is long, and as it has opening brackets. Other lines are counted exactly, without what stands in
+quotes, and none of them may be null.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from setwise._arrays import Array, Bools, Ints
 from setwise.errors import DataError
 
 DEEPEST = 256
-"""Lists and objects in each other that a table may hold."""
+"""How many levels deep lists and objects may be nested."""
 _QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _NULL = re.compile(rb"(?:\A|\n)\s*null")
 _BLOCK = 2**17
@@ -24,7 +24,7 @@ _NEWLINE, _RETURN, _OPEN, _CLOSE = b"\n\r{}"
 
 
 def check_depth(content: bytes, where: str, first_line: int = 0) -> None:
-    """Refuses JSON lines that are nested deeper than any table, and lines that are null."""
+    """Refuses JSON lines that are nested too deeply, and lines that are null."""
     lines = content.strip()
     read = np.frombuffer(lines, dtype=np.uint8)
     ends = _positions(read, lambda part: part == _NEWLINE)
@@ -34,17 +34,17 @@ def check_depth(content: bytes, where: str, first_line: int = 0) -> None:
         line = first_line + content.count(b"\n", 0, found.end()) + 1
         raise DataError(f'{where}: line {line} is null; expected {{"column": value, …}}.')
     if _depth(_QUOTED.sub(b"", lines)) > DEEPEST:
-        raise DataError(f"{where}: is nested more than {DEEPEST} lists and objects deep, which no table is.")
+        raise DataError(f"{where}: lists and objects are nested more than {DEEPEST} levels deep; flatten them.")
 
 
 def _are_objects(read: Array, ends: Ints) -> bool:
-    """Whether each line starts as an object does, and ends as one where another follows."""
+    """Whether each line starts with an opening brace and, unless it is the last, ends with a closing one."""
     last = ends - 1 - (read[ends - 1] == _RETURN)
     return bool((read[:1] == _OPEN).all() and (read[last] == _CLOSE).all() and (read[ends + 1] == _OPEN).all())
 
 
 def _most_openings(read: Array, ends: Ints) -> int:
-    """How many opening brackets a line has at most; of short lines, how many bytes."""
+    """The largest number of opening brackets in a line; for short lines, of bytes."""
     longest = int(np.diff(ends, prepend=-1, append=len(read)).max())
     if longest <= DEEPEST:
         return longest
@@ -53,12 +53,12 @@ def _most_openings(read: Array, ends: Ints) -> int:
 
 
 def _positions(read: Array, test: Callable[[Array], Bools]) -> Ints:
-    """Where bytes pass a test, looked for in blocks that stay near the cores."""
+    """The positions of bytes that pass a test, searched in blocks that stay in cache."""
     starts = range(0, len(read) + 1, _BLOCK)
     return np.concatenate([start + np.flatnonzero(test(read[start : start + _BLOCK])) for start in starts])
 
 
 def _depth(bare: bytes) -> int:
-    """How deep brackets are nested."""
+    """How deeply brackets are nested."""
     read = np.frombuffer(bare, dtype=np.uint8) | 0x20
     return int(np.cumsum((read == _OPEN).astype(np.int64) - (read == _CLOSE)).max(initial=0))

@@ -9,7 +9,7 @@ from setwise.storage.container import RepeatedNameError, read_json
 
 
 def read_objects(content: str | bytes, place: str) -> Any:
-    """What JSON says; errors start with `place`, such as ``rows.json:`` or ``rows.jsonl: line 1``.
+    """Parses JSON; errors start with `place`, such as ``rows.json:`` or ``rows.jsonl: line 1``.
 
     >>> read_objects('{"id": 1, "id": 2}', "rows.jsonl: line 1")
     Traceback (most recent call last):

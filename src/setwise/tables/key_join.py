@@ -22,12 +22,11 @@ _ROWS = 2**16
 def matching_rows(
     key: str, ours: Any, theirs: Any, *, source: str, other: str, absent: bool = False, all_used: bool = False
 ) -> Ints:
-    """The row of `theirs` (the key column of `other`) with the value of each row of `ours` (that of `source`).
+    """For each row of the key column `ours` (of `source`), the row of `theirs` (of `other`) with the same value.
 
-    Values are compared as what they are; where one side is text, as text, because in text files everything is.
-    A value that is missing, that `other` does not have, or has twice, is an error. With `absent` a value that
-    `other` does not have is at −1, as long as it has any; with `all_used` rows of `other` that are not used, or
-    used twice, are said.
+    If one side is text, both are compared as text. A key that is missing, that `other` lacks, or that occurs twice
+    in `other` is an error. With `absent`, a key that `other` lacks gives −1, unless it lacks all of them. With
+    `all_used`, warns about rows of `other` that are unused or used twice.
 
     >>> matching_rows("id", ["b", "a"], ["a", "b", "c"], source="x.csv", other="s.csv")
     array([1, 0])
@@ -55,20 +54,21 @@ def matching_rows(
         raise DataError(problem, *ways)
     rows = rows.fill_null(-1)
     if all_used and left:
-        problem = f"{other}: {left:,} of {len(known):,} values of {key} are not in {source}, and not used"
+        problem = f"{other}: {left:,} of {len(known):,} values of {key} are not in {source} and are not used"
         warnings.warn(MisuseWarning(problem), stacklevel=3)
     if all_used and (again := len(wanted) - len(pc.unique(wanted))):
-        problem = f"{source}: {again:,} rows have the {key} of another row, and share its row of {other}"
+        problem = f"{source}: {again:,} rows repeat the {key} of another row and share its row of {other}"
         warnings.warn(
-            MisuseWarning(problem, "give every row its own, if files number their rows anew"), stacklevel=3
+            MisuseWarning(problem, "give every row its own, if each file counts from 0"),
+            stacklevel=3,
         )
     return np.asarray(rows, dtype=np.int64)
 
 
 def refuse_other_order(source: Any, other: Any) -> None:
-    """Refuses to go row by row where a column of both tables names the same rows in another order.
+    """Refuses to match tables row by row if a shared column shows that their orders differ.
 
-    It does if at least half of the rows have a name there that no other row has, some of them in another place.
+    It shows this if at least half of the rows have a unique value that both tables hold, some in another place.
     """
     if any(names_files(table) and not is_table(table) for table in (source, other)):
         return
@@ -85,7 +85,7 @@ def refuse_other_order(source: Any, other: Any) -> None:
             names = names.filter(pc.is_in(names, _single(known)))
             if 2 * len(names) < len(wanted) or pc.index_in(names, wanted).equals(pc.index_in(names, known)):
                 continue
-        except (DataError, pa.ArrowException):  # no names of rows: lists, or what cannot be compared
+        except (DataError, pa.ArrowException):  # lists and values that cannot be compared name no rows
             continue
         raise DataError(
             f"{source_name(other)}: the column {name!r} names the rows of {source_name(source)} in another order",
@@ -94,13 +94,13 @@ def refuse_other_order(source: Any, other: Any) -> None:
 
 
 def _single(values: Any) -> Any:
-    """The values that occur once."""
+    """The values that occur exactly once."""
     counted = pc.value_counts(values)
     return counted.field("values").filter(pc.equal(counted.field("counts"), 1))
 
 
 def _columns(source: Any, names: list[str]) -> dict[str, Any]:
-    """Some columns of a table, without the others, which may not fit into memory."""
+    """Reads some columns of a table; the others may not fit into memory."""
     if not names_files(source):
         return {name: key_column(one_chunk(arrow_table(source)[name])) for name in names}
     batches = list(arrow_batches(source, _ROWS, text=names, only=names))
@@ -114,7 +114,7 @@ def _columns(source: Any, names: list[str]) -> dict[str, Any]:
 
 
 def key_column(values: Any) -> Any:
-    """The values as an array; numbers beside text are text.
+    """The values as an array; if text and numbers are mixed, all become text.
 
     >>> key_column(["a", 7]).to_pylist()
     ['a', '7']
@@ -126,12 +126,12 @@ def key_column(values: Any) -> Any:
 
 
 def _without_blanks(values: Any) -> Any:
-    """Empty text is a missing value."""
+    """Makes empty text a missing value."""
     return pc.if_else(pc.equal(values, ""), None, values) if is_text(values.type) else values
 
 
 def _comparable(key: str, wanted: Any, known: Any, source: str, other: str) -> tuple[Any, Any]:
-    """Both columns with one type."""
+    """Casts both columns to one type."""
     if wanted.type == known.type:
         return wanted, known
     if is_text(wanted.type) or is_text(known.type):

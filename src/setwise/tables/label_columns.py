@@ -1,6 +1,6 @@
 """Arrow columns as label sets and as true labels, without a Python loop over rows.
 
-Only the distinct labels of a column pass through Python; the rest is dictionary codes.
+Only the distinct labels of a column pass through Python; the rest are dictionary codes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from setwise.tables.arrow_types import plain_column
 from setwise.tables.label_notation import TokenError, check_separator, decode_labels, match_classes
 
 LABEL_FIELDS = ("label", "class", "name", "answer", "value")
-"""What the label is called in objects that have a number beside it."""
+"""Names of the label in objects that pair it with a number."""
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -39,7 +39,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def split_text(column: Any, separator: str) -> tuple[list[str], Ints, Ints, Bools]:
-    """Distinct pieces of a column of delimited text, a code for each piece, pieces per row, rows without any."""
+    """Splits delimited text: the distinct pieces, a code per piece, the pieces per row, and the empty rows."""
     check_separator(separator)
     text = one_chunk(column).cast(pa.large_string())
     blank = pc.equal(pc.utf8_length(pc.utf8_trim(text, " \t")), 0)
@@ -47,10 +47,10 @@ def split_text(column: Any, separator: str) -> tuple[list[str], Ints, Ints, Bool
 
 
 def as_lists(column: Any, where: str, first_row: int = 0) -> Any:
-    """A column of lists, where it holds lists in another guise; any other column as it is.
+    """Converts a column to lists if it holds lists in another form; returns any other column as it is.
 
-    These are lists written as Python and JSON write them (``['cat', 'dog']``), and labels with numbers beside them:
-    ``{"cat": 0.7, "dog": 0.3}``, ``[{"label": "cat", "prob": 0.7}]``. Labels whose number is 0 are left out.
+    Other forms are text such as ``['cat', 'dog']``, as Python and JSON write lists, and labels with numbers:
+    ``{"cat": 0.7, "dog": 0.3}`` or ``[{"label": "cat", "prob": 0.7}]``. Labels whose number is 0 are left out.
     """
     if is_text(column.type):
         return _parse_lists(one_chunk(column).cast(pa.large_string()), where, first_row)
@@ -85,7 +85,7 @@ def sets_from_column(
 ) -> LabelSets:
     """Label sets from a column of lists, of delimited text, or of one label per row.
 
-    `encoded` says that lists hold labels in the notation of delimited text, as sets over mixed types are kept.
+    With `encoded`, lists hold labels in the notation of delimited text, which is how files store mixed types.
     """
     classes = classes if classes is None or isinstance(classes, Vocabulary) else list(classes)
     known = classes.classes.tolist() if isinstance(classes, Vocabulary) else classes
@@ -105,7 +105,7 @@ def sets_from_column(
                 labels, codes, sizes, separator, known, escapes=True, where=where, first_row=first_row
             )
         elif len(sizes) and sizes.min() == sizes.max() > 2 and {*labels} <= {0, 1}:
-            problem = f"{where}: rows of {sizes[0]} zeros and ones are a mask, and labels are expected"
+            problem = f"{where}: rows of {sizes[0]} zeros and ones look like a mask, but labels are expected"
             raise DataError(problem, "write the labels of a row as ant|cat", "make a column of each label")
     else:
         labels, codes, sizes, absent = _singles(one_chunk(column), where)
@@ -126,7 +126,7 @@ def read_labels(
     where: str,
     first_row: int,
 ) -> list[Any]:
-    """`decode_labels`, with errors that name the row where the piece first occurs."""
+    """Like `decode_labels`, with errors that name the first row with the wrong piece."""
     try:
         return decode_labels(pieces, separator, classes, escapes=escapes)
     except TokenError as error:
@@ -145,14 +145,14 @@ def truth_from_column(
     classes: Classes = None,
     first_row: int = 0,
 ) -> Array:
-    """True labels, one per row; an array of objects with None where the label is not known.
+    """True labels, one per row; an array of objects with None where the label is unknown.
 
-    Text that is none of the classes but reads like one (``7`` for the number) is that class. `verbatim` says that
-    text is the label itself, not the notation of delimited text; empty text is then a label if it is a class.
+    Text that is not a class but reads like one (``7`` for the number) is that class. With `verbatim`, text is the
+    label itself, not the notation of delimited text; empty text is then a label if it is a class.
     """
     if is_list(column.type):
         raise DataError(
-            f"{where}: the truth is one label per row, and this column holds lists",
+            f"{where}: a true label is one label per row, but this column holds lists",
             Remedy("candidates", None, "for a column of candidate sets"),
         )
     known = (
@@ -220,12 +220,12 @@ def sets_from_flags(
         )
 
 
-_CALLED = r"(?:set|frozenset|(?:np\.)?array|c|)"  # what may stand before brackets
+_CALLED = r"(?:set|frozenset|(?:np\.)?array|c|)"  # what may precede brackets
 _WRITTEN = rf"(?s)^\s*(\[.*\]|{_CALLED}\(.*\)|\{{.*\}})?\s*$"
 
 
 def _parse_lists(texts: Any, where: str, first_row: int) -> Any:
-    """Lists out of text that is written as lists throughout; other text unchanged."""
+    """Parses text if every cell is written as a list; returns other text unchanged."""
     if not pc.all(pc.match_substring_regex(texts, _WRITTEN)).as_py():
         return texts
     found, codes = distinct(texts)
@@ -238,7 +238,7 @@ def _parse_lists(texts: Any, where: str, first_row: int) -> Any:
     if broken:
         row = first_row + int(np.flatnonzero(np.isin(codes, broken))[0])
         raise DataError(
-            f"{where}: row {row} is {cells[broken[0]]!r}, which is no list of labels as the others are."
+            f"{where}: row {row} is {cells[broken[0]]!r}, which is not a list of labels like the others."
         )
     if any(isinstance(value, dict) for value in values):
         _say_unused(where)
@@ -251,7 +251,7 @@ def _parse_lists(texts: Any, where: str, first_row: int) -> Any:
 
 
 def _literal(text: str) -> Any:
-    """The list, tuple, set or object that a text is in JSON, Python, numpy or R; else None."""
+    """The list, tuple, set or object that a text shows in JSON, Python, numpy or R; otherwise None."""
     if "," not in text:
         quoted = any(mark in text for mark in "'\"")
         text = re.sub(r"(?<=['\"])\s+(?=['\"])" if quoted else r"(?<=\d)\s+(?=[-\d])", ", ", text)
@@ -266,12 +266,12 @@ def _literal(text: str) -> Any:
 
 
 def _evaluate(text: str) -> Any:
-    """A Python literal in which the arguments of calls stand for them: np.str_('a'), frozenset({…}), R's c(…)."""
+    """Evaluates a literal in which calls stand for their arguments: np.str_('a'), frozenset({…}), R's c(…)."""
     return ast.literal_eval(_Arguments().visit(ast.parse(text.strip(), mode="eval")))
 
 
 class _Arguments(ast.NodeTransformer):
-    """Puts the arguments of calls that print lists and labels in their place; others are an error."""
+    """Replaces calls that numpy, Python and R print by their arguments; other calls are an error."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -282,7 +282,7 @@ class _Arguments(ast.NodeTransformer):
 
 
 def _labels_above_zero(objects: Any, where: str) -> Any:
-    """Lists of the labels whose number is above 0, from objects with a number per label."""
+    """Lists of the labels whose number is above 0, from objects with one number per label."""
     kinds = [one.type for one in objects.type]
     numbers = (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind) for kind in kinds)
     if not kinds or not all(numbers):
@@ -304,7 +304,7 @@ def _say_unused(where: str) -> None:
     warnings.warn(
         MisuseWarning(
             f"{where}: the numbers beside the labels are left out; each label with a number above 0 is a candidate",
-            "give them as weights of votes to have them count",
+            "to use them, pass them as weights of votes",
         ),
         stacklevel=3,
     )
@@ -317,20 +317,20 @@ def _flatten(lists: Any) -> tuple[list[Any], Ints, Ints, Bools]:
 
 
 def _singles(array: Any, where: str) -> tuple[list[Any], Ints, Ints, Bools]:
-    """The same for one label per row; null and NaN are rows without any."""
+    """Like `_flatten`, for one label per row; null and NaN mean no label."""
     if _holds_no_label(array.type):
         raise DataError(f"{where}: holds {array.type}, not labels; expected text or numbers.")
     absent = np.asarray(pc.is_null(array, nan_is_null=True))
     present = _plain(array.filter(pa.array(~absent)))
     if pa.types.is_floating(present.type) and pc.all(pc.less(pc.abs(present), 2.0**53)).as_py():
-        whole = present.cast(pa.int64(), safe=False)  # integers that a frame with gaps made floats
+        whole = present.cast(pa.int64(), safe=False)  # a frame with gaps turns integers into floats
         present = whole if pc.all(pc.equal(whole, present)).as_py() else present
     labels, codes = distinct(present)
     return labels, codes, (~absent).astype(np.int64), absent
 
 
 def distinct(values: Any) -> tuple[list[Any], Ints]:
-    """The distinct values and a code for each; null is one of the values, as None."""
+    """The distinct values, with None for null, and the code of each entry."""
     encoded = pc.dictionary_encode(_plain(values), null_encoding="encode")
     encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
@@ -356,7 +356,7 @@ def one_chunk(column: Any) -> Any:
 
 
 def categories_of(column: Any, name: str, file: Any, first_row: int = 0) -> list[str]:
-    """A column of categories as text, so that 1 in Parquet is "1" in CSV; a row without one is named."""
+    """A column of categories as text, so that 1 in Parquet equals "1" in CSV; no row may lack one."""
     values = pc.cast(column if hasattr(column, "type") else pa.array(column, from_pandas=True), pa.string())
     texts: list[str] = values.to_pylist()
     gone = next((row for row, text in enumerate(texts) if not text), None)

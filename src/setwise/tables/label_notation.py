@@ -1,13 +1,13 @@
 r"""Labels as delimited text, such as ``cat|dog``, so that any label comes back exactly as it was.
 
-Inside a label a backslash announces what plain text cannot say; no escape contains the separator itself, so a
-column can be split blindly and only its distinct labels need a look:
+Inside a label, a backslash starts an escape. No escape contains the separator itself, so a column can be split
+before it is decoded, and only its distinct labels are decoded:
 
 ======== =====================================================
 ``\\``   a backslash
 ``\s``   the separator
 ``\n``   a line feed; ``\r`` a carriage return, ``\t`` a tab
-``\b``   a blank at the edge of a label (bare ones are trimmed)
+``\b``   a blank at the edge of a label (plain blanks are trimmed)
 ``\e``   nothing: the label that is the empty string
 ``\q7``  the text "7", not the number; also the text "[a]", not a list
 ``\j7``  the JSON value 7, among labels that are text
@@ -32,7 +32,7 @@ _BLANKS = " \t"
 
 
 class TokenError(InputError):
-    """A piece of delimited text that is no label; `position` says which of the pieces."""
+    """A piece of delimited text that is not a label; `position` is its place among the pieces."""
 
     def __init__(self, position: int, problem: str, *remedies: Remedy | str) -> None:
         super().__init__(problem, *remedies)
@@ -42,9 +42,7 @@ class TokenError(InputError):
 def check_separator(separator: str) -> None:
     """Refuses separators that could be part of an escape or of a number."""
     if len(separator) != 1 or separator.isalnum() or separator in "\\\n\r-":
-        raise ValueError(
-            f"separator: {separator!r} cannot stand between labels; use one character such as '|' or ';'."
-        )
+        raise ValueError(f"separator: {separator!r} cannot separate labels; use one character such as '|' or ';'.")
 
 
 def encode_labels(labels: Iterable[Any], separator: str) -> list[str]:
@@ -61,7 +59,7 @@ def encode_labels(labels: Iterable[Any], separator: str) -> list[str]:
 
 
 def encode_each(labels: Iterable[Any]) -> list[str]:
-    r"""The text of each label such that it says its own type, whatever stands beside it.
+    r"""The text of each label in a form that shows its type without the other labels.
 
     >>> print(*encode_each(["a", 7, "7"]))
     a \j7 \q7
@@ -74,7 +72,7 @@ def decode_labels(
 ) -> list[Any]:
     r"""The labels that distinct pieces of delimited text stand for; None stays None.
 
-    With `classes`, a piece that is no class but reads like one (``7`` for "7") is that class.
+    With `classes`, a piece that is not a class but reads like one (``7`` for "7") is that class.
 
     >>> decode_labels(["cat", "7"], "|"), decode_labels(["8", "7"], "|"), decode_labels([r"\q8", "7"], "|")
     (['cat', '7'], [8, 7], ['8', 7])
@@ -88,7 +86,7 @@ def decode_labels(
 
 
 def match_classes(labels: Sequence[Any], classes: Classes) -> list[Any]:
-    """Labels, of which one that is no class but reads like one (``7`` for "7", also ``7.0``) is that class.
+    """Replaces labels that are not classes but read like one (``7`` or ``7.0`` for "7") by that class.
 
     Frames write integers beside gaps as ``7.0``, and tables write True as ``true``.
 
@@ -159,7 +157,7 @@ def _unescape(text: str, position: int, separator: str) -> str:
             shown = found[0] if found[0].isprintable() else repr(found[0])
             raise TokenError(
                 position,
-                f"has the label {text!r}, where {shown} means nothing",
+                f"has the label {text!r}, where {shown} is not an escape",
                 "write a backslash as \\\\",
                 Remedy("escapes", False, "if backslashes are plain text in this file"),
             )

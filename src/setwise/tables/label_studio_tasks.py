@@ -1,6 +1,6 @@
-"""Rows as Label Studio's tasks, with or without a proposed label, in the JSON that its import takes.
+"""Writes rows as tasks for Label Studio, with or without a proposed label, in the JSON that it imports.
 
-Columns of a row are the task's data, so that an export brings them back beside the answer
+The columns of a row become the data of its task. An export therefore returns them with the answer
 (`setwise.tables.from_label_studio` with ``key=``).
 """
 
@@ -36,9 +36,9 @@ def write_tasks(
     columns
         What each task shows, by name.
     labels, scores
-        The label that is proposed for each row (None for none), and how sure that is.
+        The proposed label of each row (None for none), and its score.
     from_name, to_name
-        The names of the control (`Choices`) and of what it is about in the labelling interface.
+        The names of the control (`Choices`) and of the object that it labels, as in the labelling interface.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _prediction(label: Any, score: float, names: Mapping[str, str]) -> dict[str,
 
 
 def _plain(value: Any) -> Any:
-    """Numbers that JSON has no word for are null."""
+    """Replaces numbers that JSON does not have, such as NaN, by null."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list):

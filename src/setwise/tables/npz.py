@@ -1,4 +1,4 @@
-"""Tables kept as arrays in npz archives.
+"""Tables as arrays in npz archives.
 
 An archive may hold `X`, `candidates` (an n × K mask) or `candidates_indptr` and `candidates_indices`, `y`
 (missing truth as NaN or an empty text), `classes` (names), and `ids`.
@@ -41,7 +41,7 @@ def _load(path: Path) -> dict[str, Array]:
 
 
 def _sets(arrays: dict[str, Array], classes: Classes, path: Path) -> LabelSets | None:
-    """The sets; where the file has no names, `classes` names their positions, else labels are looked up in it."""
+    """The sets. If the file stores no class names, `classes` names the positions; otherwise it selects labels."""
     stored, relative = _classes(arrays, path)
     vocabulary = Vocabulary.of(classes, ()) if stored is None and classes is not None else stored
     if "candidates" in arrays:
@@ -73,7 +73,7 @@ def _sets_of_indices(indptr: Array, indices: Array, vocabulary: Vocabulary | Non
 
 
 def _classes(arrays: dict[str, Array], path: Path) -> tuple[Vocabulary | None, bool]:
-    """The vocabulary, JSON as setwise writes it or an array of names, and whether sets mean "every label seen"."""
+    """The vocabulary, from JSON or an array of names, and whether full sets mean "every label seen"."""
     if "classes_json" in arrays:
         return parse_vocabulary(arrays["classes_json"].tobytes(), str(path))
     return (Vocabulary.declare(arrays["classes"]) if "classes" in arrays else None), False

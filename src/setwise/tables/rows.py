@@ -1,7 +1,7 @@
-"""Rows out of files: a request says what is known of rows and where it stands, a reader brings it together.
+"""Reads rows from files: a request names the columns and files, and one reader brings them together.
 
-Candidates, true labels and categories stand in the table of the rows or in another one, votes and checked labels in
-files of their own. Rows of other files are matched by a key, or follow those of the table.
+Candidates, true labels and categories may stand in the table of the rows or in another table. Votes and verified
+labels have files of their own. Rows of other files are matched by a key, or come in the same order.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _ROWS = 2**14
 
 @dataclass(frozen=True, kw_only=True)
 class RowRequest(Layout):
-    """What is known of the rows of a table, and where it stands.
+    """The files and columns that describe the rows of a table.
 
-    The names of columns are those of `Layout`. Candidates, true labels and categories stand in `labels`, if that is
-    given and has them, else in `source`; everything else stands in `source`. Features are by default all of its
-    columns that are named nothing else.
+    Columns are named as in `Layout`. Candidates, true labels and categories are read from `labels` if it has them,
+    otherwise from `source`; everything else is read from `source`. By default, features are all columns of `source`
+    that have no other role.
 
     Attributes
     ----------
     source
-        The files or the frame of the rows; None for the items that `votes` are about.
+        The files or the frame of the rows; None if the rows are the items of `votes`.
     labels
         Another table about the same rows, matched by `key` or in the same order.
     votes, vote_columns
-        A file of answers, in place of candidates, matched by `key`; its columns.
+        A file of votes in place of candidates, matched by `key`, and its columns.
     unanswered
-        Whether rows may be absent from `votes`: they are rows without answers.
+        Whether rows may be absent from `votes`; such rows have no votes.
     verified, verified_column
         A file of verified labels, matched by `key`: a table and its column (None: ``verified``), or a Label Studio
         export. They join those of the column `truth`.
@@ -84,14 +84,14 @@ class RowRequest(Layout):
                 object.__setattr__(self, name, table_files(getattr(self, name)))
         matched = self.votes is not None or self.verified is not None
         if self.key is None and matched and self.source is not None:
-            problem = "answers are matched with the rows by an identifier"
+            problem = "votes and verified labels are matched with the rows by an identifier"
             raise InputError(problem, Remedy("key", None, "to name its column"))
 
 
 def read_rows(request: RowRequest) -> Table:
-    """The rows of a table with all that is known of them, in the order of the table.
+    """Reads the rows that a request describes, in the order of their table.
 
-    A file of arrays says itself which are the candidates and the true labels, whether or not they are named.
+    Candidates and true labels of a file of arrays are always read, even if the request does not name them.
     """
     main = _vote_items(request) if request.source is None else _table_rows(request)
     if request.votes is not None and request.source is not None:
@@ -105,7 +105,7 @@ def read_rows(request: RowRequest) -> Table:
 
 
 def match_tables(key: str | None, source: Any, main: Table, labels: Any, other: Table) -> Any:
-    """Where the rows of a table stand in another one: matched by a key, else in the same order."""
+    """The positions of the rows of a table in another table, matched by a key or in the same order."""
     if key is not None:
         files: dict[str, Any] = {"source": main.source, "other": other.source}
         return matching_rows(key, _column(main, key), _column(other, key), all_used=True, **files)
@@ -117,19 +117,19 @@ def match_tables(key: str | None, source: Any, main: Table, labels: Any, other: 
 
 
 def _feature_columns(request: RowRequest) -> list[str] | None:
-    """The columns of features: those that are named, else all others; None for arrays, which have no names."""
+    """The feature columns: those that the request names, otherwise all others; None for arrays."""
     others = other_columns(request)
     if others is None or request.features is None:
         return others
     named = [request.features] if isinstance(request.features, str) else list(request.features)
     twice = next((name for name in named if name not in others and name in column_names(request.source)), None)
     if twice is not None:
-        raise InputError(f"{twice!r} is named as a feature and as something else, and cannot be both")
+        raise InputError(f"{twice!r} is named both as a feature and as something else; a column has one role")
     return named
 
 
 def other_columns(request: RowRequest) -> list[str] | None:
-    """The columns of the rows' own table that the request names nothing; None for arrays."""
+    """The columns of `source` to which the request gives no role; None for arrays."""
     if _is_arrays(request.source):
         return None
     names, sets = column_names(request.source), request.candidates
@@ -139,7 +139,7 @@ def other_columns(request: RowRequest) -> list[str] | None:
 
 
 def output_columns(source: Any, rows: Table) -> dict[str, Any]:
-    """The columns of some rows as they are written; of arrays the numbers of the rows stand for them."""
+    """The columns to write for some rows; rows of arrays are written as their row numbers."""
     if source is None:  # the items of votes
         name, values = next(iter(rows.carried.items()))
         return {name: pa.array(values)}
@@ -147,9 +147,9 @@ def output_columns(source: Any, rows: Table) -> dict[str, Any]:
 
 
 def columns_as_written(source: Any, form: str = "csv", *, text: Collection[str] = ()) -> dict[str, Any]:
-    """All columns of a table, to write them in a format: from text to text as they stand there.
+    """All columns of a table, to be written in a format; from text file to text file, cells stay as they are.
 
-    From text to other formats numbers are numbers, save in the columns `text`.
+    From a text file to another format, cells become numbers where they can, except in the columns `text`.
     """
     files = table_files(source)
     plain = {form, *map(files.form, files.paths)} <= {"csv", "tsv"}
@@ -158,7 +158,7 @@ def columns_as_written(source: Any, form: str = "csv", *, text: Collection[str] 
 
 
 def _table_rows(request: RowRequest) -> Table:
-    """The rows, with what stands in their own table and in that of labels."""
+    """The rows, with their columns in their own table and in the table of labels."""
     truth_there, by_there = (_stands_in_labels(request, name) for name in (request.truth, request.by))
     key, by = ([] if name is None else [name] for name in (request.key, request.by))
     main = _read(
@@ -188,12 +188,12 @@ def _table_rows(request: RowRequest) -> Table:
 
 
 def _read(request: RowRequest) -> Table:
-    """The columns of the rows' own table; where they are few the others are not in memory."""
-    undeclared = request.truth is not None and request.classes is None  # labels mean what all of them show
+    """Reads the columns of `source`; if the request names few, the others are not kept in memory."""
+    undeclared = request.truth is not None and request.classes is None  # how labels are read depends on all of them
     if request.features or request.candidates is not None or undeclared or _is_arrays(request.source):
         return table_of(request.source, request)
     text = request.text_columns
-    only = text or column_names(request.source)[:1]  # the number of rows is all that is asked
+    only = text or column_names(request.source)[:1]  # only the number of rows is needed
     batches = batches_with_origin(request.source, _ROWS, text=text, only=only)
     parts = [interpret(batch, request, where, first) for where, first, batch in batches]
     truths = [part.truth.astype(object) for part in parts if part.truth is not None]
@@ -207,7 +207,7 @@ def _read(request: RowRequest) -> Table:
 
 
 def _vote_items(request: RowRequest) -> Table:
-    """The items of votes, where there is no other table of them; their column is called as it is there."""
+    """The items of votes as a table, for votes alone; their column keeps its name."""
     found = import_votes(request.votes, request.vote_columns, request.key, _list_classes(request.classes))
     name = (request.vote_columns or VoteColumns()).item or request.key or "task"
     items = key_column(found.ids.tolist())
@@ -216,7 +216,7 @@ def _vote_items(request: RowRequest) -> Table:
 
 
 def _match_votes(request: RowRequest, main: Table) -> Votes:
-    """The votes about each row."""
+    """The votes of each row."""
     found = import_votes(request.votes, request.vote_columns, request.key, _list_classes(request.classes))
     key, votes = str(request.key), found.votes
     assert votes is not None  # noqa: S101 - they were imported
@@ -226,7 +226,7 @@ def _match_votes(request: RowRequest, main: Table) -> Votes:
 
 
 def _with_verified(request: RowRequest, main: Table) -> Array:
-    """The true labels of a table's own column and of the file of verified labels."""
+    """The true labels from the column of a table and from the file of verified labels."""
     file, column = request.verified, request.verified_column or "verified"
     exported = names_files(file) and is_export(file)
     if exported and request.verified_column:
@@ -250,7 +250,7 @@ def _with_verified(request: RowRequest, main: Table) -> Array:
 
 
 def _stands_in_labels(request: RowRequest, name: str | None) -> bool:
-    """Whether a column is one of the other table's: it has it, or no table does, which whoever reads it says."""
+    """Whether to read a column from `labels`: if it has the column, or no table does, so that an error follows."""
     if name is None or request.labels is None:
         return False
     return _has(request, request.labels, name) or not _has(request, request.source, name)
@@ -265,7 +265,7 @@ def _is_arrays(table: Any) -> bool:
 
 
 def _column(table: Table, name: str) -> Array:
-    """A column that is carried; files of arrays have few."""
+    """A carried column; files of arrays have few of them."""
     if name not in table.carried:
         raise DataError(f"{table.source}: holds arrays, without a column {name!r}", "make it a table")
     return table.carried[name]

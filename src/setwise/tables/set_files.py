@@ -1,8 +1,8 @@
 """Files of label sets, exact in every format: CSV, TSV, JSON lines, Parquet, Arrow and npz.
 
-Parquet, Arrow and npz keep the whole vocabulary with its types and order. JSON lines keep the types of labels.
-CSV and TSV keep them by the notation of `label_text`. The last three hold the labels that occur; pass `classes`
-when reading to have the others and the order back. P-values and probabilities stand in columns named
+Parquet, Arrow and npz store the whole vocabulary with its types and order. JSON lines store the types of labels,
+and CSV and TSV store them by the notation of `label_notation`. These three hold only labels that occur; pass
+`classes` when reading them to restore the others and their order. P-values and probabilities have columns named
 ``p:label``.
 """
 
@@ -35,8 +35,8 @@ from setwise.tables.stored_vocabulary import vocabulary_json
 from setwise.tables.table_files import format_of, names_files, output_format
 from setwise.tables.tabular import read_table
 
-_ROWS = 2**18  # written at a time: Arrow's short strings end at 2 GB
-_WAITING = 2**26  # bytes of rows that are held back while a column has no type yet
+_ROWS = 2**18  # rows to write at a time: Arrow's short strings end at 2 GB
+_WAITING = 2**26  # bytes of rows to hold back while a column has no type yet
 
 
 def write_sets(
@@ -49,7 +49,7 @@ def write_sets(
     separator: str = "|",
     format: str | None = None,  # noqa: A002 - the word users expect
 ) -> None:
-    """Writes label sets with their names, and p-values if given; the file appears whole or not at all.
+    """Writes label sets, and p-values if given; the file appears whole or not at all.
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ def write_sets(
     sets
         Prediction or candidate sets.
     p_values
-        One row of K numbers per set, written as columns ``p:label``.
+        One row of K numbers per set, written as one column ``p:label`` per class.
     carry
         Further columns, such as ``{"id": ids}``, written first.
     column
-        The name of the column of sets; beside it stands `size`.
+        The name of the column of sets; the column `size` follows it.
     separator
-        Between labels in CSV and TSV.
+        The character between labels in CSV and TSV.
     format
-        Where the suffix does not say.
+        The format, if the suffix does not show it.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def write_sets(
 
 
 def read_sets(path: Any, *, column: str = "labels", missing: Missing = "empty", **options: Any) -> LabelSets:
-    """Reads back the sets of a file that `write_sets` wrote; `options` as for `read_table`.
+    """Reads the sets of a file that `write_sets` wrote; `options` are those of `read_table`.
 
     >>> read_sets({"labels": ["cat|dog", ""]})
     LabelSets(2 rows, 2 classes): {cat, dog}, {}
@@ -105,9 +105,9 @@ def read_sets(path: Any, *, column: str = "labels", missing: Missing = "empty", 
 def read_predicted(
     source: Any, column: str = "labels", *, candidates: str | None = None, separator: str = "|"
 ) -> tuple[LabelSets, Floats | None]:
-    """Prediction sets, and the p-values that stand behind them as columns ``p:label``, or None.
+    """Reads prediction sets, and their p-values if columns ``p:label`` follow the sets, otherwise None.
 
-    The classes are those of the p-values; else those that occur, also among the `candidates` of the same rows.
+    The classes are those of the p-values; otherwise those that occur in the sets and the `candidates`.
 
     >>> table = {"labels": ["cat", ""], "p:cat": [0.9, 0.05], "p:dog": [0.1, 0.05]}
     >>> read_predicted(table)[0]
@@ -129,7 +129,7 @@ def read_predicted(
         return sets, None
     p = read_table(source, features=marked).X
     held = sets.to_mask()
-    if p[held].min(initial=np.inf) < p[~held].max(initial=-np.inf) - 1e-9:  # at no level are they of these sets
+    if p[held].min(initial=np.inf) < p[~held].max(initial=-np.inf) - 1e-9:  # no confidence level gives these sets
         problem = f"{source}: the columns {marked[0]!r}, … are not the p-values of its sets, and are not used"
         warnings.warn(MisuseWarning(problem, "put columns of your own before that of the sets"), stacklevel=3)
         return sets, None
@@ -145,7 +145,7 @@ def set_writer(
     sizes: bool = True,
     format: str | None = None,  # noqa: A002 - the word users expect
 ) -> Iterator[SetWriter]:
-    """Gives a `SetWriter`; the file takes its name when all is written, and does not appear if something fails."""
+    """Opens a `SetWriter`; the file appears once all is written, and not at all if something fails."""
     target = Path(path)
     form = sets_format(target, format)
     check_separator(separator)
@@ -158,7 +158,7 @@ def set_writer(
 
 
 def sets_format(target: Path, given: str | None = None) -> str:
-    """The format in which sets are written to a file; an error where they cannot be."""
+    """The format in which sets are written to a file; an error if it cannot hold sets."""
     form = output_format(target, given)
     if form not in TABLES:
         raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
@@ -181,20 +181,20 @@ class SetWriter:
     def append(
         self, sets: LabelSets, carry: Mapping[str, Any] | None = None, p_values: ArrayLike | None = None
     ) -> None:
-        """Writes sets, after the columns `carry`, and before one column of p-values per class."""
+        """Writes the columns `carry`, the sets, and one column of p-values per class."""
         for arrays in self._arrays(sets, carry, p_values):
             self._write(arrays)
 
     def table(
         self, sets: LabelSets, carry: Mapping[str, Any] | None = None, p_values: ArrayLike | None = None
     ) -> Any:
-        """The same as an Arrow table, which is not written."""
+        """Like `append`, but returns an Arrow table and writes nothing."""
         return pa.concat_tables([self._as_table(arrays) for arrays in self._arrays(sets, carry, p_values)])
 
     def _arrays(
         self, sets: LabelSets, carry: Mapping[str, Any] | None, p_values: ArrayLike | None
     ) -> Iterator[dict[str, Any]]:
-        """The columns, so many rows at a time."""
+        """The columns, in blocks of rows."""
         carry = {name: _as_array(values) for name, values in (carry or {}).items()}
         self._use(sets)
         p_names = [] if p_values is None else self._p_names
@@ -212,16 +212,16 @@ class SetWriter:
             yield arrays
 
     def append_columns(self, columns: Mapping[str, Any]) -> None:
-        """Writes rows that have no sets; labels among them as `label_column` makes them."""
+        """Writes rows without sets; single labels come from `label_column`."""
         whole = {name: _as_array(values) for name, values in columns.items()}
         n = max(map(len, whole.values()), default=0)
         for start in range(0, max(n, 1), _ROWS):
             self._write({name: values[start : start + _ROWS] for name, values in whole.items()})
 
     def label_column(self, labels: Sequence[Any], classes: Sequence[Any] = ()) -> Any:
-        """Single labels, None where there is none: in text in its notation, else as they are.
+        """A column of single labels, None for none; text files hold them in the notation of labels.
 
-        What `classes` there are says the type, where these are some of the labels of a file, or none.
+        `classes` determine the type, as the labels may be some of those of a file, or none.
         """
         listed = [label.item() if hasattr(label, "item") else label for label in labels]
         given = [label for label in listed if label is not None]
@@ -235,18 +235,18 @@ class SetWriter:
         return pa.array([None if label is None else next(texts) for label in listed], pa.string())
 
     def close(self) -> None:
-        """Ends the file."""
+        """Finishes the file."""
         self._write_waiting()
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def _use(self, sets: LabelSets) -> None:
-        """Notes how the labels are written; once, unless another vocabulary comes, which is an error."""
+        """Prepares the labels of the first vocabulary for writing; another vocabulary is an error."""
         vocabulary = sets.vocabulary
         if self._vocabulary is not None and sets.relative and not self._relative:
             raise ValueError(
-                "sets: these mean 'every label seen', those written before did not; declare the classes."
+                "sets: these mean 'every label seen', but those written before did not; declare the classes."
             )
         if vocabulary is self._vocabulary:
             return
@@ -266,7 +266,7 @@ class SetWriter:
             self._labels = pa.array(labels)
 
     def _encode_sets(self, sets: LabelSets) -> Any:
-        """The sets as lists, or as text in text files."""
+        """The sets as lists, or as text for text files."""
         indptr, indices = sets.rows
         labels = self._labels.take(pa.array(indices))
         if self._form not in {"csv", "tsv", "jsonl"}:
@@ -291,7 +291,7 @@ class SetWriter:
             self._write_waiting()
 
     def _write_waiting(self) -> None:
-        """Writes the rows that were held back; from then on columns have their types."""
+        """Writes the rows that were held back; after that, the types of columns are fixed."""
         tables, self._waiting = self._waiting, []
         for table in tables:
             self._file = self._file or self._open(self._schema)
@@ -305,10 +305,10 @@ class SetWriter:
         return pa.table(list(arrays.values()), schema=pa.schema(fields))
 
     def _as_text(self, values: Any) -> Any:
-        """Lists of text as labels are written, anything else nested as JSON; what text can hold as it is."""
+        """Converts lists of text to delimited labels and other nested values to JSON; keeps plain values."""
         values = plain_column(values)
         if pa.types.is_null(values.type):
-            return values.cast(pa.string())  # rows to come may hold anything
+            return values.cast(pa.string())  # later rows may hold anything
         if not pa.types.is_nested(values.type):
             return values
         if not (is_list(values.type) and is_text(values.type.value_type)):
@@ -351,7 +351,7 @@ def set_table(
 
 
 def probability_columns(names: Sequence[str], labels: Sequence[Any]) -> list[str] | None:
-    """The columns named as the labels, ``p:cat`` or ``cat``, in the labels' order; None if one is absent."""
+    """The columns named after the labels, ``p:cat`` or ``cat``, in their order; None if one is absent."""
     for columns in (_p_names(labels), encode_labels(labels, "|"), [str(label) for label in labels]):
         if set(columns) <= set(names):
             return columns
@@ -359,13 +359,13 @@ def probability_columns(names: Sequence[str], labels: Sequence[Any]) -> list[str
 
 
 def probability_labels(columns: Sequence[str]) -> list[Any]:
-    """The labels after which columns are named, ``p:cat`` or ``cat``: the reverse of `probability_columns`."""
+    """The labels after which columns are named, ``p:cat`` or ``cat``; the inverse of `probability_columns`."""
     marked = all(name.startswith("p:") for name in columns)
     return decode_labels([name[2:] if marked else name for name in columns], "|", escapes=marked)
 
 
 def p_value_columns(names: Sequence[str], sets: str) -> list[str]:
-    """The columns of p-values beside that of sets: ``p:label`` behind it, since what is carried stands before it.
+    """The columns ``p:label`` of p-values, which follow the sets; carried columns precede the sets.
 
     >>> p_value_columns(["id", "p:cat", "p:dog", "labels", "size"], "labels")
     []
@@ -395,7 +395,7 @@ def _check_columns(carry: Mapping[str, Any], ours: Sequence[str], p_names: Seque
 
 
 def _cast(table: Any, schema: Any) -> Any:
-    """The table with the columns of those written before."""
+    """Casts a table to the columns of those written before."""
     held = {*table.column_names}
     for field in schema:
         if field.name not in held:
@@ -403,20 +403,20 @@ def _cast(table: Any, schema: Any) -> Any:
         kind = table.schema.field(field.name).type
         if kind != field.type and not _keeps(table[field.name], field.type):
             gap = pa.types.is_null(field.type)
-            problem = f"the column {field.name!r} holds {kind}, and {field.type} in the rows before"
+            problem = f"the column {field.name!r} holds {kind}, but {field.type} in the rows before"
             raise InputError(problem, "give all rows one type", *(["write .csv or .jsonl"] if gap else []))
     added = next(iter(sorted(held - {*schema.names})), None)
     if added is not None:
         raise InputError(f"there is a column {added!r}, which the rows before lack")
     table = table.select(schema.names)
     for place, kind in enumerate(table.schema.types):
-        if pa.types.is_null(kind):  # which Arrow does not cast to every type
+        if pa.types.is_null(kind):  # Arrow casts null to few types
             table = table.set_column(place, schema.field(place), pa.nulls(len(table), schema.field(place).type))
     return table.cast(schema)
 
 
 def _with_types(schema: Any, later: Any) -> Any:
-    """The schema, in which columns of nulls have the types of later rows."""
+    """The schema, with columns of nulls given the types of later rows."""
     for place, field in enumerate(schema):
         if pa.types.is_null(field.type) and field.name in later.names:
             schema = schema.set(place, field.with_type(later.field(field.name).type))
@@ -424,7 +424,7 @@ def _with_types(schema: Any, later: Any) -> Any:
 
 
 def _keeps(values: Any, kind: pa.DataType) -> bool:
-    """Whether values of another type are the same as this one: 007 is not 7, and a time is no number."""
+    """Whether values stay the same when cast to a type: 007 is not 7, and a time is not a number."""
     if pa.types.is_null(values.type):
         return True
     if is_text(values.type) > is_text(kind):
@@ -454,16 +454,16 @@ def _check_p_values(p_values: ArrayLike, sets: LabelSets) -> Floats:
 
 
 def refuse_nul(arrays: Mapping[str, Any]) -> None:
-    """Refuses text that no reader of delimited text takes."""
+    """Refuses text with the character NUL, which readers of delimited text reject."""
     for name, values in arrays.items():
         if "\0" in name or (_may_hold_nul(values) and pc.any(pc.match_substring(values, "\0")).as_py()):
             raise InputError(
-                f"the column {name!r} holds the character NUL, which text files do not", "write .parquet"
+                f"the column {name!r} holds the character NUL, which text files cannot hold", "write .parquet"
             )
 
 
 def _may_hold_nul(values: Any) -> bool:
-    """Whether the bytes of some texts, or of their neighbours, hold NUL: quick to look at."""
+    """A quick test: whether the buffers of these texts hold NUL anywhere."""
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return is_text(values.type)
     parts = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
@@ -472,7 +472,7 @@ def _may_hold_nul(values: Any) -> bool:
 
 
 def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
-    """One object per row, put together from JSON texts column by column."""
+    """One JSON object per row, assembled column by column."""
     parts: list[Any] = []
     for name, values in arrays.items():
         key = (", " if parts else "{") + json.dumps(name, ensure_ascii=False) + ": "
@@ -481,7 +481,7 @@ def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
 
 
 def _json_texts(values: Any) -> Any:
-    """Each value as JSON text; only distinct values pass through Python, where values can be compared."""
+    """Each value as JSON text; unless they are nested, only distinct values pass through Python."""
     values = plain_column(values)
     if pa.types.is_nested(values.type):
         return pa.array([_json_text(value) for value in values.to_pylist()], pa.string())
@@ -495,7 +495,7 @@ def _json_texts(values: Any) -> Any:
 
 
 def _json_text(value: Any) -> str:
-    """A value as JSON, which has no NaN and no infinity: they are null, as pandas writes them."""
+    """A value as JSON, with NaN and infinity as null, as pandas writes them."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The vocabulary of label sets as files keep it, in JSON: types, order, and how it came about."""
+"""The vocabulary of label sets in JSON, as files store it: the labels, their types and order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from setwise.labels.vocabulary import Classes, Vocabulary
 
 
 def vocabulary_json(sets: LabelSets) -> str:
-    """The classes of some sets, whether they were declared, and whether sets mean "every label seen"."""
+    """The classes of some sets as JSON: whether they were declared, and whether sets mean "every label seen"."""
     stored = {"classes": sets.classes.tolist(), "declared": sets.vocabulary.declared, "relative": sets.relative}
     return json.dumps(stored, ensure_ascii=False)
 
@@ -27,7 +27,7 @@ def parse_vocabulary(stored: bytes, where: str) -> tuple[Vocabulary, bool]:
 
 
 def over_classes(sets: LabelSets, relative: bool, classes: Classes, where: str) -> LabelSets:
-    """Sets that were read over their stored vocabulary, over the classes that the reader declares, if any."""
+    """Converts sets from their stored vocabulary to the classes that the reader declares, if any."""
     sets = replace(sets, relative=sets.relative or relative)
     if classes is None:
         return sets

@@ -1,6 +1,6 @@
-"""The files of a table, one or several, and how their text is written: encoding, delimiter, decimal mark.
+"""The files of a table, one or several, and the form of their text: encoding, delimiter, decimal mark.
 
-A byte order mark shows the encoding and the first lines show the delimiter; what is declared comes first.
+A byte order mark shows the encoding, and the first lines show the delimiter; declared values take precedence.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SUFFIXES = {
     ".npz": "npz",
 }
 MODEL_HEAD = "setwise.json"
-"""What makes a folder a model, and no folder of tables."""
+"""The file by which a folder is a model, not a folder of tables."""
 _MATLAB = (
     "convert it in Python: variables = scipy.io.loadmat(FILE); numpy.savez('rows.npz', X=variables[…], "
     "candidates=variables[…], y=variables[…]), with a row per example"
@@ -53,20 +53,20 @@ _MATLAB = (
 _CONTENT = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "xlsx", b"{": "jsonl", b"[": "json"}
 _PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
 _TEXT = {"csv", "tsv", "jsonl", "json"}
-_MARKS = {  # the longer ones first: that of UTF-32 starts with that of UTF-16
+_MARKS = {  # longer marks first: the mark of UTF-32 starts with that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_UNPACKED = {".gz", ".bz2", ".zst", ".lz4"}  # what Arrow unpacks by the name of a file
+_UNPACKED = {".gz", ".bz2", ".zst", ".lz4"}  # suffixes that make Arrow unpack a file
 _DELIMITERS = ",;\t|"
-_SAMPLE = 2**16  # bytes in which a file shows how it is written
+_SAMPLE = 2**16  # bytes from which encoding and delimiter are told
 
 
 @dataclass(frozen=True)
 class TableFiles:
-    """Files that are read as one table, in their order, and what is declared about them (None: what shows)."""
+    """Files that are read as one table, in order, and what is declared about them (None: as the files show)."""
 
     paths: tuple[Path, ...]
     format: str | None = None
@@ -75,17 +75,19 @@ class TableFiles:
     decimal: str | None = None
     title: str | None = None
     held: Any = field(default=None, repr=False, compare=False)
-    seen: Any = field(default_factory=dict, repr=False, compare=False)  # of each path what it was when first read
+    seen: Any = field(
+        default_factory=dict, repr=False, compare=False
+    )  # size and time of each path when it was first read
 
     def __post_init__(self) -> None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter)
         object.__setattr__(self, "delimiter", delimiter)
         for name, mark in (("delimiter", delimiter), ("decimal", self.decimal)):
             if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in '"\n\r'):
-                raise ValueError(f"{name}: {mark!r} is not one mark, such as ',', ';' or tab.")
+                raise ValueError(f"{name}: {mark!r} must be one mark, such as ',', ';' or tab.")
         if self.encoding is not None:
             try:
-                io.TextIOWrapper(io.BytesIO(), self.encoding)  # there are codecs of other things than text
+                io.TextIOWrapper(io.BytesIO(), self.encoding)  # some codecs are not for text
             except LookupError:
                 known = "utf-8, utf-16, cp1252 (Windows) or latin-1"
                 raise ValueError(f"encoding: {self.encoding!r} is not known; use {known}.") from None
@@ -105,26 +107,28 @@ class TableFiles:
         return self.paths[0].suffix
 
     def where(self, path: Path) -> str:
-        """One of the files in messages."""
+        """The name of one of the files in messages."""
         return self.title or str(path)
 
     def check_unchanged(self, path: Path) -> None:
-        """Refuses a file that changed since it was first looked at: rows would be lost or read twice."""
+        """Refuses a file that changed since it was first read: rows might be lost or read twice."""
         now = path.stat()
         stamp = (now.st_size, now.st_mtime_ns, now.st_ino)
         if self.seen.setdefault(path, stamp) != stamp:
-            raise DataError(f"{self.where(path)}: changed while it was read; read it again when it is complete.")
+            raise DataError(f"{self.where(path)}: changed while it was read; try again when it is complete.")
 
     def otherwise(self, **declared: str | None) -> TableFiles:
-        """The same, with this declared where nothing is yet."""
+        """A copy, with values declared for what was not declared yet."""
         missing: dict[str, Any] = {name: getattr(self, name) or value for name, value in declared.items()}
         return replace(self, **missing)
 
     def form(self, path: Path) -> str:
-        """The format of one of the files: by its suffix, else by how it starts."""
+        """The format of one of the files, from its suffix or its first bytes."""
         if self.format is None and _suffix(path) == ".mat":
             read = ", ".join(sorted(set(_SUFFIXES.values())))
-            raise DataError(f"{self.where(path)}: MATLAB files are no tables; the formats are {read}", _MATLAB)
+            raise DataError(
+                f"{self.where(path)}: MATLAB files are not read as tables; the formats are {read}", _MATLAB
+            )
         if self.format is not None or _suffix(path) in _SUFFIXES:
             return format_of(path, self.format)
         start = first_bytes(path).removeprefix(codecs.BOM_UTF8).lstrip()
@@ -143,12 +147,12 @@ def names_files(source: Any) -> bool:
 
 
 def source_name(source: Any) -> str:
-    """How messages call a source: its files, or "the table" where it is one in memory."""
+    """The name of a source in messages: its files, or "the table" for one in memory."""
     return str(table_files(source)) if names_files(source) else "the table"
 
 
 def table_files(source: Any, **declared: str | None) -> TableFiles:
-    """The files that a path, a pattern such as ``parts/*.csv``, or several of these name."""
+    """The files of a path, of a pattern such as ``parts/*.csv``, or of several of these."""
     if isinstance(source, TableFiles):
         return source.otherwise(**declared)
     several: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
@@ -158,7 +162,7 @@ def table_files(source: Any, **declared: str | None) -> TableFiles:
 
 
 def spool_stream(stream: Any, **declared: str | None) -> TableFiles:
-    """What a stream of bytes holds, kept in a temporary file for as long as the result lives."""
+    """Copies a stream of bytes to a temporary file that exists as long as the result."""
     keeping = ExitStack()
     path = keeping.enter_context(temporary(Path(tempfile.gettempdir()), "stdin", private=True))
     with path.open("wb") as file:
@@ -172,7 +176,7 @@ def spool_stream(stream: Any, **declared: str | None) -> TableFiles:
 
 
 class _Held:
-    """Something to hold on to: what belongs to it goes with it."""
+    """A handle: when it is collected, its temporary file is removed."""
 
 
 def format_of(path: Path, given: str | None = None) -> str:
@@ -186,7 +190,7 @@ def format_of(path: Path, given: str | None = None) -> str:
     suffix = _suffix(path)
     if suffix not in _SUFFIXES:
         raise DataError(
-            f"{path}: {suffix or 'no suffix'} says nothing about the format",
+            f"{path}: {f'the suffix {suffix}' if suffix else 'a name without suffix'} shows no known format",
             Remedy("format", "csv", "or another"),
             "rename the file to .csv, .parquet or another known format",
         )
@@ -194,16 +198,16 @@ def format_of(path: Path, given: str | None = None) -> str:
 
 
 def output_format(target: Path, given: str | None = None) -> str:
-    """The format in which a file is written; refuses a name by which readers would unpack it."""
+    """The format in which to write a file; refuses a name such as a.csv.gz, which readers would unpack."""
     form = format_of(target, given)
     if without_compression(target) != target:
-        raise DataError(f"{target}: tables are written unpacked; leave out {target.suffix}.")
+        raise DataError(f"{target}: tables are written without compression; leave out {target.suffix}.")
     return form
 
 
 @dataclass(frozen=True)
 class TextStyle:
-    """How the text of one file is written, and whether its first line is one field."""
+    """The encoding and delimiter of one file, and whether its first line is a single field."""
 
     encoding: str
     delimiter: str
@@ -211,7 +215,7 @@ class TextStyle:
 
 
 def text_encoding(files: TableFiles, path: Path) -> str:
-    """The encoding of a text file: the one declared, else that of its mark, else UTF-8; other files are refused."""
+    """The encoding of a text file: as declared, as its mark shows, or UTF-8. Refuses files that are not text."""
     sample, where = first_bytes(path), files.where(path)
     binary = next((form for mark, form in _CONTENT.items() if sample.startswith(mark)), "csv")
     if binary not in _TEXT:
@@ -227,14 +231,14 @@ def text_encoding(files: TableFiles, path: Path) -> str:
         order = "utf-16-le" if nul % 2 else "utf-16-be"
         wide = 4 * sample.count(b"\0") > len(sample) and _decodes(sample[: len(sample) // 2 * 2], order)
         repair = Remedy("encoding", order) if wide else "save the table as .csv text, or remove that byte"
-        raise DataError(f"{where}: byte {nul} is 0, which text does not hold", repair)
+        raise DataError(f"{where}: byte {nul} is 0, which text cannot hold", repair)
     if files.encoding is not None:
         _doubt_encoding(sample, encoding, where)
     return encoding
 
 
 def text_style(files: TableFiles, path: Path) -> TextStyle:
-    """What is declared about delimited text, and what else its first lines show."""
+    """The style of delimited text, as declared or as its first lines show."""
     sample, encoding = first_bytes(path), text_encoding(files, path)
     text = sample.decode(encoding, "replace").removeprefix("\ufeff")
     whole = text.rpartition("\n")[0] if len(sample) == _SAMPLE else text
@@ -243,32 +247,32 @@ def text_style(files: TableFiles, path: Path) -> TextStyle:
     delimiter = max(marks, key=lambda mark: _fields(whole, mark))  # the first of equals
     if files.decimal == delimiter:
         raise DataError(
-            f"{files.where(path)}: {delimiter!r} stands between columns and cannot be the decimal mark",
+            f"{files.where(path)}: {delimiter!r} separates the columns and cannot also be the decimal mark",
             Remedy("delimiter", None, "to say what stands between columns"),
         )
     return TextStyle(encoding, delimiter, _fields(whole.partition("\n")[0], delimiter) < 2)
 
 
 def first_bytes(path: Path) -> bytes:
-    """How a file starts, decompressed."""
+    """The first bytes of a file, decompressed."""
     with pa.input_stream(str(path)) as stream:
         return read_from(stream, _SAMPLE)
 
 
 def read_from(stream: Any, size: int) -> bytes:
-    """Some bytes of an Arrow stream, whose own `read` loses as much memory as was asked for when it fails."""
+    """Reads bytes from an Arrow stream, whose own `read` leaks memory when it fails."""
     content: bytes = stream.read_buffer(size).to_pybytes()
     return content
 
 
 def unpacking(path: Path) -> Any:
-    """A file as a stream of bytes, decompressed, which ends with an error where that gives more than it may."""
+    """A file as a stream of bytes, decompressed; an error if it unpacks to more than the limit."""
     stream = pa.input_stream(str(path))
     return stream if path.suffix not in _UNPACKED else pa.PythonFile(_Bounded(stream, path), mode="r")
 
 
 def without_compression(path: Path) -> Path:
-    """The path without the suffix of a compression that is undone when it is read, such as .gz."""
+    """The path without a suffix such as .gz, which makes readers decompress the file."""
     return path.with_suffix("") if path.suffix.lower() in _UNPACKED and Path(path.stem).suffix else path
 
 
@@ -297,7 +301,7 @@ class _Bounded:
 
 
 def decoding_error(files: TableFiles, path: Path) -> DataError:
-    """The error about a text file that is not in its encoding: which byte is the first that is not."""
+    """The error about a text file that is not in its encoding; it names the first wrong byte."""
     with unpacking(path) as stream:
         content = b"".join(iter(lambda: read_from(stream, _SAMPLE), b""))
     encoding, where = files.encoding or _encoding_of_mark(content), files.where(path)
@@ -327,16 +331,16 @@ def _decodes(content: bytes, encoding: str) -> bool:
 
 
 def _doubt_encoding(sample: bytes, encoding: str, where: str) -> None:
-    """Warns where text is declared to be in an old encoding, but reads as UTF-8, which hardly happens by chance."""
+    """Warns if text with a declared old encoding is valid UTF-8, which hardly happens by chance."""
     cut = sample[:-4] if len(sample) == _SAMPLE else sample  # a character may be cut
     old = not codecs.lookup(encoding).name.startswith("utf")
     if old and not cut.isascii() and _decodes(cut, "utf-8") and _decodes(cut, encoding):
-        problem = f"{where}: is UTF-8 text, and read as {encoding} its letters change"
+        problem = f"{where}: is UTF-8 text; read as {encoding}, some letters are wrong"
         warnings.warn(MisuseWarning(problem, Remedy("encoding", "utf-8")), stacklevel=2)
 
 
 def _fields(text: str, delimiter: str) -> int:
-    """How many fields the first line has, if nearly all lines have as many; else 1."""
+    """The number of fields in the first line, if nearly all lines have as many; otherwise 1."""
     try:
         rows = islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), 100)
         counts = [len(row) for row in rows if row]
@@ -346,7 +350,7 @@ def _fields(text: str, delimiter: str) -> int:
 
 
 def _suffix(path: Path) -> str:
-    """The last suffix in small letters, before that of what is unpacked."""
+    """The last suffix in lower case, before that of a compression."""
     return without_compression(path).suffix.lower()
 
 
@@ -355,7 +359,7 @@ def _find_files(source: str | os.PathLike[str]) -> list[Path]:
     path = Path(source)
     check_name(path)
     if (path / MODEL_HEAD).is_file():
-        raise DataError(f"{path}: is a model, and a table is expected; name the model first, then files with rows.")
+        raise DataError(f"{path}: is a model, but a table is expected; name the model first, then files with rows.")
     if path.is_dir():
         return _inside(path)
     if path.exists() or not glob.has_magic(str(path)):
@@ -365,41 +369,41 @@ def _find_files(source: str | os.PathLike[str]) -> list[Path]:
     if not any(part[0] == "." and glob.has_magic(part) for part in pattern.parts):  # hidden files as in a shell
         found = [one for one in found if not any(p[0] == "." and p not in pattern.parts for p in one.parts)]
     if not found:
-        raise FileNotFoundError(f"{path}: no file is called so.")
+        raise FileNotFoundError(f"{path}: no file has such a name.")
     return _without_pipes(found)
 
 
 def _without_pipes(paths: list[Path]) -> list[Path]:
-    """The paths themselves; what can be read only once is refused, as tables are looked at before."""
+    """Refuses pipes and devices, which can be read only once; tables are read more than once."""
     for path in paths:
         if path.exists() and not path.is_file() and not path.is_dir():
             problem = f"{path}: is a pipe or a device, not a file"
-            raise DataError(problem, "pass it to standard input, and name that: -", "save it to a file")
+            raise DataError(problem, "pass it to standard input and name the file -", "save it to a file")
     return paths
 
 
 def _refuse_twice(paths: Sequence[Path]) -> None:
-    """Refuses a file that is named twice, by itself or by links, whose rows would count twice."""
+    """Refuses a file that is named twice, directly or by a link, as its rows would count twice."""
     first: dict[Path, Path] = {}
     for path in paths if len(paths) > 1 else ():
         other = first.setdefault(path.resolve(), path)
         if other is not path:
-            raise DataError(f"{path}: is the same file as {other}, and its rows would count twice", "name it once")
+            raise DataError(f"{path}: is the same file as {other}, so its rows would count twice", "name it once")
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The tables in a folder and the folders in it; what starts with a point or a low line is none."""
+    """The tables in a folder and its subfolders, without names that start with a point or an underscore."""
     inside = sorted(folder.rglob("*"))
     if linked := next((path for path in inside if path.is_symlink() and path.is_dir()), None):
-        raise DataError(f"{linked}: is a link to a folder, which is not followed", "name the folders to be read")
+        raise DataError(
+            f"{linked}: is a link to a folder, and such links are not followed", "name the folders to be read"
+        )
     names = (path.relative_to(folder) for path in inside)
     tables = [name for name in names if _suffix(name) in _SUFFIXES and not any(p[0] in "._" for p in name.parts)]
     found = [folder / name for name in tables if not (folder / name).is_dir()]
     for path in found:
         if not path.is_file():
-            raise DataError(
-                f"{path}: is no file, but a pipe, a device, or a link to nowhere", "remove or rename it"
-            )
+            raise DataError(f"{path}: is a pipe, a device or a broken link, not a file", "remove or rename it")
     if not found:
         raise DataError(f"{folder}: there is no table in this folder.")
     kinds = {_SUFFIXES[_suffix(path)]: path for path in reversed(found)}

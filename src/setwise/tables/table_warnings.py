@@ -1,4 +1,4 @@
-"""What in a table looks like a mistake though it can be read: labels written in two ways, identifiers, the truth.
+"""Warnings about tables that can be read but look like a mistake: two spellings of a label, identifiers, the truth.
 
 Each is a `MisuseWarning` that names the columns or labels.
 """
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from setwise.tables.tabular import Table
 
 _ID = re.compile(r"(^|[^a-zA-Z])(?i:ids?|idx|index|uuid|guid|key|row|nr|no|number)$|[a-z]I[dD]$|^Unnamed: \d+$|^$")
-_FEW = 20  # rows with which every column may look like an identifier
-_LOOKED_AT = 10_000  # rows that show whether a feature gives the label away
+_FEW = 20  # with so few rows, every column may look like an identifier
+_LOOKED_AT = 10_000  # rows to test whether a feature gives the label away
 
 
 def doubt_labels(table: Table) -> None:
-    """Warns of labels in two spellings and of missing ones, as `doubt_spellings` does, unless they are declared."""
+    """Warns about labels in two spellings and labels such as "NA", unless the classes are declared."""
     if table.candidates is not None and table.candidates.vocabulary.declared:
         return
     labels = [] if table.candidates is None else table.candidates.classes.tolist()
@@ -40,13 +40,13 @@ def doubt_labels(table: Table) -> None:
 
 
 def doubt_separator(sets: LabelSets | None, separator: str) -> None:
-    """Warns where no row has two candidates, but labels look as if something else stood between several."""
+    """Warns if no row has two candidates, but labels seem to hold several, with another separator."""
     if sets is None or len(sets) == 0 or sets.sizes.max() > 1:
         return
     texts = [label for label in sets.classes.tolist() if isinstance(label, str)]
     for mark in ("|", ",", ";", "/", "+", "&", " and ", "\n", " "):
         several = [text for text in texts if mark in text.strip(mark)]
-        if mark.isspace() or len(mark) > 1:  # words may stand in one label: then they are labels elsewhere
+        if mark.isspace() or len(mark) > 1:  # a label may be several words: split it only if each part is a label
             several = [text for text in several if {part.strip() for part in text.split(mark)} <= {*texts}]
         if several and mark != separator:
             problem = f"every row has one candidate, such as {several[0]!r}"
@@ -57,13 +57,13 @@ def doubt_separator(sets: LabelSets | None, separator: str) -> None:
 
 
 def doubt_features(table: Table) -> None:
-    """Warns of features that number the rows, and of those that give the label away."""
+    """Warns about features that number the rows and features that give the label away."""
     if len(table) < _FEW:
         return
     columns = dict(_columns(table))
     for name, values in columns.items():
         if len(table.categories.get(name, ())) == len(table) or _numbers_rows(name, values):
-            problem = f"{table.source}: the column {name!r} has another value in every row, as an identifier has"
+            problem = f"{table.source}: the column {name!r} has another value in every row, like an identifier"
             _warn(problem, Remedy("carry", name, "to keep it out of the features"))
     if table.candidates is None:
         return
@@ -81,7 +81,7 @@ def doubt_features(table: Table) -> None:
 
 
 def identifiers(source: Any, names: Sequence[str]) -> list[str]:
-    """Those columns of a table that look like identifiers in its first rows."""
+    """The columns among `names` that look like identifiers in the first rows of a table."""
     if not names:
         return []
     first = next(arrow_batches(source, _LOOKED_AT, only=names))
@@ -89,7 +89,7 @@ def identifiers(source: Any, names: Sequence[str]) -> list[str]:
 
 
 def names_rows(name: str, column: Any) -> bool:
-    """Whether an Arrow column looks like an identifier: text or whole numbers, with another value in every row."""
+    """Whether an Arrow column looks like an identifier: text or whole numbers, different in every row."""
     values, kind = column.drop_null(), column.type
     if len(values) < len(column) or pc.count_distinct(values).as_py() < len(values):
         return False
@@ -100,7 +100,7 @@ def names_rows(name: str, column: Any) -> bool:
 
 
 def _columns(table: Table) -> Iterator[tuple[str, Array]]:
-    """The columns of the features as they were read, those of text as the number of their category."""
+    """The feature columns as they were read, with text as the number of its category."""
     if isinstance(table.X, FeatureFrame):
         for name in table.X.columns:
             values, known = table.X[name], table.categories.get(name)
@@ -119,7 +119,7 @@ def _columns(table: Table) -> Iterator[tuple[str, Array]]:
 
 
 def _numbers_rows(name: str, values: Array) -> bool:
-    """Whether a column of whole numbers or text is called an identifier, or counts, and has no value twice."""
+    """Whether whole numbers without repetition have the name of an identifier, or count the rows."""
     start = values[:1000]
     if not ((start == np.round(start)).all() and ((np.abs(np.diff(start)) == 1).all() or _ID.search(name))):
         return False
@@ -127,7 +127,7 @@ def _numbers_rows(name: str, values: Array) -> bool:
 
 
 def _determines(values: Array, sets: LabelSets) -> bool:
-    """Whether rows of one value always share a candidate, and rows of different values do not."""
+    """Whether rows with the same value always share one candidate, and rows with different values do not."""
     k = sets.n_classes
     if len(np.unique(values[:1000])) > 4 * k:
         return False

@@ -1,4 +1,4 @@
-"""Features, candidates and truth from tables: files by their suffix, and data frames; whole or in batches."""
+"""Reads features, candidates and true labels from files and data frames, whole or in batches."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ Columns = str | Sequence[str] | None
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What a table says, ready for learning.
+    """The contents of a table, ready for learning.
 
     Attributes
     ----------
     X, feature_names
-        Features, (n, d), and the column each came from; a `FeatureFrame` where columns were asked for as they are.
+        Features, (n, d), and the column of each; a `FeatureFrame` with `as_frame`.
     candidates
-        Candidate sets, or None where no column was named.
+        Candidate sets, or None if no column was named.
     truth
-        True labels, or None; an array of objects with None in rows where the truth is not known.
+        True labels, or None; an array of objects with None in rows whose true label is unknown.
     carried
-        Columns that are neither, unchanged: identifiers, groups, notes.
+        Other columns, unchanged: identifiers, groups, notes.
     votes, by
-        Answers about the rows and the category of each, where `read_rows` was asked for them.
+        The votes about the rows and the category of each row, if `read_rows` was to read them.
     source, first_row
-        The file (or "the table"), and which of its rows is the first here (batches start later).
+        The file (or "the table"), and the number of its row that comes first here (batches start later).
     imputed, categories
-        What `impute` and `categories` learned; pass them on to read the next file alike.
+        What `impute` and `categories` learned; pass them on to read the next file in the same way.
     """
 
     X: Any = field(repr=False)
@@ -85,13 +85,13 @@ class Table:
 
     @property
     def answers(self) -> LabelSets | Votes | None:
-        """The votes about the rows where there are some, else the candidates."""
+        """The votes about the rows if there are any, otherwise the candidates."""
         return self.candidates if self.votes is None else self.votes
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns of a table are what; the options of `read_table` under one name."""
+    """The roles of the columns of a table: the options of `read_table`."""
 
     candidates: Columns = None
     truth: str | None = None
@@ -114,7 +114,7 @@ class Layout:
 
     @property
     def text_columns(self) -> list[str]:
-        """Columns of a text file that are not to be read as numbers."""
+        """Columns of a text file that stay text."""
         named = [self.candidates] if isinstance(self.candidates, str) else []
         return [*named, *([self.truth] if self.truth else []), *self.carry]
 
@@ -141,24 +141,24 @@ def read_table(
         number per label (those above 0 are candidates), or of single labels; or the start of multi-hot column
         names (``candidate`` for ``candidate:cat``, ``candidate:dog``); or a list of multi-hot columns.
     truth
-        A column with the true label; empty where it is not known.
+        A column with the true label; empty where it is unknown.
     features
-        Names of the feature columns, or of one column of lists; by default every column not named otherwise.
+        Names of the feature columns, or of one column of lists; by default all columns without another role.
     carry
         Columns to keep unchanged, such as identifiers.
     **options
         `separator` ("|"), `escapes` (True; see `setwise.tables.label_notation`), `classes` (declares the
         vocabulary), `missing` ("error", "full" or "empty": rows without candidates), `impute` (None: missing
         features are an error; "nan", "mean", "median", a number or a mapping), `categories` (None: text is an
-        error; "onehot" or a mapping), `as_frame` (True keeps text and gaps as they are where these allow them). Of
-        text files: `format` (where neither suffix nor content says), `delimiter` (of columns; by default the one of
-        ``,;|`` and tab that the first lines show), `encoding` (by default UTF-8, or what a byte order mark says),
-        `decimal` (".").
+        error; "onehot" or a mapping), `as_frame` (True keeps text and gaps as they are where these allow them). For
+        text files: `format` (if neither suffix nor content shows it), `delimiter` (by default the one of ``,;|``
+        and tab that the first lines show), `encoding` (by default as a byte order mark shows, or UTF-8), `decimal`
+        (".").
 
     Examples
     --------
-    >>> frame = {"x": [0.5, 1.5], "answers": ["cat|dog", "dog"], "checked": ["dog", None]}
-    >>> table = read_table(frame, candidates="answers", truth="checked")
+    >>> frame = {"x": [0.5, 1.5], "answers": ["cat|dog", "dog"], "verified": ["dog", None]}
+    >>> table = read_table(frame, candidates="answers", truth="verified")
     >>> table.X.shape, table.candidates, table.truth.tolist()
     ((2, 1), LabelSets(2 rows, 2 classes): {cat, dog}, {dog}, ['dog', None])
     """
@@ -167,7 +167,7 @@ def read_table(
 
 
 def table_of(source: Any, layout: Layout) -> Table:
-    """The table in files or a frame, whose columns are what the layout says."""
+    """Reads files or a frame, with the roles of columns that the layout gives."""
     if isinstance(source, TableFiles) and not is_table(source):
         return _from_arrays(source, layout.classes)
     read = interpret(arrow_table(source, text=layout.text_columns), layout, source_name(source))
@@ -178,20 +178,20 @@ def table_of(source: Any, layout: Layout) -> Table:
 
 
 def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> Iterator[Table]:
-    """Reads a table batch by batch, as `read_table` would read it whole; memory follows the batch.
+    """Reads a table batch by batch, as `read_table` reads it whole.
 
-    The vocabulary is the same in every batch: the declared one (`classes`), else the one stored in the file, else
-    that of the whole column of candidates, for which the file is read twice.
+    The vocabulary is the same in every batch: the declared one (`classes`), the one stored in the file, or that of
+    the whole column of candidates, for which the file is read twice.
 
     Parameters
     ----------
     source
         A .csv, .tsv, .jsonl, .parquet, .feather or .arrow file, or a frame.
     batch_rows
-        How many rows a batch has at most.
+        The largest number of rows in a batch.
     **options
-        Those of `read_table`. Statistics over all rows (`impute="mean"`,
-        `categories="onehot"`) need the whole table: take them from a sample read with `read_table`, and pass them.
+        Those of `read_table`. Statistics over all rows (`impute="mean"`, `categories="onehot"`) need the whole
+        table: take them from a sample read with `read_table`, and pass them.
 
     Examples
     --------
@@ -217,9 +217,9 @@ def read_batches(source: Any, *, batch_rows: int = 65_536, **options: Any) -> It
 
 
 def columns_of_text(source: Any, layout: Layout) -> list[str]:
-    """The columns of text files that are not to be read as numbers, those among them that nobody asks for.
+    """The columns of text files that stay text, including unused ones.
 
-    Where no features are named all other columns are asked for.
+    If no features are named, all other columns are features.
     """
     told = layout.text_columns
     if layout.features is None or not names_files(source):
@@ -237,7 +237,7 @@ def columns_of_text(source: Any, layout: Layout) -> list[str]:
 
 
 def interpret(table: Any, layout: Layout, where: str, first_row: int = 0) -> Table:
-    """An Arrow table, or a batch of one, as a `Table`."""
+    """Converts an Arrow table, or a batch of one, to a `Table`."""
     flags = _flag_columns(table, layout, where)
     sets = _candidates(table, layout, flags, where, first_row)
     true = None
@@ -305,9 +305,9 @@ def _candidates(table: Any, layout: Layout, flags: list[str], where: str, first_
 
 
 def _in_notation(table: Any, layout: Layout, sets: LabelSets | None) -> bool:
-    """Whether true labels are written as in delimited text: in such a file, or beside such candidates.
+    """Whether true labels use the notation of delimited text, in a text file or with candidates in that notation.
 
-    Labels of several types are written so everywhere, as a column has one type.
+    Labels of several types use it everywhere, as a column has one type.
     """
     vocabulary = layout.classes if sets is None else sets.vocabulary
     mixed = isinstance(vocabulary, Vocabulary) and vocabulary.classes.dtype == object
@@ -317,12 +317,12 @@ def _in_notation(table: Any, layout: Layout, sets: LabelSets | None) -> bool:
 
 
 def _read_vocabulary(notes: Mapping[bytes, bytes], where: str) -> tuple[Vocabulary | None, bool]:
-    """The vocabulary a Parquet or Arrow column was written with, and whether sets mean "every label seen"."""
+    """The vocabulary stored with a Parquet or Arrow column, and whether full sets mean "every label seen"."""
     return parse_vocabulary(notes[CLASSES], where) if CLASSES in notes else (None, False)
 
 
 def _flag_columns(table: Any, layout: Layout, where: str) -> list[str]:
-    """The multi-hot columns that hold the candidates; none if a column of sets does."""
+    """The multi-hot columns of the candidates; none if there is one column of sets."""
     if layout.candidates is None:
         return []
     if not isinstance(layout.candidates, str):
@@ -337,7 +337,7 @@ def _flag_columns(table: Any, layout: Layout, where: str) -> list[str]:
 
 
 def candidate_columns(names: Sequence[str], candidates: str) -> list[str]:
-    """The column of candidates, else the multi-hot columns whose names start as it is called.
+    """The column of candidates, or the multi-hot columns whose names start with that name.
 
     >>> candidate_columns(["id", "answers:cat", "answers:dog"], "answers")
     ['answers:cat', 'answers:dog']
@@ -360,14 +360,14 @@ def _flag_labels(flags: list[str], layout: Layout, where: str) -> list[Any]:
 
 
 def _require(table: Any, names: Sequence[str], where: str) -> None:
-    held = {*table.column_names}  # which Arrow makes anew each time
+    held = {*table.column_names}  # Arrow rebuilds the list each time
     absent = next((name for name in names if name not in held), None)
     if absent is not None:
         raise absent_column(absent, table.column_names, where)
 
 
 def _open_source(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The source, as files with what the options declare about their text where it is a path; other options."""
+    """The source, with paths as files and what the options declare about their text, and the other options."""
     declared = {name: options[name] for name in ("format", "delimiter", "encoding", "decimal") if name in options}
     others = {name: value for name, value in options.items() if name not in declared}
     known = {part.name for part in fields(Layout)}
@@ -380,7 +380,7 @@ def _name(source: Any) -> str:
 
 
 def _from_arrays(files: TableFiles, classes: Classes) -> Table:
-    """A file of arrays as a table; of the options only `classes` has a meaning for it."""
+    """Reads a file of arrays as a table; only the option `classes` applies."""
     path = files.paths[0]
     if len(files.paths) > 1:
         raise DataError(f"{files}: files of arrays are read one by one.")
@@ -389,16 +389,16 @@ def _from_arrays(files: TableFiles, classes: Classes) -> Table:
 
 
 def _with_vocabulary(source: Any, layout: Layout, where: str, batch_rows: int) -> Layout:
-    """The layout with the vocabulary every batch will share."""
+    """The layout with the vocabulary that all batches share."""
     name = layout.candidates
     if layout.classes is not None or not isinstance(name, str):
         return layout
-    pieces: dict[str, None] = {}  # of delimited text: what they mean is known when all are
+    pieces: dict[str, None] = {}  # pieces of delimited text are decoded once all are known
     labels: dict[Any, None] = {}
     rows = 0
     for batch in arrow_batches(source, batch_rows, text=layout.text_columns, only=[name]):
         if name not in batch.column_names:
-            return layout  # multi-hot columns, or an error that `interpret` words
+            return layout  # multi-hot columns, or an error that `interpret` raises
         column = as_lists(batch[name], f"{where}, column {name!r}", rows)
         notes = batch.schema.field(name).metadata or {}
         stored, _ = _read_vocabulary(notes, where)

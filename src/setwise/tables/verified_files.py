@@ -32,20 +32,20 @@ def read_verified(
     separator: str = "|",
     from_name: str | None = None,
 ) -> Array:
-    """The verified label of each row of another table, None where the file has no answer for it.
+    """The verified label of each row of another table, or None where the file has none.
 
     Parameters
     ----------
     file
-        A table, or a Label Studio export (JSON), in which an annotation marked as ground truth outweighs others.
+        A table, or a Label Studio export (JSON), where an annotation marked as ground truth takes precedence.
     ids
         The values of the column `key` in the other table, whose name is `source`.
     classes
-        The labels that there are.
+        All labels.
     key
-        The column (of an export, the field of the tasks' data) that says which row an answer is about.
+        The column that identifies the row; for an export, the field of the data of a task.
     column
-        The column of answers, empty where there is none; of an export, `from_name` names the control instead.
+        The column of verified labels, empty where there is none; an export has the control `from_name` instead.
     source, separator, from_name
         As above, and as in `read_table` and `from_label_studio`.
 
@@ -56,7 +56,7 @@ def read_verified(
     [None, 'owl', 'wren', None]
     """
     files = table_files(file) if names_files(file) else None
-    where = "the checks" if files is None else str(files)
+    where = "the verified labels" if files is None else str(files)
     if files is not None and is_export(files):
         known, answers = _read_export(files, key, where, from_name, classes)
     else:
@@ -67,29 +67,29 @@ def read_verified(
     given = np.flatnonzero(~missing_labels(answers))
     row, times = Counter(rows[given].tolist()).most_common(1)[0] if len(given) else (0, 0)
     if times > 1:
-        raise DataError(f"{where}: {key} = {ids[row]!r} has {times} answers; keep one of them.")
+        raise DataError(f"{where}: {key} = {ids[row]!r} has {times} verified labels; keep one of them.")
     labels = set(classes)
     strange = next((place for place in given if answers[place] not in labels), None)
     if strange is not None:
         names = ", ".join(map(str, list(classes)[:_SHOWN])) + (", …" if len(classes) > _SHOWN else "")
         problem = (
-            f"{where}: {key} = {known[strange]!r} has the label {answers[strange]!r}, which is none of {names}"
+            f"{where}: {key} = {known[strange]!r} has the label {answers[strange]!r}, which is not one of {names}"
         )
-        raise DataError(problem, "correct it", Remedy("classes", None, "for all labels that there are"))
+        raise DataError(problem, "correct it", Remedy("classes", None, "to list all labels"))
     verified = np.full(len(ids), None, dtype=object)
     verified[rows[given]] = answers[given]
     return verified
 
 
 def merge_verified(ours: Array | None, others: Array, *, source: str, other: str) -> Array:
-    """Both together; an error where they differ."""
+    """Merges two arrays of verified labels; an error if they differ in a row."""
     if ours is None:
         return others
     here, there = (~missing_labels(labels) for labels in (ours, others))
     differ = np.flatnonzero(here & there & (ours != others))
     if len(differ):
         row = int(differ[0])
-        problem = f"{other}: says {others[row]!r} of row {row} of {source}, which says {ours[row]!r}"
+        problem = f"{other}: the verified label of row {row} is {others[row]!r}, but {ours[row]!r} in {source}"
         raise DataError(problem, "correct one of them")
     return np.where(here, np.asarray(ours, dtype=object), others)
 
@@ -97,7 +97,7 @@ def merge_verified(ours: Array | None, others: Array, *, source: str, other: str
 def _read_export(
     files: TableFiles, key: str, where: str, from_name: str | None, classes: Sequence[Any]
 ) -> tuple[Array, Array]:
-    """The keys of all tasks, and the one label of each that has one."""
+    """The keys of all tasks, and the label of each task, or None."""
     ids: list[Any] = []
     answers: list[Any] = []
     for path in files.paths:
@@ -110,5 +110,5 @@ def _read_export(
             label = true if true is not None else next(iter(said), None)
             answers.append(label)
             ids.append(name)
-    answers = match_classes(answers, classes)  # Label Studio knows text alone
-    return id_array(ids), id_array([*answers, None])[:-1]  # of objects, None where there is no answer
+    answers = match_classes(answers, classes)  # Label Studio has text only
+    return id_array(ids), id_array([*answers, None])[:-1]  # the extra None makes it an array of objects

@@ -1,4 +1,4 @@
-"""Files of votes: a long table with one answer per line; a line without a label is a row that nobody answered."""
+"""Files of votes: a long table with one vote per line; a line without a label is an item without votes."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def _column(name: str, values: Array) -> Any:
 
 
 def read_votes(path: Any, *, classes: Classes = None) -> Votes:
-    """Reads back what `write_votes` wrote; other tables of answers are read by `from_annotators_long`.
+    """Reads a file that `write_votes` wrote; `from_annotators_long` reads other tables of votes.
 
-    A file holds the labels that occur; `classes` brings back others, and their order.
+    A file holds only the labels that occur; `classes` restores the others and their order.
     """
     classes = Vocabulary.or_none(classes)
     names = [] if classes is None else classes.classes.tolist()
@@ -75,6 +75,8 @@ def read_votes(path: Any, *, classes: Classes = None) -> Votes:
     annotator, weight, against = found.values()
     with reading_from(str(path)):
         columns = {name: table[name].to_pylist() for name in table.column_names}
-        given = [None if label == "" else label for label in columns.get("label", [])]  # in text
+        given = [
+            None if label == "" else label for label in columns.get("label", [])
+        ]  # text files have no missing values
         columns["label"] = match_classes(given, classes)
         return Votes.from_table(columns, annotator=annotator, weight=weight, against=against, classes=classes)

@@ -200,10 +200,10 @@ def test_identifiers_annotators_and_labels_of_text_files_stay_as_they_are_writte
 
 
 def test_answers_in_two_spellings_are_said():
-    with pytest.warns(MisuseWarning, match="differ only in how they are written .*'Cat' and 'cat '"):
+    with pytest.warns(MisuseWarning, match="differ only in how they are written: 'Cat' and 'cat '"):
         from_answers_jsonl(['{"id": 1, "answers": ["Cat", "cat "]}'])
     table = {"task": [1, 1], "worker": ["a", "b"], "label": ["cat", " cat"]}
-    with pytest.warns(MisuseWarning, match="the table: labels that differ only in how they are written"):
+    with pytest.warns(MisuseWarning, match="the table: some classes differ only in how they are written"):
         from_annotators_long(table)
     assert len(from_annotators_long(table, classes=["cat", " cat"]).votes) == 1
 
@@ -217,5 +217,5 @@ def test_columns_of_annotators_have_labels_of_one_type(tmp_path):
 def test_a_weight_that_is_no_number_is_named(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("task,worker,label,w\n1,a,1,0.5\n2,b,1,heavy\n")
-    with pytest.raises(DataError, match=r"votes.csv: w: holds something that is no number .*heavy"):
+    with pytest.raises(DataError, match=r"votes.csv: w: holds something other than numbers .*heavy"):
         from_annotators_long(path, weight="w")

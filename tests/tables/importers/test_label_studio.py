@@ -115,7 +115,7 @@ def test_several_controls_need_a_name_and_other_answers_are_passed_over():
     [
         ("{", "is not JSON"),
         ('{"tasks": []}', "expected a list of tasks, got dict"),
-        ("[7]", "task 0 is no JSON object"),
+        ("[7]", "task 0 is not a JSON object"),
         ('[{"id": 1}]', "task 0 has no annotations"),
         ('[{"id": 1, "annotations": 3}]', "task 0: annotations is int, not a list"),
         ('[{"id": [1], "annotations": []}]', "its id is"),

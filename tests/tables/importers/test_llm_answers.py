@@ -80,7 +80,7 @@ def test_broken_answer_lines_end_in_one_sentence(line, says):
     [
         ('{"id": 1, "probabilities": {"cat": 0.5, "cat": 0.4}}', "line 1: 'cat' occurs twice"),
         ('{"id": 1, "answers": ["cat"], "answers": ["dog"]}', "line 1: 'answers' occurs twice"),
-        ('{"id": 1, "answers": [1, "1"]}', "the label 1 is also there as text"),
+        ('{"id": 1, "answers": [1, "1"]}', "the label 1 also occurs as text"),
     ],
 )
 def test_answers_that_json_would_lose_or_part_are_errors(line, problem):

@@ -1,4 +1,4 @@
-"""Tables of annotators' answers: long, with one answer per line, or wide, with one column per annotator."""
+"""Tables of votes: long, with one vote per line, or wide, with one column per annotator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from setwise.tables.label_columns import distinct, one_chunk
 from setwise.tables.label_notation import match_classes
 from setwise.tables.table_files import source_name
 
-_ITEM, _ANNOTATOR = ("item", "task"), ("annotator", "worker", "performer")  # as such columns are called
+_ITEM, _ANNOTATOR = ("item", "task"), ("annotator", "worker", "performer")  # the usual names of such columns
 _NAMED = {
     "item": Remedy("item", None, "to name its column of items"),
     "annotator": Remedy("annotator", None, "to name its column of annotators"),
@@ -40,21 +40,23 @@ def from_annotators_long(
     classes: Classes = None,
     missing: Missing = "error",
 ) -> Imported:
-    """One answer per line, as crowd-kit and cleanlab keep them: item, annotator, label.
+    """Votes from a long table with one vote per line: item, annotator, label.
+
+    This is the form of crowd-kit and of cleanlab.
 
     Parameters
     ----------
     table
         A file or a frame.
     item, annotator, label
-        Its columns; by default `item` is item or task, and `annotator` the first of annotator, worker, performer
-        that there is.
+        The columns of the table. By default `item` is the column item or task, and `annotator` the first of
+        annotator, worker and performer.
     weight
-        The column of how much an answer counts, if it has one.
+        The column with the weight of a vote, if there is one.
     rule
         ``"union"``, ``"at_least:k"`` or ``"plurality"``, as for `Votes.candidates`.
     classes, missing
-        The vocabulary, and what to do with items that keep no label (no answer, or none often enough).
+        The vocabulary, and what to do with items without a label (no vote, or none that satisfies `rule`).
 
     Examples
     --------
@@ -77,7 +79,7 @@ def from_annotators_long(
     taken = list(roles.values())
     twice = next((name for name in taken if taken.count(name) > 1), None)
     if twice is not None:
-        raise DataError(f"{where}: the column {twice!r} is named twice, and holds one thing; name another one.")
+        raise DataError(f"{where}: the column {twice!r} is named twice; name another column for one of them.")
     named, rows = distinct(one_chunk(lines[item]))
     annotators, who = distinct(one_chunk(lines[annotator]))
     labels, codes = distinct(one_chunk(lines[label]))
@@ -106,7 +108,7 @@ def from_annotators_long(
 
 
 def _refuse_gaps(codes: Ints, values: list[Any], given: Bools, where: str, name: str) -> None:
-    """Refuses answers of nobody, and items without an identifier."""
+    """Refuses votes without an annotator, and items without an identifier."""
     empty = np.array([is_missing(value) or value == "" for value in values], dtype=bool)
     if empty.any() and (lost := given & empty[codes]).any():
         raise DataError(f"{where} {int(np.argmax(lost))} has no {name}.")
@@ -121,7 +123,7 @@ def from_annotators_wide(
     classes: Classes = None,
     missing: Missing = "error",
 ) -> Imported:
-    """One column per annotator, gaps where somebody gave no answer.
+    """Votes from a wide table with one column per annotator, empty where an annotator did not vote.
 
     >>> votes = {"id": ["a", "b"], "ann": [0, 1], "bob": [2, None]}
     >>> from_annotators_wide(votes, ids="id").candidates
@@ -163,7 +165,7 @@ def from_annotators_wide(
 
 
 def _tidy(values: list[Any]) -> list[Any]:
-    """Labels, None for no answer; floats that stand for integers, as frames with gaps make them, are integers."""
+    """Labels, with None for no vote, and with integers for floats such as 7.0, as frames with gaps write them."""
     known = [None if is_missing(value) or value == "" else value for value in values]
     floats = [value for value in known if isinstance(value, float)]
     whole = all(value.is_integer() for value in floats)
@@ -171,9 +173,9 @@ def _tidy(values: list[Any]) -> list[Any]:
 
 
 def _weights(column: Any, name: str) -> Floats:
-    """The numbers of a column, NaN where there is none."""
+    """The numbers of a column, with NaN for gaps."""
     try:
         found: Floats = column.cast("float64").to_numpy()
     except pa.ArrowException as error:
-        raise DataError(f"{name}: holds something that is no number ({error}).") from None
+        raise DataError(f"{name}: holds something other than numbers ({error}).") from None
     return found

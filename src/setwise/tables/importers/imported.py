@@ -1,4 +1,4 @@
-"""What every importer returns."""
+"""The result of every importer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from setwise.labels.votes import Votes
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """Candidate sets, the identifier of each row, the truth where the source had it, and who answered what."""
+    """Candidate sets, the identifier of each row, true labels if the source has them, and the votes."""
 
     candidates: LabelSets
     ids: Array = field(repr=False)
@@ -27,7 +27,7 @@ class Imported:
 
 
 def row_ids(ids: ArrayLike | None, n: int) -> Array:
-    """The identifiers given, else the row numbers."""
+    """The identifiers, by default the row numbers."""
     array = np.arange(n) if ids is None else np.array(ids)
     if array.shape != (n,):
         raise ValueError(f"ids: shape {array.shape} for {n} rows; give one identifier per row.")

@@ -1,8 +1,7 @@
 """Label Studio's JSON export: choices (single and multiple) and taxonomies, from one annotator or several.
 
-Cancelled and empty annotations are no answers. A taxonomy path that ends at an inner node stands for every leaf
-below it. An annotation marked as ground truth is an answer, and its label is the truth, if those of a task name one
-label.
+Cancelled and empty annotations are not votes. A taxonomy path that ends at an inner node stands for every leaf
+below it. An annotation marked as ground truth is a vote too, and gives the true label if it names a single one.
 """
 
 from __future__ import annotations
@@ -46,15 +45,15 @@ def from_label_studio(
     export
         The file, or the list of tasks it holds.
     key
-        The field of a task's data that says which example it is about; by default the task's number.
+        The field of the data of a task that identifies the row; by default the number of the task.
     from_name
-        Which control of the labelling interface to read; needed where tasks have several.
+        The control of the labelling interface to read; needed if tasks have several.
     rule
         ``"union"``, ``"at_least:k"`` or ``"plurality"`` over the annotations of a task.
     classes, missing
-        The vocabulary, and what to do with tasks that have no answer.
+        The vocabulary, and what to do with tasks without an answer.
     path_separator
-        Between the names of a taxonomy path; the whole path to a leaf is a label.
+        The character between the names of a taxonomy path; the whole path to a leaf is a label.
 
     Examples
     --------
@@ -71,7 +70,7 @@ def from_label_studio(
     for i, task in enumerate(tasks):
         place = f"{where}: task {i}"
         if not isinstance(task, Mapping):
-            raise DataError(f"{place} is no JSON object; export as JSON or JSON-MIN.")
+            raise DataError(f"{place} is not a JSON object; export as JSON or JSON-MIN.")
         name = task.get("id", i) if key is None else _field(task, key, place)
         found.ids.append(_identifier(name, place))
         for who, paths, true in _answers(task, from_name, names, place):
@@ -87,7 +86,7 @@ def from_label_studio(
 
 
 def is_export(source: Any) -> bool:
-    """Whether files are exports with annotations; JSON-MIN is a table like any other."""
+    """Whether files are exports with annotations; a JSON-MIN export counts as a table."""
     files = table_files(source)
     path = files.paths[0]
     with reading(path, files):
@@ -95,7 +94,7 @@ def is_export(source: Any) -> bool:
             return False
         try:
             tasks = json.loads(file_text(files, path))
-        except (ValueError, RecursionError):  # whoever reads it as a table says what is wrong
+        except (ValueError, RecursionError):  # reading it as a table raises the error
             return False
     first = tasks[0] if isinstance(tasks, list) and tasks else None
     return isinstance(first, Mapping) and bool({"annotations", "completions"} & first.keys())
@@ -103,7 +102,7 @@ def is_export(source: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Annotations:
-    """What annotators said, one entry per path; who said it; and which answers are the ground truth."""
+    """The annotations, one entry per path, with their annotators and those that are ground truth."""
 
     ids: list[Any] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
@@ -138,9 +137,9 @@ def _tasks(export: Any, where: str) -> list[Any]:
 def _answers(
     task: Mapping[str, Any], from_name: str | None, names: set[str], place: str
 ) -> Iterator[tuple[Any, list[PathLabel], bool]]:
-    """Who made each annotation, its paths, and whether it is the ground truth."""
+    """For each annotation: its annotator, its paths, and whether it is the ground truth."""
     annotations = task.get("annotations", task.get("completions"))
-    if annotations is None:  # JSON-MIN: the control's name holds the answer itself
+    if annotations is None:  # JSON-MIN: the field named like the control holds the answer
         if from_name is None:
             raise DataError(f"{place} has no annotations; for a JSON-MIN export name the control with from_name.")
         if task.get(from_name) not in (None, "", []):
@@ -160,7 +159,7 @@ def _answers(
 
 
 def _who(annotation: Mapping[str, Any], number: int) -> Any:
-    """Who answered, by e-mail or number; where nobody is named, the annotation's number in its task."""
+    """The annotator, by e-mail or number; without a name, the number of the annotation in its task."""
     who = annotation.get("completed_by", annotation.get("annotator"))
     if isinstance(who, Mapping):
         who = who.get("email") or who.get("id")
@@ -168,7 +167,7 @@ def _who(annotation: Mapping[str, Any], number: int) -> Any:
 
 
 def _labels_of(regions: list[Any], from_name: str | None, names: set[str], place: str) -> list[PathLabel]:
-    """The paths in one annotation; `names` collects the controls met, where none was named."""
+    """The paths in one annotation; without `from_name`, `names` collects the controls."""
     paths: list[PathLabel] = []
     for region in regions:
         value = region.get("value") if isinstance(region, Mapping) else None
@@ -183,7 +182,7 @@ def _labels_of(regions: list[Any], from_name: str | None, names: set[str], place
 
 
 def _paths(value: Any, place: str) -> list[PathLabel]:
-    """The labels in an answer, each as a path of names; a plain choice is a path of one."""
+    """The labels in an answer as paths of names; a plain choice is a path of one name."""
     if isinstance(value, Mapping):
         value = value.get("taxonomy", value.get("choices"))
     found = []
@@ -198,7 +197,7 @@ def _paths(value: Any, place: str) -> list[PathLabel]:
 def _votes_and_truth(
     found: _Annotations, path_separator: str, classes: Classes, ids: Array
 ) -> tuple[Votes, Array | None]:
-    """The answers for leaves, and the truth where an annotation was marked as such."""
+    """The votes for leaves, and the true labels where an annotation is marked as ground truth."""
     leaves = _leaves_below(set(found.paths))
     said = dict.fromkeys(
         (row, who, leaf)
@@ -209,7 +208,7 @@ def _votes_and_truth(
     labels, codes = _factorize([path_separator.join(leaf) for _, _, leaf in said])
     people, who = _factorize([who for _, who, _ in said])
     classes = Vocabulary.or_none(classes)
-    labels = match_classes(labels, classes)  # Label Studio knows text alone
+    labels = match_classes(labels, classes)  # Label Studio has text only
     votes = Votes.from_codes(len(found.ids), rows, labels, codes, people, who, classes=classes, items=ids)
     told: dict[int, set[str]] = defaultdict(set)
     for row, paths in found.verified:
@@ -227,13 +226,13 @@ def _votes_and_truth(
 
 
 def _factorize(values: list[Any]) -> tuple[list[Any], Ints]:
-    """The distinct values, and the position of each."""
+    """The distinct values, and the position of each value among them."""
     position = {value: number for number, value in enumerate(dict.fromkeys(values))}
     return list(position), np.array([position[value] for value in values], dtype=np.int64)
 
 
 def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:
-    """For each path the longest paths seen that start with it: itself where nobody was more precise."""
+    """For each path, the longest annotated paths that start with it: itself if no annotation is more precise."""
     inner = {path[:depth] for path in paths for depth in range(1, len(path))}
     leaves: dict[PathLabel, list[PathLabel]] = {path: [] for path in paths}
     for leaf in sorted(paths - inner):
@@ -244,7 +243,7 @@ def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:
 
 
 def _field(task: Mapping[str, Any], key: str, place: str) -> Any:
-    """A field of the task's data; in JSON-MIN these are the task's own."""
+    """A field of the data of a task; in JSON-MIN, of the task itself."""
     held = task.get("data", task)
     if held is task and key == "id":
         raise DataError(f"{place}: in a JSON-MIN export id is Label Studio's own number; export as JSON.")

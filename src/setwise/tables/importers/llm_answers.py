@@ -1,4 +1,4 @@
-"""A language model's answers as JSON lines: repeated answers, or labels with their probabilities."""
+"""Answers of a language model as JSON lines: repeated answers, or labels with probabilities."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _NUMBER_FIELDS = ("probability", "prob", "p", "score", "confidence", "weight")
 
 
 def is_answer_lines(files: TableFiles) -> bool:
-    """Whether a file has lines as `from_answers_jsonl` reads them; one with a label per line is a long table."""
+    """Whether `from_answers_jsonl` reads a file; lines with one label each are a long table instead."""
     path = files.paths[0]
     if files.form(path) != "jsonl":
         return False
-    with reading(path, files), suppress(DataError, UnicodeError):  # whoever reads it as a table says what is wrong
+    with reading(path, files), suppress(DataError, UnicodeError):  # reading it as a table raises the error
         first = next((found for line in _lines(files) if (found := _object(line, str(path))) is not None), {})
         return any(isinstance(first.get(name), (list, Mapping)) for name in _FORMS)
     return False
@@ -45,23 +45,23 @@ def from_answers_jsonl(
     classes: Classes = None,
     missing: Missing = "error",
 ) -> Imported:
-    """One object per line: an identifier with ``answers``, a list of labels, or ``probabilities``, by label.
+    """Reads one object per line: an identifier with ``answers``, a list of labels, or with ``probabilities``.
 
     Answers may also be called ``labels``, probabilities ``prediction``, and probabilities may be a list of objects
     such as ``{"label": "cat", "probability": 0.7}``. Lines with the same identifier are further calls about the
-    same example. An answer counts one, a label with a probability counts that much; `null` and empty text are no
-    answer. Rules such as ``"at_least:2"`` add these weights.
+    same row. An answer has the weight 1, and a label with a probability has that weight; `null` and empty text are
+    not answers. Rules such as ``"at_least:2"`` add these weights.
 
     Parameters
     ----------
     source
         The file, or its lines.
     ids
-        The name of the identifier.
+        The field of the identifier.
     rule
         ``"union"``, ``"at_least:k"`` or ``"plurality"``.
     classes, missing
-        The vocabulary, and what to do with rows that keep no label.
+        The vocabulary, and what to do with rows without a label.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def _refuse_twins(labels: list[Any], where: str) -> None:
     text = {label for label in labels if isinstance(label, str)}
     twin = next((label for label in labels if not isinstance(label, str) and str(label) in text), None)
     if twin is not None:
-        raise DataError(f"{where}: the label {twin!r} is also there as text; write it in quotes everywhere.")
+        raise DataError(f"{where}: the label {twin!r} also occurs as text; write it in quotes everywhere.")
 
 
 def _label(label: Any, place: str) -> Any:

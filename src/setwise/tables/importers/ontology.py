@@ -1,4 +1,4 @@
-"""Ontologies in files, for `LabelSets.from_hierarchy`."""
+"""Reads ontologies from files, for `LabelSets.from_hierarchy`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from setwise.tables.file_formats import absent_column, arrow_table, reading
 def read_tree(path: Any) -> list[tuple[Any, Any]]:
     """The (parent, child) pairs of an ontology file.
 
-    A table with the columns parent and child (or exactly two columns), or JSON: ``{"parent": ["child", …]}``,
-    nested as deep as you like, or a list of pairs.
+    The file is a table with the columns parent and child (or exactly two columns), or JSON: ``{"parent": ["child",
+    …]}``, nested to any depth, or a list of pairs.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "tree.json")
@@ -57,7 +57,7 @@ def _table_pairs(file: Path) -> list[tuple[Any, Any]]:
 
 
 def _edges(tree: Any, file: Path) -> Iterator[tuple[Any, Any]]:
-    """Pairs out of nested JSON: an object's keys are parents of what they hold."""
+    """Pairs from nested JSON: the keys of an object are parents of their values."""
     if isinstance(tree, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in tree):
         yield from ((_node(parent, file), _node(child, file)) for parent, child in tree)
         return
@@ -76,5 +76,5 @@ def _edges(tree: Any, file: Path) -> Iterator[tuple[Any, Any]]:
 
 def _node(value: Any, file: Path) -> Any:
     if not isinstance(value, (str, int)) and not (isinstance(value, float) and math.isfinite(value)):
-        raise DataError(f"{file}: {value!r} is no node of a tree; expected names, lists and objects.")
+        raise DataError(f"{file}: {value!r} is not a node of a tree; expected names, lists and objects.")
     return value

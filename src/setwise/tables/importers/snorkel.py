@@ -25,10 +25,10 @@ def from_snorkel(
     rule: str = "union",
     missing: Missing = "full",
 ) -> Imported:
-    """A Snorkel label matrix, one column per labelling function, −1 (or masked) where it abstains.
+    """Votes from a Snorkel label matrix: one column per labelling function, −1 (or masked) where it abstains.
 
-    Rows where every function abstains may be anything: they are full by default. `functions` names the columns
-    (their positions by default); those in `against` vote for what a row is not.
+    Rows where every function abstains have all labels as candidates by default (`missing`). `functions` names the
+    columns, by default by position; those in `against` vote against their label.
 
     >>> from_snorkel([[0, 1, -1], [-1, -1, -1]], classes=["ham", "spam", "other"]).candidates.to_lists()
     [['ham', 'spam'], ['ham', 'spam', 'other']]

@@ -1,4 +1,4 @@
-"""Votes of any source: a long table, a language model's lines of answers, or a Label Studio export."""
+"""Votes from any source: a long table, answers of a language model, or a Label Studio export."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from setwise.tables.table_files import names_files, table_files
 
 @dataclass(frozen=True)
 class VoteColumns:
-    """The columns of a long table of votes; None for their usual names."""
+    """The columns of a long table of votes; None for the usual names."""
 
     item: str | None = None
     annotator: str | None = None
@@ -28,16 +28,16 @@ class VoteColumns:
 def import_votes(
     source: Any, columns: VoteColumns | None = None, key: str | None = None, classes: Classes = None
 ) -> Imported:
-    """The votes in a file, whatever wrote it; items without an answer stay.
+    """Reads votes from any source; items without votes are kept.
 
     Parameters
     ----------
     source
-        The file, or several of a long table; or such a table as a frame.
+        The file; for a long table, also several files or a frame.
     columns
-        Those of a long table; of an export, `label` is the name of the control.
+        The columns of a long table; for an export, `label` is the name of the control.
     key
-        What items are called unless `columns` name them: the field of an export's data, the identifier of a line.
+        The name of the identifier, unless `columns` has it: a field of the data of an export, or of a line.
     classes
         The vocabulary.
 
