@@ -56,10 +56,10 @@ def answers(
 
     Labels that are in no training row (see `learned`) or unknown to the model get 0.
     """
-    found = _in_order(model, X, vocabulary, method)
+    values = _in_order(model, X, vocabulary, method)
     if learned is None or learned.all():
-        return found
-    kept = found * learned
+        return values
+    kept = values * learned
     if method != "predict_proba":
         return kept
     total = kept.sum(axis=1, keepdims=True)
@@ -70,9 +70,9 @@ def answers(
 
 def _in_order(model: Any, X: Any, vocabulary: Vocabulary, method: str) -> Floats:
     if not hasattr(model, method) and hasattr(model, "steps"):  # pipelines pass on only what scikit-learn knows
-        found = np.asarray(getattr(last_step(model), method)(model[:-1].transform(X)))
+        values = np.asarray(getattr(last_step(model), method)(model[:-1].transform(X)))
     elif hasattr(model, method):
-        found = np.asarray(getattr(model, method)(X))
+        values = np.asarray(getattr(model, method)(X))
     else:
         raise InputError(
             f"estimator: {type(model).__name__} gives no probabilities (it has no {method})",
@@ -81,14 +81,14 @@ def _in_order(model: Any, X: Any, vocabulary: Vocabulary, method: str) -> Floats
     columns, k = getattr(model, "classes_", vocabulary.classes), len(vocabulary)
     positions = vocabulary.encode(np.asarray(columns))
     if np.array_equal(positions, np.arange(k)):
-        return found
-    if (positions < 0).any() or found.shape[1] != len(positions):
+        return values
+    if (positions < 0).any() or values.shape[1] != len(positions):
         raise ValueError(
-            f"estimator: its {found.shape[1]} probability columns are not the {k} classes "
+            f"estimator: its {values.shape[1]} probability columns are not the {k} classes "
             "of y; pass candidates whose vocabulary names all of its classes, in its order."
         )
-    aligned = np.zeros((len(found), k))
-    aligned[:, positions] = found
+    aligned = np.zeros((len(values), k))
+    aligned[:, positions] = values
     return aligned
 
 

@@ -163,13 +163,13 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_is_fitted(self, "calibration_")
         self._check_names(X)
         pairs = zip(self.fitted_models, self.calibration_.parts, strict=True)
-        asked = [
+        matrices = [
             self._inclusion(model, X)
             if part.conformity_score.domain == "unit" and gives_inclusion(model)
             else self.probabilities_of(model, X)
             for model, part in pairs
         ]
-        return asked[0] if len(asked) == 1 else asked
+        return matrices[0] if len(matrices) == 1 else matrices
 
     def evaluate(
         self,
@@ -193,15 +193,17 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         _refuse_other_names(others)
         check_row_names(X=X, y=y, candidates=candidates, by=by)
         self.used_rows_.warn_if_used(X)
-        given = _drop_none(row_ids=row_ids, sample_weight=sample_weight)
+        options = _drop_none(row_ids=row_ids, sample_weight=sample_weight)
         of_category: dict[str, Any] = {"by": by} if "by" in self.calibration_.parts[0].reader.requirements else {}
         matrix = self.predict_conformed(X)
-        sets = self.calibration_.predict_set(matrix, self._level(confidence_level), **given, **of_category)
-        found = self.row_tally().add(matrix, X=X, **of_category).compare()
-        if found.refuted:
-            problem = f"X: these rows differ from the calibration rows, so nothing is guaranteed: {found.differs}"
+        sets = self.calibration_.predict_set(matrix, self._level(confidence_level), **options, **of_category)
+        comparison = self.row_tally().add(matrix, X=X, **of_category).compare()
+        if comparison.refuted:
+            problem = (
+                f"X: these rows differ from the calibration rows, so nothing is guaranteed: {comparison.differs}"
+            )
             warnings.warn(MisuseWarning(problem, "calibrate on rows like these"), stacklevel=2)
-        compared = {"p_value": found.p_value, "refuted": found.refuted}
+        compared = {"p_value": comparison.p_value, "refuted": comparison.refuted}
         achieved = evaluate(sets, y, candidates=candidates, by=by, delta=delta, **others)
         return achieved | {"comparison": compared}
 
@@ -271,17 +273,17 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             As in `Calibration.compare`.
         """
         check_row_names(X=X, by=by, candidates=candidates, groups=groups)
-        asked = self.predict_conformed(X)
-        return self.row_tally().add(asked, by=by, candidates=candidates, groups=groups, X=X).compare()
+        matrices = self.predict_conformed(X)
+        return self.row_tally().add(matrices, by=by, candidates=candidates, groups=groups, X=X).compare()
 
     def monitor(
         self, delta: float = 0.05, *, random_state: Seed = None, resume: str | os.PathLike[str] | None = None
     ) -> Monitor:
         """Watches rows as they arrive, by ``update(X)``; see `Calibration.monitor`."""
         check_is_fitted(self, "calibration_")
-        asked: dict[str, Any] = {"delta": delta, "random_state": random_state, "resume": resume}
+        options: dict[str, Any] = {"delta": delta, "random_state": random_state, "resume": resume}
         summary = getattr(self, "feature_summary_", None)
-        return Monitor(self.calibration_, **asked, give=self.predict_conformed, features=summary)
+        return Monitor(self.calibration_, **options, give=self.predict_conformed, features=summary)
 
     def row_tally(self) -> RowTally:
         """Compares rows with the calibration rows batch by batch: ``add(predict_conformed(X), X=X)``."""

@@ -95,9 +95,9 @@ class CrossConformalClassifier(BaseConformalClassifier):
         Strategies and arguments for which no cross-conformal method is known are refused before learning.
         """
         check_poolable(self.strategy, self.assume)
-        asked = (self.strategy, as_score(self.conformity_score), self.assume, 0)
-        given = {"groups": groups, "verified": verified, "by": by, "verified_probability": verified_probability}
-        for name, value in given.items():
+        task = (self.strategy, as_score(self.conformity_score), self.assume, 0)
+        options = {"groups": groups, "verified": verified, "by": by, "verified_probability": verified_probability}
+        for name, value in options.items():
             if value is not None:
                 problem = f"{name}: no cross-conformal guarantee is known"
                 raise InputError(problem, Omission("cv", "ConformalClassifier"))
@@ -112,7 +112,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
             parts = list(KFold(self.cv, shuffle=True, random_state=rng).split(np.arange(len(sets))))
         except (TypeError, ValueError) as error:
             raise ValueError(f"cv: {self.cv!r} folds of {len(sets)} rows: {error}") from None
-        model = learner_for(default_learner(*asked) if self.estimator is None else self.estimator, sets, rng)
+        model = learner_for(default_learner(*task) if self.estimator is None else self.estimator, sets, rng)
         kept = [rows for rows, _ in parts]
         with naming_features(X):
             if hasattr(model, "fit_many"):  # trains the folds together
@@ -163,8 +163,8 @@ class CrossConformalClassifier(BaseConformalClassifier):
         self.estimators_, self.calibration_ = models, PooledCalibration(tuple(calibrations))
 
     def _fold(self, i: int, X: Any, sets: LabelSets, held: Ints, seed: int) -> Calibration:
-        asked = (self.strategy, self.conformity_score, self.assume, 0)
-        probabilities, score = self._calibration_matrix(self.estimators_[i], _safe_indexing(X, held), *asked)
+        task = (self.strategy, self.conformity_score, self.assume, 0)
+        probabilities, score = self._calibration_matrix(self.estimators_[i], _safe_indexing(X, held), *task)
         candidates = sets[held].recode(self.vocabulary_)
         rows = read_probabilities(probabilities, score.domain, len(self.classes_))
         return calibrate(

@@ -22,6 +22,6 @@ def covers_whole_sets(
     strategy: Any, conformity_score: Any, assume: Any, n_verified: int, *, votes: bool = False
 ) -> bool:
     """Whether prediction sets must cover whole candidate sets: `max`, `all`, or `auto` without further facts."""
-    asked = as_strategy(strategy)
+    rule = as_strategy(strategy)
     informed = votes or n_verified > 0 or not (isinstance(assume, str) and assume == "nothing")
-    return as_score(conformity_score) == LAC() and (asked.covers_candidates or (asked.adapts and not informed))
+    return as_score(conformity_score) == LAC() and (rule.covers_candidates or (rule.adapts and not informed))

@@ -141,14 +141,14 @@ def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any,
     parts, members = Parts(folder, head["files"]), head["members"]
     if head["cross"] != (len(members) > 1):
         raise ValueError(f"{folder}: {len(members)} members cannot make a {kind}.")
-    brought = [None] * len(members) if estimator is None else estimator
-    brought = brought if isinstance(brought, (list, tuple)) else [brought]
-    if len(brought) != len(members):
-        raise ValueError(f"estimator: {len(brought)} models for {len(members)} folds; give one per fold.")
+    estimators = [None] * len(members) if estimator is None else estimator
+    estimators = estimators if isinstance(estimators, (list, tuple)) else [estimators]
+    if len(estimators) != len(members):
+        raise ValueError(f"estimator: {len(estimators)} models for {len(members)} folds; give one per fold.")
     vocabulary = Vocabulary.declare(head["classes"])
     calibrations, used_rows = _calibrations(parts, head)
     models, probe = [], None
-    for member, calibration, given in zip(members, calibrations, brought, strict=True):
+    for member, calibration, own in zip(members, calibrations, estimators, strict=True):
         if not calibration.vocabulary.same_order(vocabulary):
             raise ValueError(f"{folder}: its calibration is about other classes.")
         if calibration.setting.top:
@@ -156,7 +156,7 @@ def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any,
                 f"{folder}: its calibration is about the most probable labels alone, but its model is not."
             )
         try:
-            model, probe = _member(vocabulary, member, given, parts, trusted)
+            model, probe = _member(vocabulary, member, own, parts, trusted)
         except KeyError as error:
             raise ValueError(f"{folder / _HEAD}: lacks the entry {error}.") from error
         models.append(model)
@@ -188,11 +188,11 @@ def read_head(folder: Path) -> dict[str, Any]:
     try:
         with open_regular(folder / _HEAD, follow=False) as file:
             head = read_json(file.read())
-        found, _ = head["format"], head["version"]
+        kind, _ = head["format"], head["version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{folder / _HEAD}: cannot be read ({error!r}).") from error
-    if found != FORMAT:
-        raise ValueError(f"{folder}: holds {str(found)[:40]!r}, not a {FORMAT}.")
+    if kind != FORMAT:
+        raise ValueError(f"{folder}: holds {str(kind)[:40]!r}, not a {FORMAT}.")
     check_version(head, VERSION, folder)
     if missing := sorted(_ENTRIES.keys() - head.keys()):
         raise ValueError(f"{folder / _HEAD}: lacks {', '.join(missing)}.")
@@ -308,20 +308,20 @@ def _is_part(path: Path) -> bool:
 
 def _calibrations(parts: Parts, head: dict[str, Any]) -> tuple[list[Calibration], UsedRows]:
     """One calibration per model, and the used rows, which complete what an older calibration knows of them."""
-    found = [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
+    calibrations = [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
     used = UsedRows.read(parts[head["used_rows"]])
-    seen = used.find_seen(PooledCalibration(tuple(found)).fold if len(found) > 1 else None)
-    if seen is not None and found[0].setting.seen is None:
-        found = [replace(part, setting=replace(part.setting, seen=seen)) for part in found]
-    return found, used
+    seen = used.find_seen(PooledCalibration(tuple(calibrations)).fold if len(calibrations) > 1 else None)
+    if seen is not None and calibrations[0].setting.seen is None:
+        calibrations = [replace(part, setting=replace(part.setting, seen=seen)) for part in calibrations]
+    return calibrations, used
 
 
 def _member(
-    vocabulary: Vocabulary, member: dict[str, Any], given: Any, parts: Parts, trusted: Sequence[str] | None
+    vocabulary: Vocabulary, member: dict[str, Any], own: Any, parts: Parts, trusted: Sequence[str] | None
 ) -> tuple[Any, Any]:
     """One model, from the directory or from the user, and the stored rows on which it was compared."""
     described, folder = member["model"], parts.folder
-    model = read_model(described, parts, trusted) if given is None else as_trained(given, vocabulary.classes)
+    model = read_model(described, parts, trusted) if own is None else as_trained(own, vocabulary.classes)
     if model is None:
         raise ModelNotKeptError(
             f"{folder}: a {described['class']} cannot be loaded without running code from the file, so only its "
@@ -329,14 +329,14 @@ def _member(
             Remedy("estimator", None, "to pass the model"),
         )
     if "probe" not in member:
-        if given is not None:
+        if own is not None:
             warnings.warn(f"{folder}: no rows were stored on which the estimator could be compared.", stacklevel=4)
         return model, None
     rows, expected = read_probe(parts[member["probe"]])
-    found = _answers(vocabulary, model, rows)
-    apart = float(np.abs(found - expected).max()) if found.shape == expected.shape else float("inf")
+    values = _answers(vocabulary, model, rows)
+    apart = float(np.abs(values - expected).max()) if values.shape == expected.shape else float("inf")
     if not apart <= _TOLERANCE:
-        whose = "estimator: it is not the model that was calibrated; its" if given is not None else f"{folder}: the"
+        whose = "estimator: it is not the model that was calibrated; its" if own is not None else f"{folder}: the"
         raise ValueError(f"{whose} probabilities on the stored rows differ by up to {apart:.2g}.")
     return model, rows
 
@@ -345,8 +345,8 @@ def _answers(vocabulary: Vocabulary, model: Any, rows: Any) -> Floats:
     """The model's probabilities on the rows it is recognised by, which may have lost their column names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        found: Floats = answers(model, rows, vocabulary)
-    return found
+        values: Floats = answers(model, rows, vocabulary)
+    return values
 
 
 def _training(head: dict[str, Any]) -> dict[str, Any]:

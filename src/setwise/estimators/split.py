@@ -170,12 +170,12 @@ class ConformalClassifier(BaseConformalClassifier):
         )
         _check_learnable(sets, facts)
         rng = check_random_state(self.random_state)
-        asked = (self.strategy, self.conformity_score, self.assume, len(facts.verified_rows))
+        task = (self.strategy, self.conformity_score, self.assume, len(facts.verified_rows))
         votes = y.recode(sets.vocabulary) if isinstance(y, Votes) else None
         facts = replace(facts, votes=votes, position=np.arange(n))
         if votes is not None and votes.annotator is not None:
             doubt_repeated(votes)
-        default = default_learner(*asked, votes=votes is not None) if self.estimator is None else self.estimator
+        default = default_learner(*task, votes=votes is not None) if self.estimator is None else self.estimator
         model = learner_for(default, sets, rng)
         choice, first = None, self._first(facts)
         trained = isinstance(model, FrozenEstimator)
@@ -218,12 +218,12 @@ class ConformalClassifier(BaseConformalClassifier):
         """Calibrates (again) on rows the model was not trained on; options as in `setwise.conformalize`."""
         check_is_fitted(self, "estimator_")
         settings: dict[str, Any] = {**options}
-        given = {name: settings.pop(name, None) for name in _FACTS}
-        check_row_names(X=X, y=y, row_ids=settings.get("row_ids"), **given)
+        columns = {name: settings.pop(name, None) for name in _FACTS}
+        check_row_names(X=X, y=y, row_ids=settings.get("row_ids"), **columns)
         sets = as_candidates(y, len(self.classes_), self.vocabulary_, name="y")
-        by = given.pop("by")
+        by = columns.pop("by")
         named = isinstance(by, str)
-        facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **given)
+        facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **columns)
         if isinstance(y, Votes):
             facts = replace(facts, votes=y.recode(self.vocabulary_))
         used = self.used_rows_.with_calibration(X)
@@ -280,8 +280,8 @@ class ConformalClassifier(BaseConformalClassifier):
         names = ("strategy", "conformity_score", "miss_rate", "assume", "random_state")
         settings = {name: getattr(self, name) for name in names} | options
         strategy, score = settings.pop("strategy"), settings.pop("conformity_score")
-        asked = (strategy, score, settings["assume"], len(facts.verified_rows))
-        matrix, score = self._calibration_matrix(self.estimator_, X, *asked, votes=facts.votes is not None)
+        task = (strategy, score, settings["assume"], len(facts.verified_rows))
+        matrix, score = self._calibration_matrix(self.estimator_, X, *task, votes=facts.votes is not None)
         precision = precision_of(matrix)
         rows = read_probabilities(matrix, score.domain, len(self.classes_))
         check_length("y", len(sets), len(rows), "rows of X")

@@ -82,27 +82,27 @@ class UsedRows:
         digests = row_digests(X)
         if digests is None:
             return cls()
-        found = copies(X, digests, part, calibrated)
-        if found is not None:
+        overlap = copies(X, digests, part, calibrated)
+        if overlap is not None:
             problem = (
-                f"X: {found} to calibrate on are copies of training rows. New rows will be covered less often than "
-                "guaranteed"
+                f"X: {overlap} to calibrate on are copies of training rows. New rows will be covered less often "
+                "than guaranteed"
             )
             warnings.warn(MisuseWarning(problem, "remove the copies", *remedies), stacklevel=3)
-        seen = None if found is None else _copies_finding(found)
+        seen = None if overlap is None else _copies_finding(overlap)
         return cls(digests[learned], digests[np.setdiff1d(calibrated, learned)], seen)
 
     def with_calibration(self, X: Any) -> UsedRows:
         """The same training rows with other calibration rows; warns if the model learned from these."""
         digests = row_digests(X)
-        found = None if digests is None else coincidence(digests, self.learned)
-        if found is not None:
+        overlap = None if digests is None else coincidence(digests, self.learned)
+        if overlap is not None:
             problem = (
-                f"X: {found} were learned from. The model is surer of them than of new rows, which will be covered "
-                "less often than guaranteed"
+                f"X: {overlap} were learned from. The model is surer of them than of new rows, which will be "
+                "covered less often than guaranteed"
             )
             warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
-        seen = None if found is None else _overlap_finding(found)
+        seen = None if overlap is None else _overlap_finding(overlap)
         return UsedRows(self.learned, _NONE if digests is None else digests, seen)
 
     def find_seen(self, fold: Ints | None = None) -> Finding | None:
@@ -114,11 +114,11 @@ class UsedRows:
             The fold of each row, where every row is learned from and calibrated on.
         """
         if fold is None:
-            found = coincidence(self.calibrated, self.learned, _PLAINLY)
-            return None if found is None else _overlap_finding(found)
+            overlap = coincidence(self.calibrated, self.learned, _PLAINLY)
+            return None if overlap is None else _overlap_finding(overlap)
         known = len(fold) == len(self.learned)
-        found = copies(None, self.learned, fold, np.arange(len(fold))) if known else None
-        return None if found is None else _copies_finding(found)
+        overlap = copies(None, self.learned, fold, np.arange(len(fold))) if known else None
+        return None if overlap is None else _copies_finding(overlap)
 
     def training_mask(self, X: Any) -> Bools | None:
         """Which rows are training rows; None where that cannot be known."""
@@ -140,8 +140,10 @@ class UsedRows:
             np.concatenate([self.learned, self.calibrated]),
             [each for each in digests if each is not None],
         )
-        found = coincidence(np.concatenate(batches), known) if batches and len(batches) == len(digests) else None
-        return None if found is None else Finding(None, f"{found} were learned from or calibrated on", found.rows)
+        overlap = coincidence(np.concatenate(batches), known) if batches and len(batches) == len(digests) else None
+        if overlap is None:
+            return None
+        return Finding(None, f"{overlap} were learned from or calibrated on", overlap.rows)
 
     def write(self, path: Path) -> None:
         """Writes the digests."""
@@ -158,12 +160,12 @@ class UsedRows:
             return cls(arrays["learned"], arrays["calibrated"])
 
 
-def _overlap_finding(found: Coincidence) -> Finding:
-    return Finding(None, f"it learned from {found}", found.rows)
+def _overlap_finding(overlap: Coincidence) -> Finding:
+    return Finding(None, f"it learned from {overlap}", overlap.rows)
 
 
-def _copies_finding(found: Coincidence) -> Finding:
-    return Finding(None, f"{found} are copies of rows that it learned from", found.rows)
+def _copies_finding(overlap: Coincidence) -> Finding:
+    return Finding(None, f"{overlap} are copies of rows that it learned from", overlap.rows)
 
 
 def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:

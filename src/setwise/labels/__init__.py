@@ -1,1 +1,1 @@
-"""Label sets: the type, its vocabulary, its constructors, and reading what people pass as candidates."""
+"""Label sets: the type, its vocabulary, its constructors, and the reading of candidates in any form."""

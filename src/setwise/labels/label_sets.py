@@ -147,8 +147,8 @@ class LabelSets(LabelledRows):
     ) -> LabelSets:
         """From a table with one column per annotator; a cell is a label, a collection of labels, or missing.
 
-        ``rule="union"`` keeps every label somebody gave, ``"at_least:2"`` those given twice or more,
-        ``"plurality"`` those given most often, all of them where several are.
+        ``rule="union"`` keeps every label that occurs in a row, ``"at_least:2"`` those with two votes or more,
+        ``"plurality"`` those with the most votes (ties kept).
 
         >>> votes = [["cat", "dog", "cat"], ["owl", None, "dog"]]
         >>> LabelSets.from_annotators(votes).to_lists()
@@ -273,8 +273,8 @@ class LabelSets(LabelledRows):
             )
         if len(gaps):
             keys = np.concatenate([keys, (gaps[:, None] * k + np.arange(k)).ravel()])
-        made = cls.from_keys(vocabulary, n, keys, relative=bool(len(gaps)) and not vocabulary.declared)
-        return replace(made, completed=bool(len(gaps)))
+        sets = cls.from_keys(vocabulary, n, keys, relative=bool(len(gaps)) and not vocabulary.declared)
+        return replace(sets, completed=bool(len(gaps)))
 
     @classmethod
     def from_keys(cls, vocabulary: Vocabulary, n: int, keys: Ints, *, relative: bool = False) -> LabelSets:
@@ -323,17 +323,17 @@ class LabelSets(LabelledRows):
             vocabulary = Vocabulary.infer([label for part in held for label in part.classes.tolist()])
         held = [part.recode(vocabulary) for part in held]
         filled = [part for part in held if len(part)] or held
-        made: dict[str, Any] = {
+        flags: dict[str, Any] = {
             "single": all(part.single for part in filled),
             "relative": any(part.relative for part in held),
             "completed": any(part.completed for part in held),
         }
         n = sum(map(len, held))
         if all(part._mask is not None for part in held):
-            return cls(vocabulary, n, _mask=frozen(np.concatenate([part._dense for part in held])), **made)
+            return cls(vocabulary, n, _mask=frozen(np.concatenate([part._dense for part in held])), **flags)
         sizes = np.concatenate([part.sizes for part in held])
         indices = np.concatenate([part.rows[1] for part in held])
-        return cls(vocabulary, n, _rows=(frozen(np.append(0, np.cumsum(sizes))), frozen(indices)), **made)
+        return cls(vocabulary, n, _rows=(frozen(np.append(0, np.cumsum(sizes))), frozen(indices)), **flags)
 
     # ---------------------------------------------------------------- contents
 
@@ -440,8 +440,8 @@ class LabelSets(LabelledRows):
         codes = positions[self.rows[1]]
         if (codes < 0).any():
             vocabulary.require(self.classes[self.rows[1]], np.repeat(np.arange(self._n), self.sizes))
-        made = self.from_codes(vocabulary, codes, self.sizes)
-        return replace(made, single=self.single, relative=self.relative, completed=self.completed)
+        sets = self.from_codes(vocabulary, codes, self.sizes)
+        return replace(sets, single=self.single, relative=self.relative, completed=self.completed)
 
     def issubset(self, other: LabelSets) -> Bools:
         """Whether each set lies inside the other object's set of the same row."""
@@ -480,9 +480,9 @@ class LabelSets(LabelledRows):
     @lazy
     def occurring(self) -> Bools:
         """Which classes are in at least one set."""
-        found = np.zeros(self.n_classes, dtype=bool)
-        found[self.rows[1]] = True
-        return frozen(found)
+        mask = np.zeros(self.n_classes, dtype=bool)
+        mask[self.rows[1]] = True
+        return frozen(mask)
 
     def fill_empty(self) -> LabelSets:
         """The same sets with every label where a set was empty: always valid where nothing is known."""

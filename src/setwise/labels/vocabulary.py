@@ -179,7 +179,7 @@ def _distinct(labels: Array) -> Array:
 
 
 def as_list(labels: Array | np.generic) -> Any:
-    """Python's values of an array or of one number; times in nanoseconds, which would be numbers, stay times."""
+    """An array or a number as Python values; times in nanoseconds stay times, where numpy would make numbers."""
     if labels.dtype.name.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
         coarse = labels.astype(f"{labels.dtype.kind}8[us]")
         if not np.array_equal(coarse.astype(labels.dtype), labels, equal_nan=True):
@@ -199,7 +199,7 @@ def is_collection(value: Any) -> bool:
 
 
 def missing_labels(labels: Array) -> Bools:
-    """Which entries of a label vector are not recorded."""
+    """Which entries of a label vector are missing."""
     if labels.dtype.kind == "f":
         unknown: Bools = np.isnan(labels)
         return unknown
@@ -232,8 +232,8 @@ def label_vector(y: Any, name: str) -> Array:
 def _refuse_twins(labels: Iterable[Any]) -> None:
     """Refuses True beside 1: they are equal in Python, and two labels in a file."""
     known = (label for label in labels if not is_missing(label))
-    found = {(isinstance(label, (bool, np.bool_)), label) for label in known if label in (0, 1)}
-    twin = next((label for flag, label in found if flag and (False, label) in found), None)
+    typed = {(isinstance(label, (bool, np.bool_)), label) for label in known if label in (0, 1)}
+    twin = next((label for flag, label in typed if flag and (False, label) in typed), None)
     if twin is not None:
         problem = f"the labels {bool(twin)} and {int(twin)} are equal in Python"
         raise InputError(problem, "write both as text, or both as numbers")
@@ -244,7 +244,7 @@ def _label_array(labels: Iterable[Any]) -> Array:
     plain = as_list(labels) if isinstance(labels, np.ndarray) else list(labels)
     for label in plain:
         if isinstance(label, str) and not label.isascii() and _LONE.search(label):
-            raise ValueError(f"the label {label!r} is not text: it holds half of a character; write it anew.")
+            raise ValueError(f"the label {label!r} is not text: it holds half of a character; write it again.")
     return frozen(label_array(plain) if plain else np.array([], dtype=np.int64))
 
 

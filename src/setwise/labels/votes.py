@@ -116,31 +116,31 @@ class Votes(LabelledRows):
         short = next((name for name in names if len(held[name]) != len(held[label])), None)
         if short is not None:
             raise ValueError(f"{short}: {len(held[short])} lines, but {label} has {len(held[label])}.")
-        given = ~missing_labels(held[label])
+        answered = ~missing_labels(held[label])
         for name in names:
-            lost = given & missing_labels(held[name])
+            lost = answered & missing_labels(held[name])
             if lost.any():
                 raise ValueError(f"{name}: line {int(np.flatnonzero(lost)[0])} has a label but no {name}.")
         rows = Vocabulary.declare(_items(held[item]) if items is None else _row_names(items))
-        row = rows.encode(held[item][given])
+        row = rows.encode(held[item][answered])
         if (row < 0).any():
             first = int(np.argmax(row < 0))
             raise ValueError(
-                f"{item}: {held[item][given].tolist()[first]!r} is not among items; add it, or leave it out."
+                f"{item}: {held[item][answered].tolist()[first]!r} is not among items; add it, or leave it out."
             )
-        people = None if annotator is None else held[annotator][given]
-        made = cls.of(
+        people = None if annotator is None else held[annotator][answered]
+        votes = cls.of(
             len(rows),
             row,
-            held[label][given],
+            held[label][answered],
             people,
-            None if weight is None else _numbers(held[weight][given], weight, np.flatnonzero(given)),
-            None if against is None else _flags(held[against][given], against, np.flatnonzero(given)),
+            None if weight is None else _numbers(held[weight][answered], weight, np.flatnonzero(answered)),
+            None if against is None else _flags(held[against][answered], against, np.flatnonzero(answered)),
             classes=classes,
             items=rows.classes,
         )
-        doubt_copies(made)
-        return made
+        doubt_copies(votes)
+        return votes
 
     @classmethod
     def from_matrix(
@@ -260,9 +260,9 @@ class Votes(LabelledRows):
                [2., 0.]])
         """
         held, first, local = np.unique(codes, return_index=True, return_inverse=True)
-        given = [labels[code] for code in held.tolist()]
-        vocabulary = Vocabulary.of(classes, given)
-        label = vocabulary.require(given, row[first])[local] if len(held) else codes
+        distinct = [labels[code] for code in held.tolist()]
+        vocabulary = Vocabulary.of(classes, distinct)
+        label = vocabulary.require(distinct, row[first])[local] if len(held) else codes
         names = position = None
         if people is not None and who is not None:
             present, whose = np.unique(who, return_inverse=True)
@@ -382,22 +382,22 @@ class Votes(LabelledRows):
         positive = slice(None) if self.against is None else ~self.against
         keys = self.row[positive] * self.n_classes + self.label[positive]
         weight = None if self.weight is None else self.weight[positive]
-        found = np.bincount(keys, weights=weight, minlength=self._n * self.n_classes)
-        return frozen(found.astype(float).reshape(self.shape))
+        totals = np.bincount(keys, weights=weight, minlength=self._n * self.n_classes)
+        return frozen(totals.astype(float).reshape(self.shape))
 
     def candidates(self, rule: str = "union", *, missing: Missing = "error") -> LabelSets:
         """The sets of labels that a rule keeps.
 
-        ``"union"`` keeps every label somebody gave, ``"at_least:2"`` those given twice or more, ``"plurality"``
-        those given most often (ties kept). A row whose answers all say "not this label" keeps the other labels.
+        ``"union"`` keeps every label with a vote, ``"at_least:2"`` those with two votes or more, ``"plurality"``
+        those with the most votes (ties kept). A row whose answers all say "not this label" keeps the other labels.
         """
-        said = np.arange(len(self.row)) if self.against is None else np.flatnonzero(~self.against)
-        who = (np.arange(len(self.row)) if self.annotator is None else self.annotator)[said]
-        weight = None if self.weight is None else self.weight[said]
-        row, codes = constructors.elect(self.row[said], who, self.label[said], self.n_classes, rule, weight)
+        positive = np.arange(len(self.row)) if self.against is None else np.flatnonzero(~self.against)
+        who = (np.arange(len(self.row)) if self.annotator is None else self.annotator)[positive]
+        weight = None if self.weight is None else self.weight[positive]
+        row, codes = constructors.elect(self.row[positive], who, self.label[positive], self.n_classes, rule, weight)
         if self.against is not None:
             mask = np.zeros(self.shape, dtype=bool)
-            only = np.setdiff1d(self.row, self.row[said])  # rows with nothing but "not this label"
+            only = np.setdiff1d(self.row, self.row[positive])  # rows with nothing but "not this label"
             mask[only] = True
             mask[self.row[self.against], self.label[self.against]] = False
             more, labels = np.nonzero(mask)
@@ -557,7 +557,7 @@ def _column(table: Any, name: str) -> Any:
     try:
         return table[name]
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        names = getattr(table, "column_names", getattr(table, "columns", table))  # of Arrow, of frames, of a dict
+        names = getattr(table, "column_names", getattr(table, "columns", table))  # Arrow, a frame, a dict
         known = ", ".join(map(repr, list(names)[:12]))
         raise ValueError(f"{name}: the table has no column of this name; it has {known}.") from error
 

@@ -70,10 +70,10 @@ def fingerprint(trainer: Trainer) -> str:
 
 def _settings(part: Any) -> tuple[Any, ...]:
     """The class of a part, and those of its parameters that are numbers or texts."""
-    made = getattr(part, "made_with", None) or {
+    values = getattr(part, "made_with", None) or {
         name: value for name, value in vars(part).items() if isinstance(value, (int, float, str, type(None)))
     }
-    return type(part).__name__, sorted(made.items(), key=repr)
+    return type(part).__name__, sorted(values.items(), key=repr)
 
 
 def _features(trainer: Trainer) -> list[torch.Tensor]:

@@ -62,8 +62,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name, values in self._columns(X):
             known = self._known.get(name)
             if known is not None:
-                found = {*category_codes(values, known, f"X, column {name!r}").tolist()}
-                self.categories_[name] = tuple(value for code, value in enumerate(known) if code in found)
+                codes = {*category_codes(values, known, f"X, column {name!r}").tolist()}
+                self.categories_[name] = tuple(value for code, value in enumerate(known) if code in codes)
             elif (filling := _filling(name, values, self.impute)) is not None:
                 self.fillings_[name] = filling
         return self
@@ -81,10 +81,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 gaps = np.isnan(values) if name in self.fillings_ else np.zeros(0, dtype=bool)
                 parts.append(np.where(gaps, self.fillings_[name], values) if gaps.any() else values)
         narrow = not self._known and all(part.dtype == np.float32 for part in parts)
-        made = np.empty((len(X), len(parts)), dtype=np.float32 if narrow else np.float64)
+        matrix = np.empty((len(X), len(parts)), dtype=np.float32 if narrow else np.float64)
         for place, part in enumerate(parts):
-            made[:, place] = part
-        return made
+            matrix[:, place] = part
+        return matrix
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:  # noqa: ARG002 - as scikit-learn asks
         """The names of the numbers: ``colour=red`` for a category."""
@@ -118,10 +118,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("fillings are not numbers, or belong to other columns")
         if known.keys() != learned.keys() or not all({*learned[name]} <= {*known[name]} for name in known):
             raise ValueError("categories were learned that are not known")
-        made = cls(content["impute"], known or None)
-        made.feature_names_in_, made.n_features_in_ = np.array(columns, dtype=object), len(columns)
-        made.fillings_, made.categories_ = fillings, {name: tuple(values) for name, values in learned.items()}
-        return made
+        encoder = cls(content["impute"], known or None)
+        encoder.feature_names_in_, encoder.n_features_in_ = np.array(columns, dtype=object), len(columns)
+        encoder.fillings_, encoder.categories_ = fillings, {name: tuple(values) for name, values in learned.items()}
+        return encoder
 
     @property
     def _known(self) -> Mapping[str, Sequence[str]]:
@@ -161,9 +161,9 @@ def _numbers(values: Array, where: str) -> Floats:
             f"{where}: holds {values.dtype}, not numbers", "convert them to numbers, or leave the column out"
         )
     missing = missing_labels(values)
-    made = np.full(len(values), np.nan)
+    numbers = np.full(len(values), np.nan)
     for row in np.flatnonzero(~missing) if values.dtype.kind in "OUT" else ():
         if not isinstance(values[row], (Real, Decimal, np.bool_)):
             raise DataError(f"{where}: row {row} is {str(values[row])!r}, not a number")
-    made[~missing] = values[~missing].astype(np.float64)
-    return made
+    numbers[~missing] = values[~missing].astype(np.float64)
+    return numbers

@@ -173,8 +173,8 @@ class CoveringClassifier(CandidateClassifier):
             return {}
         chosen, values, logits = compare(choices, source, candidates, seed)
         _settle(posterior, chosen)
-        found = [(choice.network, str(choice.scale), v) for choice, v in zip(choices, values.values(), strict=True)]
-        worse = {(name, scale) for name, scale, v in found if v < max(w for other, _, w in found if other == name)}
+        rates = [(choice.network, str(choice.scale), v) for choice, v in zip(choices, values.values(), strict=True)]
+        worse = {(name, scale) for name, scale, v in rates if v < max(w for other, _, w in rates if other == name)}
         held = trial_rows(len(candidates), seed, candidates.device)[1]
         mask: Bools = candidates[held].cpu().numpy()
         probabilities, smallest = logits.double().softmax(-1).cpu().numpy(), np.inf

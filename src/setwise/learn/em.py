@@ -187,9 +187,9 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         if self.verbose:
             sys.stderr.write(f"{self._state()}\n")
         argument = _weight_argument(base)
-        rows, labels, given = _pairs(weights) if argument else (*_copies(weights), None)
+        rows, labels, weight = _pairs(weights) if argument else (*_copies(weights), None)
         learned, codes = np.unique(labels, return_inverse=True)
-        named = {} if given is None else {str(argument): given}
+        named = {} if weight is None else {str(argument): weight}
         return clone_unfitted(base).fit(_safe_indexing(X, rows), codes, **named), learned
 
     def _state(self) -> str:
@@ -201,9 +201,9 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
                 f"estimator: {type(model).__name__} gives no probabilities (it has no predict_proba)",
                 "wrap it in sklearn.calibration.CalibratedClassifierCV",
             )
-        found = model.predict_proba(X)
-        p = np.zeros((len(found), len(self.classes_)))
-        p[:, learned[np.asarray(model.classes_, dtype=int)]] = found
+        columns = model.predict_proba(X)
+        p = np.zeros((len(columns), len(self.classes_)))
+        p[:, learned[np.asarray(model.classes_, dtype=int)]] = columns
         return p
 
 

@@ -50,10 +50,10 @@ def naming_features(X: Any, *, of: type[Exception] = Exception) -> Iterator[None
     except DataError:  # names the place already
         raise
     except of as error:
-        found = _first_unread(X, str(error))
-        if found is None:
+        parts = _first_unread(X, str(error))
+        if parts is None:
             raise
-        raise FeatureError(*found) from error
+        raise FeatureError(*parts) from error
 
 
 def check_finite(X: Any) -> None:
@@ -73,9 +73,9 @@ def _first_unread(X: Any, message: str) -> tuple[str, ...] | None:
     infinite = "infinity" in message and "NaN" not in message
     kinds, gaps = None if infinite else _ABOUT_KINDS.search(message), _ABOUT_GAPS.search(message)
     dates = re.search(r"datetime|timestamp|holds a date", message, re.IGNORECASE)
-    found = [(name, values, _suspects(values, infinite=infinite)) for name, values in _columns(X) if kinds or gaps]
-    found.sort(key=lambda column: not _holds_quoted(column[1], column[2], message))
-    for name, values, rows in found:
+    parts = [(name, values, _suspects(values, infinite=infinite)) for name, values in _columns(X) if kinds or gaps]
+    parts.sort(key=lambda column: not _holds_quoted(column[1], column[2], message))
+    for name, values, rows in parts:
         for row in rows:
             place, value = f"in column {name!r}", values[row]
             if kinds and isinstance(value, str) and not dates:

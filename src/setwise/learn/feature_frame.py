@@ -52,8 +52,8 @@ class FeatureFrame:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """One matrix, of objects where a column is text."""
-        made: Array = np.stack([*self._values.values()], axis=1) if self._values else np.empty((0, 0))
-        return made if dtype is None else made.astype(dtype)
+        matrix: Array = np.stack([*self._values.values()], axis=1) if self._values else np.empty((0, 0))
+        return matrix if dtype is None else matrix.astype(dtype)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:

@@ -144,8 +144,8 @@ def fit_parts(
     alike: dict[tuple[object, ...], list[int]] = {}
     choices: list[tuple[Settings, dict[str, float]]] = []
     for i, seed in enumerate(seeds):
-        own, found = choose(settings, source.rows(rows[i]), candidates[i], seed)
-        choices.append((own, found))
+        own, accuracies = choose(settings, source.rows(rows[i]), candidates[i], seed)
+        choices.append((own, accuracies))
         alike.setdefault((own.network, str(own.scale), tuple(own.hidden_sizes)), []).append(i)
     for members in alike.values():
         own = choices[members[0]][0]
@@ -173,10 +173,10 @@ def out_of_sample(settings: Settings, source: ExampleSource, candidates: Tensor,
         fitted = fit_parts(settings, source, rows, candidates[rows], [seed] * _FOLDS)
     else:
         fitted = [fit_networks(settings, source.rows(kept), candidates[kept], [seed]) for kept in others]
-    found = torch.empty(candidates.shape, dtype=torch.float64, device=device)
+    probabilities = torch.empty(candidates.shape, dtype=torch.float64, device=device)
     for held, own in zip(folds, fitted, strict=True):
-        found[held] = own.logits(source.rows(held), device)[0].softmax(-1)
-    return found
+        probabilities[held] = own.logits(source.rows(held), device)[0].softmax(-1)
+    return probabilities
 
 
 def choose(
@@ -199,11 +199,11 @@ def compare(
     """
     held = trial_rows(len(candidates), seed, candidates.device)[1]
     groups = groupby(options, key=lambda option: (option.network, *option.hidden_sizes))
-    logits = [found for _, alike in groups for found in _try_scales(list(alike), source, candidates, seed)]
+    logits = [trial for _, alike in groups for trial in _try_scales(list(alike), source, candidates, seed)]
     values: dict[str, float] = {}
-    for option, found in zip(options, logits, strict=True):
+    for option, trial in zip(options, logits, strict=True):
         depth = f"{len(option.hidden_sizes)} hidden, " if option.network == "mlp" else ""
-        value = approximated_accuracy(found[None], candidates[held][None])
+        value = approximated_accuracy(trial[None], candidates[held][None])
         values[f"{option.network}, {depth}scale {option.scale}"] = float(value)
     best = max(range(len(options)), key=list(values.values()).__getitem__)
     return options[best], values, logits[best]

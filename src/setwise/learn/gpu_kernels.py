@@ -107,8 +107,8 @@ def can_normalise(x: Tensor) -> bool:
 
 def normalise_with_relu(x: Tensor, bias: Tensor, norm: Any) -> Tensor:
     """ReLU of the batch normalisation of x + bias, (M, features, batch), in training; updates its statistics."""
-    found: Tensor = _NormalisedReLU.apply(x, bias, norm.weight, norm.bias, norm)
-    return found
+    result: Tensor = _NormalisedReLU.apply(x, bias, norm.weight, norm.bias, norm)
+    return result
 
 
 class _NormalisedReLU(torch.autograd.Function):

@@ -313,9 +313,9 @@ def as_loss(loss: Any, n_examples: int, n_models: int) -> CandidateLoss:
             raise ValueError(f"loss: {loss!r} is not known; use one of {', '.join(LOSSES)}.")
         return LOSSES[loss](n_examples, n_models)
     if callable(loss) and not isinstance(loss, nn.Module):
-        made = loss(n_examples, n_models)
-        if isinstance(made, CandidateLoss):
-            return made
+        instance = loss(n_examples, n_models)
+        if isinstance(instance, CandidateLoss):
+            return instance
     raise TypeError(
         "loss: expected a name or a callable (n_examples, n_models) that returns a CandidateLoss, such as "
         "functools.partial(MeritLoss, beta=0.5)."

@@ -196,10 +196,10 @@ def module_logits(module: nn.Module, x: Tensor) -> Tensor:
         if not torch.equal(tokens.to(x.dtype), x):
             raise InputError("network: it reads tokens, but X holds other numbers", "use scale=None", "check X")
         x = tokens
-    found = module(x)
-    logits = getattr(found, "logits", found)
+    output = module(x)
+    logits = getattr(output, "logits", output)
     if not isinstance(logits, Tensor):
-        kind = type(found).__name__
+        kind = type(output).__name__
         raise TypeError(f"network: it returned {kind}; return logits, or an object that holds them as `logits`.")
     return logits
 
@@ -232,8 +232,8 @@ def build_network(
     if isinstance(network, str):
         raise ValueError(f"network: {network!r} is not known; use auto, linear, mlp or cnn.")  # noqa: TRY004
     if not callable(network) or isinstance(network, nn.Module):
-        found = type(network).__name__
-        raise TypeError(f"network: expected a name or a callable that returns a new torch module, got {found}.")
+        kind = type(network).__name__
+        raise TypeError(f"network: expected a name or a callable that returns a new torch module, got {kind}.")
     if len(seeds) != 1:
         raise ValueError("network: a module of your own is trained one at a time; use ensemble=1.")
     with torch.random.fork_rng():
@@ -266,14 +266,14 @@ def network_of_weights(
     if not isinstance(network, str) or not isinstance(batch_norm, bool):
         raise TypeError("its entries have other types")
     with torch.device("meta"):
-        made = build_network(
+        module = build_network(
             network, [0] * n_models, shape, n_classes, hidden_sizes=hidden_sizes, batch_norm=batch_norm
         )
-    wanted = {name: tensor.shape for name, tensor in made.state_dict().items()}
+    wanted = {name: tensor.shape for name, tensor in module.state_dict().items()}
     if wanted != {name: tensor.shape for name, tensor in weights.items()}:
         raise ValueError("its layers are not those of the weights")
-    made.load_state_dict(dict(weights), assign=True)
-    return made.eval()
+    module.load_state_dict(dict(weights), assign=True)
+    return module.eval()
 
 
 def image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
@@ -293,7 +293,7 @@ def image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
 
 
 def _dropout(x: Tensor, share: float) -> Tensor:
-    """Sets a share of the values to zero; on a CPU from 16 random bits each, thrice as fast as torch's own."""
+    """Sets a share of the values to zero; on a CPU from 16 random bits each, three times as fast as torch's own."""
     if x.device.type != "cpu":
         return functional.dropout(x, share)
     drawn = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
@@ -307,7 +307,7 @@ def _together(x: Tensor) -> Tensor:
 
 
 def _apart(logits: Tensor) -> Tensor:
-    """The leading model dimension put back."""
+    """Restores the leading model dimension."""
     return logits if logits.ndim == 3 else logits.unsqueeze(0)
 
 

@@ -57,10 +57,10 @@ def fit_temperature(logits: Tensor, candidates: Tensor, *, verified: bool = Fals
         return -float(log_p.masked_fill(inside, -torch.inf).logsumexp(-1).mean())
 
     low, high = math.log(LOWEST), math.log(HIGHEST)
-    found = float(minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-6}).x)
-    if min(found - low, high - found) < 0.01:
+    log_best = float(minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-6}).x)
+    if min(log_best - low, high - log_best) < 0.01:
         raise TemperatureError(
-            f"temperature: the fit reached its bound {math.exp(found):.3g}; candidates here seem to depend on "
+            f"temperature: the fit reached its bound {math.exp(log_best):.3g}; candidates here seem to depend on "
             "the model's own choice. Use verified labels or temperature=False."
         )
-    return math.exp(found)
+    return math.exp(log_best)
