@@ -164,7 +164,7 @@ def test_fit_without_torch_keeps_categories_and_filled_gaps_for_the_next_file(he
     frame = pd.DataFrame({"x": [None], "y": [1.0], "colour": ["blue"]})
     assert read_sets(here / "u.parquet") == setwise.load(here / "model").predict_set(frame)
     write(here / "v.csv", {"colour": ["pink"], "x": [1.0], "y": [1.0]})
-    assert "no known category" in failure(capsys, "predict", "model", "v.csv", "--out", "v.parquet")
+    assert "not a known category" in failure(capsys, "predict", "model", "v.csv", "--out", "v.parquet")
 
 
 def test_verified_rows_and_groups_reach_the_calibration(here, capsys):

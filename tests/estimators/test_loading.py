@@ -76,7 +76,7 @@ def test_a_loaded_model_gives_the_frame_the_sets_that_the_command_gives_the_file
 def test_a_category_never_seen_is_the_same_error_in_python_and_on_the_command_line(fitted, capsys):
     frame = pd.read_csv(fitted / "new.csv")
     frame.loc[7, "colour"] = "pink"
-    said = "column 'colour': row 7 is 'pink', which is no known category (blue, green, red); write one of these"
+    said = "column 'colour': row 7 is 'pink', which is not a known category (blue, green, red); write one of these"
     with pytest.raises(InputError) as caught:
         setwise.load(fitted / "model").predict_set(frame[["size", "colour", "age"]])
     assert str(caught.value).startswith(f"X, {said}")
@@ -177,7 +177,7 @@ def test_a_model_that_could_not_be_kept_is_brought_and_types_are_trusted(tmp_pat
     forest = RandomForestClassifier(5, random_state=0).fit(X[:100], y[:100])
     model = setwise.ConformalClassifier(FrozenEstimator(forest)).fit(X[100:], y[100:])
     model.save(tmp_path / "model")
-    with pytest.raises(InputError, match="nobody vouched for"):
+    with pytest.raises(InputError, match="need your trust"):
         setwise.load(tmp_path / "model")
     assert setwise.load(tmp_path / "model", estimator=forest).predict_set(X) == model.predict_set(X)
     trusted = ["sklearn.tree._tree.Tree"]

@@ -636,7 +636,7 @@ CALLS = {  # a call, and what happens
     "infinity": (lambda: fit(SETS, np.where(X[9, 0] == X, np.inf, X)), error("X: row 9 holds infinity (inf) in column 0")),
     "NaN with labels": (lambda: fit(rows=np.where(X[9, 0] == X, np.nan, X)), error("X: row 9 holds NaN in column 0")),
     "text": (lambda: fit(SETS, FRAME.assign(c="red")), error("X: row 0 holds text ('red') in column 'c'; encode it in a pipeline")),
-    "dates": (lambda: fit(SETS, FRAME.assign(d=pd.Timestamp("2024-01-01"))), error("X: row 0 holds a date (2024-01-01) in column 'd'; make a number of it")),
+    "dates": (lambda: fit(SETS, FRAME.assign(d=pd.Timestamp("2024-01-01"))), error("X: row 0 holds a date (2024-01-01) in column 'd'; convert it to a number")),
     "objects": (lambda: sizes(OTHER.astype(object), X.astype(object)), right(SIZES)),
     "lists": (lambda: sizes(OTHER.tolist(), X.tolist()), right(SIZES)),
     "a sparse matrix": (lambda: sizes(scipy.sparse.csr_matrix(OTHER), scipy.sparse.csr_matrix(X), LogisticRegression()), right(LINEAR)),

@@ -264,7 +264,7 @@ def test_bad_input_is_named_with_its_row_and_a_remedy():
         quick(scale="minmax").fit(X, candidates)
     with pytest.raises(ValueError, match="epochs: 0 is not"):
         quick(epochs=0).fit(X, candidates)
-    with pytest.raises(ValueError, match="6 features are no square"):
+    with pytest.raises(ValueError, match="6 features are not a square"):
         quick(network="cnn").fit(X, candidates)
     with pytest.raises(NotFittedError):
         quick().predict(X)

@@ -68,7 +68,7 @@ def test_any_other_value_is_an_error_that_names_column_row_and_categories():
     with pytest.raises(DataError) as caught:
         fitted().transform(pd.DataFrame(COLUMNS).assign(colour=["red", "blue", "pink", "red"]))
     assert str(caught.value) == (
-        "X, column 'colour': row 2 is 'pink', which is no known category (blue, green, red); "
+        "X, column 'colour': row 2 is 'pink', which is not a known category (blue, green, red); "
         "write one of these, or leave the cell empty."
     )
     with pytest.raises(DataError, match=r"column 'size': row 1 is 'two', not a number"):
@@ -122,7 +122,7 @@ def test_a_frame_is_cut_and_joined_like_others():
     frame = FRAMES["own"](COLUMNS)
     assert (frame.shape, frame.columns, frame[:, 0].tolist()[2]) == ((4, 3), ["size", "colour", "n"], 4.0)
     assert frame[[3, 0], ...]["colour"].tolist() == ["blue", "red"]
-    joined = FeatureFrame.joined([frame[:1], frame[2:]])
+    joined = FeatureFrame.concatenate([frame[:1], frame[2:]])
     assert np.asarray(joined).tolist() == [[1.0, "red", 1.0], [4.0, None, 3.0], [7.0, "blue", 4.0]]
 
 

@@ -268,7 +268,7 @@ def test_text_and_dates_are_named_by_column(rows, estimator):
     ):
         model.fit(frame[["b", "city"]], candidates)
     dated = frame[["b"]].assign(when=pd.Timestamp("2024-05-01"))
-    with pytest.raises(ValueError, match=r"X: row 0 holds a date \(2024-05-01.*\) in column 'when'; make a number"):
+    with pytest.raises(ValueError, match=r"X: row 0 holds a date \(2024-05-01.*\) in column 'when'; convert it"):
         model.fit(dated, candidates)
     with pytest.raises(ValueError, match=r"row 0 holds text \('\w+'\) in column 1"):
         model.fit(frame[["b", "city"]].to_numpy(), candidates)

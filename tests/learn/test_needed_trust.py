@@ -64,7 +64,7 @@ def test_text_vectorizers_need_to_be_vouched_for(state, tmp_path):
     kind, changed = VECTORIZERS[state]
     model = on_texts(kind(), **changed)
     name = f"sklearn.feature_extraction.text.{kind.__name__}"
-    with pytest.raises(InputError, match=f"types that nobody vouched for: {name};"):
+    with pytest.raises(InputError, match=f"types that need your trust: {name};"):
         read_again(model, tmp_path)
     assert write_model(model, tmp_path)["needs_trust"] == [name]
     assert vars(read_again(model, tmp_path, trusted=[name]).steps[0][1]).items() >= changed.items()
@@ -104,7 +104,7 @@ def test_encoders_as_they_are_fitted_need_no_trust(encoder, tmp_path):
 def test_an_encoder_whose_columns_are_not_those_of_its_categories_needs_to_be_vouched_for(encoder, state, tmp_path):
     model = clone(encoder).fit(COLUMNS)
     vars(model).update(state)
-    with pytest.raises(InputError, match=r"nobody vouched for: sklearn.preprocessing._encoders.OneHotEncoder;"):
+    with pytest.raises(InputError, match=r"need your trust: sklearn.preprocessing._encoders.OneHotEncoder;"):
         read_again(model, tmp_path)
 
 
@@ -122,14 +122,14 @@ BELIEVING = {
 def test_models_whose_compiled_code_believes_their_state_need_to_be_vouched_for(name, tmp_path):
     rows = [{"red": 1}, {"blue": 2}] if "feature_extraction" in name else np.eye(2)
     model = clone(BELIEVING[name]).fit(rows, [0, 1])
-    with pytest.raises(InputError, match=f"nobody vouched for: {name};"):
+    with pytest.raises(InputError, match=f"need your trust: {name};"):
         read_again(model, tmp_path)
     assert vars(read_again(model, tmp_path, trusted=[name])).keys() == vars(model).keys()
 
 
 def test_a_sparse_matrix_in_a_model_needs_to_be_vouched_for(tmp_path):
     model = LogisticRegression().fit(np.eye(3), ["a", "b", "c"]).sparsify()
-    with pytest.raises(InputError, match=r"nobody vouched for: scipy.sparse._csr.csr_matrix;"):
+    with pytest.raises(InputError, match=r"need your trust: scipy.sparse._csr.csr_matrix;"):
         read_again(model, tmp_path)
 
 
@@ -150,7 +150,7 @@ def test_a_sparse_matrix_that_poses_as_a_trusted_type_is_looked_at(wild, tmp_pat
         np.savez(content, **arrays)
         members[node["file"]] = content.getvalue()
 
-    with pytest.raises(ValueError, match=f"nobody vouched for: {name};|cannot be read by skops"):
+    with pytest.raises(ValueError, match=f"need your trust: {name};|cannot be read by skops"):
         read_again(model, tmp_path, pose)
 
 
@@ -166,7 +166,7 @@ NEIGHBOURS = [
 def test_neighbours_need_to_be_vouched_for_as_they_believe_the_classes_of_their_rows(neighbours, tmp_path):
     X, sets = feature_rows()
     model = neighbours.fit(X, sets.to_mask().argmax(axis=1))
-    with pytest.raises(InputError, match=f"nobody vouched for: .*{type(model).__name__};"):
+    with pytest.raises(InputError, match=f"need your trust: .*{type(model).__name__};"):
         read_again(model, tmp_path)
     name = f"{type(model).__module__}.{type(model).__name__}"
     assert np.array_equal(read_again(model, tmp_path, trusted=[name]).predict(X), model.predict(X))
@@ -176,12 +176,12 @@ def test_neighbours_by_a_metric_with_a_matrix_need_to_be_vouched_for_as_scipy_be
     X, sets = feature_rows()
     asked = {"algorithm": "brute", "metric": "mahalanobis", "metric_params": {"VI": np.eye(3)}}
     model = KNeighborsClassifier(**asked).fit(X, sets.to_mask().argmax(axis=1))
-    with pytest.raises(InputError, match=r"nobody vouched for: .*KNeighborsClassifier;"):
+    with pytest.raises(InputError, match=r"need your trust: .*KNeighborsClassifier;"):
         read_again(model, tmp_path)
 
 
 @pytest.mark.parametrize("kind", [KMeans, MiniBatchKMeans])
 def test_k_means_needs_to_be_vouched_for_as_it_believes_the_size_of_its_centres(kind, tmp_path):
     model = kind(3, n_init=1, random_state=0).fit(feature_rows()[0])
-    with pytest.raises(InputError, match=f"nobody vouched for: sklearn.cluster._kmeans.{kind.__name__};"):
+    with pytest.raises(InputError, match=f"need your trust: sklearn.cluster._kmeans.{kind.__name__};"):
         read_again(model, tmp_path)

@@ -62,7 +62,7 @@ def test_such_a_module_is_trained_and_then_calibrated(rows, network):
 
 def test_tokens_that_were_scaled_are_refused(rows):
     _, tokens, candidates, _ = rows
-    with pytest.raises(ValueError, match="network: it reads tokens, and X holds other numbers; use scale=None"):
+    with pytest.raises(ValueError, match="network: it reads tokens, but X holds other numbers; use scale=None"):
         PartialLabelClassifier(Texts, scale="standard", epochs=1).fit(tokens, candidates)
 
 

@@ -84,7 +84,7 @@ def test_parts_learn_from_their_own_rows_votes_alone():
 
 def test_votes_are_weighed_and_not_thinned_out():
     X, said, _ = crowd(40, 0)
-    with pytest.raises(ValueError, match="cleaning: it thins out candidate sets"):
+    with pytest.raises(ValueError, match="cleaning: it removes candidates"):
         PartialLabelClassifier("linear", cleaning="pop").fit(X, votes_of(said))
 
 

@@ -113,7 +113,7 @@ def test_text_among_the_features_is_an_error_that_names_the_value_unless_encoded
     np.testing.assert_array_equal(table.X[:, 1:], [[0, 1], [1, 0], [0, 0]])
     again = read_table({"x": [1.0], "colour": ["red"]}, categories=table.categories)
     np.testing.assert_array_equal(again.X, [[1, 0, 1]])
-    with pytest.raises(DataError, match="row 0 is 'green', which is no known category"):
+    with pytest.raises(DataError, match="row 0 is 'green', which is not a known category"):
         read_table({"x": [1.0], "colour": ["green"]}, categories=table.categories)
 
 

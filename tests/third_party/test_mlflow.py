@@ -243,7 +243,7 @@ def test_a_model_does_not_vouch_for_itself_and_lies_inside_its_directory(rows, s
     trees = ["sklearn.tree._tree.Tree"]
     forest = ConformalClassifier(RandomForestClassifier(3, random_state=0), random_state=0).fit(*rows)
     flavor.save_model(forest, tmp_path / "forest", trusted=trees)
-    with pytest.raises(ValueError, match="nobody vouched for"):
+    with pytest.raises(ValueError, match="need your trust"):
         flavor.load_model(tmp_path / "forest")
     again = flavor.load_model(tmp_path / "forest", trusted=trees)
     assert again.predict_set(rows[0][:9]).to_lists() == forest.predict_set(rows[0][:9]).to_lists()

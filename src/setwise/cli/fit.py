@@ -220,7 +220,7 @@ def _default(truth: Any, made: dict[str, Any], *, votes: bool) -> str:
 
     checked = 0 if truth is None else sum(label is not None for label in truth.tolist())
     told = {name: made[name] for name in ("strategy", "conformity_score", "assume")}
-    return "covering" if covers_whole_sets(checked=checked, votes=votes, **told) else "network"
+    return "covering" if covers_whole_sets(n_verified=checked, votes=votes, **told) else "network"
 
 
 def _estimator(learner: str, networks: opt.NetworkOptions, settings: dict[str, Any]) -> Any:

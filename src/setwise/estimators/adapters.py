@@ -14,7 +14,7 @@ from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
-from setwise.learn.base import unfitted
+from setwise.learn.base import clone_unfitted
 
 
 def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> Any:
@@ -34,7 +34,7 @@ def learner_for(estimator: Any, sets: LabelSets, rng: np.random.RandomState) -> 
         raise TypeError(f"estimator: expected an object such as LogisticRegression(), got {estimator!r}.")
     if isinstance(estimator, RegressorMixin):
         raise TypeError(f"estimator: {type(estimator).__name__} is a regressor; pass a classifier.")
-    model = unfitted(estimator)
+    model = clone_unfitted(estimator)
     seeds = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
     model.set_params(**{name: rng.randint(2**31 - 1) for name in sorted(seeds)})
     if not reads_candidates(model) and not (sets.sizes == 1).all():

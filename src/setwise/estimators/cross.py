@@ -26,7 +26,7 @@ from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
-from setwise.learn.base import unfitted
+from setwise.learn.base import clone_unfitted
 from setwise.learn.feature_errors import FeatureError, naming_features
 from setwise.probabilities.dense import precision_of
 from setwise.probabilities.readers import read_probabilities
@@ -119,7 +119,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
                 self.estimators_ = model.fit_many(X, sets, kept)
             else:
                 fits = ((_safe_indexing(X, rows), as_y(sets[rows], model)) for rows in kept)
-                self.estimators_ = [unfitted(model).fit(*rows) for rows in fits]
+                self.estimators_ = [clone_unfitted(model).fit(*rows) for rows in fits]
         fold = np.empty(len(sets), dtype=int)
         for number, (_, held) in enumerate(parts):
             fold[held] = number

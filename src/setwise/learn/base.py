@@ -15,13 +15,13 @@ from setwise.learn.inputs import as_training_sets
 
 
 class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn classifier whose `y` may be candidate sets; a subclass gives `fit`, `predict_proba`."""
+    """A scikit-learn classifier whose `y` may be candidate sets; a subclass defines `fit` and `predict_proba`."""
 
     classes_: NDArray[Any]
     reads_candidates = True
-    """So that `ConformalClassifier` hands over candidate sets as they are."""
+    """Whether `ConformalClassifier` passes candidate sets to it unchanged."""
     reads_votes = False
-    """Whether votes are weighed; where not, the labels that somebody gave are candidates."""
+    """Whether votes are weighed; if not, every label that an annotator gave is a candidate."""
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable label of each row."""
@@ -39,8 +39,8 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def unfitted(estimator: Any) -> Any:
-    """A clone; a deep copy of what scikit-learn refuses to clone, as CatBoost with a list among its parameters."""
+def clone_unfitted(estimator: Any) -> Any:
+    """A clone; a deep copy where scikit-learn cannot clone, as with lists among the parameters of CatBoost."""
     try:
         return clone(estimator)
     except RuntimeError:
@@ -59,7 +59,7 @@ def covering(predicted: Any, y: Any, classes: Any) -> float:
     same = set(sets.classes.tolist()) == set(np.asarray(classes).tolist())
     if (
         not same and sets.vocabulary.is_range and sets.n_classes == len(classes)
-    ):  # a bare mask: its columns are ours
+    ):  # a mask without names: its columns are our classes
         sets = sets.rename_classes(Vocabulary.declare(list(classes)))
     check_length("y", len(sets), len(predicted), "rows of X")
     return float(sets.contains(predicted).mean())

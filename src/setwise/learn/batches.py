@@ -1,4 +1,4 @@
-"""Where batches come from: tensors resident on the device as stored, or a torch `Dataset` read as needed."""
+"""Sources of batches: tensors that stay on the device, or a torch `Dataset` that is read as needed."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) ->
 def read_examples(
     estimator: Any, X: Any, y: Any, device: torch.device, *, classes: Any = None, reset: bool
 ) -> tuple[ExampleSource, LabelSets]:
-    """The rows of X and as many candidate sets; those of a torch `Dataset` may be its items' second entries."""
+    """The rows of X and their candidate sets, which may be the second entries of a torch `Dataset`'s items."""
     if y is None and isinstance(X, torch.utils.data.Dataset):
         y = np.stack([np.asarray(X[i][1]) for i in range(len(X))])  # type: ignore[arg-type]
     source = read_source(estimator, X, device, reset=reset)
@@ -153,7 +153,7 @@ def read_examples(
 
 
 def candidate_mask(sets: LabelSets, device: torch.device, y: Any = None) -> Tensor:
-    """The candidates (n, K) on the device; where y are votes, how probable they make each label."""
+    """The candidates (n, K) on the device; for votes, the probability of each label given the answers."""
     if isinstance(y, Votes):
         targets = own_fits(y.recode(sets.vocabulary)).label_targets()
         return torch.from_numpy(targets.astype(np.float32)).to(device)
@@ -167,13 +167,13 @@ def as_device(device: Any) -> torch.device:
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:  # an unknown name, or nothing of that kind here
-        use = Remedy("device", "auto", "to take what there is")
+        use = Remedy("device", "auto", "to use what this machine has")
         raise InputError(f"device: {device!r} cannot be used here", use) from error
     return torch.device(device)
 
 
 def _storable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array torch can hold and nobody else writes to."""
+    """A writable array of a type that torch has, which nobody else writes to."""
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
         array = array.astype(np.float64 if array.dtype.itemsize > 8 else np.float32)
     elif array.dtype.kind == "u" and array.dtype.itemsize > 1:

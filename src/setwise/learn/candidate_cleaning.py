@@ -1,7 +1,7 @@
-"""Wrappers for any loss that thin out candidate sets while training: POP and conformal cleaning.
+"""Removes unlikely candidates during training, with any loss: POP and conformal cleaning.
 
 Both are hooks of the `Trainer`: called after an epoch, they replace its working candidates. Every set keeps
-at least its most probable candidate, and the candidates handed in are never changed.
+at least its most probable candidate, and the user's candidates are never changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Purification:
     """POP: drops candidates whose averaged weight is small beside their set's largest.
 
-    From epoch `start` on, a candidate goes where w̄ / max w̄ < threshold, with w̄ its mean weight over the
+    From epoch `start` on, a candidate is dropped where w̄ / max w̄ < threshold, with w̄ its mean weight over the
     last `window` epochs; while fewer than `few` of the rows lose one, the threshold grows by `growth`.
     """
 
@@ -52,11 +52,11 @@ class Purification:
         self.threshold = torch.where(lost < self.few, grown, self.threshold)  # each model for itself
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint."""
+        """The state that a checkpoint stores."""
         return {"threshold": self.threshold.cpu(), "recent": [w.cpu() for w in self.recent]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """From a checkpoint."""
+        """Goes back to a state from a checkpoint."""
         self.threshold, self.recent = state["threshold"], list(state["recent"])
 
 
@@ -78,7 +78,7 @@ class ConformalCleaning:
         self.original: Tensor | None = None
 
     def attach(self, source: ExampleSource, candidates: Tensor) -> None:
-        """The held-out rows (M, n, K) that p-values are calibrated on."""
+        """Sets the held-out rows (M, n, K) on which p-values are calibrated."""
         self.source, self.heldout = source, candidates
 
     def __call__(self, trainer: Trainer) -> None:
@@ -101,11 +101,11 @@ class ConformalCleaning:
             trainer.candidates[m] = _never_empty(mine & keep, mine, logits[m])
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint."""
+        """The state that a checkpoint stores."""
         return {"original": None if self.original is None else self.original.cpu()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """From a checkpoint."""
+        """Goes back to a state from a checkpoint."""
         if state["original"] is not None and self.heldout is not None:
             self.original = state["original"].to(self.heldout.device)
 

@@ -21,7 +21,7 @@ _FORMAT = "setwise-training-1"
 
 
 class Checkpoint:
-    """A hook that saves every few epochs, and takes up an earlier run of the same training."""
+    """A hook that saves every few epochs, and continues an earlier run of the same training."""
 
     def __init__(self, path: str | os.PathLike[str], every: int = 1) -> None:
         self.path, self.every = Path(path), every
@@ -69,7 +69,7 @@ def fingerprint(trainer: Trainer) -> str:
 
 
 def _settings(part: Any) -> tuple[Any, ...]:
-    """A part's kind and the numbers and words it was made with."""
+    """The class of a part, and those of its parameters that are numbers or texts."""
     made = getattr(part, "made_with", None) or {
         name: value for name, value in vars(part).items() if isinstance(value, (int, float, str, type(None)))
     }
@@ -77,7 +77,7 @@ def _settings(part: Any) -> tuple[Any, ...]:
 
 
 def _features(trainer: Trainer) -> list[torch.Tensor]:
-    """All resident features; of a data set that is read as needed, a spread of 64 rows."""
+    """All resident features, or 64 rows spread over a data set that is read as needed."""
     if trainer.source.resident:
         return list(trainer.source.chunks())
     spread = torch.linspace(0, trainer.n_rows - 1, min(64, trainer.n_rows)).long()

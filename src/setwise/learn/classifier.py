@@ -43,21 +43,21 @@ class PartialLabelClassifier(CandidateClassifier):
     ----------
     network
         ``"linear"``, ``"mlp"``, ``"cnn"``, a callable that returns a torch module, or ``"auto"``: chosen
-        together with `scale` by approximated accuracy on held-out training rows, without any truth.
+        together with `scale` by approximated accuracy on held-out training rows, which needs no true labels.
     loss
         ``"proden"``, ``"rc"``, ``"cc"``, ``"naive"``, ``"osl"``, ``"merit"``, ``"gce"``, ``"lws"``, ``"cavl"``,
         or a callable ``(n_examples, n_models)`` such as ``functools.partial(MeritLoss, beta=0.5)``. With `Votes`
-        ``"proden"`` stands for ``"naive"``: their posterior holds the model's part already.
+        ``"proden"`` means ``"naive"``, as the posterior of votes includes the model's probabilities already.
     scale
         ``"standard"``, ``"rows"`` (unit length), None, a pair (shift, spread), or ``"auto"``: chosen as
         above, with a fixed pair for bytes in place of ``"standard"``.
     hidden_sizes, batch_norm, dropout
-        Of the ``"mlp"``. ``"auto"`` uses the first size alone where rows are few.
+        Options of the ``"mlp"``. With few rows ``"auto"`` uses the first size alone.
     epochs, batch_size, optimizer, learning_rate, weight_decay
-        None takes what suits the network. Epochs are then 100, and on a CPU fewer from 10,000 rows on: as many as
-        show a million rows, at least 5. Optimizers: ``"sgd"`` (momentum 0.9), ``"adam"``, ``"adamw"``.
+        None chooses what suits the network. The epochs are then 100; on a CPU with more than 10,000 rows as many as
+        show a million rows, but at least 5. Optimizers: ``"sgd"`` (momentum 0.9), ``"adam"``, ``"adamw"``.
     device
-        ``"auto"`` is a GPU where there is one, or anything torch understands.
+        ``"auto"``, which is a GPU if there is one, or any device that torch knows.
     random_state
         Seeds weights and the order of examples. Same seed, same device: same weights, bit for bit.
     verbose
@@ -65,23 +65,24 @@ class PartialLabelClassifier(CandidateClassifier):
     preset
         Fills in every parameter left at its default; see `setwise.learn.PRESETS`.
     ensemble
-        How many models, differing by their seeds, are trained together and averaged.
+        Number of models with different seeds that are trained together and averaged.
     cleaning
-        ``"pop"``, ``"conformal"``, a callable that makes a cleaner, or None: thins out candidates on the way.
+        ``"pop"``, ``"conformal"``, a callable that makes a cleaner, or None: how to remove unlikely candidates in
+        training.
     early_stopping, patience, validation_fraction
-        Stop by ``"covering"`` or ``"approximate"`` on that fraction of the rows, held out.
+        Stop by ``"covering"`` or ``"approximate"``, measured on that fraction of the rows, held out.
     temperature
-        Fit a temperature on held-out training rows. Where they do not determine one (see `fit_temperature`) a
-        warning is given and the temperature is 1.
+        Whether to fit a temperature on held-out training rows. If they do not determine one (see
+        `fit_temperature`), it is 1, and a warning says so.
     annealing_epochs
-        Over how many epochs the learning rate falls to zero along a cosine. None: over all `epochs`. More than
-        `epochs`: training stops on the way down. 0: the rate stays constant.
+        Number of epochs over which the learning rate falls to zero along a cosine. None means all `epochs`; with
+        more than these, training stops on the way down; with 0 the rate stays constant.
     shuffle, precision
-        Shuffled batches; ``"auto"``, ``"float32"``, ``"tf32"``, ``"bfloat16"``.
+        Whether to shuffle batches; the arithmetic: ``"auto"``, ``"float32"``, ``"tf32"``, ``"bfloat16"``.
     checkpoint, checkpoint_every
-        A file that holds the run so far; a fit that finds it goes on from there.
+        File that stores the run so far, and after how many epochs; a fit that finds the file continues from it.
     missing
-        Rows without candidates: ``"error"``, or ``"full"``, every label (unlabelled rows).
+        What to do with rows without candidates: ``"error"``, or ``"full"``, which makes every label a candidate.
 
     Attributes
     ----------
@@ -90,11 +91,11 @@ class PartialLabelClassifier(CandidateClassifier):
     fitted_
         What was learned: networks, scaling, temperature and the settings as chosen.
     network_, temperature_
-        Of `fitted_`.
+        Parts of `fitted_`.
     choices_
         The approximated accuracy of each option that ``"auto"`` tried.
     n_iter_
-        Epochs run.
+        Number of epochs run.
 
     Examples
     --------
@@ -175,16 +176,16 @@ class PartialLabelClassifier(CandidateClassifier):
     def fit(self, X: Any, y: Any = None) -> PartialLabelClassifier:
         """Learns from rows X and their candidates y (see `setwise.LabelSets`); a label vector is exact labels.
 
-        Of `setwise.Votes` the targets are how probable each label is given the answers (see `annotators`) and the
-        recalibrated probabilities of networks that learned from other rows. With a torch `Dataset` of (features,
-        candidate mask or label) items, y may be left out.
+        For `setwise.Votes` the targets are the probabilities of the labels, given the answers (see `annotators`)
+        and the recalibrated probabilities of networks that learned from other rows. With a torch `Dataset` of
+        (features, candidate mask or label) items, y may be left out.
         """
         return self._fit(X, y, None, self._settings_for(y))
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> PartialLabelClassifier:
         """One more epoch on these rows, from the weights so far, at the full learning rate.
 
-        The first call needs `classes` where not every label occurs in it, and settles network and scaling.
+        The first call chooses network and scaling; it needs `classes` unless every label occurs in it.
         """
         settings = self._settings_for(y)
         if not hasattr(self, "fitted_"):
@@ -200,17 +201,17 @@ class PartialLabelClassifier(CandidateClassifier):
     def fit_many(self, X: Any, y: Any, parts: Sequence[Any]) -> list[PartialLabelClassifier]:
         """Fitted clones, one for each array of row positions, as if each were fitted alone on these rows.
 
-        They are trained at once where they can be. Parts are then cut to the size of the smallest, since models of
-        a stack see as many rows (the parts of a cross-validation differ by one). What needs held-out rows, dropout,
-        votes, a file or a module of one's own is fitted in turn.
+        They are trained together where possible. Parts are then cut to the size of the smallest, since all models
+        of a stack see the same number of rows (the parts of a cross-validation differ by one). Fits that need
+        held-out rows, dropout, votes, a checkpoint or a module of your own take turns.
         """
         settings, device = self.settings(), as_device(self.device)
         sets = as_training_sets(y, missing=self.missing)
         models: list[PartialLabelClassifier] = [clone(self) for _ in parts]
         source = read_source(models[0], X, device, reset=True)
-        told = y if isinstance(y, Votes) else sets
+        targets = y if isinstance(y, Votes) else sets
         if isinstance(y, Votes) or not (settings.stackable and isinstance(source, Resident)):
-            return [m.fit(_safe_indexing(X, part), told[part]) for m, part in zip(models, parts, strict=True)]
+            return [m.fit(_safe_indexing(X, part), targets[part]) for m, part in zip(models, parts, strict=True)]
         size = min(len(part) for part in parts)
         rows = torch.as_tensor(np.stack([part[:size] for part in parts]), device=device)
         seeds = [draw_seeds(self.random_state, 1)[0] for _ in parts]
@@ -237,7 +238,7 @@ class PartialLabelClassifier(CandidateClassifier):
 
     @property
     def temperature_(self) -> float:
-        """By which logits are divided."""
+        """The number by which logits are divided."""
         return self.fitted_.temperature
 
     @property
@@ -247,7 +248,7 @@ class PartialLabelClassifier(CandidateClassifier):
 
     @property
     def n_iter_(self) -> int:
-        """Epochs run."""
+        """Number of epochs run."""
         return self.fitted_.epochs
 
     # ---------------------------------------------------------------- parts
@@ -283,11 +284,11 @@ class PartialLabelClassifier(CandidateClassifier):
         if not isinstance(y, Votes):
             return settings
         if settings.cleaning is not None:
-            raise InputError("cleaning: it thins out candidate sets, and votes are weighed", "leave it out")
+            raise InputError("cleaning: it removes candidates, but votes are weighed instead", "leave it out")
         return replace(settings, loss="naive") if settings.loss == "proden" else settings
 
     def settings(self) -> Settings:
-        """Own parameters, the preset's where they were left at their defaults."""
+        """The parameters of this estimator; the preset replaces those that are left at their defaults."""
         values = self.get_params(deep=False)
         for name, value in preset_settings(self.preset).items():
             if _same(values[name], _DEFAULTS[name]):
@@ -307,13 +308,13 @@ class PartialLabelClassifier(CandidateClassifier):
             )
         if values["checkpoint"] is not None and self.random_state is None:
             raise ValueError(
-                "checkpoint: an interrupted run can only be taken up with the same seed; set random_state."
+                "checkpoint: an interrupted run can only be continued with the same seed; set random_state."
             )
         outside = {"device", "random_state", "preset", "missing"}
         return Settings(**{name: value for name, value in values.items() if name not in outside})
 
 
-_READ = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of the features it read
+_READ = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps about the features
 _DEFAULTS = {
     name: parameter.default
     for name, parameter in inspect.signature(PartialLabelClassifier.__init__).parameters.items()
@@ -326,7 +327,7 @@ def _same(value: Any, default: Any) -> bool:
 
 @contextmanager
 def own_generator(device: torch.device, seed: int) -> Iterator[None]:
-    """Torch's generator, of which dropout draws, seeded inside and as before afterwards."""
+    """Seeds torch's generator, from which dropout draws, and restores it afterwards."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield

@@ -26,20 +26,20 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     impute
-        What fills the gaps of a column: the ``"mean"`` or ``"median"`` of the rows of `fit` (0 where all of them
-        have none), a number, or a number per column; None or ``"nan"`` leaves them.
+        What fills the gaps of a column: the ``"mean"`` or ``"median"`` of the rows of `fit` (0 where all are
+        missing), a number, or a number per column; None or ``"nan"`` leaves them.
     categories
-        The columns of text, with all values that are known. A known one that no row of `fit` has gets no column:
-        like a missing value it is 0 everywhere, as nothing can be learned about it. Any other value is an error.
+        The columns of text, with all known values of each. A known value that occurs in no row of `fit` gets no
+        column: like a missing value it is 0 everywhere. Any other value is an error.
 
     Attributes
     ----------
     feature_names_in_
-        The columns; of an array these are the names that its columns go by.
+        The names of the columns; an array must have them in this order.
     fillings_
         The number that fills the gaps of each column.
     categories_
-        The values of each column of text that rows of `fit` have.
+        The values that occur in the rows of `fit`, for each column of text.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(names, dtype=object)
 
     def to_json(self) -> dict[str, Any]:
-        """All that it knows, as JSON can hold it."""
+        """The fitted encoder, as JSON can hold it."""
         return {
             "columns": self.feature_names_in_.tolist(),
             "impute": self.impute,
@@ -107,15 +107,15 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> ColumnEncoder:
-        """The encoder that `to_json` described; whatever cannot be is refused."""
+        """The encoder that `to_json` described; impossible content is refused."""
         columns, fillings = list(content["columns"]), dict(content["fillings"])
         known, learned = dict(content["categories"]), dict(content["learned"])
         texts = [columns, *known.values(), *learned.values()]
         numbers = [value for value in fillings.values() if type(value) in {int, float} and np.isfinite(value)]
         if not all(isinstance(value, str) for values in texts for value in values):
-            raise ValueError("columns and categories are no texts")
+            raise ValueError("columns and categories are not texts")
         if not {*known, *fillings} <= {*columns} or {*known} & {*fillings} or len(numbers) < len(fillings):
-            raise ValueError("fillings are no numbers, or of other columns")
+            raise ValueError("fillings are not numbers, or belong to other columns")
         if known.keys() != learned.keys() or not all({*learned[name]} <= {*known[name]} for name in known):
             raise ValueError("categories were learned that are not known")
         made = cls(content["impute"], known or None)
@@ -158,7 +158,7 @@ def _numbers(values: Array, where: str) -> Floats:
         return values
     if values.dtype.kind not in "biuOUT":
         raise DataError(
-            f"{where}: holds {values.dtype}, not numbers", "make numbers of them, or leave the column out"
+            f"{where}: holds {values.dtype}, not numbers", "convert them to numbers, or leave the column out"
         )
     missing = missing_labels(values)
     made = np.full(len(values), np.nan)

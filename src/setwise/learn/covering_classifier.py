@@ -1,9 +1,9 @@
 """`CoveringClassifier`: learns to cover whole candidate sets, for guarantees that assume nothing about them.
 
-Strategy `max` has to cover a row's strangest candidate, whoever made the candidate sets. What keeps its sets small
-is a score that puts all of S first: inclusion probabilities g_y(x) = P(y ∈ S | x), mixed with the class posterior
-f as w·g + (1 − w)·f. All of it, w included, is settled on training rows, by the mean size of the sets that `max`
-would give there; the calibration rows stay untouched, so that Theorem 1 holds as it stands.
+Strategy `max` has to cover a row's strangest candidate, however the candidate sets arose. Its sets are small where
+the score puts all of S first: inclusion probabilities g_y(x) = P(y ∈ S | x), mixed with the class posterior f as
+w·g + (1 − w)·f. Everything, w included, is chosen on training rows by the mean size of the sets that `max` would
+give there. The calibration rows are not used, so that Theorem 1 applies unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from setwise.learn.settings import Settings, inclusion_epochs
 from setwise.ranks import as_level, order_statistic, rank
 
 _WEIGHTS = (0.75, 1.0, 0.5, 0.25, 0.0)  # the first is taken where rows are too few to tell
-_TRIAL_EPOCHS = 20  # of the inclusion model; then it gets `inclusion_epochs`
+_TRIAL_EPOCHS = 20  # of inclusion models in trials; the final one gets `inclusion_epochs`
 
 
 class CoveringClassifier(CandidateClassifier):
@@ -38,21 +38,21 @@ class CoveringClassifier(CandidateClassifier):
     Parameters
     ----------
     posterior
-        A `PartialLabelClassifier` for the class posterior; None is one with its defaults.
+        A `PartialLabelClassifier` for the class posterior; None means one with its defaults.
     inclusion
-        A `PartialLabelClassifier` for the inclusion probabilities (its loss is replaced); None is a network with
-        dropout, or the ``"cnn"`` for images. What it leaves as ``"auto"`` is chosen by the size of the sets.
+        A `PartialLabelClassifier` for the inclusion probabilities (its loss is replaced); None means a network
+        with dropout, or the ``"cnn"`` for images. What is left at ``"auto"`` is chosen by the size of the sets.
     confidence_level
         The level for which the sets are to be small. The model serves other levels as well.
     device, random_state, verbose, missing
-        As in `PartialLabelClassifier`, and for both of them.
+        As in `PartialLabelClassifier`; they apply to both models.
 
     Attributes
     ----------
     classes_
         The labels, in the order of the columns.
     posterior_, inclusion_
-        The two models; `inclusion_` is None where w is 0, as for precise labels, whose f is P(y ∈ S | x).
+        The two models; `inclusion_` is None where w is 0, as for exact labels, where f is P(y ∈ S | x).
     weight_
         The weight w of the inclusion probabilities.
     choices_
@@ -128,14 +128,14 @@ class CoveringClassifier(CandidateClassifier):
         return self.posterior_.predict_proba(X)
 
     def predict_inclusion(self, X: Any) -> NDArray[np.float64]:
-        """How likely each label is a candidate, (n, K), each in [0, 1]: what `max` is to be calibrated on."""
+        """The probability that each label is a candidate, (n, K), on which `max` should be calibrated."""
         probabilities = self.predict_proba(X)
         if self.inclusion_ is None:
             return probabilities
         device = as_device(self.device)
         source = read_source(self.inclusion_, X, device, reset=False)
         inclusion = self.inclusion_.fitted_.logits(source, device).sigmoid().mean(dim=0).cpu().numpy()
-        return _mixed(inclusion, probabilities, self.weight_)
+        return _mix(inclusion, probabilities, self.weight_)
 
     # ---------------------------------------------------------------- parts
 
@@ -148,7 +148,7 @@ class CoveringClassifier(CandidateClassifier):
             part = clone(model)
         elif name == "posterior" or images:
             part = PartialLabelClassifier()
-        else:  # of depths, widths, rates of dropout and decays the one that served all sets tried
+        else:  # the depth, width, dropout and decay that served all data sets tried
             part = PartialLabelClassifier(
                 "mlp", hidden_sizes=(300, 300, 300), dropout=0.5, weight_decay=1.0, epochs=_TRIAL_EPOCHS
             )
@@ -165,7 +165,7 @@ class CoveringClassifier(CandidateClassifier):
         inclusion: PartialLabelClassifier,
         seed: int,
     ) -> dict[str, float]:
-        """Settles both models by held-out training rows, the inclusion model and the weight by the size of sets."""
+        """Chooses both models on held-out training rows, the inclusion model and the weight by the size of sets."""
         choices, options = posterior.settings().alternatives(source), inclusion.settings().alternatives(source)
         best, self.weight_ = options[0], _WEIGHTS[0]
         if len(candidates) < FEWEST:
@@ -183,7 +183,7 @@ class CoveringClassifier(CandidateClassifier):
                 continue
             included = try_out(option, source, candidates, seed).double().sigmoid().cpu().numpy()
             for weight in _WEIGHTS:
-                size = covering_size(_mixed(included, probabilities, weight), mask, as_level(self.confidence_level))
+                size = covering_size(_mix(included, probabilities, weight), mask, as_level(self.confidence_level))
                 self.choices_[f"{option.network}, scale {option.scale}, weight {weight:g}"] = size
                 if size < smallest:
                     best, self.weight_, smallest = option, weight, size
@@ -192,7 +192,7 @@ class CoveringClassifier(CandidateClassifier):
 
 
 def covering_size(inclusion: Floats, candidates: Bools, level: Fraction) -> float:
-    """The mean size of the sets that `max` gives at a level on the very rows it is calibrated on.
+    """The mean size of the sets that `max` gives at a level on its own calibration rows.
 
     >>> inclusion = np.array([[0.9, 0.8, 0.1], [0.7, 0.1, 0.6], [0.2, 0.9, 0.3]])
     >>> candidates = np.array([[True, True, False], [True, False, True], [False, True, False]])
@@ -208,6 +208,6 @@ def _settle(model: PartialLabelClassifier, chosen: Settings) -> None:
     model.set_params(network=chosen.network, scale=chosen.scale, hidden_sizes=chosen.hidden_sizes)
 
 
-def _mixed(inclusion: Floats, probabilities: Floats, weight: float) -> NDArray[np.float64]:
+def _mix(inclusion: Floats, probabilities: Floats, weight: float) -> NDArray[np.float64]:
     mixed: NDArray[np.float64] = weight * inclusion + (1.0 - weight) * probabilities
     return mixed

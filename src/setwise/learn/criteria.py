@@ -1,4 +1,4 @@
-"""Judging a model on candidates alone: the covering rate and the approximated accuracy need no truth."""
+"""Criteria that judge a model by candidates alone, without true labels."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ class EarlyStopping:
             tensor.copy_(kept)
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint."""
+        """The state that a checkpoint stores."""
         return {"best": self.best, "since": self.since, "kept": self.kept}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """From a checkpoint."""
+        """Goes back to a state from a checkpoint."""
         device = self.candidates.device
         self.best, self.since = state["best"].to(device), state["since"].to(device)
         self.kept = [tensor.to(device) for tensor in state["kept"]]

@@ -22,7 +22,7 @@ class CapturedSteps:
     order
         The order of the examples, (M, n), in a tensor that stays in its place.
     changing
-        Gives the tensors that a step changes, to put them back after the capture.
+        Returns the tensors that a step changes, which are restored after the capture.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class CapturedSteps:
             self.graphs[stop - start].replay()
 
     def prepare(self, bounds: list[tuple[int, int]]) -> None:
-        """Captures what was not captured yet, and leaves every tensor as it was."""
+        """Captures the graphs that are missing, and leaves every tensor as it was."""
         missing = {stop - start for start, stop in bounds} - self.graphs.keys()
         if not missing:
             return

@@ -2,9 +2,9 @@
 
 Each row stands once for each of its candidates, weighted by w ∝ 1{S}·p. Expectation: p from the classifier.
 Maximisation: a weighted refit. The first weights are uniform over the candidates. A forest only repeats the weights
-that it was told of a row; so p first come from classifiers that have not learned from the row, and for one that
-memorises in this way they do so in every round. Of votes the weights are how probable the annotator model makes
-each label: at first given the answers alone, then also given such p, recalibrated.
+that it learned from a row. Therefore the first p come from classifiers that have not learned from the row, and for
+a classifier that memorises in this way all p do. For votes the weights are the probabilities of the labels under
+the annotator model: at first given the answers alone, then also given such p, recalibrated.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from setwise._arrays import Array, Floats, Ints
 from setwise.crowd.annotator_model import own_fits
 from setwise.errors import InputError
 from setwise.labels.votes import Votes
-from setwise.learn.base import CandidateClassifier, unfitted
+from setwise.learn.base import CandidateClassifier, clone_unfitted
 from setwise.learn.feature_errors import naming_features
 from setwise.learn.inputs import as_training_sets
 from setwise.progress_lines import lines_on_stderr
 
-_COPIES = 3  # of each row for a classifier without sample_weight
+_COPIES = 3  # copies of each row for a classifier without sample_weight
 _FEW_ROUNDS = 4
 
 
@@ -46,21 +46,20 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         A classifier, pipeline or search with `predict_proba`; None is logistic regression. One whose `fit` takes no
         `sample_weight` gets three copies of each row instead, with labels in proportion to the weights.
     max_iter
-        At most so many rounds of weights; the first gives all candidates of a row the same weight. There are at
-        most 4 with votes, and with a classifier that memorises.
+        Maximum number of rounds of weights; the first gives all candidates of a row the same weight. With votes, or
+        with a classifier that memorises, there are at most 4.
     tol
         Stop when the weights move by less than this on average.
     cv
-        Number of folds, or a splitter of scikit-learn: the weights of the second round come from classifiers that
-        learned from the other folds. Those of later rounds do too with votes, and with a classifier that memorises:
-        the weights of rows that it learned from move less than half as far as those of others. Otherwise, and with
-        0, they come from one that learned from all rows. So the classifier is fitted at most ``cv + max_iter - 1``
-        times, which is 12, or ``3 * cv + 1`` times, which is 10.
+        Number of folds, or a splitter of scikit-learn. The weights of the second round come from classifiers that
+        learned from the other folds. So do those of later rounds with votes, and with a classifier that memorises:
+        weights of rows that it learned from move less than half as far as those of others. Otherwise, and with 0,
+        they come from a classifier that learned from all rows. By default it is fitted at most 12 times
+        (``cv + max_iter - 1``) or 10 times (``3 * cv + 1``).
     random_state
         Assigns rows to folds, where `cv` is a number.
     verbose
-        None writes a line on stderr every 5 seconds, so nothing where learning ends before; 0 is silent, 1 writes
-        one for every fit.
+        None writes a line on stderr every 5 seconds, 0 is silent, and 1 writes a line for every fit.
 
     Attributes
     ----------
@@ -69,11 +68,11 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
     learned_
         The positions in `classes_` of the labels that it learned.
     memorises_
-        Whether the classifier was found to repeat what it is told; None where that was not looked at.
+        Whether the classifier repeats the weights that it learned; None where that was not tested.
     n_iter_
-        How many rounds of weights there were.
+        Number of rounds of weights.
     n_fits_
-        How often a classifier was fitted.
+        Number of times a classifier was fitted.
 
     Examples
     --------
@@ -130,10 +129,10 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
                     fitted = self._refit(base, X, weights)
                     p, seen = self._probabilities(*fitted, X), None
                 before = weights
-                weights = _restricted(p, uniform) if votes is None else votes.label_targets(p)
-                moved = _moved(before, weights)
+                weights = _restrict(p, uniform) if votes is None else votes.label_targets(p)
+                moved = _distance(before, weights)
                 if seen is not None and votes is None and self.memorises_ is None:
-                    self.memorises_ = _moved(before, _restricted(seen, uniform)) < moved / 2
+                    self.memorises_ = _distance(before, _restrict(seen, uniform)) < moved / 2
                     rounds = min(rounds, _FEW_ROUNDS) if self.memorises_ else rounds
                 self.n_iter_ += 1
                 if moved < self.tol:
@@ -146,7 +145,7 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The base classifier's probabilities, one column per class; a class never learned has zero."""
+        """The base classifier's probabilities, one column per class; 0 for a class that was never learned."""
         check_is_fitted(self)
         _check_feature_names(self, X, reset=False)
         with naming_features(X):
@@ -191,13 +190,13 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         rows, labels, given = _pairs(weights) if argument else (*_copies(weights), None)
         learned, codes = np.unique(labels, return_inverse=True)
         named = {} if given is None else {str(argument): given}
-        return unfitted(base).fit(_safe_indexing(X, rows), codes, **named), learned
+        return clone_unfitted(base).fit(_safe_indexing(X, rows), codes, **named), learned
 
     def _state(self) -> str:
         return f"EMClassifier: fit {self.n_fits_}, round {self.n_iter_} of at most {self.max_iter}"
 
     def _probabilities(self, model: Any, learned: Ints, X: Any) -> NDArray[np.float64]:
-        if not hasattr(model, "predict_proba"):  # known of some only when they are fitted
+        if not hasattr(model, "predict_proba"):  # some have it only once they are fitted
             raise InputError(
                 f"estimator: {type(model).__name__} gives no probabilities (it has no predict_proba)",
                 "wrap it in sklearn.calibration.CalibratedClassifierCV",
@@ -208,15 +207,15 @@ class EMClassifier(MetaEstimatorMixin, CandidateClassifier):  # type: ignore[mis
         return p
 
 
-def _restricted(p: Floats, uniform: Floats) -> Floats:
-    """The weights 1{S}·p, summing to one; uniform where p has nothing for the candidates."""
+def _restrict(p: Floats, uniform: Floats) -> Floats:
+    """The weights 1{S}·p, summing to one; uniform where p is 0 for all candidates."""
     own = np.where(uniform > 0, p, 0.0)
     total = own.sum(axis=1, keepdims=True)
     weights: Floats = np.divide(own, total, out=uniform.copy(), where=total > 0)
     return weights
 
 
-def _moved(before: Floats, weights: Floats) -> float:
+def _distance(before: Floats, weights: Floats) -> float:
     return float(np.abs(weights - before).sum(axis=1).mean())
 
 
@@ -230,7 +229,7 @@ def _weight_argument(model: Any) -> str | None:
 
 
 def _pairs(weights: Floats) -> tuple[Ints, Ints, Floats]:
-    """Rows, labels and weights; pairs of vanishing weight stay out."""
+    """Rows, labels and weights; pairs with almost no weight are left out."""
     rows, labels = np.nonzero(weights > 1e-6)
     return rows, labels, weights[rows, labels]
 

@@ -18,7 +18,7 @@ _ABOUT_GAPS = re.compile(r"nan\b|\binf\b|infinity|missing value", re.IGNORECASE)
 _ABOUT_KINDS = re.compile(r"convert|promote|dtype|datetime|timestamp|not 'str'|holds (text|a date)", re.IGNORECASE)
 _IMPUTE = "remove or impute such values (sklearn.impute.SimpleImputer)"
 _ENCODE = "encode it in a pipeline (sklearn.compose.ColumnTransformer with OneHotEncoder)"
-_COUNT = "make a number of it, such as days since the first date"
+_COUNT = "convert it to a number, such as days since the first date"
 _OMIT = "leave the column out"
 
 
@@ -95,7 +95,7 @@ def _holds_quoted(values: Array, rows: list[int], message: str) -> bool:
 
 
 def _suspects(values: Array, *, infinite: bool) -> list[int]:
-    """The rows of a column whose values are no finite numbers; of numbers the first."""
+    """The rows of a column whose values are not finite numbers; only the first in a column of numbers."""
     if values.dtype.kind in "fc":
         return np.flatnonzero(np.isinf(values) if infinite else ~np.isfinite(values)).tolist()[:1]
     if values.dtype.kind in "biu":

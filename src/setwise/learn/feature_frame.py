@@ -1,4 +1,4 @@
-"""`FeatureFrame`: rows of named columns, as much of a data frame as models ask for; and the categories of text."""
+"""`FeatureFrame`: rows of named columns, as much of a data frame as models need; and codes for categories."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FeatureFrame:
         return made if dtype is None else made.astype(dtype)
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
         """The rows of several frames with the same columns."""
         return cls({name: np.concatenate([part[name] for part in parts]) for name in parts[0].columns})
 
@@ -76,6 +76,6 @@ def category_codes(values: Array, known: Sequence[str], where: str, first_row: i
     if (codes == -2).any():
         row = int(np.argmax(codes == -2))
         shown = ", ".join(known[:6]) + (", …" if len(known) > 6 else "")
-        problem = f"{where}: row {first_row + row} is {values[row]!r}, which is no known category ({shown})"
+        problem = f"{where}: row {first_row + row} is {values[row]!r}, which is not a known category ({shown})"
         raise DataError(problem, "write one of these, or leave the cell empty")
     return codes

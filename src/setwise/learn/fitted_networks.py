@@ -1,4 +1,4 @@
-"""From settings and rows to fitted networks: rows held out, architecture chosen, and several fits at once."""
+"""Fits networks: holds rows out, chooses an architecture, and trains several models at once."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from setwise.learn.stacks import run, stack_trainer, train_stack
 from setwise.learn.temperature import TemperatureError, fit_temperature
 from setwise.learn.trainer import Hook, Trainer
 
-_TRIED = 3_000  # rows that choosing an architecture looks at
+_TRIED = 3_000  # the most rows used to choose an architecture
 _FOLDS = 5
 FEWEST = 20
-"""Rows below which nothing can be held out to choose by."""
+"""With fewer rows, none are held out to choose by."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedNetworks:
-    """What a fit leaves behind, on the CPU: M networks of one shape and all that is needed to go on.
+    """The result of a fit, on the CPU: M networks of one shape and all that is needed to continue.
 
     Attributes
     ----------
     network, scaling
-        What was learned.
+        The trained models and their scaling.
     settings
-        As trained, with network and scaling chosen.
+        The settings of the training, with the chosen network and scaling.
     temperature
-        By which logits are divided for probabilities.
+        The number by which logits are divided for probabilities.
     epochs
-        How many were run in all.
+        Number of epochs run in all.
     choices
         The approximated accuracy of each option that "auto" tried.
     moments
         The optimizer's state; empty where it is not known.
     refusal
-        Why a temperature could not be fitted, where one was asked for.
+        The reason why no temperature could be fitted, if one was requested.
     """
 
     network: nn.Module
@@ -86,7 +86,7 @@ def fit_networks(
     hooks: list[Hook] = [cleaner] if cleaner else []
     if not (settings.early_stopping or settings.temperature or getattr(cleaner, "needs_holdout", False)):
         trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds, hooks=hooks)
-        return replace(_fitted(trainer, settings), choices=choices)
+        return replace(_take_networks(trainer, settings), choices=choices)
     kept, held = split(len(candidates), settings.validation_fraction, seeds[0], candidates.device)
     held_source, held_candidates = source.rows(held), candidates[held].expand(len(seeds), -1, -1)
     if hasattr(cleaner, "attach"):
@@ -100,18 +100,18 @@ def fit_networks(
     if settings.temperature:
         exact = bool(((candidates > 0).sum(dim=-1) == 1).all())
         try:
-            best = candidates[held] == candidates[held].amax(dim=-1, keepdim=True)  # of votes the likeliest
+            best = candidates[held] == candidates[held].amax(dim=-1, keepdim=True)  # for votes, the likeliest label
             temperature = fit_temperature(trainer.logits(held_source), best, verified=exact)
         except TemperatureError as error:
             refusal = error
-    return replace(_fitted(trainer, settings), temperature=temperature, choices=choices, refusal=refusal)
+    return replace(_take_networks(trainer, settings), temperature=temperature, choices=choices, refusal=refusal)
 
 
 def continue_fit(
     earlier: FittedNetworks, settings: Settings, source: ExampleSource, candidates: Tensor, seeds: Sequence[int]
 ) -> FittedNetworks:
     """One more pass over rows at the full rate, from networks and optimizer state of an earlier fit."""
-    settings = replace(settings.chosen_as(earlier.settings), epochs=1, annealing_epochs=0, checkpoint=None)
+    settings = replace(settings.with_choices_of(earlier.settings), epochs=1, annealing_epochs=0, checkpoint=None)
     trainer = stack_trainer(
         settings,
         source,
@@ -125,9 +125,9 @@ def continue_fit(
         for tensor, saved in zip(states, earlier.moments, strict=True):
             tensor.copy_(saved)
     memory = trainer.loss.memory
-    if memory is not None:  # rows count as seen by the model so far, or every pass would be a first one
+    if memory is not None:  # from the model so far, or every pass would be a first one
         memory.copy_(trainer.logits().reshape(memory.shape))
-    fitted = _fitted(run(trainer, settings), settings)
+    fitted = _take_networks(run(trainer, settings), settings)
     return replace(
         fitted, temperature=earlier.temperature, epochs=earlier.epochs + fitted.epochs, choices=earlier.choices
     )
@@ -167,7 +167,9 @@ def out_of_sample(settings: Settings, source: ExampleSource, candidates: Tensor,
     folds = order.tensor_split(_FOLDS)
     others = [torch.cat([fold for fold in folds if fold is not held]) for held in folds]
     if settings.stackable and isinstance(source, Resident):
-        rows = torch.stack([kept[: n - len(folds[0])] for kept in others])  # a stack sees as many rows of each
+        rows = torch.stack(
+            [kept[: n - len(folds[0])] for kept in others]
+        )  # all models of a stack see the same number
         fitted = fit_parts(settings, source, rows, candidates[rows], [seed] * _FOLDS)
     else:
         fitted = [fit_networks(settings, source.rows(kept), candidates[kept], [seed]) for kept in others]
@@ -180,7 +182,7 @@ def out_of_sample(settings: Settings, source: ExampleSource, candidates: Tensor,
 def choose(
     settings: Settings, source: ExampleSource, candidates: Tensor, seed: int
 ) -> tuple[Settings, dict[str, float]]:
-    """Network and scaling by approximated accuracy on held-out training rows; needs no truth."""
+    """Chooses network and scaling by approximated accuracy on held-out training rows, without true labels."""
     options = settings.alternatives(source)
     if len(options) == 1 or len(candidates) < FEWEST:
         return options[0], {}
@@ -191,9 +193,9 @@ def choose(
 def compare(
     options: Sequence[Settings], source: ExampleSource, candidates: Tensor, seed: int
 ) -> tuple[Settings, dict[str, float], Tensor]:
-    """The option of the largest approximated accuracy, this of each, and the chosen one's logits of held-out rows.
+    """The option with the largest approximated accuracy, the accuracy of each, and the best one's logits.
 
-    Those are the second part of `trial_rows`.
+    The logits are those of the second part of `trial_rows`.
     """
     held = trial_rows(len(candidates), seed, candidates.device)[1]
     groups = groupby(options, key=lambda option: (option.network, *option.hidden_sizes))
@@ -208,14 +210,14 @@ def compare(
 
 
 def try_out(settings: Settings, source: ExampleSource, candidates: Tensor, seed: int) -> Tensor:
-    """The logits (m, K) of the rows to judge by, of one plain model that learned from the rows to try it on."""
+    """Trains one plain model on the first part of `trial_rows`; returns its logits (m, K) of the second part."""
     kept, held = trial_rows(len(candidates), seed, candidates.device)
     tried = source.rows(kept), candidates[kept][None], [seed]
     return train_stack(settings.for_trial(len(kept)), *tried, doing="trying").logits(source.rows(held))[0]
 
 
 def _try_scales(options: list[Settings], source: ExampleSource, candidates: Tensor, seed: int) -> list[Tensor]:
-    """What `try_out` gives for each of some options that differ by their scale alone: they learn at once."""
+    """Does `try_out` for options that differ only by their scale, and trains them together."""
     kept, held = trial_rows(len(candidates), seed, candidates.device)
     trial, n = options[0].for_trial(len(kept)), len(kept)
     if len(options) == 1 or not (trial.stackable and isinstance(source, Resident)):
@@ -231,7 +233,7 @@ def _try_scales(options: list[Settings], source: ExampleSource, candidates: Tens
 
 
 def trial_rows(n: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Positions to try something on and positions to judge it by, of some thousand rows at most."""
+    """Positions to train a trial on and positions to judge it by, of some thousand rows at most."""
     order = permutations([seed], -2, n, device)[0][:_TRIED]
     kept, held = split(len(order), 0.25, seed, device)
     return order[kept], order[held]
@@ -248,7 +250,7 @@ def split(n: int, fraction: float, seed: int, device: torch.device) -> tuple[Ten
     return order[held:].sort().values, order[:held].sort().values
 
 
-def _fitted(trainer: Trainer, settings: Settings) -> FittedNetworks:
+def _take_networks(trainer: Trainer, settings: Settings) -> FittedNetworks:
     """The models of a finished trainer, moved off its device."""
     moments = tuple(tensor.cpu() for tensor in trainer.optimizer.tensors())
     return FittedNetworks(trainer.network.cpu(), trainer.scaling.cpu(), settings, trainer.epoch, moments=moments)

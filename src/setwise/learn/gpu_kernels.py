@@ -2,8 +2,8 @@
 
 The loss of candidate sets, with its gradient and what it remembers, and the normalisation of stacks with ReLU. They
 are written in Triton, which comes with torch on Linux, are compiled on first use, and kept by Triton for the next
-process. Without Triton, on a CPU and in other arithmetic than float32 the plain operations serve, and give the same
-up to rounding.
+process. Without Triton, on a CPU, or in other arithmetic than float32, plain operations give the same up to
+rounding.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ else:
 
 jit: Any = (lambda function: function) if triton is None else triton.jit
 _MOST_CLASSES = 256
-_MOST_EXAMPLES = 1024  # of a batch that one program normalises
-_MOST_CELLS = 2**28  # of a layer's input: places are counted in 32 bits
-_CELLS = 2048  # of a program
+_MOST_EXAMPLES = 1024  # in a batch that one program normalises
+_MOST_CELLS = 2**28  # in a layer's input: places are counted in 32 bits
+_CELLS = 2048  # per program
 
 
 def usable(*tensors: Tensor) -> bool:
@@ -41,15 +41,15 @@ def usable(*tensors: Tensor) -> bool:
 
 
 def can_weigh(logits: Tensor, candidates: Tensor) -> bool:
-    """Whether `weighed_losses` takes logits and candidates like these."""
+    """Whether `weigh_losses` takes logits and candidates like these."""
     fits = candidates.dtype == torch.bool and candidates.is_contiguous() and logits.shape[-1] <= _MOST_CLASSES
     return fits and usable(logits)
 
 
-def weighed_losses(
+def weigh_losses(
     logits: Tensor, index: Tensor, candidates: Tensor, memory: Tensor | None, beta: float
 ) -> tuple[Tensor, Tensor]:
-    """The loss of every example (M, batch), and the slope of each model's mean; `memory` then holds these logits.
+    """The loss of every example (M, batch), and the slope of each model's mean; stores these logits in `memory`.
 
     As `CandidateLoss`: the cross-entropy to weights w ∝ 1{S}·p^β, with p of the memory or else of the logits.
     """
@@ -101,11 +101,11 @@ def _weigh(
 
 
 def can_normalise(x: Tensor) -> bool:
-    """Whether `normalised_relu` takes (M, features, batch) like these."""
+    """Whether `normalise_with_relu` takes (M, features, batch) like these."""
     return 1 < x.shape[-1] <= _MOST_EXAMPLES and x.numel() < _MOST_CELLS and usable(x)
 
 
-def normalised_relu(x: Tensor, bias: Tensor, norm: Any) -> Tensor:
+def normalise_with_relu(x: Tensor, bias: Tensor, norm: Any) -> Tensor:
     """ReLU of the batch normalisation of x + bias, (M, features, batch), in training; updates its statistics."""
     found: Tensor = _NormalisedReLU.apply(x, bias, norm.weight, norm.bias, norm)
     return found

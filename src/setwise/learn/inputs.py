@@ -1,4 +1,4 @@
-"""Reading what people hand to an estimator, without torch: features, and candidates or plain labels."""
+"""Reads features, and candidates or labels, for an estimator; without torch."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ def as_training_sets(y: Any, classes: Iterable[Hashable] | None = None, *, missi
         sets = sets.with_classes(classes)
     kept, rows = present_rows(sets, missing)
     if rows is not None:
-        raise ValueError("missing: 'drop' would need rows of X dropped too; leave those rows out yourself.")
+        raise ValueError("missing: 'drop' would have to drop rows of X too; leave those rows out yourself.")
     return kept

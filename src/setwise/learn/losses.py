@@ -2,9 +2,9 @@
 
 Naive averaging, CC, β-merit, PRODEN and RC are one family: the cross-entropy −Σ w log p to weights
 w ∝ 1{S}·p^β, where p is this forward pass (`fresh`), the last one that saw the example (`forward`,
-PRODEN) or one made after the step (`step`, RC). What is remembered of an example are its logits, zero at
-first: w is a masked softmax of β times them, so the first weights are uniform, candidates and weights stay
-apart, and no candidate is ever lost to underflow.
+PRODEN) or one made after the step (`step`, RC). The loss remembers the logits of an example, zero at first.
+The weights w are a masked softmax of β times these: the first weights are uniform, and no candidate is ever
+lost to underflow.
 
 Every loss is called as ``loss(logits, candidates, index)`` with logits of shape (batch, K) or
 (models, batch, K), a boolean mask of the same shape, and the positions of the batch's examples (needed
@@ -109,13 +109,13 @@ class CandidateLoss(nn.Module):
         return self.per_example(logits, candidates, remembered).mean(dim=-1)
 
     def slopes(self, logits: Tensor, candidates: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-        """The mean loss of each model, and its slope along the logits; remembers these, unless that is for later.
+        """The mean loss of each model, and its slope along the logits; remembers these unless `lag` is "step".
 
         `candidates` (M, n, K) are those of all rows. On a GPU one kernel does it all for most losses.
         """
         if self.plain and gpu_kernels.can_weigh(logits, candidates):
-            memory = self.opened(logits) if self.remembers else None
-            losses, slope = gpu_kernels.weighed_losses(logits.detach(), index, candidates, memory, self.beta)
+            memory = self.open_memory(logits) if self.remembers else None
+            losses, slope = gpu_kernels.weigh_losses(logits.detach(), index, candidates, memory, self.beta)
             return losses.mean(dim=1), slope
         _, n, k = candidates.shape
         chosen = candidates.view(-1, k).index_select(0, _places(index, n)).view(logits.shape)
@@ -137,23 +137,23 @@ class CandidateLoss(nn.Module):
         """What was remembered of these examples, shaped like the logits."""
         if not self.remembers:
             return None
-        memory = self.opened(logits)
+        memory = self.open_memory(logits)
         return memory.index_select(0, self._positions(logits, index)).view(logits.shape)
 
     def update(self, logits: Tensor, index: Tensor | None) -> None:
         """Remembers these logits for the next time the examples are seen."""
         if self.remembers:
-            memory = self.opened(logits)
+            memory = self.open_memory(logits)
             fresh = logits.detach().to(memory.dtype).reshape(-1, logits.shape[-1])
             memory.index_copy_(0, self._positions(logits, index), fresh)
 
-    def opened(self, logits: Tensor) -> Tensor:
+    def open_memory(self, logits: Tensor) -> Tensor:
         """The memory, made on first use for logits like these."""
         if self.memory is None:
             if self.n_examples is None:
                 raise ValueError(
-                    f"{type(self).__name__}: remembers something per example and must know how many there "
-                    "are; construct it with n_examples=…"
+                    f"{type(self).__name__}: remembers something per example and must know their number; "
+                    "construct it with n_examples=…"
                 )
             rows = self.n_models * self.n_examples
             self.memory = _full_precision(logits.detach()).new_zeros(rows, logits.shape[-1])
@@ -229,7 +229,7 @@ class OSLLoss(CandidateLoss):
 
     def per_example(self, logits: Tensor, candidates: Tensor, remembered: Tensor | None) -> Tensor:  # noqa: ARG002
         """The cross-entropy of the best candidate."""
-        inside = candidates | ~candidates.any(dim=-1, keepdim=True)  # nothing known: every label is a candidate
+        inside = candidates | ~candidates.any(dim=-1, keepdim=True)  # without candidates every label is one
         return -log_softmax(logits, dim=-1).masked_fill(~inside, -torch.inf).amax(dim=-1)
 
 
@@ -323,7 +323,7 @@ def as_loss(loss: Any, n_examples: int, n_models: int) -> CandidateLoss:
 
 
 def _places(index: Tensor, n: int) -> Tensor:
-    """Where the examples (M, batch) of models with n examples each are among those of all models."""
+    """The positions of examples (M, batch) among those of all models, with n examples each."""
     if index.ndim == 1 or len(index) == 1:
         return index.reshape(-1)
     return (index + n * torch.arange(len(index), device=index.device)[:, None]).view(-1)

@@ -1,7 +1,7 @@
-"""Which parts of a scikit-learn model a file may not bring along unless the reader trusts it.
+"""Parts of a scikit-learn model that are loaded from a file only if the user trusts it.
 
-Their compiled code takes positions and sizes from the fitted state as they stand, so that wild ones end the
-process; text vectorizers open the files that rows name, and search them by any regular expression.
+Their compiled code uses positions and sizes in the fitted state unchecked, so that wild ones end the process; text
+vectorizers open the files that rows name, and search them by any regular expression.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PLAIN = (str, bytes, int, float, complex, type(None), np.generic, type, ModuleT
 
 
 def types_needing_trust(model: Any) -> set[str]:
-    """The full names of those types of a model's parts; of an encoder only where its columns do not add up."""
+    """The full names of such types in a model; an encoder counts only where its columns do not add up."""
     return {_name(type(part)) for part in _parts(model) if _needs_trust(part)}
 
 
@@ -38,7 +38,7 @@ def _needs_trust(part: Any) -> bool:
 
 
 def _parts(model: Any) -> Iterator[Any]:
-    """The model, and whatever is in it."""
+    """The model, and everything in it."""
     seen: dict[int, Any] = {}
     todo = [model]
     while todo:

@@ -18,7 +18,7 @@ from setwise.errors import InputError, Remedy
 from setwise.learn import gpu_kernels
 
 Generators = Sequence[torch.Generator]
-_MODELS = 10_000  # of one file
+_MODELS = 10_000  # the most in one file
 _PLAIN = Remedy("network", "mlp", "for rows of features")
 _IMAGES = Remedy("X", None, "of shape (rows, height, width) or (rows, channels, height, width), channels first")
 
@@ -131,12 +131,12 @@ class MLP(nn.Module):
         return _apart(self.output(x))
 
     def _examples_last(self, x: Tensor) -> Tensor:
-        """(M, features, batch) to (M, batch, K) in training: so a GPU finds what it sums up in one piece."""
+        """(M, features, batch) to (M, batch, K) in training, so that what a GPU sums up is contiguous."""
         for linear, norm in zip(self.hidden, self.norms, strict=True):
             weight, bias = linear.weight, linear.bias
             x = torch.bmm(weight, x)  # type: ignore[arg-type]
             if isinstance(norm, StackedBatchNorm) and gpu_kernels.can_normalise(x):
-                x = gpu_kernels.normalised_relu(x, bias, norm)  # type: ignore[arg-type]
+                x = gpu_kernels.normalise_with_relu(x, bias, norm)  # type: ignore[arg-type]
             else:
                 x = x + bias.transpose(1, 2)  # type: ignore[operator]
                 x = torch.relu_(norm(x.view(1, -1, x.shape[-1])).view(x.shape))
@@ -174,7 +174,7 @@ class CNN(nn.Module):
 
 
 class Single(nn.Module):
-    """Anybody's own module, (batch, …) to (batch, K) or to an object with `logits`, as M = 1."""
+    """A module of your own, (batch, …) to (batch, K) or to an object with `logits`, as M = 1."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -186,15 +186,15 @@ class Single(nn.Module):
 
 
 def module_logits(module: nn.Module, x: Tensor) -> Tensor:
-    """The logits that a module gives, which those of Hugging Face hold as `logits` of an object.
+    """The logits that a module returns, which Hugging Face modules put in the attribute `logits` of an object.
 
-    A module of theirs that embeds tokens gets whole numbers, whatever x holds them as.
+    One of those that embeds tokens gets integers, whatever the type of x.
     """
     embeds = getattr(module, "get_input_embeddings", None)
     if x.is_floating_point() and embeds is not None and isinstance(embeds(), nn.Embedding):
         tokens = x.long()
         if not torch.equal(tokens.to(x.dtype), x):
-            raise InputError("network: it reads tokens, and X holds other numbers", "use scale=None", "check X")
+            raise InputError("network: it reads tokens, but X holds other numbers", "use scale=None", "check X")
         x = tokens
     found = module(x)
     logits = getattr(found, "logits", found)
@@ -254,9 +254,9 @@ def network_of_weights(
     hidden_sizes: Sequence[int],
     batch_norm: bool,
 ) -> nn.Module:
-    """The network that a description and its weights make, ready to predict; nothing is made that they do not fill.
+    """The network that a description and its weights define, ready to predict.
 
-    A description may claim any size, so every size is compared with the weights before it is used, and the network
+    A description may state any size, so every size is compared with the weights before it is used, and the network
     is built without memory of its own.
     """
     entries = sum(tensor.numel() for tensor in weights.values())
@@ -288,7 +288,7 @@ def image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
         return 1, shape[0], shape[1]
     side = round(shape[0] ** 0.5)
     if side * side != shape[0]:
-        raise InputError(f"network: 'cnn' needs images, and {shape[0]} features are no square", _PLAIN, _IMAGES)
+        raise InputError(f"network: 'cnn' needs images, but {shape[0]} features are not a square", _PLAIN, _IMAGES)
     return 1, side, side
 
 

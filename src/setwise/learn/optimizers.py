@@ -57,7 +57,7 @@ class Optimizer(ABC):
 class SGD(Optimizer):
     """Stochastic gradient descent with momentum 0.9: b ← μb + g + λp;  p ← p − ηb.
 
-    (1 − μ)b is kept, which is one pass over memory less.
+    It stores (1 − μ)b, which saves a pass over memory.
     """
 
     slots, momentum = 1, 0.9
@@ -127,7 +127,7 @@ def as_optimizer(
     learning_rate: float,
     weight_decay: float,
 ) -> Optimizer:
-    """An optimizer by name, or by a callable that makes one of these parameters, rate and decay."""
+    """An optimizer by name, or by a callable that makes one from parameters, rate and decay."""
     if callable(optimizer):
         return optimizer(parameters, learning_rate, weight_decay)
     if optimizer not in OPTIMIZERS:

@@ -24,7 +24,7 @@ _PAPER_MLP: Mapping[str, Any] = {
     "shuffle": False,
 }
 TEXT: Mapping[str, Any] = {"learning_rate": 0.1, "shuffle": True, "epochs": 100, "annealing_epochs": None}
-"""What the paper's text says of the image sets where it differs from the settings that give its numbers."""
+"""What the paper's text says about the image sets where it differs from the settings that give its numbers."""
 _PAPER_LINEAR: Mapping[str, Any] = {
     "network": "linear",
     "loss": "proden",
@@ -42,7 +42,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper-mlp-kmnist": {**_PAPER_MLP, "weight_decay": 1e-4, "scale": _PIXELS_KMNIST},
     "paper-mlp-fashion": {**_PAPER_MLP, "weight_decay": 1e-5},
     "paper-mlp-text": {**_PAPER_MLP, **TEXT},
-    "paper-supermodel": {  # whose confusions contaminate, in single precision: raw pixels leave no bits to spare
+    "paper-supermodel": {  # its confusions contaminate; in single precision, as raw pixels need all bits
         "network": "mlp",
         "loss": "naive",
         "scale": _PIXELS,

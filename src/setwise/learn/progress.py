@@ -1,4 +1,4 @@
-"""How training is going: a bar where rich is installed, plain lines on stderr where it is not."""
+"""Progress of training: a bar if rich is installed, otherwise plain lines on stderr."""
 
 from __future__ import annotations
 

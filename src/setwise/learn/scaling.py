@@ -1,6 +1,6 @@
 """Feature scaling as part of the model: statistics of the training rows alone, applied in the step.
 
-So that images can stay bytes on the device, and a saved model carries its own scaling.
+Images can thus stay bytes on the device, and a saved model carries its own scaling.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def stack_scalings(scalings: Sequence[Scaling]) -> Scaling:
 
 
 def fit_scaling(scale: Any, chunks: Iterable[Tensor], dtype: torch.dtype = torch.float32) -> Scaling:
-    """The scaling named, with statistics of these rows; a pair (shift, spread) is taken as it is.
+    """The scaling of this name, with statistics of these rows; a pair (shift, spread) is used as it is.
 
     `chunks` are blocks of training rows; they are read only where statistics are needed.
     """

@@ -1,6 +1,6 @@
 """One seed per model, and the order of its examples: a function of seed and epoch alone, the same on any device.
 
-So a model follows the same path alone and among others, and nothing need be kept to resume a run.
+A model thus follows the same path alone and among others, and a run can resume without stored state.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def permutations(seeds: Sequence[int], epoch: int, n: int, device: torch.device)
     >>> permutations([0, 1], 0, 5, torch.device("cpu")).sort().values.tolist()
     [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
     """
-    streams = _hashed(torch.tensor(seeds, dtype=torch.int64, device=device) + 1) + epoch
-    keys = _hashed(_hashed(streams)[:, None] + torch.arange(n, device=device))
+    streams = _hash(torch.tensor(seeds, dtype=torch.int64, device=device) + 1) + epoch
+    keys = _hash(_hash(streams)[:, None] + torch.arange(n, device=device))
     return keys.argsort(dim=1, stable=True)
 
 
-def _hashed(x: Tensor) -> Tensor:
+def _hash(x: Tensor) -> Tensor:
     """SplitMix64 of each position; products wrap."""
     return mix(x * (0x9E3779B97F4A7C15 - 2**64))

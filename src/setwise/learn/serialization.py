@@ -3,7 +3,7 @@
 `write_model` puts a model into a folder and returns a description that JSON can hold; `read_model` makes the model
 again from both. A `ColumnEncoder` before other steps stands in the description itself. A model that could only
 come back by running code from the file (a network made by a callable, a class that is neither scikit-learn's nor
-ours) is described as `"external"`: whoever loads it must bring it along.
+ours) is described as `"external"`: the user must pass it on loading.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ OWN = frozenset(
 """Classes of this package that a skops file may hold, and what ColumnTransformer keeps: the type of an array's
 entries, and before scikit-learn 1.7 a list of columns. Others need the reader's `trusted`, or skops' own trust."""
 
-_SAFE_SKOPS = (0, 15)  # those before trust trees, whose state ends the process if it is made up
+_SAFE_SKOPS = (0, 15)  # earlier ones trust trees, whose state can end the process if forged
 _OF_SCIKIT_LEARN = re.compile(r"sklearn(\.\w+)+")
 _OF_THE_MACHINE = {"checkpoint", "device", "verbose"}
 
@@ -74,7 +74,7 @@ def write_model(model: Any, folder: Path, stem: str = "model") -> Description:
 
 
 def read_model(description: Description, parts: Parts, trusted: Sequence[str] | None) -> Any:
-    """The model that `write_model` described; None where it has to be brought along."""
+    """The model that `write_model` described; None where the user must pass it."""
     kind = description["kind"]
     if kind == "external":
         return None
@@ -316,7 +316,7 @@ def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] |
     try:
         types = io.get_untrusted_types(data=part.content)
         missing = {*types} - OWN - allowed
-        if missing:  # what a model must be read for to know is named as it was noted on saving: one advice for all
+        if missing:  # name also those that only reading shows, as noted on saving: one error for all
             missing |= {name for name in description["needs_trust"] if _OF_SCIKIT_LEARN.fullmatch(name)} - allowed
         else:
             model = io.loads(part.content, trusted=types)
@@ -327,7 +327,7 @@ def _read_skops(description: Description, parts: Parts, trusted: Sequence[str] |
         why = "it holds pickled objects" if "allow_pickle" in str(error) else error  # numpy says how to run them
         raise ValueError(f"{part}: cannot be read by skops ({why}).") from error
     raise InputError(
-        f"{part}: holds types that nobody vouched for: {', '.join(sorted(missing))}",
+        f"{part}: holds types that need your trust: {', '.join(sorted(missing))}",
         Remedy("trusted", sorted(missing | allowed), "if you trust who saved the model"),
     )
 
@@ -350,7 +350,7 @@ def _external(model: Any) -> Description:
     return {
         "kind": "external",
         "class": _name(getattr(model, "module", model)),
-    }  # of a wrapped torch module its own
+    }  # a wrapped torch module has its own class
 
 
 def _name(model: Any) -> str:

@@ -1,4 +1,4 @@
-"""How networks are learned: the parameters of a `PartialLabelClassifier`, with what was left open filled in."""
+"""Training settings: the parameters of a `PartialLabelClassifier`, with those left open filled in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from setwise.learn.trainer import Plan
 _SMALL = 10_000  # rows below which small batches and a shallow network are the better first choice
 _EPOCHS, _FEWEST_EPOCHS, _TRIAL_EPOCHS = 100, 5, 40
 _FEW, _EPOCHS_OF_FEW = 2_000, 25  # rows below which more passes improve neither trials nor inclusion models
-_ROWS_SEEN = 1_000_000  # over all epochs on a CPU: more rows need fewer passes, and a fit is to take a minute
+_ROWS_SEEN = 1_000_000  # over all epochs on a CPU: more rows need fewer passes, and a fit should take a minute
 
 _BY_NETWORK: dict[str, dict[str, Any]] = {
     "linear": {"optimizer": "adam", "learning_rate": 0.1, "weight_decay": 0.0},
@@ -60,8 +60,8 @@ class Settings:
         plain = not self.dropout and self.checkpoint is None and self.ensemble == 1
         return not holds_out and plain and isinstance(self.network, str)
 
-    def chosen_as(self, other: Settings) -> Settings:
-        """The same with network and scaling as chosen elsewhere."""
+    def with_choices_of(self, other: Settings) -> Settings:
+        """The same settings with the network and scaling of others."""
         return replace(self, network=other.network, scale=other.scale, hidden_sizes=other.hidden_sizes)
 
     def for_trial(self, n_rows: int) -> Settings:
@@ -110,7 +110,7 @@ class Settings:
 
 
 def usual_epochs(n_rows: int, device: torch.device) -> int:
-    """How many epochs suit so many rows: 100, and on a CPU fewer where these would show more than a million rows.
+    """The default number of epochs: 100, and on a CPU fewer where 100 would show more than a million rows.
 
     >>> [usual_epochs(n, torch.device("cpu")) for n in (800, 10_000, 80_000, 1_000_000)]
     [100, 100, 12, 5]
@@ -121,7 +121,7 @@ def usual_epochs(n_rows: int, device: torch.device) -> int:
 
 
 def inclusion_epochs(n_rows: int, device: torch.device) -> int:
-    """How many suit an inclusion model: half of the usual ones, fewer where rows are few.
+    """The default number of epochs of an inclusion model: half of the usual one, fewer with few rows.
 
     >>> [inclusion_epochs(n, torch.device("cpu")) for n in (800, 5_000, 80_000)]
     [25, 50, 6]

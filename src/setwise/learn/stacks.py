@@ -1,4 +1,4 @@
-"""A stack: models of one shape that are trained at once, each on its own rows with its own candidates."""
+"""A stack: models of one shape that train together, each on its own rows with its own candidates."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def stack_trainer(
     seeds
         One per model: its first weights and the order of its examples.
     scaling
-        None is that of the settings, with the statistics of the first model's rows for all of them.
+        None uses that of the settings, with the statistics of the first model's rows for all of them.
     network
-        Models to go on with; None makes new ones.
+        Models to continue with; None makes new ones.
     plan
-        None is that of the settings.
+        None uses that of the settings.
     hooks
         Called after every epoch.
     """
@@ -85,7 +85,7 @@ def stack_trainer(
 
 
 def run(trainer: Trainer, settings: Settings, *, doing: str = "learning") -> Trainer:
-    """Trains to the end, with the checkpoint file and the progress that were asked for."""
+    """Trains to the end, with a checkpoint file and progress if the settings ask for them."""
     with ExitStack() as stack:
         if settings.checkpoint is not None:
             checkpoint = Checkpoint(settings.checkpoint, settings.checkpoint_every)

@@ -2,7 +2,7 @@
 
 With true labels this is the usual proper fit. With candidates it maximises their likelihood Σ_S p, which is
 consistent only where candidates arise at random given the truth; where the model's own top labels make the
-candidates, T runs to zero. So it refuses there instead of answering.
+candidates, T runs to zero. In that case it raises an error.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def fit_temperature(logits: Tensor, candidates: Tensor, *, verified: bool = Fals
     candidates
         Boolean mask (n, K); singletons where labels are verified.
     verified
-        Whether the candidates are verified labels: then the fit is proper, and nothing is refused but a
-        temperature at its bound.
+        Whether the candidates are verified labels: then the fit is proper, and only a temperature at its bound is
+        an error.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def fit_temperature(logits: Tensor, candidates: Tensor, *, verified: bool = Fals
     found = float(minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-6}).x)
     if min(found - low, high - found) < 0.01:
         raise TemperatureError(
-            f"temperature: the fit ran to its bound {math.exp(found):.3g}; candidates here seem to depend on "
+            f"temperature: the fit reached its bound {math.exp(found):.3g}; candidates here seem to depend on "
             "the model's own choice. Use verified labels or temperature=False."
         )
     return math.exp(found)

@@ -33,7 +33,7 @@ class DivergedError(ArithmeticError):
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train; an optimizer of one's own is a callable of the parameters, the rate and the decay."""
+    """How to train; an optimizer of your own is a callable of the parameters, the rate and the decay."""
 
     epochs: int = 100
     batch_size: int = 256
@@ -41,8 +41,8 @@ class Plan:
     learning_rate: float = 0.01
     weight_decay: float = 0.0
     annealing_epochs: int | None = None
-    """The learning rate falls to zero along a cosine over so many epochs: None over all `epochs`, more than those
-    stop on the way down, and 0 keeps the rate constant."""
+    """Number of epochs over which the learning rate falls to zero along a cosine. None means all `epochs`; with
+    more than these, training stops on the way down; 0 keeps the rate constant."""
     shuffle: bool = True
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"
 
@@ -81,8 +81,8 @@ class Trainer:
     seeds
         One per model: the order of its examples.
     hooks
-        Called with the trainer after every epoch; a hook may replace `candidates` or set `finished`. One with a
-        method `finish` has it called at the end, one with `state` and `restore` is part of a checkpoint.
+        Called with the trainer after every epoch; a hook may replace `candidates` or set `finished`. Its method
+        `finish`, if any, is called at the end; with `state` and `restore` it is part of a checkpoint.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Trainer:
         self.losses = torch.zeros(self.n_models, device=self.device, dtype=torch.float64)
         self.order = torch.arange(self.n_rows, device=self.device).repeat(self.n_models, 1)
         self._check_width()
-        if self.device.type == "cuda":  # autograd's own thread has no context at first, of which cuBLAS warns
+        if self.device.type == "cuda":  # autograd's thread has no context at first, and cuBLAS would warn
             torch.ones(1, device=self.device, requires_grad=True).exp().backward()  # type: ignore[no-untyped-call]
         captures = self.device.type == "cuda" and source.resident and not isinstance(network, Single)
         self.captured = CapturedSteps(self.step, self.order, self._changing) if captures else None
@@ -237,7 +237,7 @@ class Trainer:
                 f"(1, {self.n_classes}): one logit for each of the {self.n_classes} classes."
             )
         if self.loss.remembers:
-            self.loss.opened(logits)
+            self.loss.open_memory(logits)
 
     def _check_finite(self) -> None:
         sound = torch.isfinite(self.losses)
@@ -253,7 +253,7 @@ class Trainer:
             raise DivergedError(
                 f"training diverged (loss {float(self.losses[broken[0]])}) in epoch {self.epoch} of "
                 f"{self.plan.epochs}{which}; lower learning_rate (now {self.plan.learning_rate}) or scale the "
-                "features (scale='standard'). A checkpoint file, if one was asked for, holds the last good "
+                "features (scale='standard'). A checkpoint file, if requested, holds the last good "
                 "epoch."
             )
 

@@ -177,7 +177,7 @@ def feature_batches(file: Any, model: Any, features: list[str] | None) -> Iterat
 def all_features(file: Any, model: Any, features: list[str] | None) -> Any:
     """The features of all rows."""
     parts = [values for values, _ in feature_batches(file, model, features)]
-    return FeatureFrame.joined(parts) if isinstance(parts[0], FeatureFrame) else np.concatenate(parts)
+    return FeatureFrame.concatenate(parts) if isinstance(parts[0], FeatureFrame) else np.concatenate(parts)
 
 
 def all_probabilities(file: Any, labels: list[Any]) -> Any:
