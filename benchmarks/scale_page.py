@@ -101,7 +101,7 @@ def section():
         "",
         "`python benchmarks/streams.py --part predict` compares `setwise predict` with pyarrow, which reads the same input and",
         "writes the same output and does nothing else; `--part sampling` streams 500 draws of 10⁷ scores through a sample of 1 MB",
-        "and compares the coverage with the promise; `--part ray` compares `--engine ray` with the local engine on the cores of one",
+        "and compares the coverage with the guarantee; `--part ray` compares `--engine ray` with the local engine on the cores of one",
         f"machine, where all that a cluster brings is what it costs ({about(streams)}).",
         f"`OMP_NUM_THREADS=1 python benchmarks/growth.py` measures many classes, and how cost grows ({about(growth)}).{note}",
         "",
