@@ -136,5 +136,5 @@ def test_a_name_that_is_not_registered_is_refused(rows):
         setwise.conformalize(P, mask, "between")
     with pytest.raises(ValueError, match="conformity_score: 'logarithmic' is not known"):
         setwise.conformalize(P, mask, conformity_score="logarithmic")
-    with pytest.raises(ValueError, match="no file can name it"):
+    with pytest.raises(ValueError, match="a file cannot store it"):
         setwise.conformalize(P, mask, Between()).save("never.cal")

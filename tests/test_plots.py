@@ -170,7 +170,7 @@ def test_a_hundred_classes_are_legible(rng, shared):
         return plt.subplots(figsize=(6, 4), layout="constrained")[1] if shared else None
 
     for ax in (
-        setwise.plot_sets(sets, y[300:], candidates=sets.filled(), ax=axes()),
+        setwise.plot_sets(sets, y[300:], candidates=sets.fill_empty(), ax=axes()),
         setwise.plot_sets(sets, y[300:], rows=200, ax=axes()),
         setwise.plot_coverage_by_class(sets, y[300:], classes=100, ax=axes()),
         setwise.plot_coverage_by_class(sets, y[300:], ax=axes()),

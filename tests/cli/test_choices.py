@@ -106,7 +106,7 @@ def test_rows_without_a_category_are_named(here, capsys):
     capsys.readouterr()
     wrong = failure(capsys, "predict", "plain", "new.csv", "--by", "ward", "--out", "no.csv")
     assert "give it when you fit or conformalize" in wrong
-    assert "cannot be both" in failure(capsys, *FIT, "--by", "ward", "--features", "ward", "--out", "m")
+    assert "a column has one role" in failure(capsys, *FIT, "--by", "ward", "--features", "ward", "--out", "m")
 
 
 def test_the_category_of_a_row_is_the_same_text_in_every_format():
@@ -253,7 +253,7 @@ def test_a_file_of_rates_that_does_not_fit_is_refused(here, capsys):
     assert "expected a row for each of the 4 labels, found 3" in failure(capsys, *fit, "short.csv")
     assert "at most one more" in failure(capsys, *fit, "strange.csv")
     assert "not an array of numbers" in failure(capsys, *fit, "broken.npy")
-    assert "neither nothing, uniform, class or independent nor a file" in failure(capsys, *fit, "evenly")
+    assert "no file; name one, or use nothing, uniform, class or independent" in failure(capsys, *fit, "evenly")
 
 
 def test_what_is_assumed_reaches_the_calibration_and_is_kept(here):

@@ -91,7 +91,7 @@ def test_evaluate_of_a_model_says_to_write_sets_first(here, capsys):
 def test_our_own_fault_is_status_1_with_a_hint(here, capsys, monkeypatch):
     monkeypatch.setattr(inspect, "tables", None)
     arguments = ("inspect", "votes.csv", "--candidates", "answers")
-    assert "please report it" in failure(capsys, *arguments, status=1)
+    assert "Please report it" in failure(capsys, *arguments, status=1)
     assert run([*arguments, "--traceback"]) == 1
     assert "Traceback" in capsys.readouterr().err
 

@@ -434,8 +434,8 @@ def a_checked_row():
     ("changes", "message"),
     [
         (lambda: [("nobody", "7")], "no row with id = 'nobody'"),
-        (lambda: [(a_checked_row(), "7")], "has 2 answers; keep one of them"),
-        (lambda: [(world(N, 0)[0][int(np.argmax(unchecked()))], "emu")], "has the label 'emu', which is none of"),
+        (lambda: [(a_checked_row(), "7")], "has 2 verified labels; keep one of them"),
+        (lambda: [(world(N, 0)[0][int(np.argmax(unchecked()))], "emu")], "has the label 'emu', which is not one of"),
     ],
 )
 def test_checks_that_do_not_fit_are_named(here, capsys, command, changes, message):

@@ -175,7 +175,7 @@ def test_a_verified_truth_outside_its_candidates_is_noticed(rows):
     conformalize(p, sets, "max", verified=verified, missing="drop", miss_rate=0.05)
     conformalize(p, sets, "rectified", verified=verified, missing="drop")  # it does not rest on the candidates
     verified[20] = str(names[y[20]])
-    with pytest.warns(MisuseWarning, match="missing: 1 of the 1 rows without candidates are verified, and dropped"):
+    with pytest.warns(MisuseWarning, match="missing: 1 of the 1 rows dropped for lack of candidates are verified"):
         conformalize(p, sets, "rectified", verified=verified, missing="drop")
 
 

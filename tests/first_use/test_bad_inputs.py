@@ -411,7 +411,7 @@ COMMANDS = {  # files, a command line, and what happens
     "that index ignored": ({"q.csv": pd.DataFrame(P, columns=NAMES).to_csv()}, f"{CAL} --ignore '' --json", right({"rows": N, "classes": NAMES})),
     "probabilities of fewer rows": (scores(P[1:]), CAL, error("full.csv: 60 rows for 59 rows of q.csv; use --key")),
     "probabilities in another order of rows": (scores(P[::-1], id=range(N)[::-1]), f"{CAL} --ignore id", error("full.csv: the column 'id' names the rows of q.csv in another order; use --key id")),
-    "a matrix that is not there": ({}, "conformalize --probabilities p.csv --labels full.csv --candidates answers --assume r.csv --out c.cal", error("--assume: 'r.csv' is neither nothing, uniform, class or independent nor a file")),
+    "a matrix that is not there": ({}, "conformalize --probabilities p.csv --labels full.csv --candidates answers --assume r.csv --out c.cal", error("--assume: 'r.csv' is no file; name one, or use nothing, uniform, class or independent")),
     "a matrix of another shape": ({"r.npy": packed(lambda file: np.save(file, np.eye(2)))}, "conformalize --probabilities p.csv --labels full.csv --candidates answers --strategy corrected --assume r.npy --out c.cal", error("assume: got shape (2, 2); a 3 × 3 matrix of probabilities is expected")),
     # levels and other numbers
     **{f"confidence {level}": ({}, f"{FIT} --confidence {level}", error(words)) for level, words in {"0": OUTSIDE, "1": OUTSIDE, "1.5": OUTSIDE, "-0.9": OUTSIDE, "90": "did you mean 0.9?", "nan": "confidence_level: expected a finite number", "90%": NUMBER, "0,9": NUMBER}.items()},

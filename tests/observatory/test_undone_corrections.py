@@ -38,7 +38,7 @@ def unequal_chances_count_as_random_checks(patch):
 
 
 def labels_of_calibration_rows_count_as_learned(patch):
-    patch.setattr(BaseConformalClassifier, "_note_learned", lambda self, sets, parts: setattr(self, "learned_", []))
+    patch.setattr(BaseConformalClassifier, "_note_labels", lambda self, sets, parts: setattr(self, "learned_", []))
     forget(patch, "classes")
 
 

@@ -291,7 +291,7 @@ def test_a_column_of_another_type_is_named(parts, capsys):
     P, y, candidates = parts()
     pq.write_table(spoilt(P[100:200], y[100:200], candidates[100:200], "other ids"), "in/1.parquet")
     line = failed(capsys, *PREDICT[:-1], "out.parquet")
-    assert "in/1.parquet: the column 'id' holds string, and int64 in the rows before" in line
+    assert "in/1.parquet: the column 'id' holds string, but int64 in the rows before" in line
     assert not Path("out.parquet").exists()
 
 
@@ -314,7 +314,7 @@ def test_no_value_of_a_carried_column_changes_for_the_type_of_an_earlier_file(pa
     pq.write_table(single, "in/0.parquet")
     pq.write_table(made.append_column("share", pa.array([0.1, *[np.nan] * 99])), "in/1.parquet")
     Path("in/2.parquet").unlink()
-    assert "'share' holds double, and float in" in failed(capsys, *PREDICT[:-1], "other.parquet")
+    assert "'share' holds double, but float in" in failed(capsys, *PREDICT[:-1], "other.parquet")
     pq.write_table(made.append_column("share", pa.array([0.5, *[np.nan] * 99])), "in/1.parquet")
     assert done(capsys, *PREDICT[:-1], "other.parquet")["rows"] == 200
 
@@ -487,7 +487,7 @@ def test_a_triage_with_votes_goes_into_files_as_its_refusal_says(parts, capsys):
     own = ["--votes", "votes.csv", "--key", "id", "--item", "id", "--annotator", "worker", "--label", "label"]
     asked = ["triage", "v.cal", "--probabilities", "in", *own, "--max-error", "0.2"]
     line = failed(capsys, *asked, "--out", "yes", "--review", "no")
-    assert "no --votes" in line
+    assert "With --votes or --verified name files" in line
     assert "name files with --out and --review" in line
     found = done(capsys, *asked, "--out", "yes.parquet", "--review", "no.parquet")
     at_once = calibration.triage(P, setwise.Votes.from_matrix(said, classes=CLASSES), max_error=0.2)
