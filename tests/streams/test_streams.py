@@ -488,7 +488,6 @@ def test_a_triage_with_votes_goes_into_files_as_its_refusal_says(parts, capsys):
     asked = ["triage", "v.cal", "--probabilities", "in", *own, "--max-error", "0.2"]
     line = failed(capsys, *asked, "--out", "yes", "--review", "no")
     assert "With --votes or --verified name files" in line
-    assert "name files with --out and --review" in line
     found = done(capsys, *asked, "--out", "yes.parquet", "--review", "no.parquet")
     at_once = calibration.triage(P, setwise.Votes.from_matrix(said, classes=CLASSES), max_error=0.2)
     assert found["accepted"] == int(at_once.accepted.sum()) > 0
