@@ -435,7 +435,10 @@ def a_checked_row():
     [
         (lambda: [("nobody", "7")], "no row with id = 'nobody'"),
         (lambda: [(a_checked_row(), "7")], "has 2 verified labels; keep one of them"),
-        (lambda: [(world(N, 0)[0][int(np.argmax(unchecked()))], "emu")], "has the label 'emu', which is not one of"),
+        (
+            lambda: [(world(N, 0)[0][int(np.argmax(unchecked()))], "emu")],
+            "has the label 'emu', which is not one of",
+        ),
     ],
 )
 def test_checks_that_do_not_fit_are_named(here, capsys, command, changes, message):
