@@ -311,8 +311,8 @@ class SetSizeScorer:
         if chance_of_so_few(int(covered.sum()), len(covered), n, level) < self.delta:
             if not promises and (as_label_sets(y, name="y").sizes > 1).any():
                 problem = (
-                    "y: candidate sets do not show whether the truth is covered, and this model's promise rests on "
-                    "premises, so that its sets had to hold all candidates, and too few do"
+                    "y: candidate sets do not show whether the truth is covered. This model's guarantee rests on "
+                    "assumptions, so its sets should contain all candidates; too few do"
                 )
                 warnings.warn(MisuseWarning(problem, "score on rows with known labels"), stacklevel=2)
             return -1000.0 * sets.n_classes * (1 + float(level) - float(covered.mean()))

@@ -150,7 +150,7 @@ def test_the_rows_of_the_fit_are_decided_accepted_reviewed_checked_or_learned_fr
     said = setwise("triage", "model", "old.csv", "--out", here / "a.csv", "--review", here / "b.csv", folder=".")
     assert "150 rows are not decided, and stand last in" in said
     assert "the model learned from them" in said
-    assert "70 rows were checked before" in said
+    assert "70 rows were verified before" in said
 
 
 def test_without_a_file_the_calibration_rows_are_known_by_their_numbers(here):
@@ -335,7 +335,7 @@ def test_rows_are_drawn_in_random_order_with_their_columns_and_an_empty_one(here
 
 def test_what_is_said_leads_back(here):
     said = setwise(*SUGGEST, "--out", here / "t.csv", "--answer", "truth", folder=".")
-    assert "drew 60 of 300 rows to have checked, each with probability 0.2" in said
+    assert "drew 60 of 300 rows to verify, each with probability 0.2" in said
     assert "if the model is right" in said
     assert "With other numbers of rows to verify: 10 rows: " in said
     assert "in random order" in said

@@ -1,4 +1,4 @@
-"""`setwise suggest`: rows to have checked, drawn at random, and what the checks would be worth."""
+"""`setwise suggest`: draws rows to verify at random, and estimates how small sets would become."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ EXAMPLES = (
     "setwise suggest model.cal --probabilities scores.csv --labels answers.csv --key id --budget 50 --out rows.csv",
 )
 _ORDER = (
-    "They are in random order: whoever stops early has a random sample still, unless the answers decide when. A "
-    "number of checks fixed beforehand needs nothing more; whoever looks at the sets and then goes on uses "
-    "--look 1, --look 2, … in fit or conformalize."
+    "The rows are in random order. You may stop early, as long as the answers so far do not influence when you stop. "
+    "If you inspect the sets before verifying more rows, use --look 1, --look 2, … in fit or conformalize."
 )
 
 
@@ -99,7 +98,7 @@ def suggest(
     more = {"chance": found.probability[drawn], **({} if out.suffix == ".json" else {answer: [""] * len(drawn)})}
     write_rows(out, taken, more=more, separator=separator)
     chance, tasks = float(found.probability[drawn[0]]), out.suffix == ".json"
-    screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to have checked, each with probability {chance:.3g}")
+    screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to verify, each with probability {chance:.3g}")
     screen.say(f"{found.gain}\n{_ORDER}")
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     answers = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")

@@ -146,7 +146,7 @@ def triage(
     )
     left, told = len(made.undecided), []
     if len(made.checked):
-        told.append(f"{len(made.checked):,} rows were checked before, and are in neither file.")
+        told.append(f"{len(made.checked):,} rows were verified before, and are in neither file.")
     if left:
         told.append(f"{left:,} rows are not decided, and stand last in {review}: {made.why}")
     counts = {"rows": made.n, "checked": len(made.checked), "undecided": left}
@@ -222,7 +222,7 @@ def _in_parts(
 
 @dataclass(frozen=True, eq=False)
 class _Decided:
-    """The columns of rows, what was decided, and the positions of rows that were checked before.
+    """The columns of rows, what was decided, and the positions of rows that were verified before.
 
     `why` says why others are not decided.
     """

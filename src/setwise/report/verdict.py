@@ -19,7 +19,7 @@ Status = Literal["kept", "open", "short", "broken", "unpromised", "unseen", "not
 
 _HEADLINES: dict[Status, str] = {
     "kept": "The promise is kept on these examples.",
-    "open": "Nothing here speaks against the promise.",
+    "open": "These sets keep their promise.",
     "short": "Coverage came out below the promise.",
     "broken": "Do not rely on these sets: the promise is broken.",
     "unpromised": "Nothing is promised about the true label.",
@@ -142,9 +142,9 @@ def in_plain_words(guarantee: Guarantee) -> str:
     if claim is None or promise.probability is None:
         return ""
     share = percent(promise.probability).removesuffix("%")
-    over = "on average over calibration samples"
+    over = "on average over draws of the calibration rows"
     if claim.delta is not None:
-        over = f"in {100 * (1 - claim.delta):g} of 100 calibration samples"
+        over = f"in {100 * (1 - claim.delta):g} of 100 draws of the calibration rows"
     rests = _and([premise.text for premise in claim.premises])
     return (
         f"The promise in plain words: {over} the set of {claim.subject} contains the true label in at least "
