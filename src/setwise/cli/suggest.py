@@ -18,8 +18,8 @@ EXAMPLES = (
     "setwise suggest model.cal --probabilities scores.csv --labels answers.csv --key id --budget 50 --out rows.csv",
 )
 _ORDER = (
-    "The rows are in random order. You may stop early, as long as the answers so far do not influence when you stop. "
-    "If you inspect the sets before verifying more rows, use --look 1, --look 2, … in fit or conformalize."
+    "The rows are in random order. You may stop early, as long as the answers so far do not influence when you "
+    "stop. If you inspect the sets before verifying more rows, use --look 1, --look 2, … in fit or conformalize."
 )
 
 
