@@ -28,7 +28,7 @@ def birds(n, seed):
         "id": [f"call-{seed}-{i:03d}" for i in range(n)],
         "site": [["marsh", "wood"][k] for k in (X[:, 0] > 0.5).astype(int)],
         "answers": [[NAMES[k] for k in np.flatnonzero(row)] for row in heard],
-        "checked": [NAMES[k] for k in y],
+        "bird": [NAMES[k] for k in y],
         "guesses": dict(zip(NAMES, guesses.T, strict=True)),
     }
 
@@ -37,16 +37,16 @@ def files(folder, *beside, n=600):
     """What the documents speak of, with `n` rows to learn from; beside the measurements stand these columns."""
     old, new = birds(n, 0), birds(n // 2, 1)
     write(folder / "votes.csv", {**{k: old[k] for k in beside}, **old["measured"], "answers": old["answers"]})
-    write(folder / "new.csv", {**{k: new[k] for k in beside}, **new["measured"], "checked": new["checked"]})
+    write(folder / "new.csv", {**{k: new[k] for k in beside}, **new["measured"], "bird": new["bird"]})
     write(folder / "calls.csv", {"id": old["id"], **old["measured"]})
     write(folder / "scores.csv", {"id": old["id"], **old["guesses"]})
     write(folder / "answers.csv", {"id": old["id"], "site": old["site"], "candidates": old["answers"]})
-    write(folder / "new-scores.csv", {**{k: new[k] for k in (*beside, "checked")}, **new["guesses"]})
-    write(folder / "labelled.csv", {**new["measured"], "bird": new["checked"]})
+    write(folder / "new-scores.csv", {**{k: new[k] for k in (*beside, "bird")}, **new["guesses"]})
+    write(folder / "labelled.csv", {**new["measured"], "bird": new["bird"]})
     heard = [(call, f"listener {j}", bird) for call, row in enumerate(old["answers"]) for j, bird in enumerate(row)]
     columns = zip(*heard, strict=True)
     write(folder / "listeners.csv", dict(zip(["task", "worker", "label"], columns, strict=True)))
-    rng, truth = np.random.default_rng(2), np.array([NAMES.index(bird) for bird in old["checked"]])
+    rng, truth = np.random.default_rng(2), np.array([NAMES.index(bird) for bird in old["bird"]])
     right = rng.random((n, 5)) < [0.9, 0.85, 0.8, 0.7, 0.0]
     said = np.where(right, truth[:, None], rng.integers(0, 4, (n, 5)))
     calls, people = np.nonzero(np.ones_like(said))
@@ -59,7 +59,7 @@ def files(folder, *beside, n=600):
         },
     )
     asked = rng.permutation(n)[: n // 6 + 5]
-    answers = [old["checked"][i] for i in asked[:-5]] + [""] * 5
+    answers = [old["bird"][i] for i in asked[:-5]] + [""] * 5
     write(folder / "verified.csv", {"id": [old["id"][i] for i in asked], "verified": answers})
     rates = np.full((4, 4), 0.15) + 0.85 * np.eye(4)
     write(folder / "rates.csv", dict(zip(NAMES, rates.T, strict=True)))
@@ -108,10 +108,10 @@ def project(folder):
     sources = {"calls.csv": (birds(500, 4), "c"), "new.csv": (birds(200, 5), "n")}
     truth = {}
     for file, (made, mark) in sources.items():
-        names = [f"{mark}-{i:04d}" for i in range(len(made["checked"]))]
+        names = [f"{mark}-{i:04d}" for i in range(len(made["bird"]))]
         audio = [f"https://example.org/{name}.ogg" for name in names]
         write(folder / file, {"call": names, **made["measured"], "audio": audio})
-        truth |= dict(zip(names, made["checked"], strict=True))
+        truth |= dict(zip(names, made["bird"], strict=True))
     tasks = []
     for number, call in enumerate(name for name in truth if name.startswith("c")):
         heard = [truth[call] if rng.random() < 0.85 else NAMES[rng.integers(4)] for _ in range(3)]
