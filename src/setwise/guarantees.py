@@ -185,6 +185,8 @@ class Guarantee:
         What else there is to know: sentences.
     look_first
         Which rows to look at first, and why.
+    caution
+        What to know before anything else.
     """
 
     strategy: str
@@ -199,6 +201,7 @@ class Guarantee:
     by_category: Mapping[Any, Guarantee] = field(default_factory=dict)
     verified: int = 0
     look_first: str = ""
+    caution: str = ""
 
     @classmethod
     def of_categories(cls, parts: Mapping[Any, Guarantee]) -> Guarantee:
@@ -277,7 +280,8 @@ class Guarantee:
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
         """What is printed below the headline: labels and texts, what is guaranteed first."""
-        lines = [*self._claim_lines, *self._premise_lines]
+        lines = [("Warning", self.caution)] if self.caution else []
+        lines += [*self._claim_lines, *self._premise_lines]
         lines += [("Note", remark) for remark in self.remarks]
         if self.look_first:
             lines.append(("Look first at", self.look_first))

@@ -5,8 +5,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
-from setwise import LabelSets, conformalize
+from setwise import ConformalClassifier, LabelSets, conformalize
 from setwise.contamination.assumption import as_assumption
 from setwise.datasets import ClassConditional, Random, contaminate
 from setwise.evidence.evidence import gather
@@ -17,6 +18,8 @@ from setwise.strategies.posterior import posterior_steps
 from tests.statistical.sampling import (
     LEVEL,
     NEW,
+    N,
+    assert_valid_and_sharp,
     at_least,
     at_most,
     draw,
@@ -224,3 +227,25 @@ def test_where_annotators_share_the_models_confusions_auto_with_nothing_declared
     p, y, mask = rows(rng, 20_000)
     blind = conformalize(p, mask, Corrected(if_refuted="continue"), assume="uniform")
     assert blind.predict_set(p, LEVEL).contains(y).mean() < 0.85
+
+
+def test_labels_the_model_has_never_seen_leave_the_guarantee_for_rows_of_the_known_classes(monkeypatch):
+    """Such labels have the largest score in calibration rows and new rows alike: the rank counts them."""
+    share = 1 / np.arange(1, 6)
+    centres = np.random.default_rng(3).normal(size=(5, 2)) * 2
+    novel = []
+
+    def trial(rng):
+        y = rng.choice(5, 20 + N + NEW, p=share / share.sum())
+        X = centres[y] + rng.normal(size=(len(y), 2))
+        model = ConformalClassifier(
+            GaussianNB(var_smoothing=0.1), calibration_size=N, random_state=rng.integers(99)
+        )
+        model.fit(X[:-NEW], y[:-NEW])
+        assert model.guarantee(LEVEL).promised == LEVEL
+        novel.append(model.guarantee(LEVEL).caution != "")
+        known = np.isin(y[-NEW:], model.classes_)
+        return model.predict_set(X[-NEW:], LEVEL).contains(y[-NEW:]) | ~known
+
+    assert_valid_and_sharp(monkeypatch, trial)
+    assert np.mean(novel) > 0.2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from setwise import ConformalClassifier, LabelSets, MisuseWarning, Votes, conformalize
+from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, MisuseWarning, Votes, conformalize
 from setwise.strategies import Corrected, Mixture
 from setwise.tables import read_table
 from tests.conftest import candidates_from, labels_from, printed, simplex
@@ -41,16 +41,29 @@ def test_a_mixture_chosen_on_verified_rows_refuses_unequal_chances(rows):
         )
 
 
-def test_labels_that_no_learning_row_has_void_the_promise_where_they_decide(rng):
+def test_with_labels_the_model_has_never_seen_the_guarantee_is_about_rows_of_the_known_classes(rng):
     y = np.where(rng.random(400) < 0.7, rng.integers(0, 3, 400), 10 + np.arange(400))  # a long tail
     X = np.eye(3)[np.minimum(y, 2)] * 3 + rng.normal(size=(400, 3))
     model = ConformalClassifier(GaussianNB(), random_state=0).fit(X, y)
     guarantee = model.guarantee(0.9)
-    assert guarantee.promised is None
-    assert "have labels that no training row has" in printed(guarantee)
-    assert model.guarantee(0.5).promised == 0.5
+    assert guarantee.promised == 0.9
+    classes = len(model.classes_)
+    assert f"a new row whose true label is one of the {classes} classes" in printed(guarantee)
+    first, text = guarantee.lines[0]
+    assert first == "Warning"
+    assert "of 80 calibration rows have a label the model has never seen. Declare the classes." in text
+    assert guarantee.to_dict()["caution"] == text
     declared = LabelSets.from_labels(y, classes=np.unique(y))
-    assert ConformalClassifier(GaussianNB(), random_state=0).fit(X, declared).guarantee(0.9).promised == 0.9
+    sure = ConformalClassifier(GaussianNB(), random_state=0).fit(X, declared).guarantee(0.9)
+    assert (sure.promised, sure.caution) == (0.9, "")
+
+
+def test_folds_count_the_labels_that_their_models_have_never_seen(rng):
+    y = np.where(rng.random(200) < 0.9, rng.integers(0, 3, 200), 10 + np.arange(200))
+    X = np.eye(3)[np.minimum(y, 2)] * 3 + rng.normal(size=(200, 3))
+    made = CrossConformalClassifier(GaussianNB(), cv=4, random_state=0).fit(X, y).guarantee(0.9)
+    assert made.caution.startswith(f"{(y >= 10).sum()} of 200 calibration rows have a label")
+    assert made.promised is not None
 
 
 def test_every_label_of_those_seen_is_not_every_label(tmp_path, rng):

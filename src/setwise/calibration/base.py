@@ -404,7 +404,7 @@ class BaseCalibration:
                 f"Labels outside the {top:,} that a row stores share the remaining probability equally. "
                 "Where one of them is in a set, all are."
             )
-        return replace(made, remarks=tuple(remarks))
+        return replace(made, remarks=tuple(remarks), caution=self.judgement.caution)
 
     @lazy
     def _vote_rules(self) -> tuple[Rule, ...]:

@@ -39,7 +39,6 @@ from setwise.labels.votes import Votes
 from setwise.probabilities.dense import DenseRows
 from setwise.ranks import Level, Levels, each_level, rank
 from setwise.strategies import Max, RankRule, Strategy, as_strategy
-from setwise.strategies.threshold_rules import with_novel_labels
 
 
 def check_poolable(strategy: str | Strategy, assume: AssumptionLike = "nothing") -> None:
@@ -163,10 +162,13 @@ class BasePooledCalibration:
     def guarantee(self, confidence_level: Level | Levels = 0.9) -> Guarantee | list[Guarantee]:
         """What is guaranteed, and on which premises: for `max`, 1 − 2ε minus a small term."""
         rule, n, k = self._rule, self.n, len(self.parts)
+        novel = sum(part.setting.novel for part in self.parts)
+        judged = rule.judged
+        if novel:
+            judged = replace(judged, evidence=self.evidence, setting=replace(rule.setting, novel=novel))
 
         def answer(level: Fraction) -> Guarantee:
             term = min(2 * (1 - 1 / k) / (n / k + 1), (1 - k / n) / (k + 1))
-            judged = rule.judged
             note = "Only max has a cross-conformal guarantee"
             claim = judged.claim("truth", None, "cross-conformal", note=note)
             if isinstance(rule.claimant, Max):
@@ -176,9 +178,7 @@ class BasePooledCalibration:
                     "truth", promised, "cross-conformal prediction", "truth_is_candidate", note=note
                 )
             name, score = f"{rule.claimant.name} over {k} folds", rule.setting.conformity_score
-            setting = replace(rule.setting, novel=sum(part.setting.novel for part in self.parts))
-            claims = with_novel_labels((claim,), setting, n, level + rule.slack)
-            return Guarantee(name, score, n, float(level), claims)
+            return Guarantee(name, score, n, float(level), (claim,), caution=judged.caution)
 
         return each_level(confidence_level, answer)
 

@@ -56,7 +56,6 @@ from setwise.row_noise import draw_seed, uniforms
 from setwise.scores import LAC
 from setwise.strategies.judgement import DELTA, Judgement, Setting
 from setwise.strategies.new_row_votes import check_answered
-from setwise.strategies.threshold_rules import with_novel_labels
 
 Mode = Literal["rate", "confident"]
 Extra = Literal["nothing", "candidates", "votes"]
@@ -335,9 +334,7 @@ def triage_proposals(
         needs.append(Premise(like, "stated by you"))
 
     def claim(probability: float, source: str, **options: Any) -> Claim:
-        found = judged.claim("accepted", probability, source, *needs, **options)
-        (found,) = with_novel_labels((found,), setting, evidence.n, Fraction(probability))
-        return found
+        return judged.claim("accepted", probability, source, *needs, **options)
 
     verified = Proposals(proposed, confidence, evidence.noise if rows.noise is not None else None)
     if random_state is not None:

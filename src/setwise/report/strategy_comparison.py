@@ -90,7 +90,7 @@ def rung(guarantee: Guarantee) -> dict[str, Any]:
         ],
         "shared": [_premise(premise) for premise in shared],
         "given": guarantee.given_calibration,
-        "remarks": list(guarantee.remarks),
+        "remarks": [*filter(None, [guarantee.caution]), *guarantee.remarks],
         "category": None if guarantee.category is None else str(guarantee.category),
     }
 

@@ -38,7 +38,7 @@ from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.random_answer import RandomAnswer
 from setwise.strategies.rank_strategies import Max
 from setwise.strategies.rectified import Rectified, calibrate_verified, heaviest
-from setwise.strategies.threshold_rules import RankRule, Rule, with_novel_labels
+from setwise.strategies.threshold_rules import RankRule, Rule
 
 
 @dataclass(frozen=True)
@@ -196,10 +196,9 @@ class VerifiedRule:
         return f"{self._shortage(level)}, and these refute that the true label is a candidate"
 
     def _guarantee(self, level: Fraction, claim: Claim, law: str, why: tuple[str, ...]) -> Guarantee:
-        claims = with_novel_labels((claim,), self.setting, self.n, level)
         score, verified = self.setting.conformity_score, self.alone.n
         remarks = (*why, *self.remarks)
-        return Guarantee(Auto.name, score, self.n, float(level), claims, law, remarks, verified=verified)
+        return Guarantee(Auto.name, score, self.n, float(level), (claim,), law, remarks, verified=verified)
 
     def _uses_verified_rows(self, level: Fraction) -> bool:
         return self.evidence.chance is not None or math.isfinite(self._alone(level))

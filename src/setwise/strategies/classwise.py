@@ -39,7 +39,7 @@ from setwise.strategies.curves import (
     refuse_weights,
 )
 from setwise.strategies.judgement import Setting, judgement
-from setwise.strategies.threshold_rules import Rule, with_novel_labels
+from setwise.strategies.threshold_rules import Rule
 
 _PASSES = 8  # over the rows, to have the scores of each class by themselves
 _GROUP_BYTES = 2**23  # of classes that one pass may hold in any case
@@ -129,7 +129,7 @@ class _ByClass(ABC):
             self.setting.conformity_score,
             self.n,
             float(level),
-            with_novel_labels((claim,), self.setting, self.n, level),
+            (claim,),
             remarks=(*self.remarks, *((remark,) if without else ())),
             verified=int(self.evidence.verified.sum()),
         )

@@ -41,7 +41,6 @@ from setwise.ranks import Ascending, instances_needed
 from setwise.strategies.base import StrategyTraits
 from setwise.strategies.judgement import DELTA, Setting, judgement
 from setwise.strategies.step_function_sums import Bounds, StepBlocks, step_sums, sums_at
-from setwise.strategies.threshold_rules import with_novel_labels
 
 Margin = Literal["none", "normal", "finite"]
 
@@ -436,7 +435,7 @@ class CurveRule:
             self.setting.conformity_score,
             self.n,
             float(level),
-            with_novel_labels((claim,), self.setting, self.n, level),
+            (claim,),
             remarks=(*remarks, *self.remarks),
             verified=int(self.evidence.verified.sum()),
         )

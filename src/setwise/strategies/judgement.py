@@ -142,7 +142,18 @@ class Judgement:
         standing = tuple(premise for premise in self.standing if premise.name not in named)
         if self.evidence.group is not None:
             options.setdefault("subject", "a row of a random new group")
+        elif self.setting.novel:  # exact: ranks count all rows, and labels not learned have the largest scores
+            known = f"one of the {self.setting.n_classes:,} classes"
+            options.setdefault("subject", f"a new row whose true label is {known}")
         return Claim(event, probability, source, (*standing, *own), **options)
+
+    @property
+    def caution(self) -> str:
+        """What to know before anything else; mostly nothing."""
+        if not self.setting.novel:
+            return ""
+        rows = f"{self.setting.novel:,} of {self.evidence.n:,} calibration rows"
+        return f"{rows} have a label the model has never seen. Declare the classes."
 
     @lazy
     def standing(self) -> tuple[Premise, ...]:

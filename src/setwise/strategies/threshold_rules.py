@@ -7,7 +7,7 @@ what has to be given up to promise the level itself: the miss rate for `max`, a 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
@@ -16,7 +16,7 @@ import numpy as np
 from setwise._arrays import Floats, Ints
 from setwise._lazy import lazy
 from setwise.evidence.evidence import Evidence
-from setwise.guarantees import Claim, Guarantee, Premise
+from setwise.guarantees import Claim, Guarantee
 from setwise.ranks import Ascending, beta_interval, instances_needed, order_statistic, rank, upper_bound
 from setwise.strategies.judgement import DELTA, Judgement, Setting, judgement
 
@@ -135,7 +135,6 @@ class RankRule:
     def claim(self, level: Fraction) -> Guarantee:
         """What may be said about the sets at this level, and what it rests on."""
         claims = self.claimant.claims(self, level)
-        claims = with_novel_labels(claims, self.setting, self.evidence.n, level + self.slack)
         return Guarantee(
             self.claimant.name,
             self.setting.conformity_score,
@@ -253,22 +252,6 @@ class RankRule:
     @property
     def _unit(self) -> str:
         return "rows" if self.evidence.group is None else "groups"
-
-
-def with_novel_labels(claims: tuple[Claim, ...], setting: Setting, n: int, run: Fraction) -> tuple[Claim, ...]:
-    """The claims, void where labels that no training row has may be so frequent that only every label would do.
-
-    Such labels have probability zero, and the largest score. A new row may carry one that is not even among
-    the classes, and then a set of all classes misses it.
-    """
-    if setting.novel == 0 or upper_bound(setting.novel, n, DELTA) <= 1 - run:
-        return claims
-    detail = f"{setting.novel:,} of {n:,} calibration rows have labels that no training row has"
-    void = Premise("classes", "refuted by the data", detail, (f"{setting.n_classes:,}",))
-    return tuple(
-        replace(claim, premises=tuple(void if p.name == "classes" else p for p in claim.premises))
-        for claim in claims
-    )
 
 
 def _clip(probability: Fraction | float) -> float:
