@@ -15,13 +15,13 @@ from typer.main import get_command
 
 from reproduction import result_plots
 from reproduction.cells import NAMES, TABLES, VARIANTS, Cell, cells_of
+from reproduction.html_page import page_as_html
 from reproduction.record import write_outputs
 from reproduction.reproduction_page import page
 from reproduction.result_tables import CAPTIONS, shown_rows
 from reproduction.results import write_text
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen, bar_on_stderr
-from setwise.report.html_pages import page_as_html
 from setwise.streams.engines import engine_of, run_local
 
 if TYPE_CHECKING:

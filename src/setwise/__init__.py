@@ -3,32 +3,49 @@
 from typing import TYPE_CHECKING
 
 from setwise._lazy import lazy_names
-from setwise._version import __version__
+from setwise._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from setwise import strategies
-    from setwise.calibration.base import SmallCalibrationWarning
-    from setwise.conformal.calibration import Calibration
-    from setwise.conformal.conformalize import conformalize
-    from setwise.contamination.diagnose import AssumptionRefuted, Diagnosis, diagnose
-    from setwise.contamination.inclusion import estimate_inclusion
-    from setwise.crowd.annotators import Annotators, annotators
-    from setwise.decisions.triage import Triage, triage
-    from setwise.decisions.verification import suggest_verification
-    from setwise.drift.comparison import Comparison
-    from setwise.drift.monitor import Monitor
-    from setwise.errors import MisuseWarning
-    from setwise.estimators.cross import CrossConformalClassifier
-    from setwise.estimators.loading import load
-    from setwise.estimators.split import ConformalClassifier
-    from setwise.guarantees import Claim, Guarantee, Premise
-    from setwise.labels.label_sets import LabelSets
-    from setwise.labels.votes import Votes
-    from setwise.learn import CoveringClassifier, EMClassifier, PartialLabelClassifier
-    from setwise.metrics import SetSizeScorer, evaluate
-    from setwise.plots import plot_coverage, plot_coverage_by_class, plot_inclusion, plot_sets, plot_sizes
-    from setwise.probabilities.top_probabilities import TopK
-    from setwise.scores import APS, LAC, RAPS, SAPS, Margin
+    from setwise import strategies as strategies
+    from setwise.calibration.base import SmallCalibrationWarning as SmallCalibrationWarning
+    from setwise.conformal.calibration import Calibration as Calibration
+    from setwise.conformal.conformalize import conformalize as conformalize
+    from setwise.contamination.diagnose import AssumptionRefuted as AssumptionRefuted
+    from setwise.contamination.diagnose import Diagnosis as Diagnosis
+    from setwise.contamination.diagnose import diagnose as diagnose
+    from setwise.contamination.inclusion import estimate_inclusion as estimate_inclusion
+    from setwise.crowd.annotators import Annotators as Annotators
+    from setwise.crowd.annotators import annotators as annotators
+    from setwise.decisions.triage import Triage as Triage
+    from setwise.decisions.triage import triage as triage
+    from setwise.decisions.verification import suggest_verification as suggest_verification
+    from setwise.drift.comparison import Comparison as Comparison
+    from setwise.drift.monitor import Monitor as Monitor
+    from setwise.errors import MisuseWarning as MisuseWarning
+    from setwise.estimators.cross import CrossConformalClassifier as CrossConformalClassifier
+    from setwise.estimators.loading import load as load
+    from setwise.estimators.split import ConformalClassifier as ConformalClassifier
+    from setwise.guarantees import Claim as Claim
+    from setwise.guarantees import Guarantee as Guarantee
+    from setwise.guarantees import Premise as Premise
+    from setwise.labels.label_sets import LabelSets as LabelSets
+    from setwise.labels.votes import Votes as Votes
+    from setwise.learn import CoveringClassifier as CoveringClassifier
+    from setwise.learn import EMClassifier as EMClassifier
+    from setwise.learn import PartialLabelClassifier as PartialLabelClassifier
+    from setwise.metrics import SetSizeScorer as SetSizeScorer
+    from setwise.metrics import evaluate as evaluate
+    from setwise.plots import plot_coverage as plot_coverage
+    from setwise.plots import plot_coverage_by_class as plot_coverage_by_class
+    from setwise.plots import plot_inclusion as plot_inclusion
+    from setwise.plots import plot_sets as plot_sets
+    from setwise.plots import plot_sizes as plot_sizes
+    from setwise.probabilities.top_probabilities import TopK as TopK
+    from setwise.scores import APS as APS
+    from setwise.scores import LAC as LAC
+    from setwise.scores import RAPS as RAPS
+    from setwise.scores import SAPS as SAPS
+    from setwise.scores import Margin as Margin
 
 _HOMES = {
     "": ("strategies",),
@@ -57,48 +74,4 @@ _HOMES = {
 }
 """The names imported above for type checkers only. They load on first use: whatever begins with this package begins
 at once, as the command line does, which is to hear Ctrl-C before anything slow is imported."""
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
-
-__all__ = [
-    "APS",
-    "LAC",
-    "RAPS",
-    "SAPS",
-    "Annotators",
-    "AssumptionRefuted",
-    "Calibration",
-    "Claim",
-    "Comparison",
-    "ConformalClassifier",
-    "CoveringClassifier",
-    "CrossConformalClassifier",
-    "Diagnosis",
-    "EMClassifier",
-    "Guarantee",
-    "LabelSets",
-    "Margin",
-    "MisuseWarning",
-    "Monitor",
-    "PartialLabelClassifier",
-    "Premise",
-    "SetSizeScorer",
-    "SmallCalibrationWarning",
-    "TopK",
-    "Triage",
-    "Votes",
-    "__version__",
-    "annotators",
-    "conformalize",
-    "diagnose",
-    "estimate_inclusion",
-    "evaluate",
-    "load",
-    "plot_coverage",
-    "plot_coverage_by_class",
-    "plot_inclusion",
-    "plot_sets",
-    "plot_sizes",
-    "strategies",
-    "suggest_verification",
-    "triage",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, _HOMES)

@@ -6,7 +6,6 @@ that two threads whose properties need each other's wait forever. Here two threa
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Generic, Self, TypeVar, overload
@@ -47,8 +46,8 @@ class lazy(Generic[_T]):  # noqa: N801 - it is used like `property`
 
 def lazy_names(
     package: str, homes: Mapping[str, Sequence[str]], extra: str = ""
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose names load on first use.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The `__getattr__`, `__dir__` and `__all__` of a package whose names load on first use.
 
     `homes` has the names of each module, and under "" those that are modules themselves. Where one needs a library
     that is not installed, the error says that `extra` brings it.
@@ -70,4 +69,5 @@ def lazy_names(
                 f"{package}.{name} needs {missing}, which is not installed: pip install '{extra}'.", name=missing
             ) from error
 
-    return get, lambda: sorted(sys.modules[package].__all__)
+    names = sorted(home_of)
+    return get, lambda: names, names

@@ -6,6 +6,7 @@ Each function returns `(row, label)` pairs or codes for `LabelSets` to assemble;
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import Any
 
@@ -116,24 +117,14 @@ def leaves_below(tree: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[Ha
     for parent, child in edges:
         children.setdefault(parent, []).append(child)
         children.setdefault(child, [])
-    leaves: dict[Hashable, dict[Hashable, None]] = {}
-    open_nodes: set[Hashable] = set()
-    for root in children:
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            waiting = [child for child in children[node] if child not in leaves]
-            if node in leaves or not waiting:
-                stack.pop()
-                open_nodes.discard(node)
-                below = dict.fromkeys(leaf for child in children[node] for leaf in leaves[child])
-                leaves[node] = below or {node: None}
-                continue
-            open_nodes.add(node)
-            if looped := [child for child in waiting if child in open_nodes]:
-                raise ValueError(f"tree: {looped[0]!r} is its own descendant; an ontology has no cycles.")
-            stack.extend(waiting)
-    return {node: list(below) for node, below in leaves.items()}
+    leaves: dict[Hashable, list[Hashable]] = {}
+    try:
+        for node in TopologicalSorter(children).static_order():  # children before their parents
+            below = dict.fromkeys(leaf for child in children[node] for leaf in leaves[child])
+            leaves[node] = [*below] or [node]
+    except CycleError as error:
+        raise ValueError(f"tree: {error.args[1][0]!r} is its own descendant; an ontology has no cycles.") from None
+    return leaves
 
 
 def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> Bools:

@@ -10,29 +10,30 @@ from typing import TYPE_CHECKING
 from setwise._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from setwise.learn.candidate_cleaning import ConformalCleaning, Purification
-    from setwise.learn.classifier import PartialLabelClassifier
-    from setwise.learn.covering_classifier import CoveringClassifier
-    from setwise.learn.criteria import approximated_accuracy, covering_rate
-    from setwise.learn.em import EMClassifier
-    from setwise.learn.knn import PartialLabelKNN
-    from setwise.learn.losses import (
-        LOSSES,
-        CandidateLoss,
-        CAVLLoss,
-        CCLoss,
-        GCELoss,
-        InclusionLoss,
-        LWSLoss,
-        MeritLoss,
-        NaiveLoss,
-        OSLLoss,
-        ProdenLoss,
-        RCLoss,
-    )
-    from setwise.learn.presets import PRESETS
-    from setwise.learn.temperature import TemperatureError, fit_temperature
-    from setwise.learn.trainer import DivergedError
+    from setwise.learn.candidate_cleaning import ConformalCleaning as ConformalCleaning
+    from setwise.learn.candidate_cleaning import Purification as Purification
+    from setwise.learn.classifier import PartialLabelClassifier as PartialLabelClassifier
+    from setwise.learn.covering_classifier import CoveringClassifier as CoveringClassifier
+    from setwise.learn.criteria import approximated_accuracy as approximated_accuracy
+    from setwise.learn.criteria import covering_rate as covering_rate
+    from setwise.learn.em import EMClassifier as EMClassifier
+    from setwise.learn.knn import PartialLabelKNN as PartialLabelKNN
+    from setwise.learn.losses import LOSSES as LOSSES
+    from setwise.learn.losses import CandidateLoss as CandidateLoss
+    from setwise.learn.losses import CAVLLoss as CAVLLoss
+    from setwise.learn.losses import CCLoss as CCLoss
+    from setwise.learn.losses import GCELoss as GCELoss
+    from setwise.learn.losses import InclusionLoss as InclusionLoss
+    from setwise.learn.losses import LWSLoss as LWSLoss
+    from setwise.learn.losses import MeritLoss as MeritLoss
+    from setwise.learn.losses import NaiveLoss as NaiveLoss
+    from setwise.learn.losses import OSLLoss as OSLLoss
+    from setwise.learn.losses import ProdenLoss as ProdenLoss
+    from setwise.learn.losses import RCLoss as RCLoss
+    from setwise.learn.presets import PRESETS as PRESETS
+    from setwise.learn.temperature import TemperatureError as TemperatureError
+    from setwise.learn.temperature import fit_temperature as fit_temperature
+    from setwise.learn.trainer import DivergedError as DivergedError
 
 _HOMES = {
     "classifier": ("PartialLabelClassifier",),
@@ -59,31 +60,4 @@ _HOMES = {
     "temperature": ("TemperatureError", "fit_temperature"),
     "trainer": ("DivergedError",),
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, extra="setwise[learn]")
-
-__all__ = [
-    "LOSSES",
-    "PRESETS",
-    "CAVLLoss",
-    "CCLoss",
-    "CandidateLoss",
-    "ConformalCleaning",
-    "CoveringClassifier",
-    "DivergedError",
-    "EMClassifier",
-    "GCELoss",
-    "InclusionLoss",
-    "LWSLoss",
-    "MeritLoss",
-    "NaiveLoss",
-    "OSLLoss",
-    "PartialLabelClassifier",
-    "PartialLabelKNN",
-    "ProdenLoss",
-    "Purification",
-    "RCLoss",
-    "TemperatureError",
-    "approximated_accuracy",
-    "covering_rate",
-    "fit_temperature",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, _HOMES, extra="setwise[learn]")

@@ -8,21 +8,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from setwise._lazy import lazy_names
-from setwise.errors import DataError
+from setwise.errors import DataError as DataError
 
 if TYPE_CHECKING:
-    from setwise.tables.importers.annotator_tables import from_annotators_long, from_annotators_wide
-    from setwise.tables.importers.imported import Imported
-    from setwise.tables.importers.label_studio import from_label_studio
-    from setwise.tables.importers.llm_answers import from_answers_jsonl
-    from setwise.tables.importers.ontology import read_tree
-    from setwise.tables.importers.snorkel import from_snorkel
-    from setwise.tables.importers.vote_sources import VoteColumns, import_votes
-    from setwise.tables.inspection import Inspection, inspect
-    from setwise.tables.rows import RowRequest, read_rows
-    from setwise.tables.set_files import read_sets, write_sets
-    from setwise.tables.tabular import Table, read_batches, read_table
-    from setwise.tables.vote_files import read_votes, write_votes
+    from setwise.tables.importers.annotator_tables import from_annotators_long as from_annotators_long
+    from setwise.tables.importers.annotator_tables import from_annotators_wide as from_annotators_wide
+    from setwise.tables.importers.imported import Imported as Imported
+    from setwise.tables.importers.label_studio import from_label_studio as from_label_studio
+    from setwise.tables.importers.llm_answers import from_answers_jsonl as from_answers_jsonl
+    from setwise.tables.importers.ontology import read_tree as read_tree
+    from setwise.tables.importers.snorkel import from_snorkel as from_snorkel
+    from setwise.tables.importers.vote_sources import VoteColumns as VoteColumns
+    from setwise.tables.importers.vote_sources import import_votes as import_votes
+    from setwise.tables.inspection import Inspection as Inspection
+    from setwise.tables.inspection import inspect as inspect
+    from setwise.tables.rows import RowRequest as RowRequest
+    from setwise.tables.rows import read_rows as read_rows
+    from setwise.tables.set_files import read_sets as read_sets
+    from setwise.tables.set_files import write_sets as write_sets
+    from setwise.tables.tabular import Table as Table
+    from setwise.tables.tabular import read_batches as read_batches
+    from setwise.tables.tabular import read_table as read_table
+    from setwise.tables.vote_files import read_votes as read_votes
+    from setwise.tables.vote_files import write_votes as write_votes
 
 _HOMES = {
     "importers.annotator_tables": ("from_annotators_long", "from_annotators_wide"),
@@ -38,28 +46,4 @@ _HOMES = {
     "tabular": ("Table", "read_batches", "read_table"),
     "vote_files": ("read_votes", "write_votes"),
 }
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, extra="setwise[data]")
-
-__all__ = [
-    "DataError",
-    "Imported",
-    "Inspection",
-    "RowRequest",
-    "Table",
-    "VoteColumns",
-    "from_annotators_long",
-    "from_annotators_wide",
-    "from_answers_jsonl",
-    "from_label_studio",
-    "from_snorkel",
-    "import_votes",
-    "inspect",
-    "read_batches",
-    "read_rows",
-    "read_sets",
-    "read_table",
-    "read_tree",
-    "read_votes",
-    "write_sets",
-    "write_votes",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, _HOMES, extra="setwise[data]")

@@ -1,6 +1,6 @@
 """A page of Markdown as one HTML file."""
 
-from setwise.report.html_pages import page_as_html
+from reproduction.html_page import page_as_html
 
 
 def test_pictures_are_written_into_the_page_and_html_is_shown_not_run(tmp_path):
