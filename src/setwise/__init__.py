@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from setwise._lazy import lazy_names
-from setwise._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from setwise import strategies as strategies
+    from setwise._version import __version__ as __version__
     from setwise.calibration.base import SmallCalibrationWarning as SmallCalibrationWarning
     from setwise.conformal.calibration import Calibration as Calibration
     from setwise.conformal.conformalize import conformalize as conformalize
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "": ("strategies",),
+    "_version": ("__version__",),
     "calibration.base": ("SmallCalibrationWarning",),
     "conformal.calibration": ("Calibration",),
     "conformal.conformalize": ("conformalize",),

@@ -59,8 +59,8 @@ def lazy_names(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
             if not (home := home_of[name]):
-                return import_module(f"{package}.{name}")
-            return getattr(import_module(f"{package}.{home}"), name)
+                return import_module(f".{name}", package)
+            return getattr(import_module(f".{home}", package), name)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
             if not extra or missing == "setwise":

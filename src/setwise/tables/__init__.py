@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from setwise._lazy import lazy_names
-from setwise.errors import DataError as DataError
 
 if TYPE_CHECKING:
+    from setwise.errors import DataError as DataError
     from setwise.tables.importers.annotator_tables import from_annotators_long as from_annotators_long
     from setwise.tables.importers.annotator_tables import from_annotators_wide as from_annotators_wide
     from setwise.tables.importers.imported import Imported as Imported
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from setwise.tables.vote_files import write_votes as write_votes
 
 _HOMES = {
+    ".errors": ("DataError",),
     "importers.annotator_tables": ("from_annotators_long", "from_annotators_wide"),
     "importers.llm_answers": ("from_answers_jsonl",),
     "importers.imported": ("Imported",),
