@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from setwise import LabelSets, MisuseWarning, evaluate
-from setwise.ranks import clopper_pearson
+from setwise import ConformalClassifier, LabelSets, MisuseWarning, evaluate
+from setwise.metrics import SetCounts
+from setwise.ranks import clopper_pearson, share_interval
 
 SETS = LabelSets.from_lists([["a"], ["a", "b"], [], ["c"], ["a", "b", "c"]], classes=["a", "b", "c"])
 Y = ["a", "b", "c", "a", "c"]
@@ -85,3 +87,41 @@ def test_candidates_are_evaluated_by_category_too():
 def test_nothing_to_evaluate_is_an_error():
     with pytest.raises(ValueError, match="no rows"):
         evaluate(SETS[:0], [])
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_groups_widen_intervals_and_batches_count_them_together(rng, parts):
+    group = np.repeat(np.arange(24), 10)
+    y = np.zeros(240, dtype=int)
+    hit = (rng.random(24) < 0.8)[group]  # groups are covered as a whole, or not at all
+    sets, half = LabelSets.from_mask(np.stack([hit, ~hit], axis=1)), np.where(np.arange(240) % 2, "odd", "even")
+    counts, options = SetCounts(), {"y": y, "by": half, "groups": group, "candidates": y}
+    for rows in np.array_split(np.arange(240), parts):
+        some = SetCounts()
+        some.add(sets[rows], **{name: value[rows] for name, value in options.items()})
+        counts.include(some)
+    found = counts.result()
+    assert found == evaluate(sets, **options)
+    assert found["coverage_interval"] == share_interval(np.bincount(group, hit).astype(int), np.full(24, 10))
+    assert found["coverage_bracket"] == found["coverage_interval"]
+    low, high = found["candidates_by_category"]["odd"]["coverage_bracket"]
+    assert (
+        low
+        < clopper_pearson(120 * hit.mean(), 120, 0.05)[0]
+        < clopper_pearson(120 * hit.mean(), 120, 0.05)[1]
+        < high
+    )
+    few = evaluate(sets, y, candidates=y, groups=group // 3)
+    assert (few["coverage_interval"], few["coverage_bracket"]) == (None, None)
+
+
+def test_a_model_calibrated_with_groups_gives_no_interval_of_rows_alone(rng):
+    group = np.repeat(np.arange(80), 5)
+    y = rng.integers(0, 3, 400)
+    X = 2 * np.eye(3)[y] + rng.normal(size=(400, 3)) + rng.normal(size=(80, 3))[group]
+    model = ConformalClassifier(LogisticRegression(), calibration_size=0.5, random_state=0).fit(
+        X[:200], y[:200], groups=group[:200]
+    )
+    assert model.evaluate(X[200:], y[200:])["coverage_interval"] is None
+    low, high = model.evaluate(X[200:], y[200:], groups=group[200:])["coverage_interval"]
+    assert 0 < low < high <= 1

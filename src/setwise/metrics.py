@@ -18,7 +18,7 @@ from setwise.evidence.row_names import check_row_names
 from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
-from setwise.ranks import as_fraction, as_level, chance_of_so_few, clopper_pearson
+from setwise.ranks import as_fraction, as_level, chance_of_so_few, clopper_pearson, share_interval
 
 _SIZE_BINS = ((0, 0), (1, 1), (2, 3), (4, 10), (11, 100), (101, 1000), (1001, None))
 
@@ -29,6 +29,7 @@ def evaluate(
     *,
     candidates: Candidates = None,
     by: Column = None,
+    groups: Column = None,
     delta: float = 0.05,
     **others: Never,
 ) -> dict[str, Any]:
@@ -46,8 +47,11 @@ def evaluate(
         them, and the interval in which coverage then lies if the truth is a candidate.
     by
         A category per row, for coverage and size by category.
+    groups
+        Which rows belong together (frames of one film). Intervals then hold for groups that were drawn at random,
+        and are None for fewer than 10 groups.
     delta
-        Exact binomial intervals miss with at most this probability.
+        Intervals miss with at most this probability: exactly binomial for independent rows.
 
     Examples
     --------
@@ -60,7 +64,7 @@ def evaluate(
     if not isinstance(sets, LabelSets) and np.ndim(sets) != 2:
         raise TypeError("sets: expected LabelSets or a mask, one row per example; see LabelSets.from_labels.")
     counts = SetCounts(delta)
-    counts.add(sets, y, candidates=candidates, by=by)
+    counts.add(sets, y, candidates=candidates, by=by, groups=groups)
     return counts.result()
 
 
@@ -83,28 +87,30 @@ class SetCounts:
         self.delta = delta
         self._sizes: Counter[int] = Counter()
         self._vocabulary: Vocabulary | None = None
-        self._given = {"y": False, "candidates": False, "by": False}
+        self._given = dict.fromkeys(("y", "candidates", "by", "groups"), False)
         self._unknown: list[Any] = []  # the first label that is no class, and how many there are
         # For each kind of cell and each cell: how many rows, how many of them covered, how many labels in all.
         self._cells: dict[str, Counter[Any]] = {}
 
-    def add(self, sets: Any, y: Any = None, *, candidates: Any = None, by: Any = None) -> None:
+    def add(self, sets: Any, y: Any = None, *, candidates: Any = None, by: Any = None, groups: Any = None) -> None:
         """Counts some sets over the same classes; arguments as in `evaluate`, and the same ones every time."""
-        check_row_names(sets=sets, y=y, candidates=candidates, by=by)
+        check_row_names(sets=sets, y=y, candidates=candidates, by=by, groups=groups)
         sets = sets if isinstance(sets, LabelSets) else LabelSets.from_mask(sets)
         if y is None and candidates is None:
             raise ValueError("evaluate: give y (true labels) or candidates (candidate sets).")
         if self._vocabulary is not None and not self._vocabulary.same_order(sets.vocabulary):
             raise ValueError("sets: these have other classes than those before; declare the same for all.")
         self._vocabulary = sets.vocabulary
-        self._given |= {"y": y is not None, "candidates": candidates is not None, "by": by is not None}
+        given = {"y": y, "candidates": candidates, "by": by, "groups": groups}
+        self._given |= {name: value is not None for name, value in given.items()}
         sizes, counts = np.unique(sets.sizes, return_counts=True)
         self._sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
-        group = None if by is None else categories(by, len(sets))
+        category = None if by is None else categories(by, len(sets))
+        group = None if groups is None else categories(groups, len(sets), "groups")
         if y is not None:
-            self._add_truth(sets, y, group)
+            self._add_truth(sets, y, category, group)
         if candidates is not None:
-            self._add_candidates(sets, candidates, group)
+            self._add_candidates(sets, candidates, category, group)
 
     def include(self, other: SetCounts) -> None:
         """Counts what another counted, of sets over the same classes; the order makes no difference."""
@@ -145,7 +151,7 @@ class SetCounts:
 
     # ---------------------------------------------------------------- counting
 
-    def _add_truth(self, sets: LabelSets, y: Any, group: Array | None) -> None:
+    def _add_truth(self, sets: LabelSets, y: Any, category: Array | None, group: Array | None) -> None:
         truth = label_vector(y, "y")
         if len(truth) != len(sets):
             raise ValueError(f"y: {len(truth)} labels for {len(sets)} sets; give one per row.")
@@ -155,7 +161,8 @@ class SetCounts:
         if (codes == UNKNOWN).any() and not self._unknown:
             self._unknown = [truth[known].tolist()[int(np.argmax(codes == UNKNOWN))]]
         bins = np.array([low for low, _ in _SIZE_BINS])
-        self._count("all", np.zeros(len(known), dtype=np.intp), [None], covered, sizes)
+        everything = np.zeros(len(known), dtype=np.intp)
+        self._count("all", everything, [None], covered, sizes, None if group is None else group[known])
         self._count("size", np.searchsorted(bins, sizes, side="right") - 1, list(range(len(bins))), covered, sizes)
         self._count(
             "class",
@@ -164,26 +171,37 @@ class SetCounts:
             covered,
             sizes,
         )
-        if group is not None:
-            vocabulary = Vocabulary.infer(group)
+        if category is not None:
+            vocabulary = Vocabulary.infer(category)
             names = vocabulary.classes.tolist()
-            self._count("category", vocabulary.encode(group)[known], names, covered, sizes)
+            self._count("category", vocabulary.encode(category)[known], names, covered, sizes)
 
-    def _add_candidates(self, sets: LabelSets, candidates: Any, group: Array | None) -> None:
+    def _add_candidates(
+        self, sets: LabelSets, candidates: Any, category: Array | None, group: Array | None
+    ) -> None:
         own = as_candidates(candidates, sets.n_classes, sets.classes)
         check_length("candidates", len(own), len(sets), "sets")
         if (own.sizes == 0).any():
             row = int(np.flatnonzero(own.sizes == 0)[0])
             raise ValueError(f"candidates: row {row} is empty; leave it out of both, or use filled().")
         inside, touched = own.issubset(sets), ((own & sets).sizes > 0).astype(np.int64)
-        self._count("held", np.zeros(len(sets), dtype=np.intp), [None], inside, touched)
-        if group is not None:
-            vocabulary = Vocabulary.infer(group)
-            codes = vocabulary.encode(group)
-            self._count("held by category", codes, vocabulary.classes.tolist(), inside, touched)
+        self._count("held", np.zeros(len(sets), dtype=np.intp), [None], inside, touched, group)
+        if category is not None:
+            vocabulary = Vocabulary.infer(category)
+            codes = vocabulary.encode(category)
+            self._count("held by category", codes, vocabulary.classes.tolist(), inside, touched, group)
 
-    def _count(self, kind: str, codes: Ints, names: list[Any], hits: Bools, totals: Ints) -> None:
-        """Adds to the cells of one kind how many rows there are, how many hits, and a total."""
+    def _count(
+        self, kind: str, codes: Ints, names: list[Any], hits: Bools, totals: Ints, group: Array | None = None
+    ) -> None:
+        """Adds to the cells of one kind how many rows there are, how many hits, and a total; also by group."""
+        if group is not None:
+            known = Vocabulary.infer(group)
+            pairs, place = np.unique(codes * len(known) + known.encode(group), return_inverse=True)
+            both = [
+                (names[pair // len(known)], known.classes.tolist()[pair % len(known)]) for pair in pairs.tolist()
+            ]
+            self._count(f"{kind} in groups", place, both, hits, totals)
         cells = self._cells.setdefault(kind, Counter())
         for place, weights in enumerate((None, hits, totals)):
             found = np.bincount(codes, weights=weights, minlength=len(names))
@@ -198,6 +216,16 @@ class SetCounts:
     def _names(self, kind: str) -> list[Any]:
         """The cells of one kind that rows are in, in order."""
         return list(Vocabulary.infer([name for name, place in self._cells[kind] if place == 0]).classes.tolist())
+
+    def _interval(self, kind: str, name: Any, place: int = 1) -> tuple[float, float] | None:
+        """The interval of a share, of the hits or of the totals."""
+        if not self._given["groups"]:
+            cell = self._cell(kind, name)
+            return clopper_pearson(cell[place], cell[0], self.delta)
+        cells = self._cells[f"{kind} in groups"]
+        found = [(cells[pair, place], n) for (pair, what), n in cells.items() if what == 0 and pair[0] == name]
+        hits, sizes = np.array(found).T
+        return share_interval(hits, sizes, self.delta)
 
     def _share(self, kind: str, name: Any) -> dict[str, float]:
         n, hits, total = self._cell(kind, name)
@@ -226,7 +254,7 @@ class SetCounts:
         result: dict[str, Any] = {
             "n_truth": n,
             "coverage": covered / n,
-            "coverage_interval": clopper_pearson(covered, n, self.delta),
+            "coverage_interval": self._interval("all", None),
             "unknown_labels": unknown,
             "by_size": by_size,
             "worst_size_coverage": min(cell["coverage"] for cell in by_size.values()),
@@ -239,14 +267,17 @@ class SetCounts:
 
     def _rates(self, kind: str, name: Any) -> dict[str, Any]:
         n, inside, touched = self._cell(kind, name)
+        low, high = self._interval(kind, name), self._interval(kind, name, 2)
         return {
             "all_candidates_rate": inside / n,
             "any_candidate_rate": touched / n,
-            "coverage_bracket": (
-                clopper_pearson(inside, n, self.delta)[0],
-                clopper_pearson(touched, n, self.delta)[1],
-            ),
+            "coverage_bracket": None if low is None or high is None else (low[0], high[1]),
         }
+
+
+def groups_of_new_rows(groups: Column, n: int, *, calibrated: bool) -> Column:
+    """Which of n new rows belong together: all, for what is known, where calibration rows did and nobody says."""
+    return np.zeros(n, dtype=np.intp) if groups is None and calibrated else groups
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from setwise.contamination.assumption import AssumptionLike
 from setwise.contamination.diagnose import diagnose
 from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.vocabulary import label_vector
-from setwise.metrics import evaluate
+from setwise.metrics import evaluate, groups_of_new_rows
 from setwise.ranks import clopper_pearson
 
 _LEVELS = tuple(level / 100 for level in (*range(50, 95, 5), 95, 97, 99))
@@ -79,11 +79,14 @@ def plot_coverage(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SmallCalibrationWarning)
             sets = calibration.predict_set(probabilities, wanted.tolist(), **options)
-        found = [evaluate(each, y) for each in sets]
+        grouped = calibration.evidence.group is not None
+        groups = groups_of_new_rows(None, len(sets[0]), calibrated=grouped)
+        found = [evaluate(each, y, groups=groups) for each in sets]
         coverage = [each["coverage"] for each in found]
-        low, high = np.transpose([each["coverage_interval"] for each in found])
         (line,) = ax.plot(wanted, coverage, marker="o", label=name)
-        ax.fill_between(wanted, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
+        if not grouped:
+            low, high = np.transpose([each["coverage_interval"] for each in found])
+            ax.fill_between(wanted, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
     return _label_axes(ax, "confidence level", "coverage")
 
 

@@ -16,15 +16,18 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, rel_entr
+from scipy.special import betaincinv, rel_entr, stdtrit
 
-from setwise._arrays import Floats, Ints
+from setwise._arrays import Bools, Floats, Ints
 from setwise.errors import MisuseWarning, Remedy
 
 Level: TypeAlias = float | Fraction
 Levels: TypeAlias = Sequence[Level] | Floats
 
 _T = TypeVar("_T")
+FEWEST_GROUPS = 10
+"""Fewer groups than these show too little of how groups differ for an interval."""
+
 _WRITTEN = 10**6  # denominators that a person writes
 _ROUNDING = Fraction(1, 10**12)
 _CELLS = 8  # of a table for each value that it leads to
@@ -98,6 +101,36 @@ def clopper_pearson(successes: float, trials: float, delta: float) -> tuple[floa
     lower = betaincinv(successes, trials - successes + 1, delta / 2) if successes else 0.0
     upper = betaincinv(successes + 1, trials - successes, 1 - delta / 2) if successes < trials else 1.0
     return float(lower), float(upper)
+
+
+def share_interval(
+    hits: Bools | Ints, sizes: Ints | None = None, delta: float = 0.05
+) -> tuple[float, float] | None:
+    """The interval of a share of rows; of rows in groups drawn at random from the hits and rows of each group.
+
+    For groups it is that of Korn and Graubard (1998): Clopper–Pearson for as many independent rows as would vary
+    like the ratio Σhits/Σrows of these groups. One more group of the largest size is taken to miss in all rows (or
+    to hit, where most rows miss), since few groups seldom show how much groups differ. Fewer than 10 have none.
+
+    >>> [round(end, 2) for end in share_interval(np.array([5, 5, 4, 5, 1] * 4), np.full(20, 5))]
+    [0.6, 0.93]
+    >>> [round(end, 2) for end in clopper_pearson(80, 100, 0.05)]
+    [0.71, 0.87]
+    """
+    if sizes is None:
+        return clopper_pearson(int(hits.sum()), len(hits), delta)
+    if len(sizes) < FEWEST_GROUPS:
+        return None
+    n, share = int(sizes.sum()), float(hits.sum() / sizes.sum())
+    largest = int(sizes.max())
+    m, good = np.append(sizes, largest), np.append(hits, 0 if share > 0.5 else largest)
+    ratio = good.sum() / m.sum()
+    count = len(m)
+    variance = count / (count - 1) * np.square(good - ratio * m).sum() / m.sum() ** 2
+    few, many = n**2 / np.square(sizes).sum() - 1, n - 1  # groups of unequal size count as fewer
+    wider = (stdtrit(many, 1 - delta / 2) / stdtrit(max(few, 1.0), 1 - delta / 2)) ** 2 if many else 1.0
+    effective = min(ratio * (1 - ratio) / variance * wider, n)
+    return clopper_pearson(share * effective, effective, delta)
 
 
 def upper_bound(successes: int, trials: int, delta: float) -> float:

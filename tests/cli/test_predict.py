@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,3 +36,26 @@ def test_a_table_on_standard_output_is_utf_8(saved_models, tmp_path, monkeypatch
         assert run(["predict", str(saved_models / "max.cal"), "--probabilities", "p.parquet", "--out", "-"]) == 0
         stream.flush()
         assert "ü→猫" in out.getvalue().decode()
+
+
+def test_groups_widen_the_interval_of_coverage_in_evaluate_and_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{'cat' if i % 60 < 50 else 'dog'},cat,p{i // 10}" for i in range(240)]  # whole patients are missed
+    Path("sets.csv").write_text("\n".join(["labels,truth,patient", *rows]) + "\n")
+    alone = json_of(capsys, "evaluate", "sets.csv", "--truth", "truth")["coverage_interval"]
+    options = ("evaluate", "sets.csv", "--truth", "truth", "--groups", "patient")
+    low, high = json_of(capsys, *options)["coverage_interval"]
+    assert low < alone[0] < alone[1] < high
+    assert json_of(capsys, *options, "--report", "one.html")["coverage_interval"] == [low, high]
+    json_of(capsys, "report", "sets.csv", "--truth", "truth", "--groups", "patient", "--out", "two.html")
+    for page in ("one.html", "two.html"):
+        assert f"{low:.1%} to {high:.1%}" in Path(page).read_text("utf-8")
+    Path("few.csv").write_text("\n".join(["labels,truth,patient", *rows[:60]]) + "\n")
+    assert run(["evaluate", "few.csv", "--truth", "truth", "--groups", "patient"]) == 0
+    assert "no interval from fewer than 10 groups" in capsys.readouterr().out
+
+
+def json_of(capsys, *arguments):
+    """What a command says as JSON."""
+    assert run([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)

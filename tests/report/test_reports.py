@@ -303,7 +303,13 @@ def test_by_category_weights_and_groups_are_reported(rng, tmp_path):
     mean = weighted.predict_set(P[150:], 0.9, sample_weight=weight[150:]).sizes.mean()
     assert data_of(made)["facts"][80]["mean_size"] == f"{mean:.2f}"
     grouped = setwise.conformalize(P[:150], y[:150], groups=np.arange(150) // 3)
-    assert build_report(tmp_path / "g.html", grouped, P[150:]).exists()
+    silent = data_of(build_report(tmp_path / "g.html", grouped, P[150:], y=y[150:]))
+    assert all(fact["interval"] == "unknown" and fact["seen"][1:] == [None, None] for fact in silent["facts"])
+    said = build_report(tmp_path / "g.html", grouped, P[150:], y=y[150:], by=by[150:], groups=np.arange(150) // 3)
+    result = setwise.evaluate(grouped.predict_set(P[150:], 0.9), y[150:], groups=np.arange(150) // 3)
+    fact = data_of(said)["facts"][80]
+    assert fact["seen"] == pytest.approx([result["coverage"], *result["coverage_interval"]], rel=1e-5)
+    assert all(len(row["cells"]) for row in data_of(said)["parts"]["category"]["rows"])
 
 
 @pytest.mark.parametrize("by", ["predicted", "size"])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "setwise evaluate sets.csv --truth checked --json",
     "setwise evaluate sets.csv --truth checked --by hospital",
+    "setwise evaluate sets.csv --truth checked --groups patient",
     "setwise evaluate sets.csv --labels checks.csv --truth checked --key id",
 )
 
@@ -32,6 +33,7 @@ def evaluate(
     labels: opt.Labels = None,
     key: opt.Key = None,
     by: opt.By = None,
+    groups: opt.Groups = None,
     column: opt.SetsColumn = "labels",
     report_to: opt.ReportTo = None,
     separator: opt.Separator = "|",
@@ -59,7 +61,7 @@ def evaluate(
     others = text.files(labels)
     if report_to is None and others is None and is_table(sets):
         with screen.working(f"reading {sets}"):
-            named = {"truth": truth, "candidates": candidates, "by": by}
+            named = {"truth": truth, "candidates": candidates, "by": by, "groups": groups}
             result = evaluate_table(sets, column, **named, separator=separator, engine=runs)
             compared = read_note(sets)
         _finish(screen, sets, result, compared)
@@ -76,12 +78,14 @@ def evaluate(
             candidates=candidates,
             truth=truth,
             by=by,
+            carry=[groups] if groups else [],
             features=(),
             classes=predicted.classes.tolist(),
             separator=separator,
         )
         rows = read_rows(request)
         known: dict[str, Any] = {"y": rows.truth, "candidates": candidates and rows.candidates, "by": rows.by}
+        known["groups"] = rows.carried[groups] if groups else None
         result = metrics.evaluate(predicted, **known)
         compared = read_note(sets)
     if report_to is not None:
@@ -112,11 +116,11 @@ def _show(screen: Screen, result: dict[str, Any]) -> None:
         f"{result['singleton_rate']:.1%} with one label, {result['empty_rate']:.1%} with none"
     )
     if "coverage" in result:
-        low, high = result["coverage_interval"]
-        screen.say(
-            f"coverage {result['coverage']:.4f} (between {low:.4f} and {high:.4f} in 95 of 100 cases) "
-            f"on {result['n_truth']:,} rows with truth"
-        )
+        between = "no interval from fewer than 10 groups"
+        if result["coverage_interval"] is not None:
+            low, high = result["coverage_interval"]
+            between = f"between {low:.4f} and {high:.4f} in 95 of 100 cases"
+        screen.say(f"coverage {result['coverage']:.4f} ({between}) on {result['n_truth']:,} rows with truth")
         worst = result["worst_class"]
         if worst is not None:
             screen.say(f"worst class {worst['label']!r}: coverage {worst['coverage']:.4f} on {worst['n']:,} rows")

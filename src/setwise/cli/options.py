@@ -221,7 +221,7 @@ Verified = Annotated[
 ]
 Groups = Annotated[
     str | None,
-    _column("--groups", "Column that shows which rows belong together, such as the patient.", LEARNING),
+    _column("--groups", "Column that shows which rows belong together, such as the patient."),
 ]
 By = Annotated[
     str | None,

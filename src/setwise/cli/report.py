@@ -52,6 +52,7 @@ def report(
     key: opt.Key = None,
     vote_table: opt.VoteOptions,
     by: opt.By = None,
+    groups: opt.Groups = None,
     ids: Annotated[
         str | None,
         typer.Option("--ids", metavar="COLUMN", help="Column with the names of rows, which the page then shows."),
@@ -101,7 +102,7 @@ def report(
     from setwise.tables.importers.vote_sources import import_votes  # Arrow, for files
     from setwise.tables.rows import RowRequest
 
-    given = {"title": title, "confidence_level": confidence_level}
+    given = {"title": title, "confidence_level": confidence_level, "ids": ids, "groups": groups}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if votes is not None and key is None:  # about other rows
         options["votes"] = import_votes(text.files(votes), vote_table.columns).votes
@@ -115,7 +116,7 @@ def report(
             candidates=candidates,
             truth=truth,
             by=by,
-            carry=[ids] if ids else [],
+            carry=list(filter(None, [ids, groups])),
             features=(),
             separator=separator,
             missing="empty",
@@ -143,13 +144,13 @@ def _noted(path: Path) -> dict[str, Any]:
         return dict(noted)
 
 
-def _known(request: RowRequest, classes: Any) -> dict[str, Any]:
-    """What is known of the rows, as reports take it."""
+def _known(request: RowRequest, classes: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """What is known of the rows, as reports take it, and the options, of which some name columns."""
     from setwise.tables.rows import read_rows  # Arrow is loaded for files
 
     rows = read_rows(replace(request, classes=classes.tolist()))
-    ids = [rows.carried[name] for name in request.carry]
-    return {"y": rows.truth, "candidates": rows.answers, "by": rows.by} | ({"ids": ids[0]} if ids else {})
+    carried = {name: rows.carried[options[name]] for name in ("ids", "groups") if name in options}
+    return {"y": rows.truth, "candidates": rows.answers, "by": rows.by} | options | carried
 
 
 def _of_model(
@@ -168,7 +169,7 @@ def _of_model(
     model = saved.load_asked_model(path, device, trusted)
     X = saved.all_features(request.source, model, columns)
     by = request.by or saved.category_column(model)
-    options = _known(replace(request, by=by), model.classes_) | options
+    options = _known(replace(request, by=by), model.classes_, options)
     options["settings"] = {"model": path.name, "data": request.source.name}
     names = columns or list(getattr(model, "feature_names_in_", []))
     if names and len(names) == X.shape[1]:
@@ -191,7 +192,7 @@ def _of_calibration(out: Path, path: Path, request: RowRequest, options: dict[st
         calibration = calibration.withdraw(
             Finding(None, "these are the rows that it was calibrated on", len(matrix))
         )
-    options = _known(request, calibration.classes) | options
+    options = _known(request, calibration.classes, options)
     settings = {"calibration": path.name, "data": request.source.name}
     return build_report(out, calibration, matrix, settings=settings, **options)
 
@@ -204,7 +205,7 @@ def _of_sets(out: Path, column: str, request: RowRequest, options: dict[str, Any
     options["comparison"] = read_note(request.source)
     beside = str(request.candidates) if request.candidates and request.labels is None else None
     sets, p_values = read_predicted(request.source, column, candidates=beside, separator=request.separator)
-    options = _known(request, sets.classes) | options
+    options = _known(request, sets.classes, options)
     return report_sets(out, sets, p_values=p_values, settings={"sets": request.source.name}, **options)
 
 

@@ -39,7 +39,7 @@ from setwise.labels.label_sets import LabelSets
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.votes import Votes
 from setwise.learn.feature_errors import naming_features
-from setwise.metrics import evaluate
+from setwise.metrics import evaluate, groups_of_new_rows
 from setwise.ranks import Level, Levels, as_level, doubt_level
 from setwise.scores import LAC, Score, as_score
 from setwise.storage.container import reading_untrusted
@@ -179,6 +179,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         *,
         by: Column = None,
         candidates: Candidates = None,
+        groups: Column = None,
         sample_weight: Column = None,
         row_ids: Column = None,
         delta: float = 0.05,
@@ -187,24 +188,27 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Evaluates the sets of these rows against true labels y or ``candidates=``; see `setwise.evaluate`.
 
         `row_ids` and `sample_weight` are those of `predict_set`. A warning says if the rows differ from the
-        calibration rows, and the entry `comparison` holds what `compare` finds.
+        calibration rows, and the entry `comparison` holds what `compare` finds. Where the model was calibrated with
+        groups, intervals need `groups`.
         """
         check_is_fitted(self, "calibration_")
         _refuse_other_names(others)
-        check_row_names(X=X, y=y, candidates=candidates, by=by)
+        check_row_names(X=X, y=y, candidates=candidates, by=by, groups=groups)
         self.used_rows_.warn_if_used(X)
         options = _drop_none(row_ids=row_ids, sample_weight=sample_weight)
         of_category: dict[str, Any] = {"by": by} if "by" in self.calibration_.parts[0].reader.requirements else {}
         matrix = self.predict_conformed(X)
         sets = self.calibration_.predict_set(matrix, self._level(confidence_level), **options, **of_category)
-        comparison = self.row_tally().add(matrix, X=X, **of_category).compare()
+        comparison = self.row_tally().add(matrix, X=X, groups=groups, **of_category).compare()
         if comparison.refuted:
             problem = (
                 f"X: these rows differ from the calibration rows, so nothing is guaranteed: {comparison.differs}"
             )
             warnings.warn(MisuseWarning(problem, "calibrate on rows like these"), stacklevel=2)
         compared = {"p_value": comparison.p_value, "refuted": comparison.refuted}
-        achieved = evaluate(sets, y, candidates=candidates, by=by, delta=delta, **others)
+        calibrated = any(part.evidence.group is not None for part in self.calibration_.parts)
+        groups = groups_of_new_rows(groups, len(sets), calibrated=calibrated)
+        achieved = evaluate(sets, y, candidates=candidates, by=by, groups=groups, delta=delta, **others)
         return achieved | {"comparison": compared}
 
     def suggest(

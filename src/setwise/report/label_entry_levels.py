@@ -15,7 +15,10 @@ import numpy as np
 from setwise._arrays import Array, Bools, Floats, Ints, for_blocks
 from setwise._lazy import lazy
 from setwise.conformal.calibration import Calibration
-from setwise.ranks import as_level
+from setwise.ranks import as_level, share_interval
+
+DELTA = 0.05
+"""Intervals miss with at most this probability."""
 
 
 class EntrySource(Protocol):
@@ -132,13 +135,15 @@ class Sweep:
     """Set sizes of every row at every level, and where the true label enters.
 
     `truth` is the entry of each row's true label: `len(levels)` where it enters nowhere (also if it is outside the
-    vocabulary), −1 where nobody knows the truth. It is None where no truth is given at all.
+    vocabulary), −1 where nobody knows the truth. It is None where no truth is given at all. Rows of a
+    `group` belong together.
     """
 
     levels: list[Fraction]
     n_classes: int
     sizes: Ints
     truth: Ints | None
+    group: Ints | None = None
 
     @property
     def mean_sizes(self) -> Floats:
@@ -153,13 +158,20 @@ class Sweep:
         known = self.truth[self.truth >= 0]
         return np.cumsum(np.bincount(known, minlength=len(self.levels) + 1))[:-1], len(known)
 
+    def interval(self, rows: Ints, hits: Bools) -> tuple[float, float] | None:
+        """In which the share of hits among some rows lies; None where too few groups tell."""
+        if self.group is None:
+            return share_interval(hits, None, DELTA)
+        _, of = np.unique(self.group[rows], return_inverse=True)
+        return share_interval(np.bincount(of, hits).astype(np.intp), np.bincount(of), DELTA)
+
 
 def grid(confidence_level: float) -> list[Fraction]:
     """The levels of the slider: 0.5 to 0.995 in steps of 0.005, and the level asked for."""
     return sorted({Fraction(i, 200) for i in range(100, 200)} | {as_level(confidence_level)})
 
 
-def sweep(source: EntrySource, codes: Ints | None) -> Sweep:
+def sweep(source: EntrySource, codes: Ints | None, group: Ints | None = None) -> Sweep:
     """Goes once over all rows, in blocks; `codes` are the positions of the true labels."""
     (n, k), n_levels = source.shape, len(source.levels)
     sizes = np.empty((n, n_levels), dtype=np.int32)
@@ -177,7 +189,7 @@ def sweep(source: EntrySource, codes: Ints | None) -> Sweep:
             truth[block] = np.where(held >= 0, found, np.where(held == -1, n_levels, -1))
 
     for_blocks(np.broadcast_to(np.float64(0), (n, max(k, n_levels))), work)
-    return Sweep(source.levels, k, sizes, truth)
+    return Sweep(source.levels, k, sizes, truth, group)
 
 
 def _entries(scores: Floats, limits: list[Any]) -> Ints:

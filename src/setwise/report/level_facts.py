@@ -12,9 +12,8 @@ import numpy as np
 from setwise._arrays import Floats, Ints
 from setwise.conformal.calibration import Calibration
 from setwise.guarantees import Guarantee
-from setwise.ranks import clopper_pearson
-from setwise.report.label_entry_levels import Sweep
-from setwise.report.verdict import DELTA, guarantees, independent_examples, judge, promise_of
+from setwise.report.label_entry_levels import DELTA, Sweep
+from setwise.report.verdict import guarantees, independent_examples, judge, promise_of
 
 GuaranteeAt = Callable[[Any], Guarantee]
 """A level in, its guarantee out."""
@@ -27,14 +26,16 @@ def level_facts(
 ) -> list[dict[str, Any]]:
     """One dictionary per level: texts as they are shown, and numbers for the charts."""
     hits, known = sweep.hits()
-    starts, _ = size_bins(sweep.n_classes)
+    truth = np.empty(0, np.intp) if sweep.truth is None else sweep.truth
+    rows, (starts, _) = np.flatnonzero(truth >= 0), size_bins(sweep.n_classes)
     facts = []
     for i, level in enumerate(sweep.levels):
         sizes = sweep.sizes[:, i]
         bracket = None if calibration is None else _bracket(calibration, level)
         promise = promise_of([] if guarantee_at is None else guarantees(guarantee_at(level)))
         examples = None if calibration is None else independent_examples(calibration)
-        verdict = judge(promise, int(hits[i]), known, calibrated_on=examples, bracket=bracket)
+        interval = sweep.interval(rows, truth[rows] <= i) if known else None
+        verdict = judge(promise, int(hits[i]), known, calibrated_on=examples, bracket=bracket, interval=interval)
         fact = {
             "level": float(level),
             "text": level_text(level),
@@ -51,11 +52,10 @@ def level_facts(
             "histogram": histogram(sizes, starts),
         }
         if known:
-            low, high = clopper_pearson(int(hits[i]), known, DELTA)
             fact |= {
                 "coverage": f"{hits[i] / known:.1%}",
-                "interval": f"{low:.1%} to {high:.1%}",
-                "seen": [tidy(hits[i] / known), tidy(low), tidy(high)],
+                "interval": interval_text(interval),
+                "seen": [tidy(hits[i] / known), *map(tidy, interval or (math.nan, math.nan))],
             }
             fact |= _wrong_alone(sweep, i)
         if bracket is not None:
@@ -67,12 +67,17 @@ def level_facts(
 def _wrong_alone(sweep: Sweep, i: int) -> dict[str, str]:
     """How often a set of one label is wrong, which coverage does not tell."""
     assert sweep.truth is not None  # noqa: S101 - some truth is known
-    alone = sweep.truth[(sweep.sizes[:, i] == 1) & (sweep.truth >= 0)]
+    alone = np.flatnonzero((sweep.sizes[:, i] == 1) & (sweep.truth >= 0))
     if not len(alone):
         return {"wrong": "", "wrong_interval": "no set of one label with a known truth"}
-    wrong = int((alone > i).sum())
-    low, high = clopper_pearson(wrong, len(alone), DELTA)
-    return {"wrong": f"{wrong / len(alone):.1%}", "wrong_interval": f"{low:.1%} to {high:.1%} (95%)"}
+    wrong = sweep.truth[alone] > i
+    interval = interval_text(sweep.interval(alone, wrong))
+    return {"wrong": f"{wrong.mean():.1%}", "wrong_interval": f"{interval} (95%)"}
+
+
+def interval_text(interval: tuple[float, float] | None) -> str:
+    """An interval as it is shown."""
+    return "unknown" if interval is None else f"{interval[0]:.1%} to {interval[1]:.1%}"
 
 
 def size_bins(n_classes: int) -> tuple[Ints, list[str]]:

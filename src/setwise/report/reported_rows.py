@@ -31,10 +31,19 @@ class Rows:
     weight: Floats | None = None
     row_ids: Any = None
     ids: Any = None
+    group: Ints | None = None
 
     @classmethod
     def read(
-        cls, n: int, vocabulary: Vocabulary, *, y: Any = None, candidates: Any = None, by: Any = None, **known: Any
+        cls,
+        n: int,
+        vocabulary: Vocabulary,
+        *,
+        y: Any = None,
+        candidates: Any = None,
+        by: Any = None,
+        groups: Any = None,
+        **known: Any,
     ) -> Rows:
         """Checks that everything is about the same rows."""
         if n == 0:
@@ -56,7 +65,8 @@ class Rows:
             if value is not None:
                 check_length(name, value.shape[0], n, "rows of the report")
         category = None if by is None else categories(by, n)
-        return cls(n, np.arange(n), vocabulary, truth, codes, sets, by=category, **known)
+        group = None if groups is None else np.unique(categories(groups, n, "groups"), return_inverse=True)[1]
+        return cls(n, np.arange(n), vocabulary, truth, codes, sets, by=category, group=group, **known)
 
     @property
     def is_sample(self) -> bool:
@@ -68,7 +78,7 @@ class Rows:
         if self.total <= most:
             return self
         taken = np.sort(np.random.default_rng(0).choice(self.total, max(most, 1), replace=False))
-        parts = ("y", "codes", "candidates", "features", "images", "by", "weight", "row_ids", "ids")
+        parts = ("y", "codes", "candidates", "features", "images", "by", "weight", "row_ids", "ids", "group")
         held: dict[str, Any] = {name: getattr(self, name) for name in parts}
         kept = {name: None if value is None else value[taken] for name, value in held.items()}
         return Rows(self.total, taken, self.vocabulary, **kept)

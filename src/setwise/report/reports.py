@@ -12,6 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from setwise._arrays import Array, Floats, Ints
 from setwise._types import Candidates, Column, Features, ProbabilityRows
 from setwise._version import __version__
@@ -24,6 +26,7 @@ from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
+from setwise.metrics import groups_of_new_rows
 from setwise.probabilities.dense import as_probabilities, precision_of
 from setwise.ranks import as_level
 from setwise.report.ambiguity import candidate_facts
@@ -63,6 +66,7 @@ def build_report(
     feature_names: Iterable[str] | None = None,
     images: Any = None,
     by: Column = None,
+    groups: Column = None,
     sample_weight: Column = None,
     row_ids: Column = None,
     ids: Column = None,
@@ -93,6 +97,9 @@ def build_report(
         What to show of an example: its first features, or its image, (rows, height, width) or (…, 3).
     by
         A category per row: coverage is shown by category. Needed where the calibration is by category.
+    groups
+        Which rows belong together: intervals of coverage are then those of `setwise.evaluate`. Where calibration
+        rows came in groups, no interval is shown without.
     sample_weight, row_ids
         As in `Calibration.predict_set`.
     ids
@@ -137,6 +144,7 @@ def build_report(
         features=features,
         images=images,
         by=by,
+        groups=groups_of_new_rows(groups, len(matrix), calibrated=calibration.evidence.group is not None),
         weight=weights(sample_weight, len(matrix)),
         row_ids=row_ids,
         ids=ids,
@@ -153,9 +161,9 @@ def build_report(
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
     category, codes = _categories(calibration, matrix, rows)
     source = Scored(calibration, matrix, grid(confidence_level), category, codes, rows.weight, rows.row_ids)
-    chosen = sweep(source, rows.codes)
+    chosen = sweep(source, rows.codes, rows.group)
     compared, absent = alternatives(calibration, others, level)
-    sweeps = [chosen, *(sweep(_same_rows(source, other, rows), rows.codes) for other in compared[1:])]
+    sweeps = [chosen, *(sweep(_same_rows(source, other, rows), rows.codes, rows.group) for other in compared[1:])]
     return _write(
         path,
         title,
@@ -182,6 +190,7 @@ def report_sets(
     candidates: Candidates = None,
     votes: Votes | None = None,
     by: Column = None,
+    groups: Column = None,
     p_values: ProbabilityRows | None = None,
     features: Features | None = None,
     feature_names: Iterable[str] | None = None,
@@ -212,7 +221,15 @@ def report_sets(
     stated = confidence_level is not None or p_values is not None
     level = as_level(0.9 if confidence_level is None else confidence_level)
     rows = Rows.read(
-        len(sets), sets.vocabulary, y=y, candidates=candidates, by=by, features=features, images=images, ids=ids
+        len(sets),
+        sets.vocabulary,
+        y=y,
+        candidates=candidates,
+        by=by,
+        groups=groups,
+        features=features,
+        images=images,
+        ids=ids,
     )
     people = _people(candidates, votes, rows, None)
     rows = rows.sampled(MOST_LABELS // max(sets.n_classes, 1))
@@ -226,7 +243,7 @@ def report_sets(
         path,
         title,
         source,
-        sweep(source, rows.codes),
+        sweep(source, rows.codes, rows.group),
         rows,
         level,
         guarantee_at=guarantee,
@@ -271,6 +288,8 @@ def report_model(
     if not pooled:
         return build_report(path, asked, matrix, **shown)
     sets = asked.predict_set(matrix, shown["confidence_level"])
+    grouped = any(part.evidence.group is not None for part in asked.parts)
+    shown["groups"] = groups_of_new_rows(shown.get("groups"), len(sets), calibrated=grouped)
     made = asked.guarantee if used or shown["comparison"] is None else shown["comparison"].guarantee
     return report_sets(path, sets, p_values=asked.predict_p(matrix), guarantee=made, **shown)
 
@@ -325,12 +344,14 @@ def _write(
     made = [] if guarantee_at is None else guarantees(guarantee_at(level))
     facts = level_facts(swept, calibration, guarantee_at)
     hits, known = swept.hits()
+    seen = np.flatnonzero(swept.truth >= 0) if swept.truth is not None and known else None
     verdict = judge(
         promise_of(made),
         int(hits[at]),
         known,
         calibrated_on=None if calibration is None else independent_examples(calibration),
         bracket=facts[at].get("proved"),
+        interval=None if seen is None or swept.truth is None else swept.interval(seen, swept.truth[seen] <= at),
     )
     by_class = None if rows.codes is None else subgroup_facts(swept, rows.codes, classes, level)
     by_category = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -9,10 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from setwise._arrays import Array, Ints
-from setwise.ranks import clopper_pearson
 from setwise.report.label_entry_levels import Sweep
-from setwise.report.level_facts import tidy
-from setwise.report.verdict import DELTA
+from setwise.report.level_facts import interval_text, tidy
 
 _SHOWN = 24
 
@@ -43,17 +42,17 @@ def subgroup_facts(sweep: Sweep, codes: Ints, names: Array, level: Fraction) -> 
             {
                 "name": str(names[group]),
                 "n": int(counts[group]),
-                "cells": [
-                    _cell(int(hits[group, i]), int(counts[group]), totals[group, i]) for i in range(n_levels)
-                ],
+                "cells": [_cell(sweep, rows[codes[rows] == group], i, totals[group, i]) for i in range(n_levels)],
             }
             for group in kept.tolist()
         ],
     }
 
 
-def _cell(hits: int, n: int, total: float) -> list[Any]:
+def _cell(sweep: Sweep, rows: Ints, i: int, total: float) -> list[Any]:
     """Coverage and the ends of its interval as numbers; coverage, interval and mean size as they are shown."""
-    low, high = clopper_pearson(hits, n, DELTA)
-    numbers = [tidy(round(value, 5)) for value in (hits / n, low, high)]
-    return [*numbers, f"{hits / n:.1%}", f"{low:.1%} to {high:.1%}", f"{total / n:.2f}"]
+    assert sweep.truth is not None  # noqa: S101 - some truth is known
+    hits = sweep.truth[rows] <= i
+    interval = sweep.interval(rows, hits)
+    numbers = [tidy(round(value, 5)) for value in (hits.mean(), *(interval or (math.nan, math.nan)))]
+    return [*numbers, f"{hits.mean():.1%}", interval_text(interval), f"{total / len(rows):.2f}"]

@@ -8,10 +8,8 @@ from typing import Any, Literal
 from setwise.conformal.calibration import Calibration
 from setwise.guarantees import Guarantee
 from setwise.ranks import as_fraction, chance_of_so_few, clopper_pearson, rank
+from setwise.report.label_entry_levels import DELTA
 from setwise.strategies.threshold_rules import RankRule
-
-DELTA = 0.05
-"""Intervals miss with at most this probability."""
 
 _RARE = 0.01  # a probability below which chance is no longer named as a cause
 
@@ -72,12 +70,14 @@ def judge(
     *,
     calibrated_on: int | None = None,
     bracket: tuple[float, float] | None = None,
+    interval: tuple[float, float] | Literal["binomial"] | None = "binomial",
 ) -> Verdict:
     """The verdict on sets that held the truth in `hits` of `n` rows.
 
     `calibrated_on` is how many independent examples the promise was calibrated on. Which ones they are is chance
     too: sets that keep their promise cover no more than `hits` of `n` new rows with a Beta-binomial probability,
-    and only where that is small is the promise called broken.
+    and only where that is small is the promise called broken. `interval` is where the true rate lies, None where
+    too few groups of rows tell.
 
     >>> judge(Promise(0.9), 960, 1000, calibrated_on=500).headline
     'The promise is kept on these examples.'
@@ -87,11 +87,12 @@ def judge(
     conditional, level = bool(promise.conditions), promise.probability
     if n == 0:
         return _unmeasured(promise, bracket)
-    low, high = clopper_pearson(hits, n, DELTA)
-    measured = (
-        f"{hits:,} of {n:,} examples ({hits / n:.1%}) have their true label in the set; the true rate lies between "
-        f"{low:.1%} and {high:.1%} in 95 of 100 such cases"
-    )
+    if interval == "binomial":
+        interval = clopper_pearson(hits, n, DELTA)
+    measured = f"{hits:,} of {n:,} examples ({hits / n:.1%}) have their true label in the set"
+    low, high = interval or (0.0, 1.0)
+    if interval is not None:
+        measured += f"; the true rate lies between {low:.1%} and {high:.1%} in 95 of 100 such cases"
     if level is None:
         sentence = f"{measured}. That was measured, not promised: other examples may fare differently."
         return Verdict("unpromised", sentence)

@@ -25,6 +25,7 @@ class SetCounter:
     truth: str | None
     candidates: str | None
     by: str | None
+    groups: str | None
     told: dict[str, Any]
     names: tuple[str, ...]
 
@@ -34,17 +35,18 @@ class SetCounter:
         if not has_rows(files):
             return counts
         check_columns(files, self.names)
-        options: dict[str, Any] = {"truth": self.truth, "carry": [self.by] if self.by else []}
+        options: dict[str, Any] = {"truth": self.truth, "carry": list(filter(None, [self.by, self.groups]))}
         sets = read_batches(files, candidates=self.column, missing="empty", **options, **self.told)
         others: Iterator[Any] = repeat(None)
         if self.candidates is not None:
             others = read_batches(files, candidates=self.candidates, **self.told)
         for batch, own in zip(sets, others, strict=False):
-            groups = None
-            if self.by:
-                groups = categories_of(batch.carried[self.by], self.by, files, batch.first_row)
+            category, group = (
+                categories_of(batch.carried[name], name, files, batch.first_row) if name else None
+                for name in (self.by, self.groups)
+            )
             known = None if own is None else own.candidates
-            counts.add(batch.candidates, batch.truth, candidates=known, by=groups)
+            counts.add(batch.candidates, batch.truth, candidates=known, by=category, groups=group)
         return counts
 
     def make_worker(self) -> SetCounter:
@@ -59,10 +61,11 @@ def evaluate_table(
     truth: str | None = None,
     candidates: str | None = None,
     by: str | None = None,
+    groups: str | None = None,
     separator: str = "|",
     engine: Engine = run_local,
 ) -> dict[str, Any]:
-    """The result of `setwise.evaluate` for a column of sets, beside true labels, candidates or categories.
+    """The result of `setwise.evaluate` for a column of sets, beside columns of what else is known.
 
     The classes are those of p-values that stand behind them; else those stored with the sets; else those that occur
     among sets and candidates, for which the files are read twice.
@@ -71,7 +74,7 @@ def evaluate_table(
     names = column_names(files)
     marked = p_value_columns(names, column)
     told["classes"] = probability_labels(marked) if marked else _classes(files, [column, candidates], told)
-    counter = SetCounter(column, truth, candidates, by, told, tuple(names))
+    counter = SetCounter(column, truth, candidates, by, groups, told, tuple(names))
     parts = [files] if engine is run_local else [replace(files, paths=(path,)) for path in files.paths]
     counts = SetCounts()
     for found in engine(parts, counter.make_worker):
