@@ -1,6 +1,7 @@
 """How the documentation is built: `make docs`. Warnings are errors."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -89,13 +90,16 @@ html_title = f"setwise {release}"
 html_static_path = ["_static"]
 html_css_files = ["setwise.css"]
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("index", "install", "five-minutes", "command-line", "glossary")}
+html_sidebars = {
+    page: [] for page in ("index", "install", "five-minutes", "command-line", "data-files", "glossary")
+}
 html_theme_options = {
     "logo": {"text": "setwise"},
     "navbar_end": ["theme-switcher"],
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
-    "header_links_before_dropdown": 7,
+    "collapse_navigation": True,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "header_links_before_dropdown": 8,
     "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -105,3 +109,12 @@ html_theme_options = {
 # Links inside the documentation are held by the build itself and by `-b linkcheck`. Addresses outside are not
 # asked: the build needs no network.
 linkcheck_ignore = [r"https?://.*"]
+
+
+def without_last_blank(_app, _page, text):
+    """Leaves out the blank line with which doctests end in a block of a page."""
+    text[0] = re.sub(r"\n\n```\n", "\n```\n", text[0])
+
+
+def setup(app):
+    app.connect("source-read", without_last_blank)

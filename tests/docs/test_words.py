@@ -7,7 +7,7 @@ import pytest
 
 from .conftest import DOCS, FENCE, ROOT
 
-PAGES = ["index.md", "install.md", "five-minutes.md", "glossary.md", "command-line.md"]
+PAGES = ["index.md", "install.md", "five-minutes.md", "glossary.md", "command-line.md", "data-files.md"]
 USERS = [ROOT / "README.md", *(DOCS / page for page in PAGES), *sorted((DOCS / "guide").glob("*.*"))]
 GENERATED = "## What it costs"  # the end of guide/scale.md, which a benchmark writes
 GLOSSARY = "annotator calibration candidates confidence guarantee item max error set strategy triage verified votes"
