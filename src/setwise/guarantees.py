@@ -42,6 +42,7 @@ PREMISES = STANDING | {
     "miss_rate": "the true label is missing from at most {} of the candidate sets{}",
     "labels_right": "the labels are right",
     "error_rate": "at most {} of the labels{} are wrong",
+    "different_events": "{} of {} calibration rows equal a training row; they are different events",
     "misses_at_random": "whether the true label is missing does not depend on the row or its label",
     "missing_at_random": "whether a row has candidates does not depend on its features or its label",
     "single_by_design": "each row has a single candidate by design",

@@ -468,7 +468,7 @@ def test_warnings_of_misuse_name_options_too(here, capsys):
     arguments = ["fit", "twice.csv", "--candidates", "answers", "--out", "model", "--learner", "em", "--force"]
     assert run([*arguments, "--ignore", "row"]) == 0
     line = capsys.readouterr().err
-    assert "are copies of training rows" in line
+    assert "calibration rows (the first is row" in line
     assert "remove the copies, or use --groups … with one number for each distinct row" in line
     assert run([*arguments, "--groups", "row"]) == 0
     assert "copies" not in capsys.readouterr().err

@@ -117,6 +117,45 @@ def test_searching_over_settings_warns_of_nothing(rng):
         search.best_estimator_.evaluate(X, y)
 
 
+def catalogue(rng, n, things=150):
+    """Events of the things of a catalogue: equal rows with labels of their own."""
+    attributes = np.random.default_rng(0).normal(size=(things, 4))
+    which = rng.integers(0, things, n)
+    p = np.exp(1.5 * attributes[which])
+    return attributes[which], ((p / p.sum(axis=1, keepdims=True)).cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+
+
+def test_events_of_a_catalogue_are_calibrated_on_and_its_training_rows_are_not(tmp_path, rng):
+    (X, y), (new, truth) = catalogue(rng, 400), catalogue(rng, 300)
+    with pytest.warns(MisuseWarning, match="equal a training row"):
+        model = ConformalClassifier(GaussianNB(), random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    for each in (model, ConformalClassifier.load(tmp_path / "model")):
+        assert each.guarantee().promised == 0.9
+        assert each.conformalize(new, truth).guarantee().promised == 0.9
+        with pytest.warns(MisuseWarning, match="were learned from"):
+            each.conformalize(X, y)  # of which 320 were learned from
+        assert each.guarantee().promised is None
+        each.save(tmp_path / "again")
+        assert ConformalClassifier.load(tmp_path / "again").guarantee().promised is None
+
+
+def test_a_second_measurement_of_the_same_things_is_told_from_the_first(rng):
+    things = rng.normal(size=(120, 4))
+    first, second = ((things + rng.normal(size=(120, 4))).argmax(axis=1) for _ in range(2))
+    model = ConformalClassifier(GaussianNB(), calibration_size=20, random_state=0).fit(things, first)
+    with pytest.warns(MisuseWarning, match="100 of 120 calibration rows .* equal a training row"):
+        model.conformalize(things, second)
+    made = model.guarantee()
+    assert made.promised == 0.9
+    assert "100 of 120 calibration rows equal a training row; they are different events" in " ".join(
+        str(made).split()
+    )
+    with pytest.warns(MisuseWarning, match="100 rows .* were learned from"):
+        model.conformalize(things, first)
+    assert model.guarantee().promised is None
+
+
 # ------------------------------------------------------------------ copies on both sides of a split
 
 
@@ -124,11 +163,15 @@ def test_copies_across_the_split_are_noticed_and_groups_keep_them_together(rng):
     X, y = (np.repeat(values, 3, axis=0) for values in sample(rng, 200))
     nearest = KNeighborsClassifier(1)
     with pytest.warns(
-        MisuseWarning, match=r"1\d\d rows \((9\d|100)%, .* to calibrate on are copies .* use groups=…"
+        MisuseWarning, match=r"1\d\d of 120 calibration rows \(the first is row \d+\) equal .* use groups=…"
     ):
-        ConformalClassifier(nearest, random_state=0).fit(X, y)
-    with pytest.warns(MisuseWarning, match=r"are copies of training rows.*remove the copies\.$"):
-        CrossConformalClassifier(nearest, random_state=0).fit(X, y)
+        made = ConformalClassifier(nearest, random_state=0).fit(X, y).guarantee()
+    assert made.promised == 0.9
+    stated = dict(made.lines)["You state"]
+    assert re.search(r"1\d\d of 120 calibration rows equal a training row; they are different events", stated)
+    with pytest.warns(MisuseWarning, match=r"equal a training row.*remove the copies\.$"):
+        folds = CrossConformalClassifier(nearest, random_state=0).fit(X, y).guarantee()
+    assert "600 calibration rows equal a training row; they are different events" in " ".join(str(folds).split())
     together = np.unique(X, axis=0, return_inverse=True)[1]
     model = ConformalClassifier(nearest, random_state=0).fit(X, y, groups=together)
     new, truth = sample(rng, 2000)

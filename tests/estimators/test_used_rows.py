@@ -19,22 +19,28 @@ def silenced(model, folder):
 
 
 @pytest.mark.filterwarnings("ignore:X. .* were learned from")
-@pytest.mark.filterwarnings("ignore:X. .* are copies")
-@pytest.mark.parametrize("how", ["copies", "folds", "the same rows"])
-def test_a_calibration_cannot_keep_silent_of_rows_that_the_directory_shows_to_be_learned_from(how, tmp_path):
+def test_a_calibration_cannot_keep_silent_of_rows_that_the_directory_shows_to_be_learned_from(tmp_path):
     X, sets = feature_rows()
-    twice = np.concatenate([X, X]), LabelSets.concatenate([sets, sets])
-    kind = CrossConformalClassifier if how == "folds" else ConformalClassifier
-    model = kind(LogisticRegression(), random_state=0).fit(*(feature_rows() if how == "the same rows" else twice))
-    if how == "the same rows":
-        model.conformalize(X, sets)
+    model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, sets).conformalize(X, sets)
     assert model.guarantee().promised is None
     folder = silenced(model, tmp_path / "model")
-    loaded = kind.load(folder)
+    loaded = ConformalClassifier.load(folder)
     assert loaded.guarantee().promised is None
     assert "learned from" in str(loaded.calibration_.parts[0].setting.seen)
-    if how != "folds":
-        assert load_calibration(folder).guarantee().promised is None
+    assert load_calibration(folder).guarantee().promised is None
+
+
+@pytest.mark.filterwarnings("ignore:X. .* equal a training row")
+@pytest.mark.parametrize("kind", [ConformalClassifier, CrossConformalClassifier])
+def test_equal_rows_across_the_own_split_are_stated_to_be_different_events(kind, tmp_path):
+    X, sets = feature_rows()
+    model = kind(LogisticRegression(), random_state=0).fit(
+        np.concatenate([X, X]), LabelSets.concatenate([sets, sets])
+    )
+    model.save(tmp_path / "model")
+    for each in (model, kind.load(tmp_path / "model")):
+        assert each.guarantee().promised is not None
+        assert "they are different events" in " ".join(str(each.guarantee()).split())
 
 
 @pytest.mark.parametrize("kind", [ConformalClassifier, CrossConformalClassifier])

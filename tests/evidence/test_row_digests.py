@@ -1,5 +1,7 @@
 """Rows are recognised by their digests; copies are told from discrete features."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +9,8 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
-from setwise.evidence.row_digests import coincidence, copies, row_digests
+from setwise.evidence.row_digests import agreement, coincidence, copies, row_digests
+from setwise.labels.vocabulary import MISSING
 
 
 def found_copies(X, rng, share=0.2):
@@ -95,6 +98,24 @@ def test_rows_of_few_distinct_values_that_come_again_by_chance_are_no_misuse():
     assert alarms <= 0.005 * total
     X = np.round(rng.normal(size=(500, 4)) * 3)  # a fifth of the rows occurs twice or more
     assert coincidence(row_digests(X), row_digests(X[:400])).rows >= 400
+
+
+def test_a_replicate_of_a_design_is_no_use_of_its_rows():
+    design = row_digests(np.array(list(product(range(3), repeat=4))))
+    assert coincidence(design, np.tile(design, 8)) is None
+    assert coincidence(design, design).rows == 81  # of a single replicate only the labels can tell
+
+
+def test_equal_rows_agree_with_themselves_and_with_others_by_chance(rng):
+    things = row_digests(np.arange(300.0)[:, None])
+    x, labels = things[rng.integers(0, 300, 900)], rng.integers(0, 2, 900)
+    labels[:100] = MISSING
+    met, alike = agreement(x[:200], labels[:200], x[200:], labels[200:])
+    assert 80 <= met <= 100
+    assert 0.6 < alike / met < 0.95  # of several equal rows one agrees more often than half of the time
+    assert agreement(x[:200], labels[:200], x, labels) == (100, 100)
+    pairs, agreed = agreement(x, labels, x, labels)
+    assert 0.6 < agreed / pairs < 0.95
 
 
 # ------------------------------------------------------------------ copies across a split

@@ -142,7 +142,7 @@ def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: i
     odd = next((name for name, word in words.items() if word not in _WORDS[name]), None)
     belongs = (setting.conformity_score, setting.n_classes, setting.domain) == (score.name, k, score.domain)
     counts = (
-        min(setting.dropped, setting.novel) >= 0
+        min(setting.dropped, setting.novel, setting.equal) >= 0
         and 0 <= setting.seed < _SEEDS
         and setting.checked == evidence.verified.sum()
         and 0 <= setting.top <= k

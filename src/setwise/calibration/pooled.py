@@ -162,10 +162,11 @@ class BasePooledCalibration:
     def guarantee(self, confidence_level: Level | Levels = 0.9) -> Guarantee | list[Guarantee]:
         """What is guaranteed, and on which premises: for `max`, 1 − 2ε minus a small term."""
         rule, n, k = self._rule, self.n, len(self.parts)
-        novel = sum(part.setting.novel for part in self.parts)
+        novel, equal = (sum(getattr(part.setting, name) for part in self.parts) for name in ("novel", "equal"))
         judged = rule.judged
-        if novel:
-            judged = replace(judged, evidence=self.evidence, setting=replace(rule.setting, novel=novel))
+        if novel or equal:
+            setting = replace(rule.setting, novel=novel, equal=equal)
+            judged = replace(judged, evidence=self.evidence, setting=setting)
 
         def answer(level: Fraction) -> Guarantee:
             term = min(2 * (1 - 1 / k) / (n / k + 1), (1 - k / n) / (k + 1))
@@ -229,7 +230,7 @@ class BasePooledCalibration:
 
 def _shared(part: BaseCalibration) -> tuple[Any, ...]:
     """What the folds of one classifier have in common: all but their rows, and labels new to their models."""
-    setting = replace(part.setting, novel=0, assume=NOTHING)
+    setting = replace(part.setting, novel=0, equal=0, assume=NOTHING)
     columns = {field.name for field in fields(part.evidence) if getattr(part.evidence, field.name) is not None}
     return part.strategy, part.conformity_score, part.classes.tolist(), setting, columns
 

@@ -181,6 +181,7 @@ def calibrate(
     precision: str = "float64",
     novel: int = 0,
     seen: Finding | None = None,
+    equal: int = 0,
     choice: Finding | None = None,
     also: Collection[str] = (),
 ) -> Calibration:
@@ -223,6 +224,7 @@ def calibrate(
         filled=sets.completed,
         novel=novel,
         seen=seen,
+        equal=equal,
         votes=facts.votes is not None,
         named=row_ids is not None,
         by=by,

@@ -123,7 +123,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
         fold = np.empty(len(sets), dtype=int)
         for number, (_, held) in enumerate(parts):
             fold[held] = number
-        self.used_rows_ = UsedRows.of(X, np.arange(len(sets)), np.arange(len(sets)), fold)
+        self.used_rows_ = UsedRows.of(X, sets, np.arange(len(sets)), np.arange(len(sets)), fold)
         self._note_labels(sets, kept)
         self._note_rows(X, sets)
         self.summary_ |= {"learned_from": len(sets), "learner": type(model).__name__}
@@ -177,6 +177,6 @@ class CrossConformalClassifier(BaseConformalClassifier):
             random_state=seed,
             precision=precision_of(probabilities),
             novel=self._novel(candidates, self.estimators_[i]),
-            seen=self.used_rows_.seen,
+            equal=int(self.used_rows_.equal[held].sum()),
             also=("consensus",),
         )

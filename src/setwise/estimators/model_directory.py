@@ -310,7 +310,7 @@ def _calibrations(parts: Parts, head: dict[str, Any]) -> tuple[list[Calibration]
     """One calibration per model, and the used rows, which complete what an older calibration knows of them."""
     calibrations = [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
     used = UsedRows.read(parts[head["used_rows"]])
-    seen = used.find_seen(PooledCalibration(tuple(calibrations)).fold if len(calibrations) > 1 else None)
+    seen = used.find_seen()
     if seen is not None and calibrations[0].setting.seen is None:
         calibrations = [replace(part, setting=replace(part.setting, seen=seen)) for part in calibrations]
     return calibrations, used

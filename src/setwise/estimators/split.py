@@ -195,7 +195,7 @@ class ConformalClassifier(BaseConformalClassifier):
                 self.estimator_ = model.fit(_safe_indexing(X, kept), targets)
         self._reference = Reference.of(_safe_indexing(X, kept))
         together = Remedy("groups", None, "with one number for each distinct row, so that copies stay together")
-        self.used_rows_ = UsedRows.of(X, kept, held, np.isin(np.arange(n), held).astype(int), together)
+        self.used_rows_ = UsedRows.of(X, sets, kept, held, np.isin(np.arange(n), held).astype(int), together)
         self._note_labels(sets, [kept])
         self._note_rows(X, sets)
         self.calibration_rows_ = held
@@ -207,7 +207,7 @@ class ConformalClassifier(BaseConformalClassifier):
                 sets[held].recode(self.vocabulary_),
                 facts.take(held),
                 by=named,
-                seen=self.used_rows_.seen,
+                equal=int(self.used_rows_.equal.sum()),
                 choice=choice,
                 random_state=rng.randint(2**31 - 1),
             )
@@ -226,8 +226,9 @@ class ConformalClassifier(BaseConformalClassifier):
         facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **columns)
         if isinstance(y, Votes):
             facts = replace(facts, votes=y.recode(self.vocabulary_))
-        used = self.used_rows_.with_calibration(X)
-        self._calibrate(X, sets, facts, by=by if named else "given", seen=used.seen, **settings)
+        used = self.used_rows_.with_calibration(X, sets)
+        settings |= {"seen": used.seen, "equal": int(used.equal.sum())}
+        self._calibrate(X, sets, facts, by=by if named else "given", **settings)
         self.used_rows_ = used
         return self
 

@@ -5,20 +5,31 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.stats import binom
 
 from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.errors import MisuseWarning, Remedy
-from setwise.evidence.row_digests import Coincidence, coincidence, copies, row_digests
+from setwise.evidence.row_digests import (
+    NOTABLE,
+    Coincidence,
+    agreement,
+    coincidence,
+    copies,
+    row_digests,
+    with_labels,
+)
 from setwise.findings import Finding
-from setwise.labels.vocabulary import missing_labels
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING, missing_labels
 from setwise.learn.feature_frame import FeatureFrame
+from setwise.ranks import upper_bound
 from setwise.row_noise import Words
 from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.directory import Source
@@ -27,7 +38,8 @@ from setwise.storage.stored_arrays import check_array
 FORMAT, VERSION = "setwise-probe", 2
 USED_FORMAT, USED_VERSION = "setwise-used-rows", 2
 _ROWS = 8
-_PLAINLY = 6  # standard deviations, so that coincidences in discrete features void no guarantee on loading
+_NOTABLY, _PLAINLY = 3, 6  # standard deviations; more where no warning can tell what was found, on loading
+_RARE = 1e-3  # the probability that equal events are called the same rows
 _FRAMES = {"pandas", "polars", "setwise"}
 _NONE: Words = np.empty(0, dtype=np.uint64)
 
@@ -69,56 +81,83 @@ def digest(*arrays: Any) -> str | None:
 class UsedRows:
     """Digests of the rows that a model learned from and was calibrated on; empty where they cannot be computed.
 
-    `seen` is the finding that calibration rows are training rows.
+    `labels` are the codes of the learned rows' labels, then of the others', `MISSING` for several candidates; empty
+    where they are not known. `equal` says which calibration rows equal a training row and may be different events,
+    and `seen` is the finding that calibration rows are training rows.
     """
 
     learned: Words = field(default_factory=lambda: _NONE)
     calibrated: Words = field(default_factory=lambda: _NONE)
+    labels: Ints = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    equal: Bools = field(default_factory=lambda: np.empty(0, dtype=bool))
     seen: Finding | None = None
 
     @classmethod
-    def of(cls, X: Any, learned: Ints, calibrated: Ints, part: Ints, *remedies: Remedy) -> UsedRows:
-        """From rows X and their numbers; warns if calibration rows are copies of rows in another part."""
-        digests = row_digests(X)
+    def of(
+        cls, X: Any, sets: LabelSets, learned: Ints, calibrated: Ints, part: Ints, *remedies: Remedy
+    ) -> UsedRows:
+        """From rows X and their numbers; warns if calibration rows look like copies of rows in another part."""
+        digests, equal = row_digests(X), np.zeros(len(calibrated), dtype=bool)
         if digests is None:
-            return cls()
+            return cls(equal=equal)
         overlap = copies(X, digests, part, calibrated)
         if overlap is not None:
-            problem = (
-                f"X: {overlap} to calibrate on are copies of training rows. New rows will be covered less often "
-                "than guaranteed"
-            )
-            warnings.warn(MisuseWarning(problem, "remove the copies", *remedies), stacklevel=3)
-        seen = None if overlap is None else _copies_finding(overlap)
-        return cls(digests[learned], digests[np.setdiff1d(calibrated, learned)], seen)
+            equal = overlap.again
+            _warn_of_equal(overlap, *remedies)
+        others = np.setdiff1d(calibrated, learned)
+        labels = _single_labels(sets)[np.concatenate([learned, others])]
+        return cls(digests[learned], digests[others], labels, equal)
 
-    def with_calibration(self, X: Any) -> UsedRows:
+    def with_calibration(self, X: Any, sets: LabelSets) -> UsedRows:
         """The same training rows with other calibration rows; warns if the model learned from these."""
         digests = row_digests(X)
-        overlap = None if digests is None else coincidence(digests, self.learned)
-        if overlap is not None:
-            problem = (
-                f"X: {overlap} were learned from. The model is surer of them than of new rows, which will be "
-                "covered less often than guaranteed"
-            )
-            warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
-        seen = None if overlap is None else _overlap_finding(overlap)
-        return UsedRows(self.learned, _NONE if digests is None else digests, seen)
+        if digests is None:
+            labels = self.labels[: len(self.learned)]
+            return replace(self, calibrated=_NONE, labels=labels, equal=np.zeros(len(sets), dtype=bool), seen=None)
+        known = len(self.labels) == len(self.learned) + len(self.calibrated) > 0
+        labels = np.append(self.labels[: len(self.learned)], _single_labels(sets)) if known else self.labels
+        used = replace(self, calibrated=digests, labels=labels, equal=np.zeros(len(sets), dtype=bool), seen=None)
+        overlap = used._find_overlap(_NOTABLY)
+        if overlap is None:
+            return used
+        if used._tells_events_apart():
+            _warn_of_equal(overlap)
+            return replace(used, equal=overlap.again)
+        problem = (
+            f"X: {overlap} were learned from. The model is surer of them than of new rows, which will be "
+            "covered less often than guaranteed"
+        )
+        warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
+        return replace(used, seen=_overlap_finding(overlap))
 
-    def find_seen(self, fold: Ints | None = None) -> Finding | None:
-        """The finding that calibration rows are training rows, where the digests alone leave no doubt.
+    def find_seen(self) -> Finding | None:
+        """The finding that calibration rows are training rows, where the digests alone leave no doubt."""
+        overlap = self._find_overlap(_PLAINLY)
+        return None if overlap is None or self._tells_events_apart() else _overlap_finding(overlap)
 
-        Parameters
-        ----------
-        fold
-            The fold of each row, where every row is learned from and calibrated on.
+    def _find_overlap(self, deviations: float) -> Coincidence | None:
+        """More calibration rows that equal a training row, or one with its label, than chance explains."""
+        overlap = coincidence(self.calibrated, self.learned, deviations)
+        if overlap is not None or not len(self.labels):
+            return overlap
+        labels, others = np.split(self.labels, [len(self.learned)])
+        pairs = with_labels(self.calibrated, others), with_labels(self.learned, labels)
+        return coincidence(*pairs, deviations)
+
+    def _tells_events_apart(self) -> bool:
+        """Whether calibration rows that equal a training row differ from it in the label, as other events do.
+
+        Rows that are used again agree with themselves, which shows beside how often equal training rows agree.
         """
-        if fold is None:
-            overlap = coincidence(self.calibrated, self.learned, _PLAINLY)
-            return None if overlap is None else _overlap_finding(overlap)
-        known = len(fold) == len(self.learned)
-        overlap = copies(None, self.learned, fold, np.arange(len(fold))) if known else None
-        return None if overlap is None else _copies_finding(overlap)
+        if not len(self.labels):
+            return False
+        labels, others = np.split(self.labels, [len(self.learned)])
+        met, alike = agreement(self.calibrated, others, self.learned, labels)
+        pairs, agreed = agreement(self.learned, labels, self.learned, labels)
+        if met - alike <= NOTABLE * met:
+            return False
+        by_chance = upper_bound(agreed, pairs, _RARE) if pairs else 1.0
+        return bool(binom.sf(alike - 1, met, by_chance) >= _RARE)
 
     def training_mask(self, X: Any) -> Bools | None:
         """Which rows are training rows; None where that cannot be known."""
@@ -147,7 +186,7 @@ class UsedRows:
 
     def write(self, path: Path) -> None:
         """Writes the digests."""
-        arrays = {"learned": self.learned, "calibrated": self.calibrated}
+        arrays = {"learned": self.learned, "calibrated": self.calibrated, "labels": self.labels}
         write_container(path, {"format": USED_FORMAT, "version": USED_VERSION}, arrays)
 
     @classmethod
@@ -157,15 +196,32 @@ class UsedRows:
         with reading_untrusted(source, USED_FORMAT):
             for name in ("learned", "calibrated"):
                 check_array(arrays[name], name, "u", (arrays[name].size,))
-            return cls(arrays["learned"], arrays["calibrated"])
+            labels = arrays.get("labels", np.empty(0, dtype=np.intp))
+            size = len(arrays["learned"]) + len(arrays["calibrated"])
+            check_array(labels, "labels", "iu", (size if len(labels) else 0,), MISSING)
+            return cls(arrays["learned"], arrays["calibrated"], labels)
 
 
 def _overlap_finding(overlap: Coincidence) -> Finding:
     return Finding(None, f"it learned from {overlap}", overlap.rows)
 
 
-def _copies_finding(overlap: Coincidence) -> Finding:
-    return Finding(None, f"{overlap} are copies of rows that it learned from", overlap.rows)
+def _warn_of_equal(overlap: Coincidence, *remedies: Remedy) -> None:
+    rows = f"{overlap.rows:,} of {len(overlap.again):,} calibration rows (the first is row {overlap.first})"
+    problem = (
+        f"X: {rows} equal a training row. If they are copies and not different events, new rows will be covered "
+        "less often than guaranteed"
+    )
+    warnings.warn(MisuseWarning(problem, "remove the copies", *remedies), stacklevel=4)
+
+
+def _single_labels(sets: LabelSets) -> Ints:
+    """The code of each row's label, `MISSING` where it has several candidates."""
+    start, codes = sets.rows
+    found = np.full(len(sets), MISSING, dtype=np.intp)
+    alone = sets.sizes == 1
+    found[alone] = codes[start[:-1][alone]]
+    return found
 
 
 def write_probe(path: Path, rows: Any, probabilities: Floats) -> bool:

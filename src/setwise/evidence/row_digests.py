@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from setwise._arrays import Array, Bools, Ints, for_blocks
-from setwise.labels.vocabulary import is_missing
+from setwise.labels.vocabulary import MISSING, is_missing
 from setwise.row_noise import Words, as_words, mix, multipliers
 
 NOTABLE = 0.01
@@ -41,23 +41,31 @@ def row_digests(X: Any) -> Words | None:
 
 @dataclass(frozen=True)
 class Coincidence:
-    """How many rows occur among others too: their number, their share, and the first of them."""
+    """Which rows occur among others too, and the first of them."""
 
-    rows: int
-    share: float
+    again: Bools
     first: int
+
+    @property
+    def rows(self) -> int:
+        """How many they are."""
+        return int(self.again.sum())
+
+    @property
+    def share(self) -> float:
+        """Which share of the rows they are."""
+        return float(self.again.mean())
 
     def __str__(self) -> str:
         return f"{self.rows:,} rows ({self.share:.0%}, the first is row {self.first})"
 
 
-def coincidence(digests: Words, known: Words, deviations: float = 3) -> Coincidence | None:
+def coincidence(digests: Words, known: Words, deviations: float = 3.0) -> Coincidence | None:
     """Whether rows occur among known ones, and more often than rows drawn from the same source do.
 
     If they were drawn alike, every division of all of them into rows and known rows is equally likely: rows that
-    occur several times, as with discrete features, lie on both sides by chance. None unless more do than that
-    explains, by three standard `deviations` and by the share `NOTABLE`; or each row occurs k, 2k, 3k, … times for
-    some k > 1, which no features explain.
+    occur several times, as with discrete features or a catalogue, lie on both sides by chance. None unless more do
+    than that explains, by three standard `deviations` and by the share `NOTABLE`.
     """
     n = len(digests)
     if n == 0 or len(known) == 0:
@@ -72,9 +80,35 @@ def coincidence(digests: Words, known: Words, deviations: float = 3) -> Coincide
     expected = m * p * (1 - p ** (m - 1))
     variance = m * p * (1 - p) + m**2 * p**2 - m**2 * p**m - expected**2
     excess = int(again.sum()) - float(expected.sum())
-    if not _repeats(counts) and excess <= max(deviations * float(variance.sum()) ** 0.5, NOTABLE * n):
+    if excess <= max(deviations * float(variance.sum()) ** 0.5, NOTABLE * n):
         return None
-    return Coincidence(int(again.sum()), float(again.mean()), int(again.argmax()))
+    return Coincidence(again, int(again.argmax()))
+
+
+def agreement(digests: Words, labels: Ints, known: Words, known_labels: Ints) -> tuple[int, int]:
+    """How many rows with one label occur among known rows with one label, and how many of these have an equal one.
+
+    `MISSING` stands for rows of several labels. Where both are the same rows, each is compared with the others.
+    """
+    single, among = labels != MISSING, known_labels != MISSING
+    own = int(digests is known)
+    digests, labels, known, known_labels = digests[single], labels[single], known[among], known_labels[among]
+    pairs = with_labels(digests, labels), with_labels(known, known_labels)
+    return _count_among(digests, known, own), _count_among(*pairs, own)
+
+
+def with_labels(digests: Words, labels: Ints) -> Words:
+    """Digests of rows together with their labels."""
+    return mix(digests) + labels.astype(np.uint64)
+
+
+def _count_among(words: Words, known: Words, own: int) -> int:
+    """How many of the words occur among the known ones, more than `own` times."""
+    values, counts = np.unique(known, return_counts=True)
+    if not len(values):
+        return 0
+    place = np.minimum(np.searchsorted(values, words), len(values) - 1)
+    return int(((values[place] == words) & (counts[place] > own)).sum())
 
 
 def copies(X: Any, digests: Words, part: Ints, rows: Ints) -> Coincidence | None:
@@ -101,7 +135,7 @@ def copies(X: Any, digests: Words, part: Ints, rows: Ints) -> Coincidence | None
         return None
     if not _repeats(counts) and (counts.mean() > _COPIES or not _halves_agree(X, which)):
         return None
-    return Coincidence(int(again.sum()), float(again.mean()), int(rows[again].min()))
+    return Coincidence(again, int(rows[again].min()))
 
 
 def _repeats(counts: Ints) -> bool:

@@ -47,6 +47,8 @@ class Setting:
         How many rows are verified.
     novel
         How many rows carry labels that no learning row has, where the labels were inferred.
+    equal
+        How many rows equal a training row, as different events may.
     seen
         What shows that the model was trained on these rows.
     votes
@@ -84,6 +86,7 @@ class Setting:
     domain: Domain = "simplex"
     filled: bool = False
     novel: int = 0
+    equal: int = 0
     seen: Finding | None = None
     votes: bool = False
     named: bool = False
@@ -117,6 +120,9 @@ class Judgement:
             return self.contamination
         if name == "classes":
             return Premise(name, "assumed", values=(f"{self.setting.n_classes:,}",))
+        if name == "different_events":
+            counts = (f"{self.setting.equal:,}", f"{self.evidence.n:,}")
+            return Premise(name, "stated by you", values=counts)
         if name == "unseen" and self.setting.seen:
             return Premise(name, "refuted by the data", self.setting.seen.sentence)
         if name in {"same_source", "same_groups"} and self.setting.differs:
@@ -165,6 +171,7 @@ class Judgement:
             names = ["same_groups"]
         names += ["unseen", "same_digits", "classes"]
         names += ["same_candidates"] if self.setting.by == "size" else []
+        names += ["different_events"] if self.setting.equal else []
         names += ["missing_at_random"] if self.setting.dropped else []
         return tuple(map(self.premise, names))
 
