@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import base64
-import html
 import re
-from importlib.resources import files
 from pathlib import Path
+
+from setwise.report.html_pages import shell
 
 _PICTURE = re.compile(r'<img src="([^"]+)"')
 _TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
-_SHELL = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{title}</title>
-<style>{style}
-.wide {{ overflow-x: auto; }}
-.wide table {{ font-size: .85rem; white-space: nowrap; }}
-td, th {{ padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--line); }}
-img {{ max-width: 100%; background: #fff; border-radius: .6rem; }}
-</style>
-</head>
-<body><main class="card" style="margin: 1.5rem auto; padding: 1.5rem">
-{body}
-</main></body>
-</html>
+_STYLE = """
+.wide { overflow-x: auto; }
+.wide table { font-size: .85rem; white-space: nowrap; }
+td, th { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--line); }
+img { max-width: 100%; background: #fff; border-radius: .6rem; }
 """
 
 
@@ -38,11 +25,10 @@ def page_as_html(text: str, beside: Path, title: str) -> str:
     """
     from markdown_it import MarkdownIt  # comes with rich, and is needed here alone
 
-    style = files("setwise.report").joinpath("templates/report.css").read_text(encoding="utf-8")
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     body = body.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
     body = _PICTURE.sub(lambda found: f'<img src="{_embedded(beside / found[1])}"', body)
-    return _SHELL.format(title=html.escape(title), style=style, body=body)
+    return shell(title, f'<main class="card" style="margin: 1.5rem auto; padding: 1.5rem">{body}</main>', _STYLE)
 
 
 def _embedded(path: Path) -> str:

@@ -14,6 +14,7 @@ from setwise.cli.triage import _Decided
 from setwise.tables import read_table
 from setwise.tables.label_notation import encode_labels
 from setwise.tables.set_files import set_writer
+from tests.report.test_label_pages import data_of
 
 from .conftest import setwise, write
 from .test_commands import failure
@@ -239,10 +240,10 @@ def test_rows_that_are_lost_or_twice_are_our_fault():
         rows = np.array([0, 1])
 
     given = {"id": pa.array(["a", "b", "c"])}
-    assert _Decided(given, Found, np.array([2])).undecided.tolist() == []
-    assert _Decided(given, Found, np.array([], int)).undecided.tolist() == [2]
+    assert _Decided(given, [], Found, np.array([2])).undecided.tolist() == []
+    assert _Decided(given, [], Found, np.array([], int)).undecided.tolist() == [2]
     with pytest.raises(RuntimeError, match="rows of 3"):
-        _ = _Decided(given, Found, np.array([1])).undecided
+        _ = _Decided(given, [], Found, np.array([1])).undecided
 
 
 VOTES = ("--votes", "votes.csv", "--item", "item", "--annotator", "who")
@@ -370,6 +371,40 @@ def test_tasks_to_check_do_not_say_what_the_model_believes(here):
     assert len(tasks) == 60
     assert all(set(task) == {"data"} for task in tasks)
     assert "verified" not in tasks[0]["data"]
+
+
+def test_a_page_shows_the_drawn_rows_and_nothing_that_tells_a_label(here):
+    said = setwise(*SUGGEST, "--out", here / "t.csv", "--page", here / "verify.html", folder=".")
+    held = data_of(here / "verify.html")
+    assert [row["key"] for row in held["rows"]] == [row["id"] for row in rows_of(here / "t.csv")]
+    assert held["columns"] == [*"wxyz"]
+    assert held["labels"] == sorted(LABELS)
+    assert "which shows w, x, y, z" in said
+    setwise(*SUGGEST, "--out", here / "u.csv", "--page", here / "u.html", "--show", "w", folder=".")
+    assert data_of(here / "u.html")["columns"] == ["w"]
+
+
+def test_a_page_shows_the_rows_to_review_and_what_is_proposed(here):
+    votes = ("old.csv", "--votes", "votes.csv", "--item", "item", "--annotator", "who", *CHECKS)
+    page = ("--page", here / "review.html", "--max-error", "0.01")
+    _, _, rows = decided(*votes, *page, to=here)
+    held = data_of(here / "review.html")
+    assert [row["key"] for row in held["rows"]] == [row["id"] for row in rows]
+    assert [held["written"][row["proposed"]] for row in held["rows"]] == [row["proposed"] for row in rows]
+    assert held["header"][1] == "label"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*SUGGEST[:5], "--budget", "60", "--out", "t.csv"), "name its column with --key"),
+        (("triage", "model", "new.csv", "--out", "a", "--review", "b"), "shows the rows of one file"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_refused(here, capsys, arguments, message):
+    placed = [here / name if name in {"t.csv", "a", "b"} else name for name in arguments]
+    assert message in failure(capsys, *placed, "--page", here / "p.html")
+    assert not list(here.iterdir())
 
 
 def test_probabilities_of_a_model_of_ones_own_will_do(here):

@@ -123,3 +123,30 @@ def browser():
         running = driver.chromium.launch(executable_path=path, headless=True, args=arguments, timeout=PATIENCE)
         yield running
         running.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens a file; what it says on the console, what fails in it and what it asks the network for is kept."""
+    opened = []
+
+    def go(path, **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.problems = []
+        page.on("console", lambda said: page.problems.append(f"{said.type}: {said.text}"))
+        page.on("pageerror", lambda error: page.problems.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (page.problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda asked: page.problems.extend(_foreign(asked.url, path)))
+        page.goto(path.as_uri())
+        opened.append(context)
+        return page
+
+    yield go
+    for context in opened:
+        context.close()
+
+
+def _foreign(url, path):
+    return [] if url == path.as_uri() or url.startswith(("data:", "blob:")) else [f"request: {url}"]

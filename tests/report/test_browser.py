@@ -16,33 +16,6 @@ from tests.report.conftest import HOSTILE, HOSTILE_CLASSES, PATIENCE
 expect.set_options(timeout=PATIENCE)
 
 
-@pytest.fixture
-def open_page(browser):
-    """Opens a file; what it says on the console, what fails in it and what it asks the network for is kept."""
-    opened = []
-
-    def go(path, **options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
-        page.problems = []
-        page.on("console", lambda said: page.problems.append(f"{said.type}: {said.text}"))
-        page.on("pageerror", lambda error: page.problems.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (page.problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda asked: page.problems.extend(_foreign(asked.url, path)))
-        page.goto(path.as_uri())
-        opened.append(context)
-        return page
-
-    yield go
-    for context in opened:
-        context.close()
-
-
-def _foreign(url, path):
-    return [] if url == path.as_uri() or url.startswith("data:") else [f"request: {url}"]
-
-
 def _drawn(page):
     """Waits until what was asked for is on the screen: two frames of it."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

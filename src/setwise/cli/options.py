@@ -9,7 +9,7 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -123,6 +123,14 @@ OptionalOutFile = Annotated[Path | None, _out_file]
 OutTasks = Annotated[
     Path,
     _option("--out", "FILE", f"File to write. {WRITTEN} A .json file holds tasks for Label Studio."),
+]
+Page = Annotated[
+    Path | None,
+    _option("--page", "FILE", "HTML page to write, on which people label these rows in a browser. It needs --key."),
+]
+Show = Annotated[
+    list[str] | None,
+    _column("--show", "Column to show on the page; repeat it for several. Default: those that hold no labels."),
 ]
 Labels = Annotated[
     Path | None,
@@ -565,6 +573,30 @@ class VoteOptions:
         from setwise.tables.importers.vote_sources import VoteColumns  # Arrow is loaded for files
 
         return VoteColumns(**asdict(self))
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """A page on which people label rows."""
+
+    page: Page = None
+    show: Show = None
+
+    def write(
+        self, columns: Mapping[str, Any], classes: Any, source: TableFiles | None, key: str | None, **proposals: Any
+    ) -> list[str]:
+        """Writes the page where one is wanted, and says what to do with it."""
+        from setwise.report.label_pages import write_label_page  # needed here alone
+
+        if self.page is None:
+            return []
+        if key is None:
+            raise ValueError("--page: its labels come back by an identifier; name its column with --key.")
+        folder = Path() if source is None else folder_of(source.paths[0])
+        shown = write_label_page(self.page, columns, classes, key=key, show=self.show, folder=folder, **proposals)
+        file = "reviewed.csv" if proposals.get("proposed") else "verified.csv"
+        seen = f"saved to {self.page}, which shows {', '.join(shown)}"
+        return [f"{seen}   then:  open it in a browser, label the rows, and download {file}"]
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ def suggest(
     *,
     model: Annotated[Path, typer.Argument(help="Model directory or calibration file.", metavar="MODEL")],
     out: opt.OutTasks,
+    pages: opt.PageOptions,
     budget: Annotated[int, typer.Option("--budget", metavar="NUMBER", help="Number of rows to verify.", min=1)],
     file: opt.OptionalFiles = None,
     probabilities: opt.OptionalProbabilities = None,
@@ -58,7 +59,8 @@ def suggest(
     if bool(probabilities) == bool(file):
         raise ValueError("suggest: give a FILE of rows for a model, or --probabilities FILE for a calibration.")
     opt.one_of(candidates or labels, votes, "--candidates (a column)")
-    opt.refuse_existing(out, force=force)
+    for target in filter(None, (out, pages.page)):
+        opt.refuse_existing(target, force=force)
     source, labelled = text.files(probabilities or file or []), text.files(labels)
     with screen.working(f"reading {source}"):
         request = RowRequest(
@@ -96,6 +98,7 @@ def suggest(
         taken.pop(answer, None)
     refuse_taken(taken, [answer, "chance"])
     more = {"chance": found.probability[drawn], **({} if out.suffix == ".json" else {answer: [""] * len(drawn)})}
+    paged = pages.write(taken, asked.classes_.tolist(), source, key, separator=separator)
     write_rows(out, taken, more=more, separator=separator)
     chance, tasks = float(found.probability[drawn[0]]), out.suffix == ".json"
     screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to verify, each with probability {chance:.3g}")
@@ -103,7 +106,7 @@ def suggest(
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     answers = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
     option = f"--verified {answers} --key {key or 'COLUMN'}"
-    screen.say(f"\nsaved to {out}   then:  {todo}, and give fit or conformalize  {option}")
+    screen.say("\n".join(["", f"saved to {out}   then:  {todo}, and give fit or conformalize  {option}", *paged]))
     screen.emit(
         {
             "rows": len(rows),

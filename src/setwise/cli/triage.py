@@ -51,6 +51,7 @@ def triage(
             "Studio. In a folder the rows keep their order, and the column rank gives their place.",
         ),
     ],
+    pages: opt.PageOptions,
     model: Annotated[
         Path | None,
         typer.Argument(
@@ -102,7 +103,7 @@ def triage(
         file, model = [model], None  # votes without a model
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
-    in_parts = _are_folders(out, review, engines.workers(), force=force, resume=resume)
+    in_parts = _are_folders(out, review, pages.page, engines.workers(), force=force, resume=resume)
     source = text.files(probabilities or file)
     request = RowRequest(
         source=source,
@@ -141,10 +142,10 @@ def triage(
             made = _of_calibration(model, request, asked)
         else:
             made = _of_model(model, request, asked, columns, device, trusted)
+    left, told = len(made.undecided), _write_page(made, pages, source, key, separator=separator)
     _write(
         made, out, review, answer or "label", {"separator": separator, "from_name": from_name, "to_name": to_name}
     )
-    left, told = len(made.undecided), []
     if len(made.checked):
         told.append(f"{len(made.checked):,} rows were verified before, and are in neither file.")
     if left:
@@ -153,7 +154,7 @@ def triage(
     _say(screen, made.found, out, review, counts, *told)
 
 
-def _are_folders(out: Path, review: Path, engine: Engine, *, force: bool, resume: bool) -> bool:
+def _are_folders(out: Path, review: Path, page: Path | None, engine: Engine, *, force: bool, resume: bool) -> bool:
     """Whether the outputs are folders, and not files; refuses one of each, and files that exist."""
     folders = opt.is_folder(out)
     if folders != opt.is_folder(review):
@@ -162,7 +163,9 @@ def _are_folders(out: Path, review: Path, engine: Engine, *, force: bool, resume
         raise ValueError("--resume: completes folders of files; name folders with --out and --review.")
     if engine is not run_local and not folders:
         raise ValueError("--engine: others than local write folders; name folders with --out and --review.")
-    for target in () if folders else (out, review):
+    if page is not None and folders:
+        raise ValueError("--page: shows the rows of one file; name files with --out and --review.")
+    for target in () if folders else filter(None, (out, review, page)):
         opt.refuse_existing(target, force=force)
     return folders
 
@@ -222,12 +225,13 @@ def _in_parts(
 
 @dataclass(frozen=True, eq=False)
 class _Decided:
-    """The columns of rows, what was decided, and the positions of rows that were verified before.
+    """The columns of rows, all labels, what was decided, and the positions of rows that were verified before.
 
     `why` says why others are not decided.
     """
 
     columns: Mapping[str, Any]
+    classes: list[Any]
     found: Triage
     checked: Ints
     why: str = ""
@@ -246,6 +250,16 @@ class _Decided:
             raise RuntimeError(f"{len(settled):,} + {len(left):,} rows of {self.n:,} are accounted for")
         return left
 
+    @property
+    def reviewed(self) -> tuple[Ints, list[Any], list[float | None]]:
+        """The rows to review, those to look at first on top and undecided ones last; labels and confidences."""
+        found, left = self.found, self.undecided
+        place = np.argsort(found.rows)
+        order = place[np.searchsorted(found.rows, found.review, sorter=place)]
+        none = [None] * len(left)
+        proposed = [*found.labels[order].tolist(), *none]
+        return np.concatenate([found.rows[order], left]), proposed, [*found.confidence[order].tolist(), *none]
+
 
 def _of_votes(request: RowRequest, asked: dict[str, Any]) -> _Decided:
     """Of votes alone, about the rows of a table or about the items that they name."""
@@ -261,7 +275,8 @@ def _of_votes(request: RowRequest, asked: dict[str, Any]) -> _Decided:
     rows = read_rows(request)
     votes: Any = rows.votes
     checked = _verified_rows(rows.truth)
-    return _Decided(output_columns(request.source, rows), setwise.triage(votes, rows.truth, **asked), checked)
+    given = output_columns(request.source, rows)
+    return _Decided(given, votes.classes.tolist(), setwise.triage(votes, rows.truth, **asked), checked)
 
 
 def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _Decided:
@@ -276,8 +291,10 @@ def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _
     rows, matrix = read_rows(replace(request, classes=classes)), saved.all_probabilities(request.source, classes)
     columns = output_columns(request.source, rows)
     if saved.is_calibration_data(calibration, most_probable(matrix)):
-        return _Decided(columns, calibration.triage(**asked), _checked(calibration), "they had no candidates.")
-    return _Decided(columns, calibration.triage(matrix, rows.answers, **asked), np.arange(0))
+        return _Decided(
+            columns, classes, calibration.triage(**asked), _checked(calibration), "they had no candidates."
+        )
+    return _Decided(columns, classes, calibration.triage(matrix, rows.answers, **asked), np.arange(0))
 
 
 def _of_model(
@@ -306,7 +323,8 @@ def _of_model(
     elif source is None:
         raise ValueError(f"{path}: give the FILE that it was fitted on, with --verified.")
     X = saved.all_features(source, model, columns)
-    rows = read_rows(replace(request, classes=model.classes_.tolist()))
+    classes = model.classes_.tolist()
+    rows = read_rows(replace(request, classes=classes))
     given, answers = output_columns(source, rows), rows.answers if request.candidates or request.votes else None
     with saved.no_name_warnings():
         own = saved.is_training_data(model, X)
@@ -315,13 +333,13 @@ def _of_model(
                 f"{path}: decides the rows that it was fitted on, in their order; {source} holds others."
             )
         if not own:
-            return _Decided(given, model.triage(X, answers, **asked), np.arange(0))
+            return _Decided(given, classes, model.triage(X, answers, **asked), np.arange(0))
         if len(parts) == 1:
             learned = "the model learned from them. With fit --cross 5, and the checks here, every row is decided."
-            return _Decided(given, model.triage(**asked), _checked(parts[0]), learned)
+            return _Decided(given, classes, model.triage(**asked), _checked(parts[0]), learned)
     verified = rows.truth if request.truth or request.verified else None
     checked = _verified_rows(verified)
-    return _Decided(given, model.triage(verified=verified, **asked), checked)
+    return _Decided(given, classes, model.triage(verified=verified, **asked), checked)
 
 
 def _verified_rows(verified: Any) -> Ints:
@@ -352,7 +370,7 @@ def _numbered(calibration: Any, found: Triage) -> _Decided:
     checked = _checked(calibration)
     rows = np.union1d(found.rows, checked)
     placed = replace(found, rows=np.searchsorted(rows, found.rows))
-    return _Decided({"row": pa.array(rows)}, placed, np.searchsorted(rows, checked))
+    return _Decided({"row": pa.array(rows)}, calibration.classes.tolist(), placed, np.searchsorted(rows, checked))
 
 
 def _checked(calibration: Any) -> Ints:
@@ -362,20 +380,26 @@ def _checked(calibration: Any) -> Ints:
     return rows if evidence.position is None else evidence.position[rows]
 
 
+def _write_page(made: _Decided, pages: opt.PageOptions, *named: Any, separator: str) -> list[str]:
+    """The rows to review as a page, with the proposed labels, where one is wanted."""
+    from setwise.cli.outputs import take  # Arrow is loaded for files
+
+    rows, proposed, sure = made.reviewed
+    proposals: dict[str, Any] = {"proposed": proposed, "confidence": sure, "separator": separator}
+    return pages.write(take(made.columns, rows), made.classes, *named, **proposals)
+
+
 def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[str, Any]) -> None:
     """The accepted rows in their order, and the others: rows to look at first on top, undecided ones last."""
     from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
     from setwise.tables.set_files import sets_format
 
     refuse_taken(made.columns, [column, "confidence", "proposed", "rank"])
-    found, left = made.found, made.undecided
+    found = made.found
     place = np.argsort(found.rows)
     yes = place[found.accepted[place]]
-    order = place[np.searchsorted(found.rows, found.review, sorter=place)]
     accepted: dict[str, Any] = {"label": (column, found.labels[yes]), "confidence": found.confidence[yes]}
-    proposed = [*found.labels[order].tolist(), *[None] * len(left)]
-    sure = [*found.confidence[order].tolist(), *[None] * len(left)]
-    rows = np.concatenate([found.rows[order], left])
+    rows, proposed, sure = made.reviewed
     others: dict[str, Any] = {"label": ("proposed", proposed), "confidence": sure}
     others["more"] = {"rank": np.arange(1, len(rows) + 1)}
     files = [path for path in (out, review) if path != opt.STANDARD]

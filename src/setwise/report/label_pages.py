@@ -1,0 +1,129 @@
+"""A page on which people label rows: one HTML file that needs no server, for those without a labelling tool.
+
+Verification is blind: it shows neither proposal nor votes, because people whom a proposal leads agree with it more
+often than it is right. Review shows the proposal. What is entered stays in the browser until it is downloaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from setwise.errors import DataError, Remedy
+from setwise.report.html_pages import data_page_as_html, embedded_picture
+from setwise.storage.atomic_files import replacing
+from setwise.tables.label_notation import encode_labels
+
+_PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg"}
+
+
+def write_label_page(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, Any],
+    classes: Iterable[Any],
+    *,
+    key: str,
+    show: Sequence[str] | None = None,
+    separator: str = "|",
+    folder: str | os.PathLike[str] = ".",
+    proposed: Sequence[Any] | None = None,
+    confidence: Sequence[float | None] | None = None,
+) -> list[str]:
+    """Writes a page that shows one row at a time, and that downloads the labels as a table with the key.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    columns, key
+        The rows, by column, and the column that identifies them.
+    classes
+        The labels to choose from.
+    show, separator
+        The columns to show. By default all; for verification those that hold no labels, nor lists of them.
+    folder
+        A cell that names a picture in this folder shows the picture.
+    proposed, confidence
+        The proposed label of each row (None for none) and its confidence: the page is for review. Without them it
+        is for verification.
+
+    Returns
+    -------
+    The columns that it shows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> rows = {"id": ["a7", "b2"], "text": ["ki-ki-ki", "hu-hu"]}
+    >>> write_label_page(tempfile.mkdtemp() + "/verify.html", rows, ["owl", "wren"], key="id")
+    ['text']
+    """
+    table = pa.table(dict(columns))
+    strange = next((name for name in (key, *(show or ())) if name not in table.column_names), None)
+    if strange is not None:
+        raise DataError(f"the page: there is no column {strange!r}; there is {_listed(table.column_names)}")
+    names = [_text(value) for value in table[key].to_pylist()]
+    if "" in names or len(set(names)) < len(names):
+        raise DataError(f"the column {key!r} does not identify rows: a value is missing or occurs twice")
+    labels = list(classes)
+    shown = list(show or (name for name in table.column_names if name != key))
+    if show is None and proposed is None:
+        texts = {*map(_text, labels), *encode_labels(labels, separator)}
+        shown = [name for name in shown if not _tells(name, table[name].to_pylist(), texts, separator)]
+    if not shown:
+        raise DataError("no column is left to show on the page", Remedy("show", None, "to name one"))
+    cells = {name: [_cell(value, Path(folder)) for value in table[name].to_pylist()] for name in shown}
+    kind, column = ("verified", "verified") if proposed is None else ("reviewed", "label")
+    place = {label: position for position, label in enumerate(labels)}
+    data: dict[str, Any] = {
+        "kind": kind,
+        "key": key,
+        "header": [key, column, "source", "note"],
+        "file": f"{kind}.csv",
+        "labels": [_text(label) for label in labels],
+        "written": encode_labels(labels, separator),
+        "columns": shown,
+        "rows": [{"key": name, "cells": list(row)} for name, *row in zip(names, *cells.values(), strict=True)],
+    }
+    if proposed is not None:
+        for row, label, value in zip(data["rows"], proposed, confidence or [None] * len(names), strict=True):
+            row["proposed"], row["confidence"] = place.get(label), "" if value is None else f"{value:.2f}"
+    data["identity"] = hashlib.sha256(json.dumps(data).encode()).hexdigest()
+    title = f"{'Verify' if proposed is None else 'Review'} {len(names):,} rows"
+    with replacing(path) as beside:
+        beside.write_text(data_page_as_html("label_page", title, data), encoding="utf-8")
+    return shown
+
+
+def _tells(name: str, values: Sequence[Any], labels: AbstractSet[str], separator: str) -> bool:
+    """Whether a column holds labels, or is named after one as probabilities are."""
+    parts = {_text(part) for value in values for part in (value if isinstance(value, list) else [value])}
+    written = {part.strip() for text in parts for part in text.split(separator)} - {""}
+    return name.removeprefix("p:") in labels or (bool(written) and written <= labels)
+
+
+def _cell(value: Any, folder: Path) -> str | dict[str, str]:
+    """A cell as text, or as the picture that it names."""
+    text = _text(value)
+    is_picture = Path(text).suffix.lower() in _PICTURES
+    if is_picture and os.path.isfile(folder / text):  # noqa: PTH113 - any text
+        return {"name": text, "picture": embedded_picture(folder / text)}
+    return text
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
