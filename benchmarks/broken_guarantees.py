@@ -57,8 +57,7 @@ from setwise import (
     evaluate,
     suggest_verification,
 )
-from setwise.guarantees import PREMISES
-from setwise.report.verdict import in_plain_words
+from setwise.guarantees import PREMISES, format_draws
 from setwise.strategies import Classwise, Corrected, Mixture, Rectified
 from setwise.tables import read_table
 
@@ -818,7 +817,7 @@ def first_crossing(rng):
 
 @scenario(100)
 def plain_words(rng):
-    """The report's sentence about a guarantee: over which draws it holds, and all that it rests on."""
+    """A guarantee as it prints: over which draws it holds, and all that it rests on."""
     world = draw(rng, 3)
 
     def once(strategy, assume, m):
@@ -827,18 +826,14 @@ def plain_words(rng):
         made = conformalize(rows.p, sets, strategy, verified=verified, assume=assume)
         guarantee, inside = made.guarantee(LEVEL), made.predict_set(world.p, LEVEL).contains(world.y)
         worst = float((np.bincount(world.y, inside) / np.bincount(world.y)).min())
-        sentence = in_plain_words(guarantee)
+        sentence = " ".join(str(guarantee).split())
         for claim in guarantee.claims:
             if claim.event == "truth" and claim.promised and claim.probability == guarantee.promised:
-                over = (
-                    "average"
-                    if claim.delta is None
-                    else f"in {100 * (1 - claim.delta):g} of 100 calibration samples"
-                )
+                over = "on average over draws" if claim.delta is None else format_draws(claim.delta)
                 texts = {premise.name: premise.text for premise in claim.premises}
                 named = {"unseen", "classes"} <= set(texts)
                 whole = named and all(text in sentence for text in (over, claim.subject, *texts.values()))
-                yield Statement("the sentence names all that the guarantee rests on", float(whole), 1.0)
+                yield Statement("the text names all that the guarantee rests on", float(whole), 1.0)
         yield from claims(guarantee, lambda claim: worst if "true class" in claim.subject else float(inside.mean()))
 
     for strategy, assume, m in (

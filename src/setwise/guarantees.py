@@ -154,10 +154,7 @@ class Claim:
 
     def _over(self, rows: str) -> str:
         """Over which draws the probability is meant."""
-        draws = "on average over draws"
-        if self.delta is not None:
-            share = Fraction(1 - self.delta).limit_denominator(1000)
-            draws = f"in {share.numerator} of {share.denominator} draws"
+        draws = "on average over draws" if self.delta is None else format_draws(self.delta)
         return f"{draws} of the {rows} rows"
 
     def __str__(self) -> str:
@@ -324,17 +321,21 @@ class Guarantee:
             if some := [premise for premise in known if premise.status == status]:
                 yield label, f"{_join(some)}."
 
-    def __str__(self) -> str:
+    @property
+    def blocks(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """What is printed, as headings with the labelled texts below them; what categories share comes last."""
         if not self.by_category:
-            return "\n".join([self.headline, *format_lines(self.lines)])
+            return [(self.headline, list(self.lines))]
         first, *others = [part.lines for part in self.parts]
         shared = [line for line in first if line[0] != "Guaranteed" and all(line in lines for lines in others)]
-        blocks = [[self.headline]]
-        for part in self.parts:
-            own = [line for line in part.lines if line not in shared]
-            blocks.append([f"Category {part.category!r}: {part.n:,} {part.unit}", *format_lines(own)])
-        blocks.append(format_lines(shared))
-        return "\n".join(line for block in blocks for line in block)
+        own = [
+            (f"Category {part.category!r}: {part.n:,} {part.unit}", [x for x in part.lines if x not in shared])
+            for part in self.parts
+        ]
+        return [(self.headline, []), *own, ("", shared)]
+
+    def __str__(self) -> str:
+        return "\n".join(line for heading, texts in self.blocks for line in [heading, *format_lines(texts)] if line)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -357,6 +358,16 @@ _LABELS: dict[str, Status] = {
     "You state": "stated by you",
     "Assumed": "assumed",
 }
+
+
+def format_draws(delta: float) -> str:
+    """In how many draws something holds that may fail with probability `delta`.
+
+    >>> format_draws(0.05)
+    'in 19 of 20 draws'
+    """
+    share = Fraction(1 - delta).limit_denominator(1000)
+    return f"in {share.numerator} of {share.denominator} draws"
 
 
 def format_lines(lines: Iterable[tuple[str, str]]) -> list[str]:

@@ -56,8 +56,9 @@ def test_the_slider_moved_by_keyboard_shows_what_the_library_computes(open_page,
     result = setwise.evaluate(sets, digits["y"])
     low, high = result["coverage_interval"]
     assert page.locator("#mean-size").inner_text() == f"{result['mean_size']:.2f}"
-    assert page.locator("#coverage").inner_text() == f"{result['coverage']:.1%}"
-    assert page.locator("[data-fact=interval]").inner_text() == f"{low:.1%} to {high:.1%}"
+    said = page.locator("[data-fact=headline]").inner_text()
+    assert f"{result['coverage']:.1%} (95% interval: {low:.1%} to {high:.1%})" in said
+    assert not page.locator("details.guarantee").first.is_visible()  # which is about the level that was chosen
     threshold = digits["calibration"].threshold(0.95)
     assert page.locator("[data-fact=threshold]").inner_text() == f"{threshold:.4g}"
     counts = [int(text.replace(",", "")) for text in page.locator("#sizes td").all_text_contents()]

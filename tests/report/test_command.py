@@ -73,7 +73,7 @@ def test_each_kind_of_run_gives_its_report(folder, arguments, capsys):
     assert told["bytes"] == len(text.encode())
     expected = model.evaluate(X, np.array(NAMES)[y], float(level))
     covered = round(expected["coverage"] * 200)
-    assert f"{covered} of 200 examples" in text
+    assert f"{covered} of 200 sets" in text
     assert f'<dd id="mean-size" data-fact="mean_size">{expected["mean_size"]:.2f}</dd>' in text
 
 

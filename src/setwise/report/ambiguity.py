@@ -18,11 +18,14 @@ _TESTED = 2_000_000  # labels of rows that the test looks at; of more a sample o
 def candidate_facts(
     calibration: Calibration | None, candidates: LabelSets | None, probabilities: Floats | None, truth: Array | None
 ) -> dict[str, Any] | None:
-    """What is known of candidates: those of the new rows where given, else the sizes of the calibration rows'."""
+    """What is known of candidates: those of the new rows where given, else the sizes of the calibration rows'.
+
+    Exact labels are no candidates to describe.
+    """
     if candidates is None:
-        if calibration is None:
+        sizes = None if calibration is None else calibration.evidence.sizes
+        if calibration is None or sizes is None or (sizes == 1).all():
             return None
-        sizes = calibration.evidence.sizes
         return _sizes(sizes, len(calibration.vocabulary)) | {"of": "calibration", "pairs": [], "gate": None}
     from setwise.tables.inspection import inspect  # sparse products, needed here alone
 

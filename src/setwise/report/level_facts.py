@@ -1,4 +1,4 @@
-"""What holds at each confidence level of the slider: sizes, coverage, the promise, the verdict."""
+"""What holds at each confidence level of the slider: the verdict, the guarantee, sizes, coverage."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from setwise._arrays import Floats, Ints
 from setwise.conformal.calibration import Calibration
 from setwise.guarantees import Guarantee
 from setwise.report.label_entry_levels import DELTA, Sweep
-from setwise.report.verdict import guarantees, independent_examples, judge, promise_of
+from setwise.report.verdict import guarantees, independent_examples, is_vague, judge, promise_of
 
 GuaranteeAt = Callable[[Any], Guarantee]
 """A level in, its guarantee out."""
 
+_MARKS = {"kept": "✓", "open": "✓", "broken": "✕", "short": "!", "unpromised": "!", "unseen": "?", "nothing": "?"}
 _SINGLE_BINS = 30  # up to so many classes every size has its own bar
 
 
@@ -35,7 +36,17 @@ def level_facts(
         promise = promise_of([] if guarantee_at is None else guarantees(guarantee_at(level)))
         examples = None if calibration is None else independent_examples(calibration)
         interval = sweep.interval(rows, truth[rows] <= i) if known else None
-        verdict = judge(promise, int(hits[i]), known, calibrated_on=examples, bracket=bracket, interval=interval)
+        verdict = judge(
+            promise,
+            int(hits[i]),
+            known,
+            sets=len(sizes),
+            calibrated_on=examples,
+            bracket=bracket,
+            interval=interval,
+        )
+        vague = is_vague(float(sizes.mean()), sweep.n_classes)
+        marked = [name for name, holds in (("conditional", promise.conditions), ("vague", vague)) if holds]
         fact = {
             "level": float(level),
             "text": level_text(level),
@@ -47,8 +58,10 @@ def level_facts(
             "promise": promise.text,
             "bound": promise.bound,
             "promised": promise.probability,
-            "status": verdict.status,
+            "look": " ".join([verdict.status, *marked]),
+            "mark": _MARKS[verdict.status],
             "headline": verdict.headline,
+            "sentence": verdict.sentence + " The sets are too large to say much." * vague,
             "histogram": histogram(sizes, starts),
         }
         if known:

@@ -42,11 +42,6 @@ from setwise.report.strategy_comparison import Alternative, advice, alternatives
 from setwise.report.subgroups import subgroup_facts
 from setwise.report.verdict import (
     guarantees,
-    in_plain_words,
-    independent_examples,
-    judge,
-    promise_of,
-    usefulness,
 )
 from setwise.storage.atomic_files import replacing
 
@@ -111,7 +106,7 @@ def build_report(
         `calibration` supports are added automatically.
     comparison
         Of these rows with the calibration rows: ``"auto"`` makes one, None leaves it out. Where it refutes that
-        they come from one source, nothing is promised.
+        they come from one source, nothing is guaranteed.
     title, settings
         The headline, and what to list under settings beside what is known here.
 
@@ -176,7 +171,9 @@ def build_report(
         matrix=matrix if plain else None,
         people=people,
         comparison=comparison,
-        strategies={"rows": comparison_facts(compared, sweeps, level), "absent": absent},
+        strategies={"rows": comparison_facts(compared, sweeps, level), "absent": absent}
+        if len(compared) > 1
+        else None,
         feature_names=None if feature_names is None else list(feature_names),
         settings=settings or {},
     )
@@ -204,9 +201,9 @@ def report_sets(
 ) -> Path:
     """Writes a report on given prediction sets, whatever made them.
 
-    There is no calibration here, so a promise must come with them: `guarantee` takes a level and returns one. With
-    `p_values`, one column per class, the slider works, and starts at 0.9. Other parameters as in `build_report`;
-    `confidence_level` is what the sets were made for, where that is known.
+    There is no calibration here, so a guarantee must come with them: `guarantee` takes a level and returns one.
+    With `p_values`, one column per class, the slider works, and starts at 0.9. `confidence_level` is what the sets
+    were made for, where that is known. Other parameters as in `build_report`.
 
     Examples
     --------
@@ -215,7 +212,7 @@ def report_sets(
     >>> from setwise.report import report_sets
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     made = report_sets(f"{folder}/r.html", LabelSets.from_lists([["a"], ["a", "b"]]), y=["a", "b"])
-    ...     "measured, not promised" in made.read_text(encoding="utf-8")
+    ...     "No guarantee came with these sets" in made.read_text(encoding="utf-8")
     True
     """
     stated = confidence_level is not None or p_values is not None
@@ -266,7 +263,7 @@ def report_model(
     """Writes a report on the sets that a fitted `ConformalClassifier` or `CrossConformalClassifier` gives rows X.
 
     Options as in `build_report`; the confidence level is the model's unless given, and features are those of X.
-    Nothing is promised for rows that the model learned from or was calibrated on. It looks for them and warns,
+    Nothing is guaranteed for rows that the model learned from or was calibrated on. It looks for them and warns,
     unless ``comparison`` says what is known of the rows.
     """
     from sklearn.utils.validation import check_is_fitted  # not for the help of a command
@@ -341,18 +338,9 @@ def _write(
 ) -> Path:
     """Puts the parts of the page together and writes the file, which appears whole or not at all."""
     classes, at = rows.vocabulary.classes, swept.levels.index(level)
-    made = [] if guarantee_at is None else guarantees(guarantee_at(level))
+    guarantee = None if guarantee_at is None else guarantee_at(level)
     facts = level_facts(swept, calibration, guarantee_at)
-    hits, known = swept.hits()
-    seen = np.flatnonzero(swept.truth >= 0) if swept.truth is not None and known else None
-    verdict = judge(
-        promise_of(made),
-        int(hits[at]),
-        known,
-        calibrated_on=None if calibration is None else independent_examples(calibration),
-        bracket=facts[at].get("proved"),
-        interval=None if seen is None or swept.truth is None else swept.interval(seen, swept.truth[seen] <= at),
-    )
+    known = swept.hits()[1]
     by_class = None if rows.codes is None else subgroup_facts(swept, rows.codes, classes, level)
     by_category = None
     if rows.by is not None:
@@ -361,13 +349,7 @@ def _write(
     ambiguity = candidate_facts(calibration, rows.candidates, matrix, rows.y)
     contents = {
         "title": title,
-        "verdict": verdict,
-        "headline": verdict.headline if made else "What was promised for these sets is not known here.",
-        "useful": usefulness(
-            facts[at]["mean"], len(classes), float((swept.sizes[:, at] == 1).mean()), facts[at].get("wrong", "")
-        ),
-        "plainly": in_plain_words(made[0]) if made else "",
-        "guarantee": _paragraphs(made),
+        "guarantee": [] if guarantee is None else _paragraphs(guarantee),
         "facts": facts,
         "at": at,
         "where": f" at confidence {facts[at]['text']}" if stated else "",
@@ -385,7 +367,7 @@ def _write(
         "people": people,
         "review": review_facts(source, swept, rows, level),
         "examples": example_facts(source, swept, rows, level, feature_names),
-        "advice": advice(made[0], strategies["rows"] if strategies else [], known=known) if made else [],
+        "advice": advice(strategies["rows"] if strategies else [], known=known) if guarantee else [],
         "settings": _settings(calibration, rows, level if stated else None)
         | {str(k): str(v) for k, v in settings.items()},
     }
@@ -395,7 +377,7 @@ def _write(
         "bins": contents["bins"],
         "strategies": None
         if strategies is None
-        else [{name: value for name, value in each.items() if name != "rung"} for each in strategies["rows"]],
+        else [{name: value for name, value in each.items() if name != "lines"} for each in strategies["rows"]],
         "parts": {"class": by_class, "category": by_category},
         "candidates": ambiguity,
     }
@@ -404,10 +386,14 @@ def _write(
     return Path(path)
 
 
-def _paragraphs(made: list[Guarantee]) -> list[str]:
-    """The guarantee line by line; of many categories those that promise least."""
-    shown = [line for guarantee in made[:3] for line in str(guarantee).split("\n")]
-    return shown if len(made) <= 3 else [*shown, f"… and {len(made) - 3:,} more categories."]
+def _paragraphs(guarantee: Guarantee) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The guarantee as it prints, under its headings; of many categories those with the weakest one."""
+    first, *others = guarantee.blocks
+    if len(others) <= 4:  # three categories, and what they share
+        return [first, *others]
+    weakest = [guarantee.parts.index(part) for part in guarantees(guarantee)[:3]]
+    more = f"… and {len(guarantee.parts) - 3:,} more categories."
+    return [first, *(others[i] for i in weakest), (more, []), others[-1]]
 
 
 def _settings(calibration: Calibration | None, rows: Rows, level: Fraction | None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Strategies side by side: what else the same evidence would support, at what size, and on which premises."""
+"""Strategies side by side: what else the same evidence would support, and at what size."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from setwise.conformal.calibration import Calibration
-from setwise.guarantees import Guarantee
 from setwise.report.label_entry_levels import Sweep
 from setwise.report.level_facts import tidied
 from setwise.report.verdict import guarantees, promise_of
 from setwise.strategies import STRATEGIES, as_strategy
 
+_LEFT_OUT = {"auto", "all", "mean", "min", "mixture", "posterior"}  # unless they are chosen or given
 _WORTH = 0.95  # sets smaller than this share of the chosen ones are worth mentioning
 
 
@@ -29,13 +29,17 @@ class Alternative:
 def alternatives(
     calibration: Calibration, others: Iterable[Calibration], level: Fraction
 ) -> tuple[list[Alternative], list[dict[str, str]]]:
-    """The chosen strategy, the others given, those that its evidence supports; and why the rest are not there."""
+    """The chosen strategy, the others given, those that its evidence supports; and why the rest are not there.
+
+    With exact labels all strategies give the same sets, so that there is nothing to compare.
+    """
     compared = [Alternative(_name(calibration, level), calibration, chosen=True)]
     absent: dict[str, list[str]] = {}
     for other in others:
         _add(compared, other, level)
-    for name in STRATEGIES:
-        if name == "auto" or any(one.name.split("(")[0] == name for one in compared):
+    exact = calibration.evidence.sizes is not None and bool((calibration.evidence.sizes == 1).all())
+    for name in [] if exact else STRATEGIES:
+        if name in _LEFT_OUT or any(one.name.split("(")[0] == name for one in compared):
             continue
         strategy = as_strategy(name)
         if not set(strategy.needs(calibration.setting)) <= set(calibration.evidence.to_arrays()):
@@ -50,9 +54,10 @@ def alternatives(
 
 
 def comparison_facts(compared: list[Alternative], sweeps: list[Sweep], level: Fraction) -> list[dict[str, Any]]:
-    """One dictionary per strategy: curves over the levels for the chart, and its rung of the ladder of claims."""
-    facts = []
+    """One dictionary per strategy: curves over the levels for the chart, and how its guarantee differs in words."""
+    facts, usual = [], guarantees(compared[0].calibration.guarantee(level))[0].lines
     for one, swept in zip(compared, sweeps, strict=True):
+        lines = guarantees(one.calibration.guarantee(level))[0].lines
         hits, known = swept.hits()
         at = swept.levels.index(level)
         promises = [promise_of(guarantees(one.calibration.guarantee(each))) for each in swept.levels]
@@ -66,58 +71,31 @@ def comparison_facts(compared: list[Alternative], sweeps: list[Sweep], level: Fr
                 "mean_sizes": [f"{mean:.2f}" for mean in means],
                 "coverage_texts": [f"{hit / known:.1%}" for hit in hits] if known else None,
                 "promises": [promise.text for promise in promises],
-                "promised": str(promises[at]),
                 "bound": promises[at].bound,
                 "at": at,
-                "rung": rung(guarantees(one.calibration.guarantee(level))[0]),
+                "lines": [line for line in lines if line not in usual and line[0] != "Note"],
             }
         )
     return facts
 
 
-def rung(guarantee: Guarantee) -> dict[str, Any]:
-    """A guarantee as a rung: each claim with its premises and how each is known; what all rest on; remarks."""
-    shared = [premise for premise in guarantee.premises if premise.standing]
-    return {
-        "claims": [
-            {
-                "text": str(claim),
-                "promised": claim.promised,
-                "void": bool(claim.refuted),
-                "premises": [_premise(premise) for premise in claim.premises if premise not in shared],
-            }
-            for claim in guarantee.claims
-        ],
-        "shared": [_premise(premise) for premise in shared],
-        "given": guarantee.given_calibration,
-        "remarks": [*filter(None, [guarantee.caution]), *guarantee.remarks],
-        "category": None if guarantee.category is None else str(guarantee.category),
-    }
-
-
-def advice(guarantee: Guarantee, strategies: list[dict[str, Any]], *, known: int) -> list[str]:
-    """What would allow smaller sets or a surer verdict."""
+def advice(strategies: list[dict[str, Any]], *, known: int) -> list[str]:
+    """What would allow smaller sets, or show how many contain the true label."""
     lines = []
     for other in strategies[1:]:
         chosen, at = strategies[0], other["at"]
-        bound = chosen["bound"]
-        if other["promises"][at] == bound != "nothing" and other["means"][at] < _WORTH * chosen["means"][at]:
+        if (
+            other["promises"][at] == chosen["bound"] != "nothing"
+            and other["means"][at] < _WORTH * chosen["means"][at]
+        ):
             sizes = f"{other['mean_sizes'][at]} labels per set instead of {chosen['mean_sizes'][at]}"
-            lines.append(f"The strategy {other['name']} promises as much with {sizes}; see what it rests on above.")
-    lines += guarantee.remarks
-    if guarantee.given_calibration:
-        lines.append(f"{guarantee.given_calibration} More calibration examples raise that bound.")
+            lines.append(f"The strategy {other['name']} guarantees as much with {sizes}.")
     if not known:
         lines.append(
-            "True labels of some of these rows would let coverage be measured: 100 of them tell it to within about "
-            "7 points, 1,000 to within about 2."
+            "Give the true labels of some of these rows to measure coverage: 100 of them show it to within about 7 "
+            "points, 1,000 to within about 2."
         )
     return lines
-
-
-def _premise(premise: Any) -> dict[str, str]:
-    kind = premise.status.split()[0]  # shown, refuted, declared, not
-    return {"text": premise.text, "status": premise.status, "detail": premise.detail, "kind": kind}
 
 
 def _add(compared: list[Alternative], calibration: Calibration, level: Fraction) -> None:

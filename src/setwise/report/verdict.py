@@ -1,12 +1,12 @@
-"""The verdict: measured coverage against the promise, in one sentence."""
+"""The verdict: how many sets contain the true label, and what is guaranteed about them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from setwise.conformal.calibration import Calibration
-from setwise.guarantees import Guarantee
+from setwise.guarantees import Guarantee, format_draws
 from setwise.ranks import as_fraction, chance_of_so_few, clopper_pearson, rank
 from setwise.report.label_entry_levels import DELTA
 from setwise.strategies.threshold_rules import RankRule
@@ -15,23 +15,18 @@ _RARE = 0.01  # a probability below which chance is no longer named as a cause
 
 Status = Literal["kept", "open", "short", "broken", "unpromised", "unseen", "nothing"]
 
-_HEADLINES: dict[Status, str] = {
-    "kept": "The promise is kept on these examples.",
-    "open": "These sets keep their promise.",
-    "short": "Coverage came out below the promise.",
-    "broken": "Do not rely on these sets: the promise is broken.",
-    "unpromised": "Nothing is promised about the true label.",
-    "unseen": "There is a promise, but no truth to measure it against.",
-    "nothing": "Nothing is promised, and nothing could be measured.",
-}
-
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised for the true label, None for nothing, and the conditions that cannot be known here."""
+    """What is guaranteed for the true label, None for nothing; over what, and under which conditions.
+
+    `stated` is false where nobody said what the sets were made for.
+    """
 
     probability: float | None = None
     conditions: tuple[str, ...] = ()
+    over: str = "on average"
+    stated: bool = True
 
     @property
     def bound(self) -> str:
@@ -46,21 +41,16 @@ class Promise:
     def __str__(self) -> str:
         if self.probability is None:
             return "nothing"
-        return f"at least {percent(self.probability)}" + (f" if {_and(self.conditions)}" if self.conditions else "")
+        return f"at least {percent(self.probability)}" + (" under the condition below" if self.conditions else "")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How the measured coverage stands to the promise: in a word, in a few words, in a sentence."""
+    """The number to act on as a headline, a sentence on what follows from it, and both in a word."""
 
     status: Status
-    sentence: str
-    conditional: bool = False
-
-    @property
-    def headline(self) -> str:
-        """In a few words."""
-        return _HEADLINES[self.status].replace("promise", "conditional promise" if self.conditional else "promise")
+    headline: str
+    sentence: str = ""
 
 
 def judge(
@@ -68,89 +58,75 @@ def judge(
     hits: int = 0,
     n: int = 0,
     *,
+    sets: int,
     calibrated_on: int | None = None,
     bracket: tuple[float, float] | None = None,
     interval: tuple[float, float] | Literal["binomial"] | None = "binomial",
 ) -> Verdict:
-    """The verdict on sets that held the truth in `hits` of `n` rows.
+    """The verdict on `sets` sets, of which `n` have a known true label and `hits` of these contain it.
 
-    `calibrated_on` is how many independent examples the promise was calibrated on. Which ones they are is chance
-    too: sets that keep their promise cover no more than `hits` of `n` new rows with a Beta-binomial probability,
-    and only where that is small is the promise called broken. `interval` is where the true rate lies, None where
+    `calibrated_on` is how many independent examples the guarantee was calibrated on. Which ones they are is chance
+    too: sets that keep their guarantee cover no more than `hits` of `n` new rows with a Beta-binomial probability,
+    and only where that is small is the guarantee called broken. `interval` is where the true rate lies, None where
     too few groups of rows tell.
 
-    >>> judge(Promise(0.9), 960, 1000, calibrated_on=500).headline
-    'The promise is kept on these examples.'
-    >>> judge(Promise(0.9), 700, 1000, calibrated_on=500).headline
-    'Do not rely on these sets: the promise is broken.'
+    >>> judge(Promise(0.9), 960, 1000, sets=1000, calibrated_on=500).headline
+    '960 of 1,000 sets contain the true label: 96.0% (95% interval: 94.6% to 97.1%).'
+    >>> judge(Promise(0.9), 700, 1000, sets=1000, calibrated_on=500).status
+    'broken'
     """
-    conditional, level = bool(promise.conditions), promise.probability
+    level = promise.probability
     if n == 0:
-        return _unmeasured(promise, bracket)
+        return _unmeasured(promise, sets, bracket)
     if interval == "binomial":
         interval = clopper_pearson(hits, n, DELTA)
-    measured = f"{hits:,} of {n:,} examples ({hits / n:.1%}) have their true label in the set"
+    known = "" if n == sets else " with a known label"
     low, high = interval or (0.0, 1.0)
-    if interval is not None:
-        measured += f"; the true rate lies between {low:.1%} and {high:.1%} in 95 of 100 such cases"
+    between = "" if interval is None else f" (95% interval: {low:.1%} to {high:.1%})"
+    headline = f"{hits:,} of {n:,} sets{known} contain the true label: {hits / n:.1%}{between}."
     if level is None:
-        sentence = f"{measured}. That was measured, not promised: other examples may fare differently."
-        return Verdict("unpromised", sentence)
-    if hits / n >= level:
-        return Verdict("kept" if low >= level else "open", f"{measured}. Promised was {promise}.", conditional)
+        return Verdict("unpromised", headline, f"{_nothing(promise)}: other rows may fare differently.")
+    if interval is None:
+        return Verdict("open", headline, f"The guarantee is {promise}. There are too few groups for an interval.")
+    if low >= level:
+        return Verdict("kept", headline, f"The sets keep their guarantee: {promise}.")
     if high >= level:
-        return Verdict("open", f"{measured}, so that the promise, {promise}, may well hold.", conditional)
+        return Verdict("open", headline, f"This agrees with the guarantee: {promise}.")
     chance = None if calibrated_on is None else _chance(hits, n, calibrated_on, level)
-    if chance is not None and chance < _RARE:
-        rarely = f"1 in {round(1 / chance):,} cases" if chance > 1e-6 else "less than 1 in a million cases"
-        why = "something that the promise rests on does not hold for these examples"
-        return Verdict(
-            "broken", f"{measured}, but promised was {promise}. Chance does this in {rarely}: {why}.", conditional
-        )
-    often = (
-        "" if chance is None else f" With {calibrated_on:,} calibration examples chance does this in {chance:.1%}"
-    )
-    how = often and f"{often} of cases."
-    return Verdict("short", f"{measured}, although promised was {promise}.{how}", conditional)
+    if chance is None:
+        return Verdict("short", headline, f"This is less than the guarantee: {promise}.")
+    if chance >= _RARE:
+        by_chance = f"With {calibrated_on:,} calibration rows chance alone gives so few in {chance:.1%} of cases."
+        return Verdict("short", headline, f"This is less than the guarantee: {promise}. {by_chance}")
+    rarely = f"1 of {round(1 / chance):,} cases" if chance > 1e-6 else "fewer than 1 of a million cases"
+    why = f"Chance alone gives so few in {rarely}: something that the guarantee rests on fails for these rows."
+    return Verdict("broken", headline, f"Do not rely on these sets. The guarantee was {promise}. {why}")
 
 
-def _unmeasured(promise: Promise, bracket: tuple[float, float] | None) -> Verdict:
-    proved = ""
+def _unmeasured(promise: Promise, sets: int, bracket: tuple[float, float] | None) -> Verdict:
+    unknown = "No true label is given to measure their coverage."
     if bracket is not None:
-        proved = f" Candidate sets alone show that coverage lies between {bracket[0]:.1%} and {bracket[1]:.1%}."
+        low, high = bracket
+        unknown += (
+            f" The calibration rows show that it lies between {low:.1%} and {high:.1%}, {format_draws(DELTA)}."
+        )
     if promise.probability is None:
-        return Verdict("nothing", f"No true labels were given, and nothing is promised about them.{proved}")
-    sentence = "No true labels were given, so coverage could not be measured. What stands is the promise"
-    return Verdict("unseen", f"{sentence}: {promise}.{proved}", bool(promise.conditions))
+        return Verdict("nothing", f"{sets:,} sets. {_nothing(promise)}.", unknown)
+    share = f"{str(promise)[0].upper()}{str(promise)[1:]} of such sets contain the true label, {promise.over}"
+    return Verdict("unseen", f"{sets:,} sets. {share}.", unknown)
 
 
-def usefulness(mean_size: float, n_classes: int, singles: float, wrong: str = "") -> tuple[bool, str]:
-    """Whether the sets are small enough to be informative, and a sentence about it; `wrong` single labels are.
+def _nothing(promise: Promise) -> str:
+    return "Nothing is guaranteed about the true label" if promise.stated else "No guarantee came with these sets"
 
-    >>> usefulness(9.5, 10, 0.0)
-    (False, 'They say little: 9.50 of 10 labels on average.')
+
+def is_vague(mean_size: float, n_classes: int) -> bool:
+    """Whether sets are too large to say much.
+
+    >>> is_vague(9.5, 10), is_vague(1.2, 10)
+    (True, False)
     """
-    size = f"{mean_size:.2f} of {n_classes:,} labels on average"
-    if mean_size > n_classes / 2 and n_classes > 2:
-        return False, f"They say little: {size}."
-    among = f"; of these {wrong} are wrong" if wrong and singles else ""
-    return True, f"They hold {size}, and {singles:.0%} of them a single one{among}."
-
-
-def in_plain_words(guarantee: Guarantee) -> str:
-    """The promise in everyday words, with all that it rests on; empty without one."""
-    claim, promise = _best(guarantee)
-    if claim is None or promise.probability is None:
-        return ""
-    share = percent(promise.probability).removesuffix("%")
-    over = "on average over draws of the calibration rows"
-    if claim.delta is not None:
-        over = f"in {100 * (1 - claim.delta):g} of 100 draws of the calibration rows"
-    rests = _and([premise.text for premise in claim.premises])
-    return (
-        f"The promise in plain words: {over} the set of {claim.subject} contains the true label in at least "
-        f"{share} of 100 cases, if {rests}."
-    )
+    return n_classes > 2 and mean_size > n_classes / 2
 
 
 def guarantees(made: Guarantee) -> list[Guarantee]:
@@ -159,8 +135,15 @@ def guarantees(made: Guarantee) -> list[Guarantee]:
 
 
 def promise_of(made: list[Guarantee]) -> Promise:
-    """What the weakest of some guarantees promises."""
-    return _best(made[0])[1] if made else Promise()
+    """What the weakest of some guarantees says about the true label."""
+    if not made:
+        return Promise(stated=False)
+    claims = [each for each in made[0].claims if each.event == "truth" and each.probability and not each.refuted]
+    if not claims:
+        return Promise()
+    claim = max(claims, key=lambda each: (each.promised, each.probability))
+    over = "on average" if claim.delta is None else format_draws(claim.delta)
+    return Promise(claim.probability, tuple(premise.text for premise in claim.conditions), over)
 
 
 def independent_examples(calibration: Calibration) -> int | None:
@@ -181,22 +164,9 @@ def percent(probability: float) -> str:
     return f"{down:.2f}".rstrip("0").rstrip(".") + "%"
 
 
-def _best(guarantee: Guarantee) -> tuple[Any, Promise]:
-    """The strongest claim about the truth: the largest unconditional one if there is any, else the largest."""
-    claims = [each for each in guarantee.claims if each.event == "truth" and each.probability and not each.refuted]
-    if not claims:
-        return None, Promise()
-    claim = max(claims, key=lambda each: (each.promised, each.probability))
-    return claim, Promise(claim.probability, tuple(premise.text for premise in claim.conditions))
-
-
 def _chance(hits: int, n: int, calibrated_on: int, level: float) -> float | None:
     """P(at most `hits` of n | sets that cover exactly as promised), over calibration sets and new rows."""
     exact = as_fraction(level, "level")
     if rank(calibrated_on, exact) > calibrated_on:
         return None  # every label is in every set, and a miss is a label outside the vocabulary
     return chance_of_so_few(hits, n, calibrated_on, exact)
-
-
-def _and(texts: Any) -> str:
-    return " and ".join(texts)

@@ -107,7 +107,7 @@
     const sets = [
       { label: measured ? "95% interval" : "bracket", data: band(0), ...flat, order: 2 },
       { label: measured ? "interval, upper end" : "upper end", data: band(1), ...flat, order: 2, fill: "-1", backgroundColor: colour("--accent-soft") },
-      { label: "promise", data: facts.filter((f) => f.promised !== null).map((f) => ({ x: f.level, y: f.promised })), ...flat, order: 1, borderWidth: 1.5, borderDash: [6, 4], borderColor: colour("--c1") },
+      { label: "guarantee", data: facts.filter((f) => f.promised !== null).map((f) => ({ x: f.level, y: f.promised })), ...flat, order: 1, borderWidth: 1.5, borderDash: [6, 4], borderColor: colour("--c1") },
     ];
     if (measured) sets.push({ label: "coverage", data: points((fact) => fact.seen[0]), ...flat, order: 0, borderWidth: 2.5, borderColor: colour("--c0") });
     draw(
@@ -151,7 +151,7 @@
         const fact = data.facts[at];
         chart.options.plugins.marker = { x: fact.level, colour: colour("--ink") };
         const seen = measured ? `coverage is ${fact.coverage}, interval ${fact.interval}` : `coverage lies between ${(fact.bracket || "").replace(" to ", " and ")}`;
-        canvas.setAttribute("aria-label", `Over all confidence levels; at ${fact.text} ${seen}, promised: ${fact.promise}.`);
+        canvas.setAttribute("aria-label", `Over all confidence levels; at ${fact.text} ${seen}, guaranteed: ${fact.promise}.`);
       },
     );
   }
@@ -280,6 +280,8 @@
     at = level;
     const fact = data.facts[at];
     all("[data-fact]").forEach((node) => { node.textContent = fact[node.dataset.fact] ?? ""; });
+    one("card").className = `card verdict ${fact.look}`;
+    if (long) long.hidden = at !== data.at;
     all("#sizes td").forEach((cell, i) => { cell.textContent = fact.histogram[i].toLocaleString("en"); });
     if (slider) {
       slider.value = at;
