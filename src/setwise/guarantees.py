@@ -280,7 +280,8 @@ class Guarantee:
         """What is printed below the headline: labels and texts, what is guaranteed first."""
         lines = [("Warning", self.caution)] if self.caution else []
         lines += [*self._claim_lines, *self._premise_lines]
-        lines += [("Note", remark) for remark in self.remarks]
+        if not self.claims or any(not claim.refuted for claim in self.claims):  # else no advice on smaller sets
+            lines += [("Note", remark) for remark in self.remarks]
         if self.look_first:
             lines.append(("Look first at", self.look_first))
         return tuple(lines)

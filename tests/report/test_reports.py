@@ -164,7 +164,7 @@ def test_errors_among_sets_of_one_label_stand_beside_coverage(small, tmp_path):
         assert fact["wrong_interval"] == f"{low:.1%} to {high:.1%} (95%)"
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Wrong among these" in text
-    assert f"a single one; of these {data['facts'][data['at']]['wrong']} are wrong." in text
+    assert f'data-fact="wrong">{data["facts"][data["at"]]["wrong"]}</dd>' in text
 
 
 def test_numbers_in_the_page_are_those_of_the_library(small, tmp_path):

@@ -12,8 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from setwise._arrays import Array, Floats, Ints
 from setwise._types import Candidates, Column, Features, ProbabilityRows
 from setwise._version import __version__

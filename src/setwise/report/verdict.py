@@ -112,8 +112,9 @@ def _unmeasured(promise: Promise, sets: int, bracket: tuple[float, float] | None
         )
     if promise.probability is None:
         return Verdict("nothing", f"{sets:,} sets. {_nothing(promise)}.", unknown)
-    share = f"{str(promise)[0].upper()}{str(promise)[1:]} of such sets contain the true label, {promise.over}"
-    return Verdict("unseen", f"{sets:,} sets. {share}.", unknown)
+    share = f"At least {percent(promise.probability)} of such sets contain the true label, {promise.over}"
+    condition = ", if the condition below holds" if promise.conditions else ""
+    return Verdict("unseen", f"{sets:,} sets. {share}{condition}.", unknown)
 
 
 def _nothing(promise: Promise) -> str:
@@ -142,7 +143,8 @@ def promise_of(made: list[Guarantee]) -> Promise:
     if not claims:
         return Promise()
     claim = max(claims, key=lambda each: (each.promised, each.probability))
-    over = "on average" if claim.delta is None else format_draws(claim.delta)
+    average = "on average over groups" if made[0].unit == "groups" else "on average"
+    over = average if claim.delta is None else format_draws(claim.delta)
     return Promise(claim.probability, tuple(premise.text for premise in claim.conditions), over)
 
 
