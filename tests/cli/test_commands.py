@@ -24,6 +24,8 @@ from setwise.tables import read_sets, read_table
 
 from .conftest import NAMES, rows, table, write
 
+ROOT = Path(__file__).parent.parent.parent
+
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
@@ -213,6 +215,10 @@ def test_the_demo_shows_what_votes_and_checks_buy_and_writes_what_it_made(here, 
     assert answers["mean_size"] > votes["mean_size"] > 2 * best["mean_size"] > 2 * crowd["mean_size"]
     assert [each["promised"] for each in (votes, crowd, best)] == [None, None, 0.9]
     assert all(each["coverage_interval"][1] >= 0.9 for each in said["strategies"])
+    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
+        shown = re.findall(r"^\| the .*?\| ([\d.]+) \| ([\d.]+) \|", page.read_text(encoding="utf-8"), re.MULTILINE)
+        found = [[each["mean_size"], each["coverage"]] for each in said["strategies"]]
+        np.testing.assert_allclose(np.array(shown, dtype=float), found, atol=0.1)
     report = (here / "demo" / "report.html").read_text(encoding="utf-8")
     assert '<th scope="row">hal</th>' in report
     assert '<span class="flag">contradicts the consensus most</span>' in report
