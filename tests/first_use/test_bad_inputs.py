@@ -466,7 +466,7 @@ COMMANDS = {  # files, a command line, and what happens
     "an output that is a folder": ({}, "predict model rows.csv --out model --force", error("model: holds a model; name another folder")),
     "an output that cannot be written": ({}, f"predict model rows.csv --out {'s' * 300}.csv", error("ssss.csv: File name too long.")),
     "an output folder that is read": ({"parts/1.csv": PLAIN}, "predict model parts --out parts --force", error("parts/1.csv: is read, and would be replaced; name another folder")),
-    "an output of another format": ({}, "predict model rows.csv --out s.xlsx", error("s.xlsx: sets are not written as xlsx; use .parquet, .csv")),
+    "an output of another format": ({}, "predict model rows.csv --out s.xlsx", error("s.xlsx: rows are not written as xlsx; use .parquet, .csv")),
     "an output without suffix": ({}, "predict model rows.csv --out s --json", right({"rows": N, "out": "s", "files_kept": 0})),
     "a column in the sets' place": ({"r.csv": FRAME.assign(labels=1).to_csv(index=False)}, "predict model r.csv --out s.csv", error("there is a column 'labels' already, and the sets need it; rename it, or use --column")),
     "categories of a model without": ({}, "predict model rows.csv --out s.csv --by id", error("model: was not calibrated by a column of categories; leave it out")),

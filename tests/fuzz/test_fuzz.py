@@ -127,7 +127,7 @@ def test_found_a_header_that_is_no_python_was_a_token_error(tmp_path):
 
 def test_found_an_array_without_entries_was_too_large_for_numpy():
     path = Path("t-idx3-ubyte")
-    with pytest.raises(DataError, match=r"t-idx3-ubyte: its header claims 0 × 4294967295"):
+    with pytest.raises(DataError, match=r"t-idx3-ubyte: not an idx file"):
         read_idx(bytes([0, 0, 8, 3, 0, 0, 0, 0]) + b"\xff" * 8, path)
     assert read_idx(bytes([0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0, 28]), path).shape == (0, 28, 28)
 

@@ -47,7 +47,7 @@ def test_votes_come_back_as_they_were(votes, suffix, tmp_path):
 
 
 def test_votes_are_not_written_as_arrays(tmp_path):
-    with pytest.raises(DataError, match=r"votes are not written as npz; use \.parquet"):
+    with pytest.raises(DataError, match=r"rows are not written as npz; use \.parquet"):
         write_votes(tmp_path / "votes.npz", FULL)
 
 

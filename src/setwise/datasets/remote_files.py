@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from setwise.errors import DataError
 from setwise.storage.atomic_files import NO_ROOM, lock_folder, remove_leftovers, temporary
-from setwise.storage.limits import too_large, unpack_limit
+from setwise.storage.limits import check_unpacked
 
 Verify = Callable[[Path], object]
 _ELSEWHERE = "name a folder for fetched files with the environment variable SETWISE_CACHE"
@@ -98,70 +99,43 @@ def obtain(file: RemoteFile, verify: Verify, *, progress: bool = True) -> Path:
         if place := find(file):  # another process fetched it while this one waited
             return place
         with temporary(target.parent, target.name, folder=True) as work:
-            fetched = _download(file, work, target, progress=progress)
-            if file.is_rar:
-                fetched = _unpack(file, fetched, work, target)
+            try:
+                fetched = _fetch(file, work, progress=progress)
+            except DataError:
+                raise
+            except ModuleNotFoundError as error:
+                problem = f"{file.name}: not found, and fetching needs {error.name}; pip install 'setwise[data]'"
+                raise DataError(f"{problem}, or {_remedy(file, target)}") from None
+            except Exception as error:  # of pooch, requests, rarfile, and what these need
+                if getattr(error, "errno", None) in NO_ROOM:
+                    raise
+                reason = " ".join(f"{type(error).__name__} from {file.url}: {error}".split())[:200]
+                raise DataError(f"{file.name}: could not be fetched ({reason}); {_remedy(file, target)}") from error
             verify(fetched)
             fetched.replace(target)
     return target
 
 
-def _download(file: RemoteFile, work: Path, target: Path, *, progress: bool) -> Path:
-    try:
-        import pooch  # optional, and slow to import
-    except ModuleNotFoundError:
-        raise DataError(
-            f"{file.name}: not found, and fetching needs pooch; `pip install pooch`, or {_remedy(file, target)}"
-        ) from None
-    from requests import RequestException  # comes with pooch
+def _fetch(file: RemoteFile, work: Path, *, progress: bool) -> Path:
+    """The file from its public home; out of a rar archive with whatever unrar tool is installed."""
+    import pooch  # optional, and slow to import
 
-    shown = progress and importlib.util.find_spec("tqdm") is not None
-    downloader = pooch.HTTPDownloader(progressbar=shown, timeout=30)
     place = work / ("archive.rar" if file.is_rar else file.name)
-    try:
-        downloader(file.url, str(place), None)  # `pooch.retrieve` would print lines of its own
-    except (RequestException, OSError, ValueError) as error:
-        if getattr(error, "errno", None) in NO_ROOM:
-            raise
-        reason = f"{type(error).__name__} from {file.url}"
-        raise DataError(f"{file.name}: could not be fetched ({reason}); {_remedy(file, target)}") from error
-    return place
+    shown = progress and importlib.util.find_spec("tqdm") is not None
+    pooch.HTTPDownloader(progressbar=shown, timeout=30)(file.url, str(place), None)
+    if not file.is_rar:
+        return place
+    import rarfile  # optional, needed for archives alone
 
-
-def _unpack(file: RemoteFile, archive: Path, work: Path, target: Path) -> Path:
-    """The wanted file out of a rar archive, with whatever unrar tool is installed."""
-    try:
-        import rarfile  # optional, needed for archives alone
-    except ModuleNotFoundError:
-        raise DataError(
-            f"{file.name}: its home serves a rar archive, and rarfile is not installed; "
-            f"`pip install rarfile`, or {_remedy(file, target)}"
-        ) from None
     names = {name.lower() for name in (file.name, *file.others)}
     unpacked = work / file.name
-    try:
-        with rarfile.RarFile(archive) as rar:
-            inside = [info for info in rar.infolist() if Path(info.filename).name.lower() in names]
-            if not inside:
-                held = ", ".join(rar.namelist()[:5])
-                raise DataError(
-                    f"{file.name}: the archive at {file.url} holds {held} only; {_remedy(file, target)}"
-                )
-            limit = unpack_limit(archive.stat().st_size)
-            with rar.open(inside[0]) as packed, unpacked.open("wb") as plain:
-                while chunk := packed.read(2**20):
-                    if plain.tell() + len(chunk) > limit:
-                        raise too_large(file.url, limit)
-                    plain.write(chunk)
-    except rarfile.RarCannotExec:
-        raise DataError(
-            f"{file.name}: its home serves a rar archive, and no tool unpacks it here; install unrar, unar, 7z or "
-            f"bsdtar, or {_remedy(file, target)}"
-        ) from None
-    except rarfile.Error as error:
-        raise DataError(
-            f"{file.name}: {file.url} is no readable rar archive ({error}); {_remedy(file, target)}"
-        ) from None
+    with rarfile.RarFile(place) as rar:
+        inside = [info for info in rar.infolist() if Path(info.filename).name.lower() in names]
+        if not inside:
+            raise FileNotFoundError(f"the archive holds {', '.join(rar.namelist()[:5])} only")
+        check_unpacked(file.url, place.stat().st_size, inside[0].file_size)
+        with rar.open(inside[0]) as packed, unpacked.open("wb") as plain:
+            shutil.copyfileobj(packed, plain)
     return unpacked
 
 

@@ -17,7 +17,15 @@ from setwise._types import Column, Indexable, Rows
 from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.labels import constructors
 from setwise.labels.label_sets import LabelSets, Missing
-from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, is_missing, label_vector, missing_labels
+from setwise.labels.vocabulary import (
+    Classes,
+    LabelledRows,
+    Vocabulary,
+    as_list,
+    is_missing,
+    label_vector,
+    missing_labels,
+)
 
 _SHOWN = 8
 _HEAVIEST = 1e12  # the largest weight, so that products of weights stay finite
@@ -232,11 +240,10 @@ class Votes(LabelledRows):
         items: Array | None = None,
     ) -> Votes:
         """From the columns of all answers, in any order; all constructors from labels call this one."""
-        vocabulary = Vocabulary.of(classes, labels)
-        codes = vocabulary.require(labels, row)
-        names = None if people is None else Vocabulary.infer(people)
-        who = None if names is None or people is None else names.encode(people)
-        return cls._from_positions(vocabulary, n, row, codes, names, who, weight, against, items)
+        each = np.arange(len(labels))
+        plain = as_list(labels) if isinstance(labels, np.ndarray) else labels
+        names = None if people is None else as_list(people)
+        return cls.from_codes(n, row, plain, each, names, each, weight, against, classes=classes, items=items)
 
     @classmethod
     def from_codes(
@@ -259,17 +266,32 @@ class Votes(LabelledRows):
         array([[0., 1.],
                [2., 0.]])
         """
-        held, first, local = np.unique(codes, return_index=True, return_inverse=True)
-        distinct = [labels[code] for code in held.tolist()]
+        known, first, local = np.unique(codes, return_index=True, return_inverse=True)
+        distinct = [labels[code] for code in known.tolist()]
         vocabulary = Vocabulary.of(classes, distinct)
-        label = vocabulary.require(distinct, row[first])[local] if len(held) else codes
-        names = position = None
+        label = vocabulary.require(distinct, row[first])[local] if len(known) else codes
+        names, position = np.empty(0, dtype=object), None
         if people is not None and who is not None:
             present, whose = np.unique(who, return_inverse=True)
             own = [people[one] for one in present.tolist()]
-            names = Vocabulary.infer(own)
-            position = names.encode(own)[whose]
-        return cls._from_positions(vocabulary, n, row, label, names, position, weight, against, items)
+            named = Vocabulary.infer(own)
+            names, position = named.classes, named.encode(own)[whose]
+        if weight is not None and not ((weight > 0) & (weight <= _HEAVIEST)).all():
+            wrong = int(np.flatnonzero(~((weight > 0) & (weight <= _HEAVIEST)))[0])
+            raise InputError(
+                f"weight: row {row[wrong]} has an answer of weight {weight[wrong]}",
+                f"use positive numbers up to {_HEAVIEST:g}",
+            )
+        held = {
+            "row": row.astype(np.intp, copy=False),
+            "label": label,
+            "annotator": position,
+            "weight": weight,
+            "against": against if against is not None and against.any() else None,
+        }
+        order = np.argsort(row, kind="stable")
+        columns = {name: None if value is None else frozen(value[order]) for name, value in held.items()}
+        return cls(vocabulary, n, **columns, annotators=names, items=items)  # type: ignore[arg-type]
 
     @classmethod
     def concatenate(cls, parts: Iterable[Votes], *, classes: Classes = None) -> Votes:
@@ -331,38 +353,6 @@ class Votes(LabelledRows):
             classes=first.vocabulary if classes is None and first.vocabulary.declared else classes,
             items=None if first.items is None else Vocabulary.declare(rows).classes,
         )
-
-    @classmethod
-    def _from_positions(
-        cls,
-        vocabulary: Vocabulary,
-        n: int,
-        row: Ints,
-        label: Ints,
-        names: Vocabulary | None,
-        who: Ints | None,
-        weight: Floats | None,
-        against: Bools | None,
-        items: Array | None,
-    ) -> Votes:
-        """From positions in any order; answers are sorted by row."""
-        if weight is not None and not ((weight > 0) & (weight <= _HEAVIEST)).all():
-            wrong = int(np.flatnonzero(~((weight > 0) & (weight <= _HEAVIEST)))[0])
-            raise InputError(
-                f"weight: row {row[wrong]} has an answer of weight {weight[wrong]}",
-                f"use positive numbers up to {_HEAVIEST:g}",
-            )
-        order = np.argsort(row, kind="stable")
-        held = {
-            "row": row.astype(np.intp, copy=False),
-            "label": label,
-            "annotator": who,
-            "weight": weight,
-            "against": against if against is not None and against.any() else None,
-        }
-        columns = {name: None if value is None else frozen(value[order]) for name, value in held.items()}
-        own = np.empty(0, dtype=object) if names is None else names.classes
-        return cls(vocabulary, n, **columns, annotators=own, items=items)  # type: ignore[arg-type]
 
     # ---------------------------------------------------------------- contents
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,27 +17,6 @@ from setwise.learn.feature_errors import check_finite
 from setwise.learn.inputs import as_training_sets, read_array
 
 CHUNK = 8192
-
-
-class ExampleSource(Protocol):
-    """The features of n rows, the same or different ones for each of M models."""
-
-    n_rows: int
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    resident: bool
-
-    def batch(self, index: Tensor) -> Tensor:
-        """The rows at positions `index` (M, batch), as stored: (M, batch, …)."""
-        ...
-
-    def rows(self, positions: Tensor) -> ExampleSource:
-        """The source restricted to some positions."""
-        ...
-
-    def chunks(self) -> Iterator[Tensor]:
-        """All rows in blocks."""
-        ...
 
 
 class Resident:
@@ -120,6 +99,10 @@ class Streamed:
             if row.is_floating_point() and not torch.isfinite(row).all():
                 raise ValueError(f"X: item {number} of the data set holds NaN or infinity; repair or remove it.")
         return read
+
+
+ExampleSource = Resident | Streamed
+"""The features of n rows, the same or different ones for each of M models."""
 
 
 def read_source(estimator: Any, X: Any, device: torch.device, *, reset: bool) -> ExampleSource:

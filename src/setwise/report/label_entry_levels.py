@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,24 +19,6 @@ from setwise.ranks import as_level, share_interval
 
 DELTA = 0.05
 """Intervals miss with at most this probability."""
-
-
-class EntrySource(Protocol):
-    """What gives the entries of labels; rows are positions."""
-
-    @property
-    def levels(self) -> list[Fraction]:
-        """The grid, ascending."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows and classes."""
-
-    def entries(self, rows: Array) -> Ints:
-        """The (rows, K) entries, `len(levels)` where a label enters at no level."""
-
-    def p_values(self, rows: Array) -> Floats | None:
-        """The (rows, K) p-values where they are known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +110,10 @@ class Given:
 
     def p_values(self, rows: Array) -> None:
         """Sets alone do not tell."""
+
+
+EntrySource = Scored | Valued | Given
+"""What gives the entries of labels, `len(levels)` where a label enters at no level; rows are positions."""
 
 
 @dataclass(frozen=True, eq=False)

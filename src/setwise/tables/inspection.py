@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._arrays import Array, Floats, Ints, blocks
+from setwise._arrays import Ints, blocks
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import label_vector, missing_labels
 from setwise.probabilities.dense import as_probabilities
-from setwise.row_noise import uniforms
 
 _MAX_PAIRS = 20_000_000  # label pairs to count; beyond that, a sample of rows is counted
 
@@ -235,28 +235,11 @@ def _containment(sets: LabelSets, truth: ArrayLike | None) -> tuple[float | None
 
 
 def _duplicates(X: ArrayLike, split: Mapping[str, ArrayLike]) -> dict[str, int]:
-    """For each pair of parts, how many rows of the second also occur in the first (by hash, then by content)."""
-    rows: Array = np.asarray(X).reshape(len(np.asarray(X)), -1)
-    parts = {name: np.asarray(held) for name, held in split.items()}
-    marks = {name: _marks(rows, held) for name, held in parts.items()}
-    found = {}
-    names = list(parts)
-    for i, first in enumerate(names):
-        order = np.argsort(marks[first], kind="stable")
-        ordered = marks[first][order]
-        for second in names[i + 1 :]:
-            place = np.minimum(np.searchsorted(ordered, marks[second]), max(len(ordered) - 1, 0))
-            twins = np.flatnonzero(ordered[place] == marks[second]) if len(ordered) else np.empty(0, dtype=np.intp)
-            same = (rows[parts[first][order[place[twins]]]] == rows[parts[second][twins]]).all(axis=1)
-            found[f"{first} and {second}"] = int(same.sum())
-    return found
-
-
-def _marks(rows: Array, held: Ints) -> Floats:
-    marks = np.empty(len(held))
-    for block in blocks(np.broadcast_to(np.float64(0), (len(held), rows.shape[1]))):
-        marks[block] = uniforms(np.ascontiguousarray(rows[held[block]], dtype=np.float64), 0)
-    return marks
+    """For each pair of parts, how many rows of the second also occur in the first."""
+    rows = np.ascontiguousarray(np.asarray(X).reshape(len(np.asarray(X)), -1) + 0)  # −0.0 becomes 0.0
+    _, code = np.unique(rows.view(f"V{rows.strides[0]}"), return_inverse=True)
+    codes = {name: code.ravel()[np.asarray(held)] for name, held in split.items()}
+    return {f"{one} and {two}": int(np.isin(codes[two], codes[one]).sum()) for one, two in combinations(codes, 2)}
 
 
 def _part(count: int, of: int) -> str:

@@ -161,7 +161,7 @@ def sets_format(target: Path, given: str | None = None) -> str:
     """The format in which sets are written to a file; an error if it cannot hold sets."""
     form = output_format(target, given)
     if form not in TABLES:
-        raise DataError(f"{target}: sets are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
+        raise DataError(f"{target}: rows are not written as {form}; use .parquet, .csv, .tsv, .jsonl or .arrow.")
     return form
 
 

@@ -375,10 +375,6 @@ def _open_source(source: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str
     return table_files(source, **declared) if names_files(source) else source, others
 
 
-def _name(source: Any) -> str:
-    return str(source) if isinstance(source, TableFiles) else "the table"
-
-
 def _from_arrays(files: TableFiles, classes: Classes) -> Table:
     """Reads a file of arrays as a table; only the option `classes` applies."""
     path = files.paths[0]

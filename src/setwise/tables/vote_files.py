@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 
 from setwise._arrays import Array
 from setwise.errors import DataError, reading_from
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
-from setwise.storage.atomic_files import replacing
 from setwise.tables.file_formats import as_written
 from setwise.tables.label_notation import match_classes
-from setwise.tables.set_files import refuse_nul
-from setwise.tables.table_files import output_format
+from setwise.tables.set_files import set_writer
 
 
 def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
-    """Writes the columns of `Votes.to_columns` as .csv, .tsv, .parquet, .feather or .arrow.
+    """Writes the columns of `Votes.to_columns` as .csv, .tsv, .jsonl, .parquet, .feather or .arrow.
 
     Examples
     --------
@@ -34,24 +30,9 @@ def write_votes(path: str | os.PathLike[str], votes: Votes) -> None:
     0,"bob","dog"
     1,,
     """
-    target = Path(path)
-    form = output_format(target)
-    table = pa.table({name: _column(name, values) for name, values in votes.to_columns().items()})
-    if form in {"csv", "tsv"}:
-        refuse_nul(dict(zip(table.column_names, table.columns, strict=True)))
-    with replacing(target) as beside:
-        if form == "parquet":
-            import pyarrow.parquet as pq  # slow to import, needed here alone
-
-            pq.write_table(table, beside)
-        elif form == "arrow":
-            with pa.ipc.new_file(str(beside), table.schema) as file:
-                file.write_table(table)
-        elif form in {"csv", "tsv"}:
-            options = pa.csv.WriteOptions(delimiter="\t" if form == "tsv" else ",")
-            pa.csv.write_csv(table, beside, write_options=options)
-        else:
-            raise DataError(f"{target}: votes are not written as {form}; use .parquet, .csv, .tsv or .arrow.")
+    columns = {name: _column(name, values) for name, values in votes.to_columns().items()}
+    with set_writer(path) as writer:
+        writer.append_columns(columns)
 
 
 def _column(name: str, values: Array) -> Any:
