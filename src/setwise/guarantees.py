@@ -47,6 +47,7 @@ PREMISES = STANDING | {
     "missing_at_random": "whether a row has candidates does not depend on its features or its label",
     "single_by_design": "each row has a single candidate by design",
     "verified_at_random": "the {} verified rows were drawn at random",
+    "groups_at_random": "the {} verified groups were drawn at random",
     "verified_right": "the verified labels are right",
     "known_chances": "each of the {} verified rows was drawn with the given probability, independently",
     "uniform": "every false label is a candidate with the same probability in every row",

@@ -121,6 +121,20 @@ def test_groups_stay_on_one_side_and_become_the_instances(data):
     assert model.guarantee().unit == "groups"
 
 
+@pytest.mark.parametrize("count", [12, 30])
+def test_groups_that_were_verified_as_a_whole_are_kept_for_calibration_first(data, rng, count):
+    X, y, _ = data
+    groups = rng.integers(0, 100, 600)
+    chosen = rng.choice(100, count, replace=False)
+    verified = np.where(np.isin(groups, chosen), y.astype(object), None)
+    model = ConformalClassifier(GaussianNB(), random_state=0).fit(X, y, groups=groups, verified=verified)
+    held = np.unique(groups[model.calibration_rows_])
+    assert len(held) == 20
+    assert set(chosen) <= set(held) if count < 20 else set(held) <= set(chosen)
+    assert len(np.intersect1d(groups[np.setdiff1d(np.arange(600), model.calibration_rows_)], held)) == 0
+    assert model.guarantee().promised == 0.9
+
+
 def test_with_nothing_known_the_default_learner_covers_candidate_sets_and_comes_back_from_its_directory(
     data, tmp_path
 ):

@@ -1,12 +1,13 @@
 """The theory as a test: every promise holds, and is broken when a part of its correction is taken away."""
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import beta, betabinom, binom, kstest
 
-from setwise import conformalize
+from setwise import MisuseWarning, conformalize
 from setwise.ranks import rank
 from setwise.strategies import Mixture
 from tests.statistical.sampling import (
@@ -256,6 +257,30 @@ def test_groups_as_instances_cover_rows_of_new_groups():
 
     assert mean_at_least(shares(trial), LEVEL)
     assert not mean_at_least(shares(lambda rng: trial(rng, grouped=False)), LEVEL)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "rectified"])
+def test_groups_that_were_verified_as_a_whole_count_in_place_of_their_rows(strategy):
+    """Eleven groups of 15 rows, and candidates that say nothing: 165 rows tell no more than eleven."""
+
+    def trial(rng, grouped=True):
+        groups, size = 22, 15
+        centre = np.repeat(rng.random(groups + NEW), np.repeat([size, 1], [groups, NEW]))  # of each new group a row
+        own = np.clip(centre + rng.uniform(-0.005, 0.005, len(centre)), 0, 1)
+        p = np.column_stack([own, 1 - own])
+        group = np.repeat(np.arange(groups), size)
+        chosen = np.isin(group, rng.choice(groups, 11, replace=False))
+        options = {"groups": group} if grouped else {}
+        verified = np.where(chosen, 0.0, np.nan)
+        calibration = conformalize(
+            p[: len(group)], np.ones((len(group), 2), bool), strategy, verified=verified, **options
+        )
+        return calibration.predict_set(p[len(group) :], LEVEL).to_mask()[:, 0]
+
+    assert mean_at_least(shares(trial), LEVEL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MisuseWarning)  # such rows are no random choice of rows
+        assert not mean_at_least(shares(lambda rng: trial(rng, grouped=False)), LEVEL)
 
 
 def test_the_bracket_holds_the_coverage_and_needs_its_band(monkeypatch):

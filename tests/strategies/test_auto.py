@@ -231,5 +231,27 @@ def test_auto_rests_on_verified_rows_in_each_category(rng):
 def test_it_says_that_verified_rows_are_not_calibrated_on_with_weights_or_groups(rng, option):
     p = simplex(rng, 200, 4)
     y = labels_from(rng, p)
-    made = conformalize(p, candidates_from(rng, y, 4), verified=y, **option).guarantee()
-    assert made.remarks[0].startswith(f"With {next(iter(option))} auto cannot use the 200 verified rows")
+    half = np.where(np.arange(200) % 2, y, np.nan)
+    made = conformalize(p, candidates_from(rng, y, 4), verified=half, **option).guarantee()
+    assert made.remarks[0].startswith(f"With {next(iter(option))} auto cannot use the 100 verified rows")
+
+
+def test_verified_groups_give_a_guarantee_that_names_and_counts_them(rng):
+    p = simplex(rng, 400, 4)
+    y, group = labels_from(rng, p), np.arange(400) // 8
+    verified = np.where(np.isin(group, rng.choice(50, 20, replace=False)), y, np.nan)
+    cal = conformalize(p, np.ones((400, 4), bool), verified=verified, groups=group)
+    made = cal.guarantee()
+    assert (made.promised, made.unit, made.n, made.verified) == (0.9, "groups", 50, 20)
+    printed = " ".join(str(made).split())
+    assert "You state: the 20 verified groups were drawn at random; the verified labels are right." in printed
+    assert (
+        "the set of a row of a random new group contains its true label with probability at least 0.90" in printed
+    )
+    again = conformalize(p, np.ones((400, 4), bool), "rectified", verified=verified, groups=group)
+    assert again.threshold(0.9) == cal.threshold(0.9)
+    few = conformalize(p, np.ones((400, 4), bool), verified=np.where(group < 5, y, np.nan), groups=group)
+    assert "confidence 0.9 needs at least 9 verified groups, and there are 5" in " ".join(
+        str(few.guarantee()).split()
+    )
+    np.testing.assert_array_equal(cal.predict_p(p) > 0.1 + 1e-12, cal.predict_set(p, 0.9).to_mask())

@@ -187,7 +187,7 @@ class ConformalClassifier(BaseConformalClassifier):
             self.estimator_ = model
         else:
             if first is not None and named == "given":  # the others may all be among the rows to learn from
-                choice = warn_about_choice(sizes_differ(sets.sizes, first, facts.category_codes))
+                choice = warn_about_choice(sizes_differ(sets.sizes, first, facts.category_codes, facts.group))
             if first is None and votes is None and not self.miss_rate:  # then the guarantee rests on the candidates
                 warn_outside(sets, facts, np.intersect1d(kept, facts.verified_rows))
             targets = as_y(sets[kept], model, learned)
@@ -298,19 +298,27 @@ class ConformalClassifier(BaseConformalClassifier):
         """Verified rows to keep for calibration before others, where the strategy uses them."""
         rests = as_strategy(self.strategy).uses_verified_rows and len(facts.verified_rows) > 0
         # A strategy that ignores verified rows must not assume how they were chosen.
-        alike = facts.group is None and facts.weight is None and facts.chance is None
-        return facts.verified_rows if rests and alike else None
+        rows = facts.verified_rows
+        alike = facts.weight is None and facts.chance is None
+        if facts.group is not None and np.isin(np.delete(facts.group, rows), facts.group[rows]).any():
+            return None  # of groups that were verified in part nothing is known
+        return rows if rests and alike else None
 
     def _split(
         self, n: int, group: Array | None, rng: np.random.RandomState, first: Ints | None = None
     ) -> tuple[Ints, Ints]:
-        """Rows to learn from and rows to calibrate on; those in `first` go to calibration."""
+        """Rows to learn from and rows to calibrate on; those in `first`, or their groups, go to calibration."""
         kind = ShuffleSplit if group is None else GroupShuffleSplit
         try:
             splitter = kind(1, test_size=self.calibration_size, random_state=rng)
             kept, held = next(splitter.split(np.zeros(n), groups=group))
         except ValueError as error:
             raise ValueError(f"calibration_size: {self.calibration_size} of n_samples={n}: {error}") from error
+        if first is not None and group is not None:
+            codes, which = np.unique(group, return_inverse=True)
+            turn = rng.permutation(len(codes)) - len(codes) * np.isin(codes, group[first])
+            chosen = np.argsort(turn)[: len(np.unique(group[held]))]
+            return np.flatnonzero(~np.isin(which, chosen)), np.flatnonzero(np.isin(which, chosen))
         if first is not None:
             order = np.concatenate([held, kept])
             ahead = np.isin(order, first)

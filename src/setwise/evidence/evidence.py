@@ -155,6 +155,16 @@ class Evidence(LastingFacts):
         """Which rows somebody checked."""
         return np.zeros(self.n, bool) if self.truth is None else ~np.isnan(self.truth)
 
+    @lazy
+    def verified_instances(self) -> int:
+        """How many rows somebody checked; of grouped rows how many groups."""
+        return int(self.verified.sum()) if self.group is None else len(np.unique(self.group[self.verified]))
+
+    @property
+    def verified_by_group(self) -> bool:
+        """Whether rows come in groups, of which somebody checked all rows or none."""
+        return self.group is not None and not np.isin(self.group[~self.verified], self.group[self.verified]).any()
+
     @property
     def precise(self) -> bool:
         """Whether every row has exactly one candidate: ordinary labels."""

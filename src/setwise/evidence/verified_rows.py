@@ -139,12 +139,14 @@ def _chances_differ(chance: Floats, checked: Bools) -> Finding | None:
     return Finding(p_value, f"{told}; {format_p_value(p_value)}")
 
 
-def sizes_differ(sizes: Ints, checked: Ints, category: Ints | None = None) -> Finding | None:
+def sizes_differ(
+    sizes: Ints, checked: Ints, category: Ints | None = None, group: Ints | None = None
+) -> Finding | None:
     """Whether the rows at `checked` differ from the others in the number of candidates, within each category."""
     truth = np.full(len(sizes), np.nan)
     truth[checked] = 0.0
     alike = np.zeros(len(sizes))
-    return compare_verified(Evidence(alike, alike, sizes, truth=truth), category)
+    return compare_verified(Evidence(alike, alike, sizes, truth=truth, group=group), category)
 
 
 def warn_about_choice(found: Finding | None) -> Finding | None:
@@ -153,8 +155,9 @@ def warn_about_choice(found: Finding | None) -> Finding | None:
         return None
     draw = "draw the rows to verify at random"
     known = Remedy("verified_probability", None, "with the probability of each row to be verified")
+    whole = Remedy("groups", None, "if whole documents or other groups were verified")
     problem = f"verified: not a random choice of the rows: {found.sentence}"
-    warnings.warn(MisuseWarning(problem, draw, known), stacklevel=5)
+    warnings.warn(MisuseWarning(problem, draw, known, whole), stacklevel=5)
     return found
 
 

@@ -11,6 +11,9 @@ rows suffice for a level where `alone` is finite: ⌈(m+1)·level⌉ ≤ m. Abov
 `otherwise`, and at least the strangest verified label, so that sets still grow with the level; every label where
 `otherwise` is refuted.
 
+Groups that were verified as a whole count in place of rows, and `rectified` is then `alone`. Where only some
+rows of a group were verified they are left out: how these were chosen could depend on the size of the group.
+
 With unequal chances π whether `alone` is finite depends on which rows were verified, and a rule that is changed
 where it is not would cover less than either. So the rule stays the same: every label where `alone` is not finite.
 """
@@ -70,7 +73,7 @@ class Auto(StrategyTraits):
                 alone = "verify rows there" if setting.checked else "leave it out, or verify rows"
                 raise InputError("verified_probability: no row is verified", alone)
             return _rule_without_verified(evidence, setting)
-        if evidence.shares is not None:
+        if evidence.shares is not None and not (evidence.verified_by_group and evidence.chance is None):
             if evidence.chance is not None:
                 raise InputError(
                     "verified_probability: not together with sample_weight or groups, where rows are not verified "
@@ -78,9 +81,11 @@ class Auto(StrategyTraits):
                     "leave one of them out",
                 )
             rule = _rule_without_verified(evidence, setting)
-            what = "sample_weight" if evidence.weight is not None else "groups"
             m = int(evidence.verified.sum())
-            return _add_remark(rule, f"With {what} auto cannot use the {m:,} verified rows.")
+            why = f"With sample_weight auto cannot use the {m:,} verified rows."
+            if evidence.weight is None:
+                why = f"With groups auto cannot use the {m:,} verified rows: verify whole groups."
+            return _add_remark(rule, why)
         otherwise = _rule_without_verified(evidence, setting)
         refuted = {premise.name for premise in otherwise.claim(Fraction(9, 10)).claims[0].refuted}
         return VerifiedRule(
@@ -141,8 +146,8 @@ class VerifiedRule:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
-        return self.evidence.n
+        """How many rows there are; of grouped rows how many groups."""
+        return self.evidence.instances
 
     def threshold(self, level: Fraction, new_weight: Floats | None = None) -> float:  # noqa: ARG002 - unweighted
         """The stored score up to which labels are in the set."""
@@ -180,7 +185,7 @@ class VerifiedRule:
             made,
             claims=tuple(replace(claim, premises=(*claim.premises, *judged.verification)) for claim in made.claims),
             given_calibration="" if larger else made.given_calibration,
-            remarks=(f"Too few rows are verified: {self._shortage(level)}.", *made.remarks),
+            remarks=(f"Too few {self._unit} are verified: {self._shortage(level)}.", *made.remarks),
         )
 
     def shortage(self, level: Fraction) -> str:
@@ -198,7 +203,8 @@ class VerifiedRule:
     def _guarantee(self, level: Fraction, claim: Claim, law: str, why: tuple[str, ...]) -> Guarantee:
         score, verified = self.setting.conformity_score, self.alone.n
         remarks = (*why, *self.remarks)
-        return Guarantee(Auto.name, score, self.n, float(level), (claim,), law, remarks, verified=verified)
+        n, unit = self.n, self._unit
+        return Guarantee(Auto.name, score, n, float(level), (claim,), law, remarks, unit=unit, verified=verified)
 
     def _uses_verified_rows(self, level: Fraction) -> bool:
         return self.evidence.chance is not None or math.isfinite(self._alone(level))
@@ -210,5 +216,10 @@ class VerifiedRule:
         return math.inf if self.otherwise is None else float(self.otherwise.threshold(level))
 
     def _shortage(self, level: Fraction) -> str:
-        needed = f"confidence {float(level):g} needs at least {instances_needed(level):,} verified labels"
+        what = "labels" if self.evidence.group is None else "groups"
+        needed = f"confidence {float(level):g} needs at least {instances_needed(level):,} verified {what}"
         return f"{needed}, and there are {self.alone.n:,}"
+
+    @property
+    def _unit(self) -> str:
+        return "rows" if self.evidence.group is None else "groups"

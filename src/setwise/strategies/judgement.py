@@ -220,8 +220,11 @@ class Judgement:
     @property
     def verification(self) -> tuple[Premise, Premise]:
         """How rows were chosen to be verified, and that their labels are right."""
+        count, finding = self.setting.checked, self.setting.chosen
         name = "verified_at_random" if self.evidence.chance is None else "known_chances"
-        values, finding = (f"{self.setting.checked:,}",), self.setting.chosen
+        if self.evidence.verified_by_group:
+            name, count = "groups_at_random", self.evidence.verified_instances
+        values = (f"{count:,}",)
         chosen = Premise(name, "stated by you", values=values)
         if finding:
             chosen = Premise(name, "refuted by the data", finding.sentence, values)

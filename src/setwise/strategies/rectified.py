@@ -49,7 +49,8 @@ class Rectified(WithMargin):
     """A few verified labels (``verified=``) make any contamination tractable.
 
     Where at least half of the rows are verified these alone are used: split conformal prediction, which is exact.
-    That rule looks at numbers only, never at the resulting sets.
+    That rule looks at numbers only, never at the resulting sets. Of rows in groups those groups that were
+    verified as a whole are used alone, and counted: the guarantee is about a row of a new group.
 
     Parameters
     ----------
@@ -76,7 +77,8 @@ class Rectified(WithMargin):
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The curve of rectified coverage, or split conformal prediction on the verified rows."""
-        refuse_weights(evidence, self.name)
+        if not (evidence.verified_by_group and self.margin == "none"):
+            refuse_weights(evidence, self.name)
         m = int(evidence.verified.sum())
         if m == 0:
             raise InputError(
@@ -84,6 +86,9 @@ class Rectified(WithMargin):
                 Remedy("verified", None, "for the true labels of verified rows, missing elsewhere"),
                 Remedy("strategy", "max", "without any"),
             )
+        if evidence.group is not None:
+            remark = f"The sets rest on the {evidence.verified_instances:,} verified groups alone."
+            return replace(calibrate_verified(evidence, setting), remarks=(remark,))
         if 2 * m >= evidence.n and self.margin == "none" and evidence.chance is None:
             remark = f"At least half of the rows are verified: the sets rest on these {m:,} alone."
             return replace(calibrate_verified(evidence, setting), remarks=(remark,))
@@ -168,15 +173,18 @@ def _inverse_chance(evidence: Evidence) -> Floats:
 def calibrate_verified(evidence: Evidence, setting: Setting) -> RankRule:
     """Split conformal prediction on the verified rows, weighted by 1/π where rows had unequal chances.
 
+    Of groups that were verified as a whole the rows share one unit of weight each: a group is one instance.
+
     With weights, thresholds and p-values are those of a new row that weighs `heaviest(evidence)`.
     """
     assert evidence.truth is not None  # noqa: S101 - rows are verified
     checked = evidence.verified
     truth, weight = evidence.truth[checked], None if evidence.chance is None else 1 / evidence.chance[checked]
-    plain = Evidence(truth, truth, np.ones(len(truth), dtype=np.intp), weight=weight)
+    group = None if evidence.group is None else evidence.group[checked]
+    plain = Evidence(truth, truth, np.ones(len(truth), dtype=np.intp), weight=weight, group=group)
     judged = judgement(evidence, setting)
     told = replace(setting, miss_rate=Fraction(0), single=True, judged=judged)
-    return RankRule(_Alone(evidence.n), plain, told, truth, len(truth), states_law=True)
+    return RankRule(_Alone(evidence.n), plain, told, truth, plain.instances, states_law=True)
 
 
 def heaviest(evidence: Evidence) -> Floats | None:
@@ -193,7 +201,7 @@ class _Alone:
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """Split conformal prediction; with unequal chances weighted, and one row short."""
-        if rule.counts_alike:
+        if rule.evidence.weight is None:
             return (rule.judged.claim("truth", float(level), "split conformal prediction", "verified"),)
         promised = float(max(level - Fraction(1, self.n + 1), Fraction(0)))
         return (rule.judged.claim("truth", promised, "weighted split conformal prediction", "verified"),)

@@ -144,7 +144,7 @@ class RankRule:
             "" if claims[0].refuted else self._law(level),
             (*self._shortage(level), *self.remarks),
             unit=self._unit,
-            verified=int(self.evidence.verified.sum()),
+            verified=self.evidence.verified_instances,
         )
 
     # ------------------------------------------------------------ building blocks of claims
