@@ -21,7 +21,8 @@ from reproduction.reproduction_page import page
 from reproduction.result_tables import CAPTIONS, shown_rows
 from reproduction.results import write_text
 from setwise.cli import options as opt
-from setwise.cli.screen import Clock, Screen, bar_on_stderr
+from setwise.cli.screen import Clock, Screen
+from setwise.progress_lines import bar_on_stderr
 from setwise.streams.engines import engine_of, run_local
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import setwise
 from setwise import LabelSets, MisuseWarning
 from setwise.drift.comparison import RowTally
 from setwise.errors import DataError, InputError
-from setwise.storage.atomic_files import sole_writer
+from setwise.storage.atomic_files import lock_folder
 from setwise.streams import BatchPredictor, CalibrationRows, calibration_tables, model_inputs, predicted_parts
 from setwise.streams.calibration_tables import ProbabilityTable
 from setwise.streams.engines import engine_of
@@ -743,7 +743,7 @@ def test_accepted_rows_and_rows_to_review_go_to_different_places(parts, capsys):
 def test_one_run_at_a_time_writes_into_a_folder(parts, capsys):
     parts()
     done(capsys, *PREDICT)
-    with sole_writer(Path("out")):
+    with lock_folder(Path("out"), wait=False):
         assert "out: another run writes into this folder" in failed(capsys, *PREDICT, "--resume")
     assert done(capsys, *PREDICT, "--resume")["files_kept"] == 3
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from setwise.progress_lines import lines_on_stderr
+from setwise.progress_lines import bar_on_stderr, lines_on_stderr
 
 _PLAIN = {"→": "->", "−": "-", "–": "-", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "·": "*", "√": "sqrt"}
 _PLAIN |= {"ε": "eps", "δ": "delta", "μ": "mu", "α": "alpha", "η": "eta", "ρ": "rho"}
@@ -143,18 +143,6 @@ class Screen:
             return
         with bar_on_stderr(title, total) as (bar, task):
             yield lambda rows: bar.advance(task, rows)
-
-
-@contextmanager
-def bar_on_stderr(title: str, total: float | None) -> Iterator[tuple[Any, Any]]:
-    """A bar of rich and its task, whose field `state` is shown beside it."""
-    from rich import progress  # slow to import, needed here alone
-    from rich.console import Console
-
-    texts = (progress.TextColumn("{task.description}"), progress.TextColumn("{task.fields[state]}"))
-    columns = (texts[0], progress.BarColumn(), texts[1], progress.TimeElapsedColumn())
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield bar, bar.add_task(title, total=total, state="")
 
 
 class Clock:

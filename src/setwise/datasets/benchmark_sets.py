@@ -128,15 +128,15 @@ def load(name: str, *, verify: bool = True, progress: bool = True) -> Benchmark:
     entry = _entry(name)
     paths = [_obtain(file, progress=progress) for file in entry.files]
     contents = [_content(file, place, verify=verify) for file, place in zip(entry.files, paths, strict=True)]
-    loaded = (_load_idx if len(paths) > 1 else _load_mat)(name, entry, paths, contents)
-    rows, features = loaded.X.shape
-    if verify and (rows, features, loaded.n_classes) != (entry.rows, entry.features, entry.classes):
+    X, candidates, y, split = (_load_idx if len(paths) > 1 else _load_mat)(paths, contents)
+    names = entry.class_names if candidates is None else tuple(map(str, range(candidates.n_classes)))
+    if verify and (*X.shape, len(names)) != (entry.rows, entry.features, entry.classes):
         raise DataError(
-            f"{paths[0]}: {rows} × {features} features and {loaded.n_classes} classes, but {name} has "
+            f"{paths[0]}: {len(X)} × {X.shape[1]} features and {len(names)} classes, but {name} has "
             f"{entry.rows} × {entry.features} and {entry.classes}",
             Remedy("verify", False, "to read it all the same"),
         )
-    return loaded
+    return Benchmark(name, X, candidates, y, names, split, entry.citation, entry.licence)
 
 
 def _entry(name: str) -> Entry:
@@ -168,35 +168,19 @@ def _content(file: RemoteFile, place: Path, *, verify: bool) -> bytes:
     return content
 
 
-def _load_idx(name: str, entry: Entry, paths: list[Path], contents: list[bytes]) -> Benchmark:
+_Loaded = tuple[Array, LabelSets | None, Ints, Mapping[str, Ints] | None]
+
+
+def _load_idx(paths: list[Path], contents: list[bytes]) -> _Loaded:
     (train_X, train_y, test_X, test_y) = map(read_idx, contents, paths)
     for images, labels, place in ((train_X, train_y, paths[1]), (test_X, test_y, paths[3])):
         if labels.ndim != 1 or len(images) != len(labels):
             raise DataError(f"{place}: labels of shape {labels.shape} for {len(images)} images; fetch both again.")
     X = np.concatenate([train_X.reshape(len(train_X), -1), test_X.reshape(len(test_X), -1)])
     y = np.concatenate([train_y, test_y]).astype(np.intp)
-    bounds = np.arange(len(y))
-    return Benchmark(
-        name=name,
-        X=frozen(X),
-        candidates=None,
-        y=frozen(y),
-        class_names=entry.class_names,
-        split={"train": frozen(bounds[: len(train_y)]), "test": frozen(bounds[len(train_y) :])},
-        citation=entry.citation,
-        licence=entry.licence,
-    )
+    train, test = np.split(np.arange(len(y)), [len(train_y)])
+    return frozen(X), None, frozen(y), {"train": frozen(train), "test": frozen(test)}
 
 
-def _load_mat(name: str, entry: Entry, paths: list[Path], contents: list[bytes]) -> Benchmark:
-    X, candidates, y = read_mat(contents[0], paths[0])
-    return Benchmark(
-        name=name,
-        X=X,
-        candidates=candidates,
-        y=y,
-        class_names=tuple(map(str, range(candidates.n_classes))),
-        split=None,
-        citation=entry.citation,
-        licence=entry.licence,
-    )
+def _load_mat(paths: list[Path], contents: list[bytes]) -> _Loaded:
+    return *read_mat(contents[0], paths[0]), None

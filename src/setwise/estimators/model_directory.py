@@ -45,7 +45,6 @@ _ENTRIES = {
     "parameters": dict,
     "used_rows": str,
 }
-_JSON = {str: "text", bool: "a truth value", list: "a list", dict: "an object"}
 _PART = re.compile(r"(?:calibration|model|probe|used-rows|feature-summary)[a-z0-9-]*-([0-9a-f]{8})\.[a-z]+")
 _KINDS = {"U": "text", "i": "integer", "f": "number", "b": "boolean"}
 _Read = TypeVar("_Read")
@@ -194,14 +193,12 @@ def read_head(folder: Path) -> dict[str, Any]:
     if kind != FORMAT:
         raise ValueError(f"{folder}: holds {str(kind)[:40]!r}, not a {FORMAT}.")
     check_version(head, VERSION, folder)
-    if missing := sorted(_ENTRIES.keys() - head.keys()):
-        raise ValueError(f"{folder / _HEAD}: lacks {', '.join(missing)}.")
-    for name, kind in _ENTRIES.items():
-        if not isinstance(head[name], kind):
-            raise ValueError(f"{folder / _HEAD}: its entry {name} is not {_JSON[kind]}.")  # noqa: TRY004 - of a file
-    members = head["members"]
-    if not members or not all(isinstance(member, dict) and "calibration" in member for member in members):
-        raise ValueError(f"{folder / _HEAD}: its members are not models with a calibration.")
+    members = head.get("members")
+    wrong = [name for name, kind in _ENTRIES.items() if not isinstance(head.get(name), kind)]
+    if wrong or not members or not all(isinstance(member, dict) and "calibration" in member for member in members):
+        raise ValueError(
+            f"{folder / _HEAD}: lacks {', '.join(wrong or ['members'])}, or something else stands there."
+        )
     return dict(head)
 
 

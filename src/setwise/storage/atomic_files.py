@@ -160,35 +160,20 @@ def remove_leftovers(parent: Path) -> None:
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """One process at a time; where the system, or the file system, has no locks for folders, none waits."""
-    if fcntl is None:
-        yield
-        return
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
-@contextmanager
-def sole_writer(folder: Path) -> Iterator[None]:
-    """Refuses a folder into which another process writes; where there are no locks, none is noticed."""
+def lock_folder(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """One process at a time: others wait, or are refused. Without locks for folders, nothing is noticed."""
     if fcntl is None:
         yield
         return
     lock = os.open(folder, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             problem = f"{folder}: another run writes into this folder; wait until it ends, or name another one."
             raise ValueError(problem) from None
         except OSError:
-            pass  # a file system without locks for folders
+            pass  # a file system without such locks
         yield
     finally:
         os.close(lock)

@@ -19,7 +19,7 @@ from typing import Any
 
 from setwise._version import __version__
 from setwise.errors import DataError, InputError, Remedy
-from setwise.storage.atomic_files import check_replaceable, open_regular, replacing, sole_writer
+from setwise.storage.atomic_files import check_replaceable, lock_folder, open_regular, replacing
 from setwise.tables.file_formats import TABLES, column_names, is_table, row_count
 from setwise.tables.table_files import MODEL_HEAD, TableFiles, without_compression
 
@@ -127,7 +127,7 @@ def open_folders(
     with ExitStack() as held:
         for folder in planned:
             folder.mkdir(parents=True, exist_ok=True)
-            held.enter_context(sole_writer(folder))
+            held.enter_context(lock_folder(folder, wait=False))
         for record in gone:
             _output_of(record).unlink(missing_ok=True)
             record.unlink(missing_ok=True)
