@@ -543,8 +543,8 @@ def test_verified_labels_may_stand_in_several_files_but_in_one_column_of_them(he
 def test_checks_for_which_there_is_no_room_are_told(here):
     fit = ("fit", "old.csv", "--candidates", "answers", *CHECKS, "--learner", "em", "--out", here / "m", "--force")
     said = setwise(*fit, "--calibration-size", "0.2", folder=".")
-    assert "60 of 70 checked rows are kept for calibration: use --calibration-size 0.24 to keep all" in said
-    assert "checked rows are kept" not in setwise(*fit, "--calibration-size", "0.24", folder=".")
+    assert "60 of 70 verified rows are kept for calibration: use --calibration-size 0.24 to keep all" in said
+    assert "verified rows are kept" not in setwise(*fit, "--calibration-size", "0.24", folder=".")
 
 
 def test_a_look_makes_the_promise_hold_whenever_one_stops(here, capsys):

@@ -100,8 +100,8 @@ def test_uniform_contamination_is_not_refuted_and_never_confirmed(uniform):
     diagnosis = diagnose(*uniform)
     assert not diagnosis.refuted
     assert diagnosis.p_value >= 0.05
-    assert "is not refuted by 800 rows" in diagnosis.sentence
-    assert "not one for which truths at low ranks make up" in diagnosis.sentence
+    assert "The 800 rows do not contradict uniform contamination" in diagnosis.sentence
+    assert "unless true labels at low ranks offset it" in diagnosis.sentence
     assert 0 < diagnosis.detectable < 1 - diagnosis.inclusion
     assert "holds" not in str(diagnosis)
 
@@ -110,7 +110,7 @@ def test_sets_that_follow_the_model_are_refuted_with_the_place(plausible):
     diagnosis = diagnose(*plausible)
     assert diagnosis.refuted
     alarms = "where it holds, at most 5 of 100 samples are refuted, measured over 284 settings"
-    assert f"is refuted by 800 rows (p < 0.001; {alarms}): " in diagnosis.sentence
+    assert f"is contradicted by 800 rows (p < 0.001; {alarms}): " in diagnosis.sentence
     assert "(p < 0.001; level 0.4): " in diagnose(*plausible, level=0.4).sentence
     by_rank = next(one for one in diagnosis.findings if one.family == "rank")
     assert int(by_rank.where[-1]) >= 4
@@ -171,7 +171,7 @@ def test_few_rows_could_not_have_shown_anything():
     diagnosis = diagnose(np.full((5, 3), 1 / 3), [[0, 1], [1], [2], [0, 2], [1]])
     assert diagnosis.detectable is None
     assert not diagnosis.refuted
-    assert "could not have shown even a top label that is always a candidate" in diagnosis.sentence
+    assert "too few to show it even if the most probable label were always a candidate" in diagnosis.sentence
 
 
 def test_two_classes_and_many_classes_are_fine():
@@ -241,7 +241,7 @@ def test_a_matrix_is_refuted_where_the_data_follow_another_one():
     assert not diagnose(p, sets, "class").refuted
     wrong = diagnose(p, sets, M)
     assert wrong.refuted
-    assert "The declared inclusion matrix is refuted" in wrong.sentence
+    assert "The declared inclusion matrix is contradicted" in wrong.sentence
     assert diagnose(p, sets).refuted
 
 

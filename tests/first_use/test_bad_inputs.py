@@ -381,7 +381,7 @@ COMMANDS = {  # files, a command line, and what happens
     # verified labels
     "verified as an unknown label": (verified(["emu", *CHECKED[1:]]), CHECK, error("verified: row 0 holds 'emu', which is not among the classes")),
     "verified outside the candidates": (verified(["ant", *CHECKED[1:]]), f"{CHECK} --strategy max", warns("verified: the label of row 0 is 'ant', which is not among its candidates {'wren'}")),
-    "verified nowhere": (verified(""), CHECK, warns("verified: no row has a label; leave it out if nobody checked")),
+    "verified nowhere": (verified(""), CHECK, warns("verified: no row has a label; leave it out")),
     "verified NA": (verified([one or "NA" for one in CHECKED]), CHECK, error("verified: row 0 holds 'NA', which is not among the classes")),
     "verified with capitals": (verified([one and one.title() for one in CHECKED]), CHECK, error("verified: row 1 holds 'Owl', which is not among the classes")),
     "verified as two labels": (verified(["owl|ant", *CHECKED[1:]]), CHECK, error("verified: row 0 holds 'owl|ant', which is not among the classes")),
@@ -738,7 +738,7 @@ CALLS = {  # a call, and what happens
     "verified as an unknown label": (lambda: conformalize(P, SETS, verified=first("emu", CHECKED)), error("verified: row 0 holds 'emu', which is not among the classes")),
     "verified outside the candidates": (lambda: conformalize(P, SETS, "max", verified=first("ant", CHECKED)), warns("verified: the label of row 0 is 'ant', which is not among its candidates {'wren'}")),
     "verified outside the candidates of rows learned from": (lambda: fit(SETS, strategy="max", given={"verified": first("ant", CHECKED)}), warns("verified: the label of row 0 is 'ant', which is not among its candidates")),
-    "verified nowhere": (lambda: conformalize(P, SETS, verified=[None] * N), warns("verified: no row has a label; leave it out if nobody checked")),
+    "verified nowhere": (lambda: conformalize(P, SETS, verified=[None] * N), warns("verified: no row has a label; leave it out")),
     "verified for fewer rows": (lambda: conformalize(P, SETS, verified=CHECKED[1:]), error("verified: 59 entries for 60 rows; use None where nobody checked")),
     "verified as numbers of rows": (lambda: conformalize(P, SETS, verified=[1, 3, 5]), error("verified: 3 entries for 60 rows")),
     "verified as codes": (lambda: conformalize(P, SETS, verified=[one and NAMES.index(one) for one in CHECKED]), error("verified: row 1 holds 1, which is not among the classes")),

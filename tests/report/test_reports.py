@@ -83,7 +83,7 @@ def test_every_part_is_there(digits_report):
         "settings",
     ):
         assert f'<h2 id="{part}"' in text
-    assert "Uniform contamination" in text
+    assert "contradict uniform contamination" in text
     assert "data:image/png;base64," in text
     assert f"<dd>{setwise.__version__}</dd>" in text
 

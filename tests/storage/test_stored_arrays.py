@@ -17,4 +17,4 @@ def claiming(shape):
 def test_an_array_that_claims_more_than_it_has_is_never_made(shape, tmp_path):
     with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
         archive.writestr("X.npy", claiming(shape))
-    assert "claims the shape" in refused(read_table, tmp_path / "t.npz")
+    assert "states the shape" in refused(read_table, tmp_path / "t.npz")

@@ -197,7 +197,7 @@ def test_what_it_claims_rests_on_the_declaration_and_on_the_size_of_the_sample(r
     loose = conformalize(p, mask, "corrected", assume="uniform").guarantee(0.8)
     assert loose.promised is None
     assert "the calibration sample is large" in printed(loose)
-    assert "not refuted by the data" in printed(loose)
+    assert "the data do not contradict it" in printed(loose)
     proved = conformalize(p, mask, Corrected(margin="finite"), assume="uniform").guarantee(0.8)
     assert proved.promised == 0.8
     assert "in 19 of 20 draws of the calibration rows" in printed(proved)

@@ -22,7 +22,7 @@ _TITLE = "Digits that nobody labelled with certainty: can these sets be trusted?
 _PEOPLE = {"ada": 0.97, "ben": 0.95, "cleo": 0.92, "dev": 0.9, "eli": 0.88, "fay": 0.85, "gus": 0.8, "hal": 0.2}
 _LOOKALIKES = (6, 7, 3, 8, 9, 6, 5, 1, 3, 4)  # what each digit is taken for most often
 _ANSWERS = 3  # to each image
-_CHECKS = 50
+_VERIFIED = 50
 
 
 def demo(
@@ -59,13 +59,13 @@ def demo(
     screen.say(
         f"learned from {len(train)}, no true digit among them: {accuracy:.1%} of {len(new)} new ones right, {clock}"
     )
-    checked = [int(digit) if row < _CHECKS else None for row, digit in enumerate(y[held])]
+    verified_rows = [int(digit) if row < _VERIFIED else None for row, digit in enumerate(y[held])]
     rows, results, calibrations = [], [], []
     for used, (answers, strategy, assume, verified) in {
         "the set of all answers": (votes[held].candidates(), "max", "nothing", None),
         "votes: how many gave each": (votes[held], "votes", "nothing", None),
         "votes, and a model of the people": (votes[held], "crowd", "independent", None),
-        f"votes, and {_CHECKS} images checked": (votes[held], "auto", "nothing", checked),
+        f"votes, and {_VERIFIED} verified images": (votes[held], "auto", "nothing", verified_rows),
     }.items():
         made = ConformalClassifier(FrozenEstimator(learned), strategy, assume=assume, random_state=seed)
         model = made.set_params(confidence_level=level).fit(X[held], answers, verified=verified)
@@ -74,10 +74,8 @@ def demo(
         results.append(result)
         calibrations.append(model.calibration_)
     screen.say(f"conformalized on {len(held)} more at confidence {level:g}, and tried on the new ones:\n")
-    screen.table(["what is used", "labels per set", "coverage", "promise"], rows, wide=3)
-    screen.say(
-        "\nWith nothing known of the people, votes promise an answer, not the truth. Checks promise the truth:\n"
-    )
+    screen.table(["what is used", "labels per set", "coverage", "guaranteed"], rows, wide=3)
+    screen.say("\nVotes alone guarantee that a set contains an answer. Verified rows guarantee the true label:\n")
     screen.say(str(model.guarantee(level)))
     model.save(out / "model")
     tables.write_sets(out / "sets.csv", model.predict_set(X[new], level), carry={"digit": y[new]})
@@ -88,7 +86,7 @@ def demo(
         beside.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
     shown = {"images": X[new].reshape(-1, 8, 8), "others": calibrations[:-1], "title": _TITLE}
     report_model(out / "report.html", model, X[new], y[new], votes[new], **shown)
-    screen.say(f"\nOpen {out / 'report.html'}: who answers well, which digits are missed, what rests on what.")
+    screen.say(f"\nOpen {out / 'report.html'}: who answers well, and which digits are missed.")
     screen.say("Your own votes take three commands. On these:\n")
     tables.write_votes(out / "answers.csv", votes[told])
     _write_images(out / "images.csv", X[told], votes[told])

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from setwise.tables.table_files import TableFiles
 
 EXAMPLES = (
-    "setwise evaluate sets.csv --truth checked --json",
-    "setwise evaluate sets.csv --truth checked --by hospital",
-    "setwise evaluate sets.csv --truth checked --groups patient",
-    "setwise evaluate sets.csv --labels checks.csv --truth checked --key id",
+    "setwise evaluate sets.csv --truth label --json",
+    "setwise evaluate sets.csv --truth label --by hospital",
+    "setwise evaluate sets.csv --truth label --groups patient",
+    "setwise evaluate sets.csv --labels truth.csv --truth label --key id",
 )
 
 

@@ -257,7 +257,7 @@ def _conformal(estimator: Any, cv: int | None, calibration_size: float, made: di
 
 
 def _unused(model: Any, truth: Any) -> str:
-    """A line where more rows are checked than kept for calibration: the other checks are of no use."""
+    """A line where more rows are verified than kept for calibration: the others are of no use."""
     rows = getattr(model, "calibration_rows_", None)
     if truth is None or rows is None:
         return ""
@@ -267,7 +267,7 @@ def _unused(model: Any, truth: Any) -> str:
         return ""
     share = math.ceil(100 * had / len(truth)) / 100
     remedy = f"use --calibration-size {share:g} to keep all"
-    return f"\n{kept:,} of {had:,} checked rows are kept for calibration: {remedy}"
+    return f"\n{kept:,} of {had:,} verified rows are kept for calibration: {remedy}"
 
 
 def _described(model: Any) -> str:

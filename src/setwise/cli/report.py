@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from setwise.tables.rows import RowRequest
 
 EXAMPLES = (
-    "setwise report model/ new.csv --truth checked --out report.html",
+    "setwise report model/ new.csv --truth label --out report.html",
     "setwise report model/ new.csv --ids id --out report.html",
-    "setwise report model.cal --probabilities scores.csv --truth checked --out report.html",
-    "setwise report sets.csv --truth checked --confidence 0.9 --out report.html",
-    "setwise report sets.csv --labels checks.csv --truth checked --key id --out report.html",
+    "setwise report model.cal --probabilities scores.csv --truth label --out report.html",
+    "setwise report sets.csv --truth label --confidence 0.9 --out report.html",
+    "setwise report sets.csv --labels truth.csv --truth label --key id --out report.html",
 )
 _RUN = "run.json"  # in a run's folder: the names of its model and data, the columns, and the shape of images
 

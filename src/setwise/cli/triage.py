@@ -335,7 +335,7 @@ def _of_model(
         if not own:
             return _Decided(given, classes, model.triage(X, answers, **asked), np.arange(0))
         if len(parts) == 1:
-            learned = "the model learned from them. With fit --cross 5, and the checks here, every row is decided."
+            learned = "the model learned from them. With fit --cross 5, and --verified here, every row is decided."
             return _Decided(given, classes, model.triage(**asked), _checked(parts[0]), learned)
     verified = rows.truth if request.truth or request.verified else None
     checked = _verified_rows(verified)

@@ -90,17 +90,17 @@ class Diagnosis:
 
     @property
     def sentence(self) -> str:
-        """The answer in one sentence."""
+        """The answer in a sentence or two."""
         name = _NAMES[self.assumption]
         p = format_p_value(self.p_value)
         if self.refuted:
-            return f"{name} is refuted by {self.n:,} rows ({p}{self._alarms()}): {self._reason()}."
+            return f"{name} is contradicted by {self.n:,} rows ({p}{self._alarms()}): {self._reason()}."
         if self.detectable is None:
-            seen = "they could not have shown even a top label that is always a candidate"
+            seen = "They are too few to show it even if the most probable label were always a candidate"
         else:
-            excess = f"an excess inclusion of the top label of {self.detectable:.2g}"
-            seen = f"they could have shown {excess}, but not one for which truths at low ranks make up"
-        return f"{name} is not refuted by {self.n:,} rows ({p}); {seen}."
+            excess = f"An excess of {100 * self.detectable:.2g} points at the most probable label"
+            seen = f"{excess} would show, unless true labels at low ranks offset it"
+        return f"The {self.n:,} rows do not contradict {name[0].lower()}{name[1:]} ({p}). {seen}."
 
     def _alarms(self) -> str:
         """How often a true assumption was refuted, where that was measured at this level or a larger one."""

@@ -143,12 +143,12 @@ def _read_verified(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None
     given = label_vector(verified, "verified")
     codes = vocabulary.encode(given)
     if len(codes) != n:
-        raise ValueError(f"verified: {len(codes)} entries for {n} rows; use None where nobody checked.")
+        raise ValueError(f"verified: {len(codes)} entries for {n} rows; use None for the others.")
     if (codes == UNKNOWN).any():
         row = int(np.flatnonzero(codes == UNKNOWN)[0])
         raise ValueError(f"verified: row {row} holds {given.tolist()[row]!r}, which is not among the classes.")
     if (codes == MISSING).all():
-        warnings.warn(MisuseWarning("verified: no row has a label", "leave it out if nobody checked"), stacklevel=4)
+        warnings.warn(MisuseWarning("verified: no row has a label", "leave it out"), stacklevel=4)
         return None
     return codes
 

@@ -46,7 +46,7 @@ def read_arrays(file: BinaryIO, where: object, *, compressed: bool = True) -> di
                 raise ValueError("it is packed in a way that numpy does not know")
             unpacked = sum(member.file_size for member in members)
             if not compressed and unpacked > size:
-                raise ValueError("its arrays claim more bytes than it has")
+                raise ValueError("its arrays are larger than the file")
             check_unpacked(where, size, unpacked)
             arrays = {}
             for name, member in zip(names, members, strict=True):
@@ -74,7 +74,7 @@ def array_of(content: bytes, name: str) -> Array:
         raise ValueError(f"{name} holds {dtype}, not numbers or text")
     held, count = len(content) - stream.tell(), math.prod(shape)
     if min(shape, default=0) < 0 or count * dtype.itemsize != held or max(shape, default=0) > max(count, _SIDE):
-        raise ValueError(f"{name} claims the shape {shape} and holds {held:,} bytes")
+        raise ValueError(f"{name} states the shape {shape} and holds {held:,} bytes")
     flat = np.frombuffer(content, dtype, count, stream.tell())
     if dtype.kind == "U" and not _is_unicode(flat.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))):
         raise ValueError(f"{name} holds text that is not Unicode")

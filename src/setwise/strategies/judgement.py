@@ -257,7 +257,7 @@ class Judgement:
         kind = self.setting.assume.kind
         if self.diagnosis.refuted:
             return Premise(kind, refuted, p)
-        return Premise(kind, "stated by you", f"not refuted by the data, {p}")
+        return Premise(kind, "stated by you", f"the data do not contradict it, {p}")
 
     @lazy
     def independence(self) -> Premise:
@@ -268,7 +268,10 @@ class Judgement:
         found = dependence(self.evidence.agreed, self.evidence.excess)
         if found is None:
             return Premise("independent", declared, "too few rows with two answers to tell")
-        detail = f"agreement of pairs of answers {found.agreed:.3f}, {found.excess:+.3f} from independence"
+        detail = (
+            f"two answers to a row agree in {found.agreed:.1%} of cases, independent ones would in "
+            f"{found.agreed - found.excess:.1%}"
+        )
         refuted: Status = "refuted by the data" if found.refuted else declared
         return Premise("independent", refuted, f"{detail}; {format_p_value(found.p_value)}")
 

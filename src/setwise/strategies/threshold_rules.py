@@ -169,9 +169,7 @@ class RankRule:
         rho = f"ρ is how often the true label is stranger than {stranger_than}"
         checked, truth = self.evidence.verified, self.evidence.truth
         if truth is None or not checked.any() or len(self.scores) != self.evidence.n or not self.counts_alike:
-            note = (
-                f"The probability is at least {float(run):g} − ρ. Here {rho}, which only verified labels can show"
-            )
+            note = f"The probability is at least {float(run):g} less ρ. Only verified labels can show ρ: {rho}"
             return self.judged.claim("truth", None, "the ρ line", note=note)
         if self.evidence.chance is not None:
             note = f"{rho}. Rows verified with unequal probabilities do not bound it: use strategy rectified"
@@ -180,8 +178,9 @@ class RankRule:
         bound = upper_bound(missed, m, DELTA / 2)
         reached, _ = beta_interval(self.n, rank(self.n, run), DELTA)
         note = (
-            f"This is P(e ≤ q) less ρ, where {rho}. In 39 of 40 draws each, "
-            f"P(e ≤ q) is at least {reached:.3f}, and ρ at most {bound:.3f} ({missed} of {m} verified rows)"
+            f"This is {reached:.3f} less {bound:.3f}. A new score lies within the threshold with probability at "
+            f"least {reached:.3f}. The true label is stranger than {stranger_than} in at most {bound:.3f} of rows "
+            f"({missed} of {m} verified rows). Each holds in 39 of 40 draws"
         )
         promised = _clip(reached - bound)
         return self.judged.claim("truth", promised, "the ρ line", "verified", note=note, delta=DELTA)

@@ -184,10 +184,10 @@ def decide(
 
 
 def _refuse_own_rows(predictor: BatchPredictor, predicted: Proposals) -> None:
-    """Refuses the very rows of a calibration, of which some were checked, and the others are not new."""
+    """Refuses the very rows of a calibration, of which some are verified, and the others are not new."""
     if saved.is_calibration_data(predictor.calibration, predicted):
         problem = f"{predictor.model}: was calibrated on these rows, and folders take new ones"
-        raise InputError(problem, Remedy("out", None, "for a file, in which those that nobody checked are decided"))
+        raise InputError(problem, Remedy("out", None, "for a file: it decides those that nobody verified"))
 
 
 def triage_parts(
