@@ -525,7 +525,7 @@ def test_rows_with_other_features_or_learned_from_are_promised_nothing(rng):
     assert "600 rows (100%, the first is row 0) were learned from" in printed(found)
 
 
-def test_verified_labels_left_among_the_votes_are_noticed(rng):
+def test_verified_labels_left_among_votes_without_names_are_noticed(rng):
     y = rng.integers(0, 2, 400)
     said = np.where(rng.random((400, 5)) < 0.8, y[:, None], 1 - y[:, None]).astype(object)
     checked = rng.permutation(400)[:60]
@@ -533,6 +533,7 @@ def test_verified_labels_left_among_the_votes_are_noticed(rng):
     verified[checked] = y[checked]
     honest = setwise.triage(Votes.from_matrix(said), verified, random_state=0)
     assert honest.guarantee.claims[0].promised
+    unnamed = [[label for label in row if label is not None] for row in np.c_[said, verified].tolist()]
     with pytest.warns(MisuseWarning, match=r"the number of answers \(6.00 on average, 5.00 elsewhere"):
-        found = setwise.triage(Votes.from_matrix(np.c_[said, verified]), verified, random_state=0)
+        found = setwise.triage(Votes.from_lists(unnamed), verified, random_state=0)
     assert not found.guarantee.claims[0].promised

@@ -1,6 +1,7 @@
 """Misuse that was once silent, one test each: what makes a guarantee false for new rows is noticed."""
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -12,14 +13,17 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from setwise import (
+    Calibration,
     ConformalClassifier,
     CrossConformalClassifier,
     EMClassifier,
     LabelSets,
     MisuseWarning,
     SetSizeScorer,
+    Votes,
     conformalize,
     evaluate,
+    triage,
 )
 from setwise.errors import InputError
 from setwise.report import report_model
@@ -190,14 +194,14 @@ def rows(rng):
 
 def test_verified_rows_unlike_the_others_are_noticed(rows, rng):
     p, y, mask = rows
-    verified = np.where(mask.sum(axis=1) == 1, y, np.nan)
+    verified = np.where(mask.sum(axis=1) <= 2, y, np.nan)
     with pytest.warns(
-        MisuseWarning, match=r"number of candidates \(1.00 on average, 2.\d\d elsewhere; p < 0.001\)"
+        MisuseWarning, match=r"number of candidates \(1.\d\d on average, 3.\d\d elsewhere; p < 0.001\)"
     ):
         conformalize(p, mask, verified=verified)
     with pytest.warns(MisuseWarning, match="draw the rows to verify at random, or use verified_probability=…"):
         conformalize(p, mask, verified=verified)
-    conformalize(p, mask, verified=verified, verified_probability=np.full(500, 0.3))
+    conformalize(p, mask, verified=verified, verified_probability=np.full(500, 0.79))
     conformalize(p, mask, verified=np.where(rng.random(500) < 0.3, y, np.nan))
 
 
@@ -220,6 +224,83 @@ def test_a_verified_truth_outside_its_candidates_is_noticed(rows):
     verified[20] = str(names[y[20]])
     with pytest.warns(MisuseWarning, match="missing: 1 of the 1 rows dropped for lack of candidates are verified"):
         conformalize(p, sets, "rectified", verified=verified, missing="drop")
+
+
+# ------------------------------------------------------------------ verified labels among the candidates
+
+
+@pytest.fixture
+def written(rows, rng):
+    """Rows drawn at random whose verified labels were written into the candidates."""
+    p, y, mask = rows
+    drawn = rng.choice(500, 60, replace=False)
+    verified = np.full(500, None)
+    verified[drawn] = y[drawn]
+    before = mask.copy()
+    mask[drawn] = np.eye(4, dtype=bool)[y[drawn]]
+    return p, y, mask, before, verified
+
+
+def test_verified_labels_that_were_written_into_the_candidates_leave_sets_their_guarantee(written, tmp_path):
+    p, _, mask, before, verified = written
+    with pytest.warns(MisuseWarning, match="each of the 60 verified labels is the only candidate of its row"):
+        found = conformalize(p, mask, verified=verified, random_state=0)
+    assert found.guarantee().promised == 0.9
+    assert "the verified labels were written into the candidates of their rows" in " ".join(
+        str(found.guarantee()).split()
+    )
+    found.save(tmp_path / "c.cal")
+    assert Calibration.load(tmp_path / "c.cal").guarantee() == found.guarantee()
+    with pytest.warns(MisuseWarning, match="only candidate"):
+        rectified = conformalize(p, mask, "rectified", verified=verified, random_state=0)
+    alone = conformalize(p, before, verified=verified, random_state=0).rules[0].alone
+    assert rectified.threshold(0.9) >= alone.threshold(Fraction(9, 10)) - 0.05  # candidates would make it smaller
+    with pytest.warns(MisuseWarning, match="only candidate"):
+        assert conformalize(p, mask, "mean", verified=verified).guarantee().promised is None
+    with pytest.warns(MisuseWarning, match="only candidate"):
+        claims = conformalize(p, mask, "max", verified=verified).guarantee().claims
+    assert "verified rows" not in str(claims[0].premises)
+
+
+def test_triage_refuses_verified_labels_that_were_written_into_the_candidates(written):
+    p, _, mask, before, verified = written
+    remedy = "pass the candidates as they were before rows were verified"
+    with pytest.warns(MisuseWarning, match="only candidate"):
+        found = conformalize(p, mask, verified=verified, random_state=0)
+    with pytest.raises(InputError, match=remedy):
+        found.triage()
+    with pytest.raises(InputError, match=remedy):
+        found.triage(p, before)
+    found.triage(p)  # the model alone proposes
+    lists = [np.flatnonzero(row).tolist() for row in mask]
+    with pytest.raises(InputError, match=remedy):
+        triage(Votes.from_lists(lists, classes=range(4)), verified)
+
+
+def test_fit_keeps_its_guarantee_with_written_labels_and_folds_refuse_to_decide(rng):
+    X, y = sample(rng, 500)
+    mask = (np.eye(4)[y] + (rng.random((500, 4)) < 0.4)) > 0
+    drawn = rng.choice(500, 60, replace=False)
+    verified = np.full(500, None)
+    verified[drawn], mask[drawn] = y[drawn], np.eye(4, dtype=bool)[y[drawn]]
+    model = ConformalClassifier(LogisticRegression(), random_state=0)
+    with pytest.warns(MisuseWarning, match="only candidate"):
+        assert model.fit(X, mask, verified=verified).guarantee().promised == 0.9
+    folds = CrossConformalClassifier(LogisticRegression(), cv=4, random_state=0).fit(X, mask)
+    with pytest.raises(InputError, match="as they were before"):
+        folds.triage(verified=verified)
+
+
+def test_rows_chosen_because_the_model_is_sure_of_their_single_candidate_are_no_random_choice(rng):
+    p = simplex(rng, 500, 4)
+    y = labels_from(rng, p)
+    sure = p.max(axis=1) > np.quantile(p.max(axis=1), 0.8)
+    mask = np.eye(4, dtype=bool)[y] | (~sure[:, None] & (rng.random((500, 4)) < 0.6))
+    verified = np.where(sure, y, np.nan)
+    warned = pytest.warns(MisuseWarning, match="verified rows differ .* in the probability of the most probable")
+    with pytest.warns(MisuseWarning, match="only candidate"), warned:
+        made = conformalize(p, mask, verified=verified).guarantee()
+    assert made.promised is None
 
 
 # ------------------------------------------------------------------ row names in another order
@@ -292,7 +373,8 @@ def test_checks_that_avoid_large_sets_are_noticed_although_only_verified_rows_ar
     verified = np.full(400, None, dtype=object)
     verified[easy] = y[easy]
     model = ConformalClassifier(LogisticRegression(), random_state=0)
-    with pytest.warns(MisuseWarning, match="verified: not a random choice of the rows"):
+    warned = pytest.warns(MisuseWarning, match="verified: not a random choice of the rows")
+    with pytest.warns(MisuseWarning, match="only candidate"), warned:
         model.fit(X, mask, verified=verified)
     assert model.calibration_.evidence.verified.all()
     assert model.guarantee().promised is None

@@ -187,9 +187,10 @@ def _examine(setting: Setting, evidence: Evidence, category: Array | None) -> Se
     For votes one more column was compared, the number of answers, which is not stored: there are up to twice as
     many tests.
     """
-    if setting.chosen or not plainly_differ(evidence, category, 2 if setting.votes else 1):
+    tests, written = 2 if setting.votes else 1, setting.written
+    if setting.chosen or not plainly_differ(evidence, category, tests, written=written):
         return setting
-    found = compare_verified(evidence, category)
+    found = compare_verified(evidence, category, written=written)
     return setting if found is None else replace(setting, chosen=found)
 
 

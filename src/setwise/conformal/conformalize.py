@@ -17,11 +17,12 @@ from setwise.contamination.assumption import Assumption, AssumptionLike, as_assu
 from setwise.contamination.inclusion import check_separable, estimate_inclusion
 from setwise.crowd.annotator_model import AnnotatorParameters, choose_shrinkage, fit_annotators
 from setwise.crowd.dependence import calibrate_agreement, measure_agreement
+from setwise.crowd.verifiers import with_votes
 from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.evidence.row_names import check_row_names
-from setwise.evidence.verified_rows import warn_about_verified
+from setwise.evidence.verified_rows import warn_about_verified, warn_of_written
 from setwise.findings import Finding
 from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.label_sets import LabelSets
@@ -149,10 +150,12 @@ def conformalize(
         by=None if isinstance(by, str) else by,
         groups=groups,
     )
+    if votes is not None:
+        facts, sets = with_votes(facts, votes.recode(sets.vocabulary), sets)
     return calibrate(
         rows,
         sets,
-        facts if votes is None else replace(facts, votes=votes.recode(sets.vocabulary)),
+        facts,
         strategy,
         score,
         by=by if isinstance(by, str) else "given",
@@ -183,12 +186,14 @@ def calibrate(
     seen: Finding | None = None,
     equal: int = 0,
     choice: Finding | None = None,
+    written: bool = False,
     also: Collection[str] = (),
 ) -> Calibration:
     """Does the same for rows that are read already: probabilities, sets on their columns, and facts about the rows.
 
-    `choice` is how verified rows differ from rows that are not among these, if they do; `also` names columns of
-    evidence that are needed beyond those of the strategy.
+    `choice` is how verified rows differ from rows that are not among these, if they do, and `written` whether these
+    show that verified labels were written into the candidates; `also` names columns of evidence that are needed
+    beyond those of the strategy.
     """
     chosen = as_strategy(strategy)
     rate = as_fraction(miss_rate, "miss_rate")
@@ -245,8 +250,9 @@ def calibrate(
     known = None if facts.category is None else Vocabulary.infer(facts.category)
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
     misses = rate > 0 or (chosen.uses_verified_rows and len(facts.verified_rows) > 0) or facts.votes is not None
-    differs = warn_about_verified(evidence, sets, facts, codes, kept, misses=misses)
-    setting = replace(setting, chosen=choice or differs)
+    written = written or warn_of_written(sets, facts.verified)
+    differs = warn_about_verified(evidence, sets, facts, codes, kept, misses=misses, written=written)
+    setting = replace(setting, chosen=choice or differs, written=written)
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, people)
 
 

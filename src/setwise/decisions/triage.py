@@ -39,12 +39,13 @@ from setwise.calibration.base import BaseCalibration
 from setwise.calibration.new_rows import NewRows
 from setwise.calibration.pooled import BasePooledCalibration
 from setwise.crowd.annotator_model import fit_annotators
+from setwise.crowd.verifiers import leave_out_verifiers
 from setwise.drift.comparison import Comparison, RowTally
 from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
-from setwise.evidence.verified_rows import compare_verified, warn_about_choice
+from setwise.evidence.verified_rows import compare_verified, refuse_written, warn_about_choice
 from setwise.findings import format_share
 from setwise.guarantees import Claim, Guarantee, Premise, format_lines
 from setwise.labels.vocabulary import MISSING
@@ -201,9 +202,11 @@ def triage(
         matrix = as_probabilities(probabilities, "simplex", k, classes=votes.classes)
         check_length("probabilities", len(matrix), n, "rows of votes")
     facts = RowFacts.read(n, votes.vocabulary, verified=verified)
+    votes = leave_out_verifiers(votes, facts.verified)
     posterior = fit_annotators(votes, matrix).posterior
     sets = votes.candidates(missing="full")
     evidence = gather(LAC(), DenseRows(posterior), sets, RowFacts(verified=facts.verified, posterior=posterior))
+    refuse_written(evidence)
     chosen, seed = warn_about_choice(compare_verified(evidence, votes=votes)), draw_seed(random_state)
     setting = Setting("", k, votes=True, checked=len(facts.verified_rows), chosen=chosen, seed=seed)
     return triage_calibration_rows(Judgement(evidence, setting), votes.classes, max_error, mode)
@@ -223,6 +226,7 @@ def triage_calibration_rows(
             "triage: every calibration row has its label, so that none is left to decide",
             Remedy("probabilities", None, "for new rows"),
         )
+    refuse_written(evidence, written=setting.written)
     # Noise belongs to the row, verified or not, in a stream of its own: a user who draws the rows to verify with
     # the same seed would otherwise choose them by it.
     seed = setting.seed if random_state is None else draw_seed(random_state)
@@ -255,7 +259,9 @@ def triage_folds(
     evidence = calibration.evidence
     labels = RowFacts.read(evidence.n, calibration.vocabulary, verified=verified).verified
     truth = None if labels is None else np.where(labels == MISSING, np.nan, evidence.low)
-    evidence = replace(evidence, label=labels, truth=truth)
+    held = None if labels is None else np.asarray(evidence.consensus == labels)
+    evidence = replace(evidence, label=labels, truth=truth, held=held)
+    refuse_written(evidence)
     count = 0 if labels is None else int((labels != MISSING).sum())
     chosen = warn_about_choice(compare_verified(evidence))
     setting = replace(calibration.parts[0].setting, checked=count, chosen=chosen)
@@ -318,6 +324,8 @@ def triage_proposals(
         judged = replace(judged, setting=replace(judged.setting, differs=comparison.differs))
     evidence, setting = judged.evidence, judged.setting
     label = _read_verified(judged)
+    if extra != "nothing":
+        refuse_written(evidence, written=setting.written)
     proposed, confidence = {
         "nothing": (evidence.predicted, evidence.confidence),
         "candidates": (None, None) if setting.votes else (evidence.consensus, evidence.consensus_confidence),

@@ -23,6 +23,7 @@ from scipy.special import betaincinv, softmax
 from setwise._arrays import Floats, Ints, frozen
 from setwise._types import Candidates, Column, Features, Seed
 from setwise.crowd.annotator_model import fit_annotators
+from setwise.crowd.verifiers import leave_out_verifiers
 from setwise.errors import InputError, check_length
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts, present_rows
@@ -169,6 +170,7 @@ def suggest_verification(
     if len(unseen) < instances_needed(level):  # type: ignore[operator]
         raise InputError("learned: the model was trained on all of these rows", "give rows that it has not seen")
     votes = candidates.recode(sets.vocabulary) if isinstance(candidates, Votes) else None
+    votes = None if votes is None else leave_out_verifiers(votes, facts.verified)
     gain = _Gain.of(P[unseen], sets[unseen], replace(facts, votes=votes).take(unseen), level)
     free = np.ones(n)
     free[facts.verified_rows] = 0

@@ -18,6 +18,7 @@ from setwise.conformal.calibration import Calibration
 from setwise.conformal.conformalize import calibrate
 from setwise.contamination.assumption import AssumptionLike
 from setwise.crowd.annotator_model import own_fits
+from setwise.crowd.verifiers import with_votes
 from setwise.crowd.vote_warnings import doubt_by_verified, doubt_repeated
 from setwise.decisions.triage import Mode, Triage, triage_new_rows
 from setwise.drift.comparison import Comparison
@@ -29,7 +30,13 @@ from setwise.estimators.default_learner import default_learner
 from setwise.estimators.used_rows import UsedRows, take_probe
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
-from setwise.evidence.verified_rows import sizes_differ, warn_about_choice, warn_outside
+from setwise.evidence.verified_rows import (
+    sizes_differ,
+    surer_of_verified,
+    warn_about_choice,
+    warn_of_written,
+    warn_outside,
+)
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
@@ -172,7 +179,11 @@ class ConformalClassifier(BaseConformalClassifier):
         rng = check_random_state(self.random_state)
         task = (self.strategy, self.conformity_score, self.assume, len(facts.verified_rows))
         votes = y.recode(sets.vocabulary) if isinstance(y, Votes) else None
-        facts = replace(facts, votes=votes, position=np.arange(n))
+        facts = replace(facts, position=np.arange(n))
+        if votes is not None:
+            facts, sets = with_votes(facts, votes, sets)
+            votes = facts.votes
+        written = warn_of_written(sets, facts.verified)
         if votes is not None and votes.annotator is not None:
             doubt_repeated(votes)
         default = default_learner(*task, votes=votes is not None) if self.estimator is None else self.estimator
@@ -186,7 +197,7 @@ class ConformalClassifier(BaseConformalClassifier):
         if trained:
             self.estimator_ = model
         else:
-            if first is not None and named == "given":  # the others may all be among the rows to learn from
+            if first is not None and named == "given" and not written:  # the others may all be learned from
                 choice = warn_about_choice(sizes_differ(sets.sizes, first, facts.category_codes, facts.group))
             if first is None and votes is None and not self.miss_rate:  # then the guarantee rests on the candidates
                 warn_outside(sets, facts, np.intersect1d(kept, facts.verified_rows))
@@ -198,6 +209,9 @@ class ConformalClassifier(BaseConformalClassifier):
         self.used_rows_ = UsedRows.of(X, sets, kept, held, np.isin(np.arange(n), held).astype(int), together)
         self._note_labels(sets, [kept])
         self._note_rows(X, sets)
+        if written and first is not None and named == "given" and len(kept):  # its candidates tell nothing
+            confidence = self.probabilities_of(self.estimator_, X).max(axis=1)
+            choice = warn_about_choice(surer_of_verified(confidence, first, facts.category_codes, facts.group))
         self.calibration_rows_ = held
         learner = type(getattr(model, "estimator", model) if len(kept) == 0 else model).__name__
         self.summary_ |= {"learned_from": len(kept), "learner": learner}
@@ -209,6 +223,7 @@ class ConformalClassifier(BaseConformalClassifier):
                 by=named,
                 equal=int(self.used_rows_.equal.sum()),
                 choice=choice,
+                written=written,
                 random_state=rng.randint(2**31 - 1),
             )
 
@@ -225,7 +240,7 @@ class ConformalClassifier(BaseConformalClassifier):
         named = isinstance(by, str)
         facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **columns)
         if isinstance(y, Votes):
-            facts = replace(facts, votes=y.recode(self.vocabulary_))
+            facts, sets = with_votes(facts, y.recode(self.vocabulary_), sets)
         used = self.used_rows_.with_calibration(X, sets)
         settings |= {"seen": used.seen, "equal": int(used.equal.sum())}
         self._calibrate(X, sets, facts, by=by if named else "given", **settings)

@@ -9,18 +9,23 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from scipy.stats import hypergeom
 
 from setwise._arrays import Bools, Floats, Ints
-from setwise.errors import MisuseWarning, Remedy
+from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.row_facts import RowFacts
 from setwise.findings import Finding, format_p_value
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
+from setwise.probabilities.proposed_labels import Proposals
 from setwise.two_samples import gap_between, kolmogorov_smirnov
 
 LEVEL = 0.01
 """Rows that were chosen at random are called different with at most this probability."""
+_RARE = 1e-6  # the probability that candidates are called written though rows were drawn at random
+_AS_BEFORE = "pass the candidates as they were before rows were verified"
 _BINS = 10  # of the probabilities of being verified
 _STATISTICS = {
     "number of candidates": "sizes",
@@ -30,7 +35,7 @@ _STATISTICS = {
 
 
 def compare_verified(
-    evidence: Evidence, category: Ints | None = None, votes: Votes | None = None
+    evidence: Evidence, category: Ints | None = None, votes: Votes | None = None, *, written: bool = False
 ) -> Finding | None:
     """Whether verified rows differ from the others in the number or the scores of their candidates, or of answers.
 
@@ -39,11 +44,12 @@ def compare_verified(
     Two-sample Kolmogorov–Smirnov tests within each category, Bonferroni-corrected, at `LEVEL`. None where they find
     no difference, and where there is nothing to compare. Of rows in groups the groups' means are compared, if
     groups were verified as a whole; otherwise nothing is. Where the probabilities of being verified are given, it
-    looks whether as many rows are verified as these say.
+    looks whether as many rows are verified as these say. Where verified labels were `written` into the candidates,
+    these tell nothing, and the model's confidence is compared.
     """
     if evidence.chance is not None and evidence.truth is not None:
         return _chances_differ(evidence.chance, evidence.verified)
-    columns = _columns(evidence, category, votes)
+    columns = _columns(evidence, category, votes, written=written)
     if not columns:
         return None
     p_values = _p_values(columns, exact_below=50 * LEVEL)  # beyond, nothing is found
@@ -54,12 +60,51 @@ def compare_verified(
     return Finding(p_value, f"verified rows differ from the others in the {seen}; {format_p_value(p_value)})")
 
 
-def plainly_differ(evidence: Evidence, category: Ints | None = None, tests: int = 1) -> bool:
+def written_back(sizes: Ints, held: Bools, checked: Bools) -> bool:
+    """Whether the verified labels were written into the candidates: each is the only one of its row.
+
+    They were if most other rows have several candidates, and rows drawn at random have one candidate each with a
+    probability below `_RARE`. Candidates of verified rows then tell nothing of the others'. `held` says whether the
+    label is among the candidates.
+    """
+    alone, m = sizes == 1, int(checked.sum())
+    if not m or not (alone & held)[checked].all() or 2 * int((~alone & ~checked).sum()) <= len(sizes) - m:
+        return False
+    return bool(hypergeom.sf(m - 1, len(sizes), int(alone.sum()), m) < _RARE)
+
+
+def warn_of_written(sets: LabelSets, verified: Ints | None) -> bool:
+    """Whether the verified labels were written into the candidates, with a warning."""
+    if verified is None:
+        return False
+    checked, held = verified != MISSING, np.zeros(len(sets), dtype=bool)
+    held[checked] = sets[checked].contains(sets.classes[verified[checked]])
+    if not written_back(sets.sizes, held, checked):
+        return False
+    problem = (
+        f"verified: each of the {int(checked.sum()):,} verified labels is the only candidate of its row. They are "
+        "taken for written into the candidates. If rows were chosen by their candidates, nothing is guaranteed"
+    )
+    warnings.warn(MisuseWarning(problem, _AS_BEFORE), stacklevel=4)
+    return True
+
+
+def refuse_written(evidence: Evidence, *, written: bool = False) -> None:
+    """Refuses to judge proposals by verified rows whose candidates are the verified labels."""
+    if evidence.held is None or not (written or written_back(evidence.sizes, evidence.held, evidence.verified)):
+        return
+    problem = "triage: the verified labels are the candidates of their rows, which would confirm themselves"
+    raise InputError(problem, _AS_BEFORE)
+
+
+def plainly_differ(
+    evidence: Evidence, category: Ints | None = None, tests: int = 1, *, written: bool = False
+) -> bool:
     """Whether `compare_verified` is almost sure to find a difference, even among so many times as many tests.
 
     It looks at bounds of the p-values, which are quick to compute.
     """
-    columns = _columns(evidence, category, None)
+    columns = _columns(evidence, category, None, written=written)
     return bool((tests * len(columns) * _p_values(columns, exact_below=0.0) < LEVEL).any())
 
 
@@ -73,7 +118,7 @@ _Column = tuple[str, Floats, Bools]
 """The name of a statistic, its value in each row, and which rows are verified."""
 
 
-def _columns(evidence: Evidence, category: Ints | None, votes: Votes | None) -> list[_Column]:
+def _columns(evidence: Evidence, category: Ints | None, votes: Votes | None, *, written: bool) -> list[_Column]:
     """What verified rows and the others are compared by, within each category; nothing where they cannot be."""
     if evidence.chance is not None or evidence.truth is None:
         return []
@@ -82,15 +127,17 @@ def _columns(evidence: Evidence, category: Ints | None, votes: Votes | None) -> 
     if category is not None:
         groups = [np.flatnonzero(category == code) for code in np.unique(category)]
         parts = [(evidence.rows(rows), None if answers is None else answers[rows]) for rows in groups]
-    return [column for part in parts for column in _part_columns(*part)]
+    return [column for part in parts for column in _part_columns(*part, written=written)]
 
 
-def _part_columns(evidence: Evidence, answers: Ints | None) -> list[_Column]:
+def _part_columns(evidence: Evidence, answers: Ints | None, *, written: bool) -> list[_Column]:
     """The statistics that vary."""
-    columns = {name: np.asarray(getattr(evidence, field), dtype=float) for name, field in _STATISTICS.items()}
-    if answers is not None:
+    fields = {"probability of the most probable label": "confidence"} if written else _STATISTICS
+    known = {name: getattr(evidence, field) for name, field in fields.items()}
+    columns = {name: np.asarray(values, dtype=float) for name, values in known.items() if values is not None}
+    if answers is not None and not written:
         columns["number of answers"] = answers.astype(float)
-    if np.array_equal(evidence.low, evidence.high):
+    if np.array_equal(evidence.low, evidence.high) and not written:
         del columns["score of the least plausible candidate"]
     checked = evidence.verified
     if evidence.group is not None:
@@ -149,6 +196,20 @@ def sizes_differ(
     return compare_verified(Evidence(alike, alike, sizes, truth=truth, group=group), category)
 
 
+def surer_of_verified(
+    confidence: Floats, checked: Ints, category: Ints | None = None, group: Ints | None = None
+) -> Finding | None:
+    """Whether a model is surer of the rows at `checked` than of the others, although it learned from these."""
+    n, others = len(confidence), np.setdiff1d(np.arange(len(confidence)), checked)
+    if confidence[checked].mean() <= confidence[others].mean():
+        return None
+    truth, proposed = np.full(n, np.nan), Proposals(np.zeros(n, dtype=np.intp), confidence)
+    truth[checked] = 0.0
+    alike = np.zeros(n)
+    evidence = Evidence(alike, alike, np.ones(n, dtype=np.intp), truth=truth, model=proposed, group=group)
+    return compare_verified(evidence, category, written=True)
+
+
 def warn_about_choice(found: Finding | None) -> Finding | None:
     """What was found, after a warning where there is something."""
     if found is None:
@@ -162,13 +223,20 @@ def warn_about_choice(found: Finding | None) -> Finding | None:
 
 
 def warn_about_verified(
-    evidence: Evidence, sets: LabelSets, facts: RowFacts, category: Ints | None, kept: Ints | None, *, misses: bool
+    evidence: Evidence,
+    sets: LabelSets,
+    facts: RowFacts,
+    category: Ints | None,
+    kept: Ints | None,
+    *,
+    misses: bool,
+    written: bool,
 ) -> Finding | None:
     """Warns if verified rows differ from the others, which it returns, and if a verified label is no candidate.
 
     `kept` are the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
     """
-    differs = warn_about_choice(compare_verified(evidence, category, facts.votes))
+    differs = warn_about_choice(compare_verified(evidence, category, facts.votes, written=written))
     if not misses:
         warn_outside(sets, facts, facts.verified_rows, kept)
     return differs

@@ -45,6 +45,8 @@ class Setting:
         Whether rows have one label by design.
     checked
         How many rows are verified.
+    written
+        Whether the verified labels were written into the candidates of their rows.
     novel
         How many rows carry labels that no learning row has, where the labels were inferred.
     equal
@@ -85,6 +87,7 @@ class Setting:
     seed: int = 0
     domain: Domain = "simplex"
     filled: bool = False
+    written: bool = False
     novel: int = 0
     equal: int = 0
     seen: Finding | None = None
@@ -215,10 +218,12 @@ class Judgement:
     def verification_counts(self) -> tuple[int, int]:
         """How many rows are verified, and how many of these lack their truth among the candidates."""
         checked, held = self.evidence.verified, self.evidence.held
+        if self.setting.written:  # they say nothing of the candidates that new rows would have
+            return 0, 0
         return int(checked.sum()), 0 if held is None else int((checked & ~held).sum())
 
     @property
-    def verification(self) -> tuple[Premise, Premise]:
+    def verification(self) -> tuple[Premise, ...]:
         """How rows were chosen to be verified, and that their labels are right."""
         count, finding = self.setting.checked, self.setting.chosen
         name = "verified_at_random" if self.evidence.chance is None else "known_chances"
@@ -228,7 +233,8 @@ class Judgement:
         chosen = Premise(name, "stated by you", values=values)
         if finding:
             chosen = Premise(name, "refuted by the data", finding.sentence, values)
-        return chosen, Premise("verified_right", "stated by you")
+        premises = chosen, Premise("verified_right", "stated by you")
+        return (*premises, Premise("verified_written", "stated by you")) if self.setting.written else premises
 
     @property
     def selection(self) -> str:

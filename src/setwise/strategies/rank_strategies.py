@@ -166,6 +166,9 @@ class Mixture(OnExtremes):
                 f"mu='verified': {m} verified rows cannot justify a mixture at confidence {self.tune_for:g}; "
                 f"at least {needed} are needed, fewer at a lower level."
             )
+        if setting.written:
+            problem = "mu='verified': the verified labels were written into the candidates of their rows"
+            raise InputError(problem, "pass the candidates as they were before rows were verified")
         if evidence.chance is not None:
             raise InputError(
                 "mu='verified' is not defined for rows verified with unequal probabilities",

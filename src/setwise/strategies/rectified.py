@@ -93,7 +93,7 @@ class Rectified(WithMargin):
             remark = f"At least half of the rows are verified: the sets rest on these {m:,} alone."
             return replace(calibrate_verified(evidence, setting), remarks=(remark,))
         if self.margin != "finite":
-            curve = Curve(rectified_steps(evidence), self.margin, self.delta)
+            curve = Curve(rectified_steps(evidence, alone=setting.written), self.margin, self.delta)
         elif evidence.chance is None:
             assert evidence.truth is not None  # noqa: S101 - rows are verified
             truth = evidence.truth[evidence.verified][:, None]
@@ -111,12 +111,12 @@ class Rectified(WithMargin):
         )
 
 
-def rectified_steps(evidence: Evidence) -> Steps:
-    """The step functions N_i, with d_i = 1."""
+def rectified_steps(evidence: Evidence, *, alone: bool = False) -> Steps:
+    """The step functions N_i, with d_i = 1; with λ = 0 where the verified rows count `alone`."""
     scores, weights = pad_scores(evidence)
     inverse = _inverse_chance(evidence)
     truth = np.where(evidence.verified, evidence.truth, evidence.low)  # type: ignore[arg-type]
-    own = _leans(evidence, scores, weights)
+    own = np.zeros(evidence.n) if alone else _leans(evidence, scores, weights)
     lean = float((inverse * own).sum()) / evidence.n
     step = own * (weights * (scores == truth[:, None])).sum(axis=1)
     strange = evidence.verified & (truth >= np.quantile(truth[evidence.verified], 0.8))

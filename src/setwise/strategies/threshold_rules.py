@@ -168,7 +168,8 @@ class RankRule:
         run = level + self.slack
         rho = f"ρ is how often the true label is stranger than {stranger_than}"
         checked, truth = self.evidence.verified, self.evidence.truth
-        if truth is None or not checked.any() or len(self.scores) != self.evidence.n or not self.counts_alike:
+        unknown = truth is None or not checked.any() or self.setting.written
+        if truth is None or unknown or len(self.scores) != self.evidence.n or not self.counts_alike:
             note = f"The probability is at least {float(run):g} less ρ. Only verified labels can show ρ: {rho}"
             return self.judged.claim("truth", None, "the ρ line", note=note)
         if self.evidence.chance is not None:

@@ -1,0 +1,72 @@
+"""Annotators whose answers are the verified labels: they stand among the votes, and would confirm themselves.
+
+An annotator who answered hardly any but verified rows, and gave each its verified label, is one of them where so
+many verified rows are very improbable among as many rows drawn at random (the hypergeometric distribution).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import hypergeom
+
+from setwise._arrays import Bools, Ints, frozen
+from setwise.errors import MisuseWarning
+from setwise.evidence.row_facts import RowFacts
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING
+from setwise.labels.votes import Votes
+
+_RARE = 1e-6  # the probability that one of the annotators answered by chance what was verified
+_BESIDE = 0.1  # the share of other rows that such an annotator may have answered
+_NAMED = 3
+
+
+def leave_out_verifiers(votes: Votes, verified: Ints | None) -> Votes:
+    """The votes without annotators who gave the `verified` labels (codes over theirs), whom a warning names."""
+    found = np.zeros(0, dtype=bool) if verified is None else _find(votes, verified)
+    if not found.any() or votes.annotator is None:
+        return votes
+    names = votes.annotators[found].tolist()
+    who = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
+    problem = (
+        f"verified: the answers of annotator {who} are the verified labels. They are left out, because no row may "
+        "confirm its own proposal"
+    )
+    warnings.warn(MisuseWarning(problem, "leave them out of the votes"), stacklevel=4)
+    keep = ~found[votes.annotator]
+    columns = {name: getattr(votes, name) for name in ("row", "label", "weight", "against")}
+    taken = {name: None if column is None else frozen(column[keep]) for name, column in columns.items()}
+    place = np.cumsum(~found) - 1
+    return replace(
+        votes,
+        annotator=frozen(place[votes.annotator[keep]]),
+        annotators=frozen(votes.annotators[~found]),
+        **taken,  # type: ignore[arg-type]
+    )
+
+
+def with_votes(facts: RowFacts, votes: Votes, sets: LabelSets) -> tuple[RowFacts, LabelSets]:
+    """Facts with votes, and their candidates, both without annotators who gave the verified labels."""
+    left = leave_out_verifiers(votes, facts.verified)
+    return replace(facts, votes=left), sets if left is votes else left.candidates(missing="empty")
+
+
+def _find(votes: Votes, verified: Ints) -> Bools:
+    """Which annotators gave the verified labels."""
+    people, n = len(votes.annotators), len(votes)
+    if votes.annotator is None or not people:
+        return np.zeros(0, dtype=bool)
+    checked = verified != MISSING
+    right = votes.label == verified[votes.row]
+    if votes.against is not None:
+        right &= ~votes.against
+    wrong = np.bincount(votes.annotator[checked[votes.row] & ~right], minlength=people)
+    row, who = np.divmod(np.unique(votes.row * people + votes.annotator), people)
+    answered = np.bincount(who, minlength=people)
+    inside = np.bincount(who[checked[row]], minlength=people)
+    rare = hypergeom.sf(inside - 1, n, int(checked.sum()), answered) * people < _RARE
+    found: Bools = rare & (wrong == 0) & (answered - inside <= _BESIDE * answered)
+    return found
