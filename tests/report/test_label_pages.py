@@ -204,6 +204,14 @@ def test_one_of_many_labels_is_found_by_typing(open_page, tmp_path):
     assert downloaded(page, tmp_path).read_text().splitlines()[1:] == ["1,class 217,verified,", "2,,,unsure"]
 
 
+def test_no_row_is_left_to_review(open_page, tmp_path):
+    write_label_page(tmp_path / "p.html", {"id": [], "text": []}, LABELS, key="id", proposed=[])
+    page = open_page(tmp_path / "p.html")
+    expect(page.locator("#count")).to_have_text("0 of 0 rows")
+    assert not page.locator("#labels").is_visible()
+    assert page.problems == []
+
+
 def test_keys_can_be_switched_off(open_page, verify):
     page = open_page(verify)
     page.locator("#keys").uncheck()

@@ -18,20 +18,18 @@
   let at = 0;
   let keeps = true;
 
-  function load() {
+  function stored(act) {
     try {
-      entered = JSON.parse(localStorage.getItem(store) || "{}");
+      return act();
     } catch {
       keeps = false;
+      return null;
     }
   }
 
   function keep() {
-    try {
-      localStorage.setItem(store, JSON.stringify(entered));
-    } catch {
-      keeps = false;
-    }
+    stored(() => localStorage.setItem(store, JSON.stringify(entered)));
+    count();
   }
 
   function element(name, text, more = {}) {
@@ -51,9 +49,9 @@
   function listed() {
     const words = one("search").value.trim().toLowerCase();
     const all = data.labels.map((_, label) => label);
-    const found = words ? all.filter((label) => data.labels[label].toLowerCase().includes(words)) : all;
-    found.sort((a, b) => !data.labels[a].toLowerCase().startsWith(words) - !data.labels[b].toLowerCase().startsWith(words));
-    return found.slice(0, MANY);
+    const found = all.filter((label) => data.labels[label].toLowerCase().includes(words));
+    const late = (label) => !data.labels[label].toLowerCase().startsWith(words);
+    return found.sort((a, b) => late(a) - late(b)).slice(0, MANY);
   }
 
   function showLabels() {
@@ -128,9 +126,7 @@
   function choose(label) {
     entered[at] = label;
     keep();
-    count();
-    if (at < rows.length - 1) show(at + 1);
-    else show(at);
+    show(at + 1);
   }
 
   function csv() {
@@ -156,12 +152,10 @@
       if (event.key === "Enter" && one("search").value.trim() && listed().length) choose(listed()[0]);
       return;
     }
-    const place = KEYS.indexOf(event.key);
-    if (place >= 0 && event.key.length === 1 && place < listed().length) choose(listed()[place]);
-    else if (event.key === "u") choose(UNSURE);
-    else if (event.key === "ArrowLeft") show(at - 1);
-    else if (event.key === "ArrowRight") show(at + 1);
-    else if (event.key === "n") show(nextOpen());
+    const place = event.key.length === 1 ? KEYS.indexOf(event.key) : -1;
+    const action = { u: "unsure", n: "open", ArrowLeft: "back", ArrowRight: "next" }[event.key];
+    if (place >= 0 && place < listed().length) choose(listed()[place]);
+    else if (action) one(action).click();
     else if (event.key === "/" && !one("search").hidden) one("search").focus();
     else return;
     event.preventDefault();
@@ -171,9 +165,8 @@
   function clear() {
     one("clear").textContent = asked ? "Delete what I entered" : "Really delete it?";
     if (asked) entered = {};
-    if (asked) keep();
     asked = !asked;
-    count();
+    keep();
     showLabels();
   }
 
@@ -185,17 +178,14 @@
     : "These rows need a look, the most informative first. Give each the label that is right.";
   one("search").hidden = data.labels.length <= FEW;
   one("search").oninput = showLabels;
-  one("unsure").onclick = () => choose(UNSURE);
-  one("back").onclick = () => show(at - 1);
-  one("next").onclick = () => show(at + 1);
-  one("open").onclick = () => show(nextOpen());
-  one("download").onclick = download;
-  one("clear").onclick = clear;
+  const acts = { back: () => show(at - 1), next: () => show(at + 1), open: () => show(nextOpen()), download, clear };
+  for (const [id, act] of Object.entries({ unsure: () => choose(UNSURE), ...acts })) one(id).onclick = act;
   document.addEventListener("keydown", pressed);
   addEventListener("beforeunload", (event) => {
     if (!keeps && Object.keys(entered).length) event.preventDefault();
   });
-  load();
+  entered = stored(() => JSON.parse(localStorage.getItem(store))) || {};
   count();
-  show(0 in entered ? nextOpen() : 0, false);
+  document.querySelector(".desk").hidden = !rows.length;
+  if (rows.length) show(0 in entered ? nextOpen() : 0, false);
 })();
