@@ -89,6 +89,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"setwise {release}"
 html_static_path = ["_static"]
 html_css_files = ["setwise.css"]
+html_js_files = ["names.js"]
 html_show_sourcelink = False
 html_sidebars = {
     page: [] for page in ("index", "install", "five-minutes", "command-line", "data-files", "glossary")
