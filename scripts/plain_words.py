@@ -31,8 +31,17 @@ PHRASES = (
     "samples of checks",
     "calibration samples",
     "declared by you",
+    "checks|checked",
+    "promises?|promised",
+    "claims?|claimed",
 )
-"""What no printed sentence holds, in whatever case."""
+"""What no printed sentence holds, in whatever case: regular expressions of whole words."""
+
+_PARTICIPLE = re.compile(
+    "told|made|held|asked|given|found|kept|known|seen|said|shown|drawn|taken|written|chosen|built|brought|got|left|lost"
+    "|met|sent|done|[a-z]{3,}ed"
+)
+_VALUES = {"property", "lazy", "cached_property"}  # what they decorate is named like a value
 
 _VALUE = "VALUE"
 _NOT_WORDS = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\([^)]*(?:,[^)]*){3,}\)")
@@ -99,8 +108,28 @@ def offences_in(text: str) -> Iterator[tuple[str, str]]:
         if sentence.startswith("Of "):
             yield "begins with “Of”", sentence
         for phrase in PHRASES:
-            if re.search(rf"\b{phrase}\b", sentence, re.IGNORECASE):
+            if re.search(rf"\b(?:{phrase})\b", sentence, re.IGNORECASE):
                 yield f"“{phrase}”", sentence
+
+
+def participles(where: Path = SOURCE) -> Iterator[tuple[Path, int, str]]:
+    """Functions that are named by a participle alone, such as `told` or `_covered`: a function is a verb."""
+    for file in sorted(where.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                name = node.name.strip("_")
+                is_value = any(ast.unparse(each).split(".")[-1] in _VALUES for each in node.decorator_list)
+                if not is_value and _PARTICIPLE.fullmatch(name):
+                    yield file, node.lineno, node.name
+
+
+def template_texts(path: Path) -> str:
+    """What a page's template prints, one text per line; what it is filled with counts as one word."""
+    text = re.sub(r"<(style|script)[ >].*?</\1>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"\{%.*?%\}", "\n", re.sub(r"\{\{.*?\}\}", _VALUE, text))
+    text = re.sub(r"</?(?:strong|span|code|small|output|a)\b[^>]*>", "", text)
+    labels = re.findall(r'(?:aria-label|alt|title)="([^"]*)"', text)
+    return "\n".join([re.sub(r"<[^>]*>", "\n", text), *labels])
 
 
 def offences(where: list[Path]) -> list[Offence]:

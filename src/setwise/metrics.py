@@ -337,7 +337,7 @@ class SetSizeScorer:
         sets: LabelSets = estimator.predict_set(X, asked)
         promised = estimator.guarantee(asked).promised
         promises = promised is not None and promised >= float(level)
-        covered = _covered(sets, y, promises=promises)
+        covered = _count_covered(sets, y, promises=promises)
         n = sum(part.evidence.instances for part in estimator.calibration_.parts)
         if chance_of_so_few(int(covered.sum()), len(covered), n, level) < self.delta:
             if not promises and (as_label_sets(y, name="y").sizes > 1).any():
@@ -350,7 +350,7 @@ class SetSizeScorer:
         return -float(sets.sizes.mean())
 
 
-def _covered(sets: LabelSets, y: Any, *, promises: bool) -> Bools:
+def _count_covered(sets: LabelSets, y: Any, *, promises: bool) -> Bools:
     """Which rows count as covered: by the label where it is exact, else by any or by all candidates."""
     given = as_label_sets(y, name="y")
     if (given.sizes == 1).all():

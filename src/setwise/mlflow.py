@@ -163,7 +163,7 @@ class ServedModel(ABC):
         asked = self.params | (params or {})
         rows = self.rows(model_input)
         frame = self.model.predict_set(rows, asked["confidence_level"]).to_frame()
-        frame.insert(0, "label", self.proposed(rows))
+        frame.insert(0, "label", self.propose(rows))
         if asked["p_values"]:
             p = self.model.predict_p(rows)
             frame = frame.assign(**{f"p:{name}": p[:, k] for k, name in enumerate(self.names)})
@@ -201,7 +201,7 @@ class ServedModel(ABC):
         """What came from MLflow as the model takes it."""
 
     @abstractmethod
-    def proposed(self, rows: Any) -> Array:
+    def propose(self, rows: Any) -> Array:
         """The most probable label of each row."""
 
     @abstractmethod
@@ -224,7 +224,7 @@ class ServedClassifier(ServedModel):
             return given.to_numpy()
         return given[list(known)] if set(known) <= set(given.columns) else given  # which the model refuses by name
 
-    def proposed(self, rows: Any) -> Array:
+    def propose(self, rows: Any) -> Array:
         labels: Array = self.model.predict(rows)
         return labels
 
@@ -255,7 +255,7 @@ class ServedCalibration(ServedModel):
             raise InputError(f"model_input: there is no column {absent!r}, which is one of the classes")
         return given[columns].to_numpy()
 
-    def proposed(self, rows: Any) -> Array:
+    def propose(self, rows: Any) -> Array:
         labels: Array = self.classes[np.asarray(rows).argmax(axis=1)]
         return labels
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from setwise import ConformalClassifier
-from setwise.cli.interruption import SENTENCE, STATUS, watched
+from setwise.cli.interruption import SENTENCE, STATUS, watch_interruptions
 from setwise.estimators.model_directory import save_model
 from setwise.labels.label_sets import LabelSets
 
@@ -86,7 +86,7 @@ def test_a_second_time_ends_the_process_at_once(folder):
 def test_who_started_the_process_may_have_ctrl_c_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with watched():
+        with watch_interruptions():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

@@ -63,8 +63,8 @@ class BasePooledCalibration:
     parts: tuple[BaseCalibration, ...]
 
     def __post_init__(self) -> None:
-        first = _shared(self.parts[0])
-        if any(_shared(part) != first for part in self.parts):
+        first = _common_facts(self.parts[0])
+        if any(_common_facts(part) != first for part in self.parts):
             raise ValueError("folds: they differ in strategy, score, labels or options")
         for part in self.parts:
             _check_fold(part)
@@ -228,7 +228,7 @@ class BasePooledCalibration:
         return below, mean
 
 
-def _shared(part: BaseCalibration) -> tuple[Any, ...]:
+def _common_facts(part: BaseCalibration) -> tuple[Any, ...]:
     """What the folds of one classifier have in common: all but their rows, and labels new to their models."""
     setting = replace(part.setting, novel=0, equal=0, assume=NOTHING)
     columns = {field.name for field in fields(part.evidence) if getattr(part.evidence, field.name) is not None}

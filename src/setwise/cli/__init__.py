@@ -3,12 +3,12 @@
 import gc
 import sys
 
-from setwise.cli.interruption import watched
+from setwise.cli.interruption import watch_interruptions
 
 
 def main() -> None:
     """The entry point."""
-    with watched():
+    with watch_interruptions():
         try:
             from setwise.cli.app import run  # typer and rich are optional, and slow to import
         except ModuleNotFoundError as error:

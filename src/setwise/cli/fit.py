@@ -126,7 +126,8 @@ def fit(
         told = {"groups": table.carried[groups] if groups else None, "verified": truth, "by": categorized}
         model.fit(table.X, table.answers, **told)
     rate = model.score(table.X, sets)
-    screen.say(f"learned {_described(model)}: covering rate {rate:.2f}, {clock}{_unused(model, truth)}")
+    unused = _describe_unused(model, truth)
+    screen.say(f"learned {_describe_learner(model)}: covering rate {rate:.2f}, {clock}{unused}")
     model.summary_ |= {"file": source.name} | ({"by": column_by} if column_by else {})
     save_model(model, out, table.feature_names)
     show_claims(screen, model, promise.confidence_level)
@@ -168,11 +169,11 @@ def _read(request: RowRequest) -> Table:
     if rows.X.shape[1] == 0:
         raise ValueError(f"{rows.source}: no column is left for the features.")
     if rows.votes is not None:
-        rows = replace(rows, candidates=_answered(rows.votes, request))
+        rows = replace(rows, candidates=_answers_as_candidates(rows.votes, request))
     return rows
 
 
-def _answered(votes: Votes, request: RowRequest) -> LabelSets:
+def _answers_as_candidates(votes: Votes, request: RowRequest) -> LabelSets:
     """The labels that somebody gave each row; a row without any cannot be learned from."""
     sets = votes.candidates(missing="empty")
     blank = np.flatnonzero(sets.sizes == 0)
@@ -256,7 +257,7 @@ def _conformal(estimator: Any, cv: int | None, calibration_size: float, made: di
     return setwise.ConformalClassifier(estimator, calibration_size=calibration_size, **made)
 
 
-def _unused(model: Any, truth: Any) -> str:
+def _describe_unused(model: Any, truth: Any) -> str:
     """A line where more rows are verified than kept for calibration: the others are of no use."""
     rows = getattr(model, "calibration_rows_", None)
     if truth is None or rows is None:
@@ -270,7 +271,7 @@ def _unused(model: Any, truth: Any) -> str:
     return f"\n{kept:,} of {had:,} verified rows are kept for calibration: {remedy}"
 
 
-def _described(model: Any) -> str:
+def _describe_learner(model: Any) -> str:
     """What was learned, in brackets: loss and network, or the estimator's name."""
     from setwise.estimators.adapters import last_step  # scikit-learn is loaded
     from setwise.streams.model_inputs import network_of  # as in `_read`

@@ -18,7 +18,7 @@ SENTENCE = "interrupted: what was not finished is not written.\n"
 
 
 @contextmanager
-def watched() -> Iterator[None]:
+def watch_interruptions() -> Iterator[None]:
     """Inside, Ctrl-C ends the program so; not where whoever started it has Ctrl-C ignored."""
     if ours := signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)

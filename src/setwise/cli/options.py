@@ -514,7 +514,7 @@ def verified_in(named: list[str] | None, text: TextOptions, *tables: TableFiles 
         elif any(names is None for _, names in known):
             columns.append(name)
         else:
-            columns_of = " or ".join(f"{table} ({_listed(names or [])})" for table, names in known)
+            columns_of = " or ".join(f"{table} ({_format_names(names or [])})" for table, names in known)
             sought = f"neither a column of {columns_of} nor a file; name a column, or" if known else "no file; name"
             raise ValueError(f"--verified: {name!r} is {sought} FILE:COLUMN.")
     if len(columns) > 1 or len({*files.values()}) > 1:
@@ -531,7 +531,7 @@ def _is_there(name: str) -> bool:
     return name == str(STANDARD) or os.path.exists(name) or bool(glob.glob(name))  # noqa: PTH110, PTH207 - any text
 
 
-def _listed(names: list[str]) -> str:
+def _format_names(names: list[str]) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 

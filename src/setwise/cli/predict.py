@@ -102,7 +102,7 @@ def predict(
         write_note(out, found.compared)
     screen.emit(
         shares
-        | _claimed(screen, predictor, found, source)
+        | _state_guarantee(screen, predictor, found, source)
         | ({"files_kept": found.kept} if in_parts else {})
         | {"out": str(out), "seconds": clock.seconds}
     )
@@ -129,7 +129,7 @@ def _in_one(predictor: BatchPredictor, source: TableFiles, out: Path, advance: A
     predictor.row_tally()  # what cannot be asked is refused before a file is opened
     with writing(out, column=predictor.column, separator=separator) as writer:
         found = predict_table(predictor, source, writer, advance)
-        compared = _compared(predictor, [found])
+        compared = _compare_rows(predictor, [found])
         if compared.refuted and out != opt.STANDARD:  # before the sets are in place: nobody finds them without it
             write_note(out, compared)
     return _Found(found, compared)
@@ -166,10 +166,10 @@ def _in_parts(
         check_complete(parts, [part.out for part in parts])
     found = [done[part.number] for part in parts]
     total = PredictedRows(sum((rows.sizes for rows in found), Counter()))
-    return _Found(total, _compared(predictor, found), kept)
+    return _Found(total, _compare_rows(predictor, found), kept)
 
 
-def _compared(predictor: BatchPredictor, found: list[PredictedRows]) -> Comparison:
+def _compare_rows(predictor: BatchPredictor, found: list[PredictedRows]) -> Comparison:
     """How all rows compare with the calibration rows, those of finished files as they were counted then."""
     rows = predictor.row_tally()
     for part in found:
@@ -177,7 +177,7 @@ def _compared(predictor: BatchPredictor, found: list[PredictedRows]) -> Comparis
     return replace(rows.compare(), used=next((part.used for part in found if part.used is not None), None))
 
 
-def _claimed(screen: Screen, predictor: BatchPredictor, found: _Found, source: Any) -> dict[str, Any]:
+def _state_guarantee(screen: Screen, predictor: BatchPredictor, found: _Found, source: Any) -> dict[str, Any]:
     """What is promised for these rows; says so where they differ from the calibration rows, or are among them."""
     compared, level = found.compared, predictor.confidence_level
     made = compared.guarantee(level)

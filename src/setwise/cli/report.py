@@ -85,7 +85,7 @@ def report(
     if not run.exists():
         raise ValueError(f"{run}: there is no such file or directory.")
     if (run / _RUN).is_file():
-        noted = _noted(run / _RUN)
+        noted = _read_run(run / _RUN)
         run, file = run / noted["model"], file or run / noted["data"]
         truth, candidates = truth or noted.get("truth"), candidates or noted.get("candidates")
         by, image, title = by or noted.get("by"), image or noted.get("image"), title or noted.get("title")
@@ -132,7 +132,7 @@ def report(
     screen.emit({"out": str(made), "bytes": size, "seconds": clock.seconds})
 
 
-def _noted(path: Path) -> dict[str, Any]:
+def _read_run(path: Path) -> dict[str, Any]:
     """What the folder of a run says about itself: names of parts inside it, and of columns."""
     with reading_untrusted(path, "run"):
         noted = json.loads(path.read_text(encoding="utf-8"))
@@ -144,7 +144,7 @@ def _noted(path: Path) -> dict[str, Any]:
         return dict(noted)
 
 
-def _known(request: RowRequest, classes: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _read_known(request: RowRequest, classes: Any, options: dict[str, Any]) -> dict[str, Any]:
     """What is known of the rows, as reports take it, and the options, of which some name columns."""
     from setwise.tables.rows import read_rows  # Arrow is loaded for files
 
@@ -169,7 +169,7 @@ def _of_model(
     model = saved.load_asked_model(path, device, trusted)
     X = saved.all_features(request.source, model, columns)
     by = request.by or saved.category_column(model)
-    options = _known(replace(request, by=by), model.classes_, options)
+    options = _read_known(replace(request, by=by), model.classes_, options)
     options["settings"] = {"model": path.name, "data": request.source.name}
     names = columns or list(getattr(model, "feature_names_in_", []))
     if names and len(names) == X.shape[1]:
@@ -192,7 +192,7 @@ def _of_calibration(out: Path, path: Path, request: RowRequest, options: dict[st
         calibration = calibration.withdraw(
             Finding(None, "these are the rows that it was calibrated on", len(matrix))
         )
-    options = _known(request, calibration.classes, options)
+    options = _read_known(request, calibration.classes, options)
     settings = {"calibration": path.name, "data": request.source.name}
     return build_report(out, calibration, matrix, settings=settings, **options)
 
@@ -205,7 +205,7 @@ def _of_sets(out: Path, column: str, request: RowRequest, options: dict[str, Any
     options["comparison"] = read_note(request.source)
     beside = str(request.candidates) if request.candidates and request.labels is None else None
     sets, p_values = read_predicted(request.source, column, candidates=beside, separator=request.separator)
-    options = _known(request, sets.classes, options)
+    options = _read_known(request, sets.classes, options)
     return report_sets(out, sets, p_values=p_values, settings={"sets": request.source.name}, **options)
 
 

@@ -176,10 +176,10 @@ def _say(screen: Screen, found: Triage, out: Path, review: Path, counts: dict[st
     screen.say("\n\n".join([str(found), *told]))
     left = len(found) - taken + counts["undecided"]
     screen.say(f"\nsaved to {out} ({taken:,} rows) and {review} ({left:,} rows)")
-    screen.emit(counts | _told(found, out, review))
+    screen.emit(counts | _summarize(found, out, review))
 
 
-def _told(found: Triage, out: Path, review: Path) -> dict[str, Any]:
+def _summarize(found: Triage, out: Path, review: Path) -> dict[str, Any]:
     """What was decided, as plain data."""
     taken = int(found.accepted.sum())
     return {
@@ -292,7 +292,7 @@ def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _
     columns = output_columns(request.source, rows)
     if saved.is_calibration_data(calibration, most_probable(matrix)):
         return _Decided(
-            columns, classes, calibration.triage(**asked), _checked(calibration), "they had no candidates."
+            columns, classes, calibration.triage(**asked), _verified_numbers(calibration), "they had no candidates."
         )
     return _Decided(columns, classes, calibration.triage(matrix, rows.answers, **asked), np.arange(0))
 
@@ -313,13 +313,13 @@ def _of_model(
     if path.is_file() and source is None:
         calibration = saved.load_calibration(path)
         _refuse_checks(request, path, calibration)
-        return _numbered(calibration, calibration.triage(**asked))
+        return _decide_numbers(calibration, calibration.triage(**asked))
     model = saved.load_asked_model(path, device, trusted)
     parts = model.calibration_.parts
     if len(parts) == 1:
         _refuse_checks(request, path, parts[0])
         if source is None:
-            return _numbered(parts[0], model.triage(**asked))
+            return _decide_numbers(parts[0], model.triage(**asked))
     elif source is None:
         raise ValueError(f"{path}: give the FILE that it was fitted on, with --verified.")
     X = saved.all_features(source, model, columns)
@@ -336,7 +336,7 @@ def _of_model(
             return _Decided(given, classes, model.triage(X, answers, **asked), np.arange(0))
         if len(parts) == 1:
             learned = "the model learned from them. With fit --cross 5, and --verified here, every row is decided."
-            return _Decided(given, classes, model.triage(**asked), _checked(parts[0]), learned)
+            return _Decided(given, classes, model.triage(**asked), _verified_numbers(parts[0]), learned)
     verified = rows.truth if request.truth or request.verified else None
     checked = _verified_rows(verified)
     return _Decided(given, classes, model.triage(verified=verified, **asked), checked)
@@ -363,17 +363,17 @@ def _refuse_checks(request: RowRequest, path: Path, calibration: Any) -> None:
         )
 
 
-def _numbered(calibration: Any, found: Triage) -> _Decided:
+def _decide_numbers(calibration: Any, found: Triage) -> _Decided:
     """The same where no table is given: the rows are the calibration's, and their numbers all that is known."""
     import pyarrow as pa  # loaded for files
 
-    checked = _checked(calibration)
+    checked = _verified_numbers(calibration)
     rows = np.union1d(found.rows, checked)
     placed = replace(found, rows=np.searchsorted(rows, found.rows))
     return _Decided({"row": pa.array(rows)}, calibration.classes.tolist(), placed, np.searchsorted(rows, checked))
 
 
-def _checked(calibration: Any) -> Ints:
+def _verified_numbers(calibration: Any) -> Ints:
     """The numbers of the calibration rows that somebody checked."""
     evidence = calibration.evidence
     rows = np.flatnonzero(evidence.label != MISSING)

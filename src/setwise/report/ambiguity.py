@@ -9,7 +9,7 @@ import numpy as np
 from setwise._arrays import Array, Floats
 from setwise.conformal.calibration import Calibration
 from setwise.labels.label_sets import LabelSets
-from setwise.report.level_facts import histogram, size_bins, tidied
+from setwise.report.level_facts import histogram, size_bins, tidy_all
 
 _RANKS = 30  # beyond that the curve says nothing more
 _TESTED = 2_000_000  # labels of rows that the test looks at; of more a sample of rows is drawn
@@ -74,8 +74,8 @@ def _gate(probabilities: Floats, candidates: LabelSets, miss_rate: float) -> dic
     found = diagnose(probabilities[kept], candidates[kept], miss_rate=miss_rate)
     return {
         "sentence": found.sentence,
-        "rate": tidied(found.rate[:_RANKS]),
-        "lower": tidied(found.lower[:_RANKS]),
-        "upper": tidied(found.upper[:_RANKS]),
-        "floor": tidied(found.floor[:_RANKS]),
+        "rate": tidy_all(found.rate[:_RANKS]),
+        "lower": tidy_all(found.lower[:_RANKS]),
+        "upper": tidy_all(found.upper[:_RANKS]),
+        "floor": tidy_all(found.floor[:_RANKS]),
     }

@@ -25,7 +25,7 @@ def example_facts(
     source: EntrySource, sweep: Sweep, rows: Rows, level: Fraction, feature_names: list[str] | None = None
 ) -> list[dict[str, Any]]:
     """One dictionary per example."""
-    shown = _chosen(sweep, sweep.levels.index(level))
+    shown = _choose_rows(sweep, sweep.levels.index(level))
     entries, p_values = source.entries(shown), source.p_values(shown)
     names = [str(label) for label in rows.vocabulary.classes.tolist()]
     facts = []
@@ -97,7 +97,7 @@ def p_text(value: float) -> str:
     return f"{value:.3f}" if value >= 0.0005 else "<0.001"
 
 
-def _chosen(sweep: Sweep, at: int) -> Ints:
+def _choose_rows(sweep: Sweep, at: int) -> Ints:
     """The rows to show, each once: drawn evenly with a fixed seed, the largest by size."""
     rng, sizes = np.random.default_rng(0), sweep.sizes[:, at]
     kinds = [_some(rng, np.arange(len(sizes)))]

@@ -69,7 +69,7 @@ def write_label_page(
     table = pa.table(dict(columns))
     strange = next((name for name in (key, *(show or ())) if name not in table.column_names), None)
     if strange is not None:
-        raise DataError(f"the page: there is no column {strange!r}; there is {_listed(table.column_names)}")
+        raise DataError(f"the page: there is no column {strange!r}; there is {_format_names(table.column_names)}")
     names = [_text(value) for value in table[key].to_pylist()]
     if "" in names or len(set(names)) < len(names):
         raise DataError(f"the column {key!r} does not identify rows: a value is missing or occurs twice")
@@ -125,5 +125,5 @@ def _text(value: Any) -> str:
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")

@@ -134,7 +134,7 @@ def tidy(value: float) -> float | None:
     return float(f"{number:.6g}") if math.isfinite(number) else None
 
 
-def tidied(values: Sequence[float] | Floats) -> list[float | None]:
+def tidy_all(values: Sequence[float] | Floats) -> list[float | None]:
     """Several of them."""
     return [tidy(value) for value in values]
 
@@ -144,11 +144,12 @@ def _threshold(calibration: Calibration, level: Fraction) -> str:
     if calibration.evidence.weight is not None:
         return "depends on the row's weight"
     found = np.concatenate([np.ravel(rule.threshold(level)) for rule in calibration.rules])
-    low, high = (_shown(float(end), calibration.conformity_score.offset) for end in (found.min(), found.max()))
+    offset = calibration.conformity_score.offset
+    low, high = (_format_threshold(float(end), offset) for end in (found.min(), found.max()))
     return low if low == high else f"{low} to {high}"
 
 
-def _shown(stored: float, offset: float) -> str:
+def _format_threshold(stored: float, offset: float) -> str:
     """A stored threshold on its published scale, with as much of it as tells it from one."""
     if math.isinf(stored):
         return "every label" if stored > 0 else "no label"

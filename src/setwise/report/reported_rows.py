@@ -73,7 +73,7 @@ class Rows:
         """Whether some rows were left out."""
         return len(self.numbers) < self.total
 
-    def sampled(self, most: int) -> Rows:
+    def sample(self, most: int) -> Rows:
         """At most so many rows, drawn with a fixed seed."""
         if self.total <= most:
             return self

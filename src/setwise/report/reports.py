@@ -150,7 +150,7 @@ def build_report(
     if differs is not None:
         calibration = calibration.withdraw(differs)
         others = [other.withdraw(differs) for other in others]
-    rows = rows.sampled(MOST_LABELS // matrix.shape[1])
+    rows = rows.sample(MOST_LABELS // matrix.shape[1])
     matrix = matrix[rows.numbers] if rows.is_sample else matrix
     category, codes = _categories(calibration, matrix, rows)
     source = Scored(calibration, matrix, grid(confidence_level), category, codes, rows.weight, rows.row_ids)
@@ -227,7 +227,7 @@ def report_sets(
         ids=ids,
     )
     people = _people(candidates, votes, rows, None)
-    rows = rows.sampled(MOST_LABELS // max(sets.n_classes, 1))
+    rows = rows.sample(MOST_LABELS // max(sets.n_classes, 1))
     if p_values is None:
         source: EntrySource = Given(sets[rows.numbers].to_mask(), [level])
     else:

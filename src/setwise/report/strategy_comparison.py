@@ -9,7 +9,7 @@ from typing import Any
 
 from setwise.conformal.calibration import Calibration
 from setwise.report.label_entry_levels import Sweep
-from setwise.report.level_facts import tidied
+from setwise.report.level_facts import tidy_all
 from setwise.report.verdict import guarantees, promise_of
 from setwise.strategies import STRATEGIES, as_strategy
 
@@ -66,8 +66,8 @@ def comparison_facts(compared: list[Alternative], sweeps: list[Sweep], level: Fr
             {
                 "name": one.name,
                 "chosen": one.chosen,
-                "means": tidied(means),
-                "coverages": tidied(hits / known) if known else None,
+                "means": tidy_all(means),
+                "coverages": tidy_all(hits / known) if known else None,
                 "mean_sizes": [f"{mean:.2f}" for mean in means],
                 "coverage_texts": [f"{hit / known:.1%}" for hit in hits] if known else None,
                 "promises": [promise.text for promise in promises],

@@ -77,7 +77,7 @@ def judge(
     """
     level = promise.probability
     if n == 0:
-        return _unmeasured(promise, sets, bracket)
+        return _judge_unmeasured(promise, sets, bracket)
     if interval == "binomial":
         interval = clopper_pearson(hits, n, DELTA)
     known = "" if n == sets else " with a known label"
@@ -103,7 +103,7 @@ def judge(
     return Verdict("broken", headline, f"Do not rely on these sets. The guarantee was {promise}. {why}")
 
 
-def _unmeasured(promise: Promise, sets: int, bracket: tuple[float, float] | None) -> Verdict:
+def _judge_unmeasured(promise: Promise, sets: int, bracket: tuple[float, float] | None) -> Verdict:
     unknown = "No true label is given to measure their coverage."
     if bracket is not None:
         low, high = bracket

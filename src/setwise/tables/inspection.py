@@ -153,7 +153,7 @@ def inspect(
         sizes={int(size): int(count) for size, count in zip(*np.unique(sizes, return_counts=True), strict=True)},
         singletons=int((sizes == 1).sum()),
         full=int((sizes == k).sum()),
-        unlabelled=_unlabelled(sizes, k),
+        unlabelled=_count_unlabelled(sizes, k),
         confused=_most_confused(sets, counts, labels, top),
         never_alone=tuple(labels[i] for i in np.flatnonzero((counts > 0) & (alone == 0))),
         never_occurs=tuple(labels[i] for i in np.flatnonzero(counts == 0)),
@@ -181,7 +181,7 @@ def inclusion_by_rank(probabilities: ArrayLike, sets: LabelSets) -> tuple[float,
     return tuple((total / max(len(p), 1)).tolist())
 
 
-def _unlabelled(sizes: Ints, k: int) -> Unlabelled:
+def _count_unlabelled(sizes: Ints, k: int) -> Unlabelled:
     empty = np.flatnonzero(sizes == 0)
     n, left = len(sizes), len(sizes) - len(empty)
     total = float(sizes.sum())
