@@ -232,6 +232,7 @@ class BaseCalibration:
         score, rules, probabilities, off = self.conformity_score, self.rules, rows.probabilities, rows.off
         if rows.votes is not None:
             inside, rules, probabilities = None, self._vote_rules, DenseRows(rows.posterior)
+            off = rows.posterior_off
 
         def answer(level: Fraction) -> Any:
             self._warn_if_short(level, codes, rules)

@@ -81,7 +81,7 @@ class RowReader:
         rows, off = self._read_probabilities(probabilities, device=device)
         if sets is not None and len(sets) != len(rows):
             raise ValueError(f"candidates: {len(sets)} rows for {len(rows)} rows of probabilities.")
-        return NewRows(self, rows, precision_of(probabilities), off, sets, votes, by, sample_weight, row_ids)
+        return NewRows(self, rows, off, sets, votes, by, sample_weight, row_ids)
 
     def check_weighted(self, sample_weight: Any) -> None:
         """Refuses weights of new rows unless the calibration rows have weights too, and the reverse."""
@@ -125,10 +125,8 @@ class NewRows:
         The reader that read them.
     probabilities
         The probabilities in the precision of the calibration.
-    precision
-        The floating type in which they were passed.
     off
-        How far scores may be off where that is another type.
+        How far scores may be off where they were passed in another floating type.
     candidates
         The candidates of each row, all labels where it has none; None where none were passed.
     votes
@@ -139,7 +137,6 @@ class NewRows:
 
     reader: RowReader
     probabilities: Probabilities
-    precision: str
     off: float
     candidates: LabelSets | None
     votes: Votes | None
@@ -159,8 +156,6 @@ class NewRows:
     def category(self) -> Array | None:
         """The category of each row; None where the calibration knows none."""
         reader, by = self.reader, self.by
-        if by is None and reader.setting.by == "predicted":
-            self.check_precision("so that near ties change the predicted label")
         if by is None and reader.setting.by == "size" and self.candidates is None:
             raise ValueError(
                 "by: calibrated by the number of candidates, so new rows need theirs too; pass candidates=… to "
@@ -218,20 +213,18 @@ class NewRows:
         """The most probable label of each row, and its probability."""
         return self.probabilities.proposed.found
 
+    @property
+    def posterior_off(self) -> float:
+        """How far scores of `posterior` may be off, which rests on a power of the probabilities."""
+        people = self.reader.annotators
+        return self.off if people is None else self.off * max(1.0, people.temperature)
+
     @lazy
     def posterior(self) -> Floats:
         """The probability of each label given the row's votes."""
-        self.check_precision("and answers magnify the difference")
         assert self.votes is not None  # noqa: S101 - only used for rows with votes
         assert self.reader.annotators is not None  # noqa: S101 - there are answers
         return self.reader.annotators.posterior(self.votes.recode(self.reader.vocabulary), self.matrix)
-
-    def check_precision(self, why: str) -> None:
-        """Refuses probabilities of another floating type than those of the calibration rows."""
-        ours = self.reader.setting.precision
-        if self.precision != ours:
-            problem = f"probabilities: {self.precision}, but those of the calibration were {ours}, {why}"
-            raise InputError(problem, f"pass them as {ours}, which Parquet and Arrow files keep and text does not")
 
 
 def fill_candidates(candidates: Any, vocabulary: Vocabulary) -> LabelSets | None:

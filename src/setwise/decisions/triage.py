@@ -296,16 +296,17 @@ def triage_new_rows(
 
 def propose_labels(calibration: BaseCalibration, rows: NewRows) -> tuple[Proposals, Extra]:
     """The labels proposed for a batch of new rows, and what these rows come with."""
-    rows.check_precision("so that near ties change the predicted label")
-    proposed = rows.predicted
+    proposed, off = rows.predicted, rows.off
     extra: Extra = "nothing"
     if rows.votes is not None:
         check_answered(calibration.evidence)
-        proposed, extra = most_probable(rows.posterior), "votes"
+        proposed, extra, off = most_probable(rows.posterior), "votes", rows.posterior_off
     elif rows.candidates is not None:
         proposed, extra = among_candidates(rows.matrix, rows.candidates), "candidates"
     if calibration.evidence.noise is not None and not calibration.setting.named:
         proposed = replace(proposed, noise=uniforms(rows.matrix, calibration.setting.seed))
+    if off:  # a row that equals a verified one must not seem surer because it was rounded
+        proposed = replace(proposed, confidence=proposed.confidence - off)
     return proposed, extra
 
 
