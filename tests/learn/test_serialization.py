@@ -138,7 +138,10 @@ HEADS = {
     "column of categories": (lambda head: head["training"].update(by=5), "training"),
     "digests of the data": (lambda head: head["training"].update(data=[]), "training"),
     "weight": (lambda head: head["members"][0]["model"].update(weight=float("nan")), "do not belong together"),
-    "classes": (lambda head: head["members"][0]["model"]["inclusion"].update(classes=[2, 1, 0]), "do not belong together"),
+    "classes": (
+        lambda head: head["members"][0]["model"]["inclusion"].update(classes=[2, 1, 0]),
+        "do not belong together",
+    ),
 }
 
 
