@@ -423,7 +423,7 @@ def test_probabilities_of_a_model_of_ones_own_will_do(here):
             "give a FILE of rows for a model, or --probabilities",
         ),
         (("--votes", "votes.csv", "--budget", "20"), "give either --candidates (a column) or --votes"),
-        (("--budget", "20", "--answer", "w"), "use --answer … to call ours otherwise"),
+        (("--budget", "20", "--answer", "w"), "use --answer … for another name"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(here, capsys, arguments, message):

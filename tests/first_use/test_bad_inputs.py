@@ -508,14 +508,14 @@ COMMANDS = {  # files, a command line, and what happens
     "triage in an unknown mode": ({}, f"{TRIAGE} checked rows.csv --mode safe", error("mode: 'safe' is not known; use --mode rate, or use --mode confident")),
     "triage of a table as model": ({}, f"{TRIAGE} rows.csv", error("rows.csv: is a table; name a MODEL before it, or --votes FILE")),
     "triage of votes without checks": ({}, f"{TRIAGE} --votes votes.csv --item id --annotator who", error("--verified: votes alone do not show who is right")),
-    "triage of rows with the answer's column": ({"r.csv": FRAME.assign(label="a").to_csv(index=False)}, f"{TRIAGE} checked r.csv", error("there is a column 'label' already, and the answer needs it; rename it, or use --answer")),
+    "triage of rows with the answer's column": ({"r.csv": FRAME.assign(label="a").to_csv(index=False)}, f"{TRIAGE} checked r.csv", error("there is a column 'label' already, and the output needs it; rename it, or use --answer")),
     "triage without a feature": ({"r.csv": FRAME[["x", "y"]].to_csv(index=False)}, f"{TRIAGE} checked r.csv", error("r.csv: there is no column 'z', which the model was trained on (3 features expected, 2 found); it has x, y")),
     # suggest
     "a budget of nothing": ({}, f"{SUGGEST} --budget 0", error("Invalid value for '--budget'")),
     "a budget beyond the rows": ({}, f"{SUGGEST} --budget 1000", error("budget: 1000 of 60 rows")),
     "a suggestion without candidates": ({}, "suggest model full.csv --budget 10 --out s.csv", error("give either --candidates (a column) or --votes")),
     "a suggestion on new labels": ({"t.csv": PLAIN.replace("owl", "emu", 3)}, "suggest model t.csv --candidates answers --budget 10 --out s.csv", error("t.csv, column 'answers': row 1: 'emu' is not among the 3 classes")),
-    "a suggestion with the answer's column": ({"t.csv": FULL.assign(verified="").to_csv(index=False)}, "suggest model t.csv --candidates answers --budget 10 --out s.csv", error("there is a column 'verified' already, and the answer needs it")),
+    "a suggestion with the answer's column": ({"t.csv": FULL.assign(verified="").to_csv(index=False)}, "suggest model t.csv --candidates answers --budget 10 --out s.csv", error("there is a column 'verified' already, and the output needs it")),
     # convert, contaminate, inspect, data
     "convert a column that is not there": ({}, "convert plain.csv --candidates no --out o.csv", error("plain.csv: there is no column 'no'")),
     "convert a table to votes": ({}, "convert plain.csv --candidates answers --to votes --out o.csv", error("--to: 'votes' cannot be made from table; use candidates, or --from votes")),

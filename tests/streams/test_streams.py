@@ -541,7 +541,7 @@ def test_what_is_no_arrow_table_of_distinct_columns_is_refused(parts):
     parts()
     predictor, made = BatchPredictor("m.cal"), pq.read_table("in/0.parquet")
     for other in (made.to_pandas(), {name: made[name].to_numpy() for name in made.column_names}):
-        with pytest.raises(TypeError, match="expected one of Arrow, got .*; of Ray ask for batch_format='pyarrow'"):
+        with pytest.raises(TypeError, match="expected an Arrow table, got .*; in Ray use batch_format='pyarrow'"):
             predictor(other)
     with pytest.raises(InputError, match="two columns have the same name"):
         predictor(made.append_column("p:owl", made["p:owl"]))

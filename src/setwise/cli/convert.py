@@ -127,7 +127,7 @@ def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None
     total = counts.sum(axis=1, keepdims=True)
     if not total.all():
         raise ValueError(
-            f"{name} {found.ids[total.argmin()]!r} has no answer, of which shares could be; leave it out."
+            f"{name} {found.ids[total.argmin()]!r} has no answer, so that its labels have no shares; leave it out."
         )
     columns = [f"p:{text}" for text in encode_labels(labels, "|")]
     with writing(out) as writer:

@@ -47,11 +47,11 @@ def demo(
     train, held, new = np.split(np.random.default_rng(seed).permutation(len(y)), [700, 1300])
     told, people = np.concatenate([train, held]), annotators(votes[train])
     screen.say(
-        f"{len(told):,} blurred images of digits. {_ANSWERS} of {len(_PEOPLE)} people said what each shows, and "
-        f"about {(votes[told].candidates().sizes > 1).mean():.0%} of the images they did not agree."
+        f"{len(told):,} blurred images of digits. {_ANSWERS} of {len(_PEOPLE)} people said what each shows. They "
+        f"disagree on about {(votes[told].candidates().sizes > 1).mean():.0%} of the images."
     )
     odd = [str(name) for name, flags in zip(people.names, people.flags, strict=True) if flags]
-    screen.say(f"By their answers alone, the one to look at is {' and '.join(odd)}.\n")
+    screen.say(f"Their answers show whom to look at first: {' and '.join(odd)}.\n")
     learner = learn.PartialLabelClassifier("mlp", scale="standard", hidden_sizes=(300,), epochs=40)
     learner.set_params(random_state=seed, verbose=int(screen.shows_progress))
     learned = learner.fit(X[train], votes[train])

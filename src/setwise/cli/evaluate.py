@@ -111,24 +111,25 @@ def _finish(
 
 
 def _show(screen: Screen, result: dict[str, Any]) -> None:
-    screen.say(
-        f"{result['n']:,} sets, {result['mean_size']:.2f} labels per row (median {result['median_size']:g}), "
-        f"{result['singleton_rate']:.1%} with one label, {result['empty_rate']:.1%} with none"
-    )
     if "coverage" in result:
         between = "no interval from fewer than 10 groups"
         if result["coverage_interval"] is not None:
             low, high = result["coverage_interval"]
             between = f"between {low:.4f} and {high:.4f} in 95 of 100 cases"
         screen.say(f"coverage {result['coverage']:.4f} ({between}) on {result['n_truth']:,} rows with truth")
+    screen.say(
+        f"{result['n']:,} sets, {result['mean_size']:.2f} labels per row (median {result['median_size']:g}), "
+        f"{result['singleton_rate']:.1%} with one label, {result['empty_rate']:.1%} with none"
+    )
+    if "coverage" in result:
         worst = result["worst_class"]
         if worst is not None:
             screen.say(f"worst class {worst['label']!r}: coverage {worst['coverage']:.4f} on {worst['n']:,} rows")
         if result["unknown_labels"]:
             screen.say(f"{result['unknown_labels']:,} true labels are in no set at all, and count as missed")
     for name, text in {
-        "all_candidates_rate": "sets that hold all candidates",
-        "any_candidate_rate": "sets that hold at least one candidate",
+        "all_candidates_rate": "sets that contain all candidates",
+        "any_candidate_rate": "sets that contain at least one candidate",
     }.items():
         if name in result:
             screen.say(f"{text}: {result[name]:.4f}")

@@ -27,11 +27,11 @@ def refuse_taken(columns: Iterable[str], added: Sequence[str]) -> None:
     """Refuses a table that has one of the columns already that are to be written; --answer names the first."""
     if added[0] in added[1:]:
         problem = f"{added[0]!r} is the name of another column that is written"
-        raise DataError(problem, Remedy("answer", None, "to call this one otherwise"))
+        raise DataError(problem, Remedy("answer", None, "for another name"))
     taken = next((name for name in added if name in columns), None)
     if taken is not None:
-        renamed = [Remedy("answer", None, "to call ours otherwise")] if taken == added[0] else []
-        raise DataError(f"there is a column {taken!r} already, and the answer needs it", "rename it", *renamed)
+        renamed = [Remedy("answer", None, "for another name")] if taken == added[0] else []
+        raise DataError(f"there is a column {taken!r} already, and the output needs it", "rename it", *renamed)
 
 
 def output_columns(source: TableFiles, out: Path, text: Sequence[str] = ()) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class BatchPredictor:
             table = pa.Table.from_batches([table])
         if not isinstance(table, pa.Table):
             kind = type(table).__name__
-            raise TypeError(f"table: expected one of Arrow, got {kind}; of Ray ask for batch_format='pyarrow'.")
+            raise TypeError(f"table: expected an Arrow table, got {kind}; in Ray use batch_format='pyarrow'.")
         if len(set(table.column_names)) < table.num_columns:
             raise InputError("table: two columns have the same name", "rename one of them")
         with saved.no_name_warnings():
