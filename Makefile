@@ -25,7 +25,7 @@ uv      = $(1)/bin/python -m uv pip install --quiet --python $(1)
 show    = ; status=$$?; $(1)/python benchmarks/trust.py; exit $$status
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -q -W --keep-going -n
 
-.PHONY: demo browser test test-long test-third-party test-lowest test-pythons trust licences faults fuzz mutation observatory lint bench docs reproduce release-check clean
+.PHONY: demo browser test test-long test-third-party test-lowest test-pythons trust licences faults fuzz mutation observatory honest lint bench docs reproduce release-check clean
 .DEFAULT_GOAL := test
 
 $(READY): pyproject.toml constraints.txt
@@ -75,6 +75,10 @@ fuzz: $(FUZZ_READY)     ## broken files for every reader and loader, FUZZ_SECOND
 observatory: $(READY)   ## every promise against simulations with known truth; exit status 1 where one is broken
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.observatory --out benchmarks/results/observatory.json \
 	  $(call show,$(BIN))
+
+honest: $(READY)        ## honest but unusual data, 200 samples of each design; exit status 1 where one is refused or not covered
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.honest --samples 200 --out benchmarks/results/honest.json; \
+	  status=$$?; $(BIN)/python benchmarks/guards.py; exit $$status
 
 mutation: $(MUTATION_READY)   ## a seeded sample of changes of one token in what claims rest on: which does no test notice?
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/mutation.py $(call show,$(BIN))

@@ -25,7 +25,7 @@ SAME_THING = {
 }  # fmt: skip
 COMMANDS = "cli"
 ACROSS = {
-    "docs", "faults", "first_use", "fuzz", "observatory", "reproduction", "statistical", "third_party",
+    "docs", "faults", "first_use", "fuzz", "honest", "observatory", "reproduction", "statistical", "third_party",
     "test_benchmarks", "test_check_tree", "test_examples", "test_extension", "test_frozen", "test_mutation",
     "test_plain_words", "test_public_api", "test_typing", "test_versions",
     "cli/test_choices", "cli/test_commands", "cli/test_comparison", "cli/test_decisions", "cli/test_docs",

@@ -1,0 +1,1 @@
+"""Honest but unusual data: each design must get its guarantee, and its coverage."""

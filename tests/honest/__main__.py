@@ -1,0 +1,71 @@
+"""`python -m tests.honest`: every honest design and planted mistake; `--find TEXT` some; `--out` keeps them."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from tests.honest.designs import DESIGNS
+from tests.honest.judge import run
+from tests.honest.mistakes import MISTAKES
+
+
+def main() -> int:
+    """The number of designs without their guarantee or without what was guaranteed, as exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.honest")
+    parser.add_argument("--samples", type=int, default=200, help="samples of each design")
+    parser.add_argument("--find", default="", help="designs whose name contains this")
+    parser.add_argument("--out", type=Path, help="where to write the results as JSON")
+    options = parser.parse_args()
+    kept, started = {}, time.perf_counter()
+    for name, trial in DESIGNS.items():
+        if options.find not in name:
+            continue
+        begun = time.perf_counter()
+        found = kept[name] = run(name, trial, options.samples).to_dict()
+        took = time.perf_counter() - begun
+        reasons = "; ".join(f"{count}: {reason}" for reason, count in found["reasons"].items())
+        print(
+            f"{found['verdict']:8} guaranteed {found['guaranteed']:.3f}  covered {found['coverage']:.3f} "
+            f"(bound {found['bound']:.3f})  {took:5.1f} s  {name}  {reasons[:200]}",
+            flush=True,
+        )
+    noticed = {}
+    for name, (trial, guards) in MISTAKES.items():
+        if options.find in name:
+            found = noticed[name] = run(name, trial, max(options.samples // 10, 1)).to_dict()
+            print(f"noticed in {min(found['guards'].get(guard, 0.0) for guard in guards):.0%}  {name}", flush=True)
+    if options.out is not None:
+        result: dict[str, object] = {
+            "machine": _machine(),
+            "samples": options.samples,
+            "seconds": round(time.perf_counter() - started),
+        }
+        options.out.write_text(
+            json.dumps(result | {"designs": kept, "mistakes": noticed}, indent=1, ensure_ascii=False) + "\n"
+        )
+    return sum(found["verdict"] != "kept" for found in kept.values())
+
+
+def _machine() -> dict[str, str]:
+    """When, where and with which versions."""
+    packages = ("setwise", "numpy", "scipy", "scikit-learn")
+    return {
+        "date": dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+        "device": f"CPU {platform.machine()}",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))
