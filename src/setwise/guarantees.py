@@ -62,6 +62,7 @@ PREMISES = STANDING | {
     "same_annotators": "annotators like these would answer the new rows",
     "answers_as_truth": "annotators disagree because rows are ambiguous, and answer as often as each label is true",
     "independent": "annotators err independently of each other, given the true label",
+    "who_answers": "who answers a row has nothing to do with its label",
     "recalibrated": "the model's probabilities are right once they are recalibrated on the answers",
     "large_sample": "the calibration sample is large",
 }

@@ -567,9 +567,10 @@ def test_votes_of_rows_in_another_floating_type_cover_as_before(kind, rng):
     verified = np.full(500, None)
     verified[:100] = y[:100]
     made = conformalize(p[:500], votes[:500], verified=verified, random_state=0)
-    covered = made.predict_set(p[500:], candidates=votes[500:]).contains(y[500:])
-    again = made.predict_set(p[500:].astype(kind), candidates=votes[500:]).contains(y[500:])
-    assert (again >= covered).all()
+    for level in np.arange(0.3, 0.96, 0.05):
+        covered = made.predict_set(p[500:], level, candidates=votes[500:]).contains(y[500:])
+        again = made.predict_set(p[500:].astype(kind), level, candidates=votes[500:]).contains(y[500:])
+        assert (again >= covered).all()
     assert made.triage(p[500:].astype(kind), votes[500:], max_error=0.3).accepted.any()
     by = conformalize(p[:500], y[:500], by="predicted")
     assert (by.predict_set(p[500:].astype(kind)).contains(y[500:])).mean() > 0.8

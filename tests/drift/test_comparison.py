@@ -66,6 +66,8 @@ def test_what_differs_is_named(calibrated):
     assert not same.refuted
     assert same.findings == ()
     assert "A small difference may go unnoticed" in printed(same)
+    for each in (same, sure):
+        assert "This is one look: of 100 batches from one source, one is called different" in printed(each)
     assert sure.to_dict()["refuted"]
 
 

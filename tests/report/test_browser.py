@@ -84,8 +84,10 @@ def test_examples_and_parts_follow_the_slider(open_page, digits_report, digits):
         expected = by_class[int(cells[0])]
         assert cells[2] == f"{expected['coverage']:.1%}"
         assert cells[4] == f"{expected['mean_size']:.2f}"
+    assert page.locator("#afterwards").is_visible()
     page.locator("#reset").click()
     assert page.locator("#level").get_attribute("aria-valuetext") == "0.90"
+    assert page.locator("#afterwards").is_hidden()
 
 
 @pytest.mark.parametrize("wanted", ["largest", "empty", "missed"])

@@ -203,8 +203,10 @@ def annotators(votes: Votes, probabilities: ProbabilityRows | None = None) -> An
     Notes
     -----
     The model assumes that annotators err independently given the truth, each with confusions of their own shrunk
-    to those of all (Dawid and Skene, 1979; with a classifier Raykar et al., 2010). Where annotators share their
-    errors, every accuracy is too high and the consensus looks too certain; `dependence` tests that.
+    to those of all (Dawid and Skene, 1979; with a classifier Raykar et al., 2010). It assumes too that who answers
+    a row has nothing to do with its label: of people who answer what they know, intervals are too narrow. Where
+    annotators share their errors, every accuracy is too high and the consensus looks too certain; `dependence`
+    tests that.
 
     Examples
     --------

@@ -39,7 +39,9 @@ _MOST, _SHOWN = 32, 3  # findings that are kept, and that are named in a sentenc
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Whether new rows are like the calibration rows.
+    """Whether new rows are like the calibration rows: one look, which errs in 1 of 100 batches that are.
+
+    Of many batches from one source some are called different by chance; `monitor` watches rows as they arrive.
 
     Attributes
     ----------
@@ -134,6 +136,10 @@ class Comparison:
             text = (
                 f"The {self.m:,} new rows show no difference from the {self.n:,} calibration rows "
                 f"({format_p_value(self.p_value)}). A small difference may go unnoticed."
+            )
+        if self.used is None and self.p_value is not None:
+            text += (
+                " This is one look: of 100 batches from one source, one is called different. Use monitor for many."
             )
         return " ".join([text, *(f"Not compared: {remark}." for remark in self.remarks)])
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.score_table import check_unchanged
+from setwise.guarantees import Premise
 from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, refuse_weights
 from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.random_answer import check_votes
@@ -52,7 +53,7 @@ class Crowd(WithMargin):
         independent = judgement(evidence, setting).independence
         advice = "Verify 50 rows drawn at random: auto then gives a guarantee, with sets nearly as small."
         remarks = (advice,) if independent.status == "refuted by the data" else ()
-        needs = (independent, "recalibrated")
+        needs = (independent, Premise("who_answers", "stated by you"), "recalibrated")
         model = "annotator model"
         return CurveRule(
             self.name, evidence, setting, curve, model, needs, evidence.n, fitted=model, remarks=remarks

@@ -287,7 +287,7 @@
       slider.value = at;
       slider.setAttribute("aria-valuetext", fact.text);
       one("level-text").textContent = fact.text;
-      one("reset").hidden = at === data.at;
+      one("reset").hidden = one("afterwards").hidden = at === data.at;
     }
     if (data.strategies) {
       all("#strategy-table tbody tr").forEach((row, k) => {
