@@ -28,7 +28,7 @@ def test_every_encoding_of_standard_output_will_do(encoding, tmp_path, monkeypat
             assert run(["conformalize", *files, *extra]) == 0
             stream.flush()
             said = out.getvalue().decode(encoding)
-        assert json.loads(said)["classes"][2] == "ü→猫" if extra else "auto -> max" in said
+        assert json.loads(said)["classes"][2] == "ü→猫" if extra else "auto \\u2192 max" in said
 
 
 def test_labels_do_not_steer_the_terminal(tmp_path, capsys):

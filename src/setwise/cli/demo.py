@@ -1,4 +1,4 @@
-"""`setwise demo`: handwritten digits that eight people looked at, from their votes to sets that keep a promise."""
+"""`setwise demo`: handwritten digits that eight people looked at, from their votes to sets with a guarantee."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def demo(
     for used, (answers, strategy, assume, verified) in {
         "the set of all answers": (votes[held].candidates(), "max", "nothing", None),
         "votes: how many gave each": (votes[held], "votes", "nothing", None),
-        "votes, and a model of the people": (votes[held], "crowd", "independent", None),
+        "votes, and a model of the annotators": (votes[held], "crowd", "independent", None),
         f"votes, and {_VERIFIED} verified images": (votes[held], "auto", "nothing", verified_rows),
     }.items():
         made = ConformalClassifier(FrozenEstimator(learned), strategy, assume=assume, random_state=seed)
@@ -114,20 +114,20 @@ def _digits(seed: int) -> tuple[Any, Votes, Any]:
 
 def _line(used: str, model: Any, X: Any, y: Any, level: float) -> tuple[list[str], dict[str, Any]]:
     result, guarantee = model.evaluate(X, y), model.guarantee(level)
-    row = [used, f"{result['mean_size']:.2f}", f"{result['coverage']:.3f}", _promise(guarantee)]
+    row = [used, f"{result['mean_size']:.2f}", f"{result['coverage']:.3f}", _brief(guarantee)]
     kept = {name: result[name] for name in ("coverage", "coverage_interval", "mean_size")}
     return row, {"uses": used, "strategy": guarantee.strategy, **kept, "promised": guarantee.promised}
 
 
-def _promise(guarantee: Any) -> str:
-    """What is promised, in a few words."""
+def _brief(guarantee: Any) -> str:
+    """What is guaranteed, in a few words."""
     if guarantee.promised is not None:
         condition = ", if it is among the answers" if guarantee.strategy == "max" else ""
-        return f"the truth with {guarantee.promised:.2f}{condition}"
+        return f"the true label with {guarantee.promised:.2f}{condition}"
     claim = next((claim for claim in guarantee.claims if not claim.refuted), None)
     if claim is None:
         return "none: the answers refute it"
-    what = "an answer" if claim.event == "answer" else "the truth, if people err independently,"
+    what = "an answer" if claim.event == "answer" else "the true label, if they err independently,"
     return f"{what} with {claim.probability:.2f}"
 
 

@@ -17,27 +17,14 @@ import numpy as np
 
 from setwise.progress_lines import bar_on_stderr, lines_on_stderr
 
-_PLAIN = {"→": "->", "−": "-", "–": "-", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "·": "*", "√": "sqrt"}
-_PLAIN |= {"ε": "eps", "δ": "delta", "μ": "mu", "α": "alpha", "η": "eta", "ρ": "rho"}
 _DIRECTIONS = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 
 
-def _plainer(error: UnicodeError) -> tuple[str, int]:
-    """What stands in for characters that an encoding has no way to write."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    marks = error.object[error.start : error.end]
-    return "".join(_PLAIN.get(mark) or ascii(mark)[1:-1] for mark in marks), error.end
-
-
-codecs.register_error("setwise.plainer", _plainer)
-
-
 def write_any_text() -> None:
-    """Lets standard output and error take every character, whatever their encoding: others stand in for some."""
+    """Lets standard output and error take every character, whatever their encoding: others are written out."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="setwise.plainer")
+            stream.reconfigure(errors="backslashreplace")
 
 
 def visible(text: str) -> str:

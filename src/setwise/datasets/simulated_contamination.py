@@ -24,12 +24,7 @@ _CELLS = 2**20  # drawn at a time
 
 
 class Contamination(Protocol):
-    """A rule of contamination."""
-
-    @property
-    def n_classes(self) -> int | None:
-        """How many classes there are, where the rule knows."""
-        ...
+    """A rule of contamination; its attribute `n_classes`, if any, says how many classes there are."""
 
     def wrong_labels(self, y: Ints, n_classes: int, rng: np.random.Generator) -> Ints:
         """The wrong labels that enter, as sorted integers row · K + label."""
@@ -64,7 +59,7 @@ def contaminate(
     >>> contaminate([0, 1, 2], Random(p=0.3), n_classes=4, random_state=0)
     LabelSets(3 rows, 4 classes): {0, 2, 3}, {0, 1}, {1, 2}
     """
-    labels, k = _as_labels(y, how.n_classes if n_classes is None else n_classes)
+    labels, k = _as_labels(y, getattr(how, "n_classes", None) if n_classes is None else n_classes)
     if not 0 <= miss_rate <= 1:
         raise ValueError(f"miss_rate: {miss_rate} is not between 0 and 1.")
     rng = np.random.default_rng(draw_seed(random_state))
@@ -91,11 +86,6 @@ class Random:
     def __post_init__(self) -> None:
         if not 0 <= self.p <= 1:
             raise ValueError(f"p: {self.p} is not between 0 and 1.")
-
-    @property
-    def n_classes(self) -> None:
-        """Not known to this rule."""
-        return
 
     def inclusion_probability(self, n_classes: int) -> float:
         """The probability p + (1−p)^(K−1) / (K−1) with which a wrong label is a candidate after all."""

@@ -110,14 +110,12 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The encoder that `to_json` described; impossible content is refused."""
         columns, fillings = list(content["columns"]), dict(content["fillings"])
         known, learned = dict(content["categories"]), dict(content["learned"])
-        texts = [columns, *known.values(), *learned.values()]
+        texts = [text for names in (columns, *known.values(), *learned.values()) for text in names]
         numbers = [value for value in fillings.values() if type(value) in {int, float} and np.isfinite(value)]
-        if not all(isinstance(value, str) for values in texts for value in values):
-            raise ValueError("columns and categories are not texts")
-        if not {*known, *fillings} <= {*columns} or {*known} & {*fillings} or len(numbers) < len(fillings):
-            raise ValueError("fillings are not numbers, or belong to other columns")
-        if known.keys() != learned.keys() or not all({*learned[name]} <= {*known[name]} for name in known):
-            raise ValueError("categories were learned that are not known")
+        fits = all(isinstance(text, str) for text in texts) and len(numbers) == len(fillings)
+        fits = fits and {*known, *fillings} <= {*columns} and not {*known} & {*fillings}
+        if not fits or known.keys() != learned.keys() or any({*learned[name]} - {*known[name]} for name in known):
+            raise ValueError("columns, fillings and categories do not belong together")
         encoder = cls(content["impute"], known or None)
         encoder.feature_names_in_, encoder.n_features_in_ = np.array(columns, dtype=object), len(columns)
         encoder.fillings_, encoder.categories_ = fillings, {name: tuple(values) for name, values in learned.items()}

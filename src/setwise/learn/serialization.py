@@ -202,11 +202,10 @@ def _read_tensors(description: Description, part: Part) -> tuple[dict[str, Any],
         for start in ("network.", "scaling.")
     )
     features, models = math.prod(description["shape"]), description["ensemble"]
-    for tensor in scaling.values():
-        if tensor.numel() > features * models or (tensor.numel() > models and tensor.shape[-1] == 1):
-            raise ValueError(f"{part}: a scaling of other features than described.")
-    if "spread" in scaling and not bool((scaling["spread"] > 0).all()):
-        raise ValueError(f"{part}: a scaling by a spread that is not positive.")
+    sizes = [(tensor.numel(), tensor.shape[-1:]) for tensor in scaling.values()]
+    fits = all(n <= (models if last == (1,) else features * models) for n, last in sizes)
+    if not fits or ("spread" in scaling and not bool((scaling["spread"] > 0).all())):
+        raise ValueError(f"{part}: a scaling of other features than described, or by no positive spread.")
     return weights, scaling
 
 
@@ -243,10 +242,9 @@ def _read_covering(description: Description, parts: Parts) -> Any:
     from setwise.learn.covering_classifier import CoveringClassifier  # needs torch, which the parts did
 
     weight = description["weight"]
-    if not isinstance(weight, float) or not 0 <= weight <= 1:
-        raise ValueError(f"{parts.folder}: describes two networks with the weight {str(weight)[:40]} between them.")
-    if inclusion is not None and inclusion.classes_.tolist() != posterior.classes_.tolist():
-        raise ValueError(f"{parts.folder}: describes two networks about other classes.")
+    alike = inclusion is None or inclusion.classes_.tolist() == posterior.classes_.tolist()
+    if not alike or not isinstance(weight, float) or not 0 <= weight <= 1:
+        raise ValueError(f"{parts.folder}: describes two networks that do not belong together.")
     model = CoveringClassifier(**_own_parameters(description))
     model.posterior_, model.inclusion_ = posterior, inclusion
     model.weight_, model.choices_ = weight, description["choices"]

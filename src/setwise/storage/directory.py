@@ -43,11 +43,9 @@ class Parts:
         if not isinstance(listed, Mapping):
             raise ValueError(f"{folder}: has no list of its parts.")  # noqa: TRY004 - of a file, not of an argument
         for name, noted in listed.items():
-            if not is_part_name(name):
-                raise ValueError(f"{folder}: lists {name!r}, which is no name of a part inside it.")
-            known = isinstance(noted, Mapping) and isinstance(noted.get("sha256"), str)
-            if not known or type(noted.get("bytes")) is not int:
-                raise ValueError(f"{folder}: says neither size nor SHA-256 of its part {name}.")
+            kinds = {key: type(value) for key, value in noted.items()} if isinstance(noted, Mapping) else {}
+            if not is_part_name(name) or kinds != {"sha256": str, "bytes": int}:
+                raise ValueError(f"{folder}: lists {name!r}, which is no part inside it with its size and SHA-256.")
         self._listed: dict[str, Any] = dict(listed)
 
     def __getitem__(self, name: Any) -> Part:

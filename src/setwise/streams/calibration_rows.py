@@ -25,13 +25,14 @@ from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import RowFacts, categories
 from setwise.evidence.row_names import check_row_names
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING, Classes, Vocabulary, label_vector, missing_labels
+from setwise.labels.vocabulary import MISSING, UNKNOWN, Classes, Vocabulary, label_vector, missing_labels
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import as_probabilities, precision_of
 from setwise.probabilities.top_probabilities import TopK
 from setwise.row_noise import Words, draw_seed, sampling_keys
 from setwise.scores import Domain, Score
 from setwise.storage.container import read_container, reading_untrusted, write_container
+from setwise.storage.stored_arrays import check_array
 from setwise.strategies import Strategy, as_strategy
 
 FORMAT, VERSION = "setwise-calibration-rows", 1
@@ -311,16 +312,15 @@ class CalibrationRows:
         header, arrays = read_container(path, FORMAT, VERSION)
         with reading_untrusted(path, FORMAT):
             limits = {name: header[name] for name in ("memory_limit", "max_rows", "domain")}
-            most = 0 if limits["max_rows"] is None else limits["max_rows"]
-            counts = [limits["memory_limit"], most, header["seen"], header["seed"], *header["seeds"]]
-            if not all(type(count) is int and count >= 0 for count in counts):
+            counts = [limits["memory_limit"], limits["max_rows"] or 0, header["seen"], *header["seeds"]]
+            if any(type(count) is not int or count < 0 for count in (*counts, header["seed"])):
                 raise ValueError("its counts and seeds are no whole numbers")
             made = cls(classes=header["declared"], **limits)
             made._seed, made._seeds = header["seed"], frozenset(header["seeds"])
             made._random.bit_generator.state = header["random"]
-            if header["classes"] is None and (arrays or header["seen"]):
-                raise ValueError("rows without classes")
-            parts = [] if header["classes"] is None else [_Rows.from_parts(header, arrays)]
+            parts = [_Rows.from_parts(header, arrays)] if arrays else []
+            if sum(map(len, parts)) > header["seen"] or (header["seen"] and not parts):
+                raise ValueError("its rows are not as many as it has seen")
             for part in parts:
                 made._check_stored(part, header["seen"])
             made._hold(parts, header["seen"])
@@ -376,13 +376,10 @@ class CalibrationRows:
 
     def _check_stored(self, rows: _Rows, seen: int) -> None:
         """Refuses the rows of a file that are neither all that were seen nor the sample that is kept of them."""
-        if seen < len(rows):
-            raise ValueError("it holds more rows than it has seen")
         ids, room = rows.facts.get("sampling_ids"), self._limit(rows)
-        if ids is not None and not np.array_equal(rows.key, sampling_keys(ids, self._seed)):
-            raise ValueError("its keys are not those of sampling_ids")
+        rehashed = ids is None or np.array_equal(rows.key, sampling_keys(ids, self._seed))
         torn = (seen > len(rows) or rows.open > room) and not _TORN.keys().isdisjoint(rows.facts)
-        if torn or (seen > len(rows) and rows.open < room):
+        if torn or not rehashed or (seen > len(rows) and rows.open < room):
             raise ValueError(f"its {len(rows):,} rows cannot be a sample of {seen:,}")
 
     def _check_seeds(self, other: CalibrationRows) -> None:
@@ -514,17 +511,15 @@ class _Rows:
         n, k = matrix.shape
         as_probabilities(matrix, header["domain"], len(vocabulary))
         beside = _SETS if header["annotators"] is None else _VOTES
-        known = {"key", "matrix", "verified", *beside, *(f"facts.{name}" for name in _NAMES)}
-        if unknown := {*arrays} - known:
-            raise ValueError(f"{min(unknown)} is not known")
         facts = {name.removeprefix("facts."): v for name, v in arrays.items() if name.startswith("facts.")}
-        wrong = [name for name, v in {"key": key, "verified": verified, **facts}.items() if v.shape != (n,)]
-        if wrong or key.dtype != np.uint64 or verified.dtype.kind != "i":
-            raise ValueError(f"{(wrong or ['key'])[0]} does not fit {n} rows")
-        for name in {*facts} & {"row_ids", "sampling_ids"}:
-            if facts[name].dtype.kind not in "iuU":
-                raise ValueError(f"{name} are neither whole numbers nor text")
-        if not ((verified == MISSING) | ((verified >= 0) & (verified < k))).all():
+        if {*arrays} - {"key", "matrix", "verified", *beside, *(f"facts.{name}" for name in _NAMES)}:
+            raise ValueError("an array is not known")
+        named = [facts[name].dtype.kind in "iuU" for name in ("row_ids", "sampling_ids") if name in facts]
+        per_row = all(values.shape == (n,) for values in (key, verified, *facts.values()))
+        if key.dtype != np.uint64 or not per_row or not all(named):
+            raise ValueError(f"keys or facts do not fit {n} rows")
+        check_array(verified, "verified", "iu", (n,), MISSING, k - 1)
+        if (verified == UNKNOWN).any():
             raise ValueError("verified labels outside the classes")
         answers = _read_answers(header, arrays, vocabulary, n)
         return cls(key, matrix, answers, frozen(verified), facts)
@@ -538,10 +533,8 @@ def _read_answers(
     if header["annotators"] is None:
         indptr, indices = (arrays[name] for name in _SETS)
         sizes = sizes_between(indptr, len(indices))
-        if len(sizes) != n or indices.ndim != 1 or indices.dtype.kind not in "iu":
-            raise ValueError("candidates that do not fit the rows")
-        if len(indices) and not (indices.min() >= 0 and indices.max() < k):
-            raise ValueError("candidates outside the classes")
+        check_array(sizes, "candidates", "iu", (n,))
+        check_array(indices, "candidates", "iu", (len(indices),), 0, k - 1)
         made = LabelSets.from_codes(vocabulary, indices, sizes)
         flags: dict[str, Any] = {name: bool(header["flags"][name]) for name in _FLAGS}
         if flags["single"] and not (sizes == 1).all():
@@ -550,8 +543,8 @@ def _read_answers(
     row, label = (arrays[name] for name in _VOTES[:2])
     who, *rest = (arrays.get(name) for name in _VOTES[2:])
     for values, most in ((row, n), (label, k), (who, len(header["annotators"]))):
-        if values is not None and len(values) and not (values.min() >= 0 and values.max() < most):
-            raise ValueError("votes about other rows, labels or annotators")
+        if values is not None:
+            check_array(values, "votes", "iu", row.shape, 0, most - 1)
     named = Vocabulary.from_file(header["annotators"], "annotators").classes.tolist()
     people = None if who is None else named
     return Votes.from_codes(n, row, vocabulary.classes.tolist(), label, people, who, *rest, classes=vocabulary)

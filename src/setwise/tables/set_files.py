@@ -281,7 +281,7 @@ class SetWriter:
             return
         if self._form in {"csv", "tsv"}:
             arrays = {name: self._as_text(values) for name, values in arrays.items()}
-            refuse_nul(arrays)
+            _refuse_nul(arrays)
         table = self._as_table(arrays)
         if self._file is None:
             self._schema = table.schema if self._schema is None else _with_types(self._schema, table.schema)
@@ -453,22 +453,13 @@ def _check_p_values(p_values: ArrayLike, sets: LabelSets) -> Floats:
     return p
 
 
-def refuse_nul(arrays: Mapping[str, Any]) -> None:
+def _refuse_nul(arrays: Mapping[str, Any]) -> None:
     """Refuses text with the character NUL, which readers of delimited text reject."""
     for name, values in arrays.items():
-        if "\0" in name or (_may_hold_nul(values) and pc.any(pc.match_substring(values, "\0")).as_py()):
+        if "\0" in name or (is_text(values.type) and pc.any(pc.match_substring(values, "\0")).as_py()):
             raise InputError(
                 f"the column {name!r} holds the character NUL, which text files cannot hold", "write .parquet"
             )
-
-
-def _may_hold_nul(values: Any) -> bool:
-    """A quick test: whether the buffers of these texts hold NUL anywhere."""
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        return is_text(values.type)
-    parts = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
-    texts = [part.buffers()[2] for part in parts]
-    return any(text is not None and b"\0" in text.to_pybytes() for text in texts)
 
 
 def _json_lines(arrays: Mapping[str, Any], sets: str) -> Any:
