@@ -30,11 +30,15 @@ def test_a_guarantee_reads_as_a_headline_and_labelled_lines(rng):
 
 
 def test_what_categories_share_stands_once(rng):
-    p = simplex(rng, 600, 5)
-    mask = candidates_from(rng, labels_from(rng, p), 5)
-    text = printed(conformalize(p, mask, by=np.arange(600) % 2).guarantee(0.9))
-    assert text.count("Guaranteed:") == text.count("Category") == 2
-    assert text.count("Assumed:") == text.count("You state:") == text.count("verify some rows") == 1
+    p = simplex(rng, 60, 3)
+    y = labels_from(rng, p)
+    even = str(conformalize(p, y, by=np.arange(60) % 2).guarantee(0.9))
+    assert even.count("Guaranteed:") == even.count("Assumed:") == 1
+    assert "Category 1: 30 rows\nEach category\nGuaranteed:" in even
+    uneven = str(conformalize(p, y, by=np.arange(60) % 3 > 0).guarantee(0.9))
+    assert uneven.count("Guaranteed:") == uneven.count("Category") == 2
+    assert uneven.count("Assumed:") == 1
+    assert "Each category" not in uneven
 
 
 def test_exact_labels_are_not_called_candidates(rng):

@@ -331,12 +331,13 @@ class Guarantee:
         if not self.by_category:
             return [(self.headline, list(self.lines))]
         first, *others = [part.lines for part in self.parts]
-        shared = [line for line in first if line[0] != "Guaranteed" and all(line in lines for lines in others)]
+        shared = [line for line in first if all(line in lines for lines in others)]
+        heading = "Each category" if any(label.startswith("Guaranteed") for label, _ in shared) else ""
         own = [
             (f"Category {part.category!r}: {part.n:,} {part.unit}", [x for x in part.lines if x not in shared])
             for part in self.parts
         ]
-        return [(self.headline, []), *own, ("", shared)]
+        return [(self.headline, []), *own, (heading, shared)]
 
     def __str__(self) -> str:
         return "\n".join(line for heading, texts in self.blocks for line in [heading, *format_lines(texts)] if line)
