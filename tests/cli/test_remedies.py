@@ -55,6 +55,12 @@ def here(tmp_path, monkeypatch):
     said = [(i, label) for i, labels in enumerate(lists) for label in labels]
     told = {"task": [i for i, _ in said], "by": [f"w{j % 5}" for j in range(len(said))], "n": [1] * len(said)}
     write(tmp_path / "votes.csv", {**told, "said": [label for _, label in said]})
+    regions = [{"from_name": name, "value": {"choices": ["owl"]}} for name in ("kind", "size")]
+    tasks = [{"id": 1, "data": {}, "annotations": [{"completed_by": 1, "result": regions}]}]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    message = {"role": "assistant", "content": [{"type": "text", "text": "Label: owl"}]}
+    line = {"custom_id": "a", "result": {"type": "succeeded", "message": message}}
+    (tmp_path / "batch.jsonl").write_text(json.dumps(line))
     more = {"id": [*range(N), N], "candidates": [*lists, ["owl"]]}
     write(tmp_path / "more.csv", more)
     write(tmp_path / "seen.csv", {"id": np.arange(0, N, 2), "seen": truth[::2]})
@@ -110,6 +116,14 @@ ADVICE = {
     "votes to convert": (
         ("convert", "votes.csv", "--from", "votes", "--item", "task", "--annotator", "by", "--out", "o.csv"),
         {"--label …": ("--label", "said")},
+    ),
+    "free text": (
+        ("annotators", "batch.jsonl"),
+        {"--classes …": ("--classes", "owl|wren"), "--pattern …": ("--pattern", "Label: (.+)")},
+    ),
+    "two controls": (
+        ("convert", "export.json", "--from", "label-studio", "--out", "o.csv"),
+        {"--from-name …": ("--from-name", "kind")},
     ),
     "nothing declared": (
         (*FIT, *PLAIN, "--strategy", "corrected"),
@@ -272,7 +286,8 @@ def test_each_remedy_of_the_readers_is_followed_somewhere_above():
     named = {call.args[0].value for call in calls}
     assert named == {
         "annotator", "candidates", "carry", "categories", "classes", "column", "decimal", "delimiter", "encoding",
-        "escapes", "features", "format", "impute", "item", "key", "label", "separator", "verified", "weight",
+        "escapes", "features", "format", "from_name", "impute", "item", "key", "label", "pattern", "separator",
+        "verified", "weight",
     }  # fmt: skip
     options = {one.name: one.opts[0] for command in get_command(app).commands.values() for one in command.params}
     followed = {words.split()[0] for _, advice in ADVICE.values() for words in advice}

@@ -110,7 +110,10 @@ def test_two_sources_are_one_unless_they_differ():
     [
         ([{"id": 1, "data": {"text": "…"}, "annotations": []}], "its data have no 'id'; they have text"),
         ([{"id": 1, "data": {"id": [1]}, "annotations": []}], "its id is [1]; expected a number or text"),
-        ([{"id": 1, "x": "owl"}], "in a JSON-MIN export id is Label Studio's own number; export as JSON"),
+        (
+            [{"id": 1, "x": "owl"}],
+            "its column id holds Label Studio's own numbers in place of yours; export as JSON",
+        ),
     ],
 )
 def test_tasks_that_cannot_be_matched_are_named(tasks, message):

@@ -118,11 +118,13 @@ def test_the_command_line_says_which_answers_it_does_not_use_and_takes_rows_with
         "--out",
         "model.cal",
     ]
-    assert run([*given, "--quiet"]) == 2
+    assert run([*given, "--missing", "error", "--quiet"]) == 2
     said = capsys.readouterr().err
     assert "votes.csv: 1 of 3 values of id are not in scores.csv and are not used" in said
     assert "row 2 is empty (1 such rows); use --missing full" in said
-    assert run([*given, "--missing", "full", "--quiet"]) == 0, capsys.readouterr().err
+    assert run([*given, "--quiet"]) == 0
+    assert "votes.csv: nobody answered 1 of 3 rows." in capsys.readouterr().err
+    assert run([*given, "--missing", "full", "--force", "--quiet"]) == 0, capsys.readouterr().err
 
 
 def test_votes_go_to_standard_output(tmp_path, capfdbinary):

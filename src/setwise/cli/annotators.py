@@ -13,18 +13,17 @@ if TYPE_CHECKING:
     from setwise.crowd.annotators import Annotators
 
 EXAMPLES = (
-    "setwise annotators votes.csv --item task --annotator worker --label label --out consensus.csv",
-    "setwise annotators votes.csv --item task --annotator worker --label label --json",
+    "setwise annotators votes.csv --out consensus.csv",
+    "setwise annotators votes.csv --item call --annotator who --label bird --json",
+    "setwise annotators export.json --key id",
 )
 
 
 def annotators(
     *,
     file: opt.Files,
-    item: opt.Item,
-    annotator: opt.Annotator,
-    label: opt.Label,
-    weight: opt.Weight = None,
+    vote_table: opt.OwnVoteOptions,
+    key: opt.Key = None,
     show_all: Annotated[
         bool, typer.Option("--all", help="List all annotators. Without it, the ten to look at first.")
     ] = False,
@@ -35,23 +34,22 @@ def annotators(
 ) -> None:
     """Shows who answers well and how far annotators agree, and writes their consensus."""
     from setwise.crowd.annotators import annotators as people_of  # scipy's sparse matrices
-    from setwise.tables import from_annotators_long  # Arrow is loaded for files
+    from setwise.tables import import_votes  # Arrow is loaded for files
 
     screen = display.screen(out)
     if out is not None:
         opt.refuse_existing(out, force=force)
     source = text.files(file)
     with screen.working(f"reading {source}"):
-        columns: dict[str, Any] = {"item": item, "annotator": annotator, "label": label, "weight": weight}
-        imported = from_annotators_long(source, **columns, missing="empty")
+        imported = import_votes(source, vote_table.columns, key)
         votes = imported.votes
         if votes is None or not len(votes.row):
-            raise ValueError(f"{source}: there is no answer in the column {label!r}.")
+            raise ValueError(f"{source}: there is no answer.")
         found = people_of(votes)
     screen.say(f"read {source}: {len(votes.row):,} answers")
     screen.say(found.describe(None) if show_all else repr(found))
     if out is not None:
-        _write(out, item, imported.ids, found)
+        _write(out, vote_table.item or key or imported.name, imported.ids, found)
         screen.say(f"saved to {out}: the consensus of each item and the probability of each label")
     screen.emit(
         found.to_dict() | {"rows": len(found.consensus), "answers": len(votes.row), "out": out and str(out)}

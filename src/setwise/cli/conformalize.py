@@ -36,7 +36,7 @@ def conformalize(
     look: opt.Look = None,
     from_name: opt.FromName = None,
     promise: opt.CalibrationOptions,
-    missing: opt.Missing = "error",
+    missing: opt.Missing = None,
     separator: opt.Separator = "|",
     text: opt.TextOptions,
     random_state: opt.Seed = 0,
@@ -63,13 +63,12 @@ def conformalize(
     rows = CalibrationRows(memory_limit=opt.bytes_of(memory_limit), random_state=random_state)
     with screen.working(f"reading {probabilities}"):
         predicted = opt.is_by_prediction(by, *filter(None, (source, labelled)))
-        reading: dict[str, Any] = {"separator": separator, "missing": missing}
+        reading: dict[str, Any] = {"separator": separator, "missing": missing or "error"}
         request = RowRequest(
             source=source,
             labels=labelled,
             votes=text.files(votes),
             vote_columns=vote_table.columns,
-            unanswered=True,
             **opt.verified_in(verified, text, source, labelled),
             from_name=from_name,
             key=key,
@@ -90,7 +89,9 @@ def conformalize(
         rows = read_calibration_rows(table, rows, known, layout, request.by, engine=runs)
     classes = table.classes
     declared = promise.declarations(classes) | ({"by": by} if predicted else {})
-    calibration = rows.conformalize(strategy, **declared, **({} if votes is None else {"missing": missing}))
+    calibration = rows.conformalize(
+        strategy, **declared, **({} if votes is None else {"missing": missing or "drop"})
+    )
     calibration.save(out)
     screen.say(f"read {probabilities}: {rows.seen:,} rows, {len(classes):,} classes, such as {classes[0]!r}")
     show_claims(screen, calibration, promise.confidence_level)

@@ -55,10 +55,8 @@ def convert(
     ] = "union",
     key: opt.Key = None,
     from_name: opt.FromName = None,
-    item: opt.OptionalItem = None,
-    annotator: opt.OptionalAnnotator = None,
-    label: opt.OptionalLabel = None,
-    missing: opt.Missing = "error",
+    vote_table: opt.OwnVoteOptions,
+    missing: opt.Missing = None,
     separator: opt.Separator = "|",
     text: opt.TextOptions,
     force: opt.Force = False,
@@ -74,24 +72,27 @@ def convert(
     files = text.files(file)
     with screen.working(f"reading {files}"):
         if source == "table":
-            sets, carried = _from_table(files, out, candidates, separator, missing)
+            sets, carried = _from_table(
+                files, out, candidates, separator, missing or "error", vote_table.labels(separator)
+            )
         elif source in {"votes", "label-studio", "answers"}:
-            options: dict[str, Any] = {"rule": rule, "missing": missing if target == "candidates" else "empty"}
+            columns = vote_table.columns
+            options: dict[str, Any] = {"rule": rule, "missing": missing or "empty"}
+            options["classes"] = vote_table.labels(separator)
             if source == "votes":
-                columns: dict[str, Any] = {
-                    "item": item or "task",
-                    "annotator": annotator,
-                    "label": label or "label",
-                }
-                found = tables.from_annotators_long(files, **columns, **options)
+                named = {name: getattr(columns, name) for name in ("item", "annotator", "label", "weight")}
+                found = tables.from_annotators_long(files, **named, **options)
             elif source == "answers":
-                found = tables.from_answers_jsonl(files, ids=key or item or "id", **options)
+                ids = key or columns.item or "id"
+                found = tables.from_answers_jsonl(files, ids=ids, pattern=columns.pattern, **options)
             else:
                 found = tables.from_label_studio(files, key=key, from_name=from_name, **options)
             if target == "votes":
                 _write_votes(screen, out, found.votes)
                 return
-            name = key or item or ("id" if source == "answers" else "task")
+            if missing is None:
+                found = found.answered(str(files))
+            name = key or columns.item or found.name
             if target == "probabilities":
                 _write_shares(screen, out, name, found)
                 return
@@ -139,13 +140,13 @@ def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None
 
 
 def _from_table(
-    file: TableFiles, out: Path, candidates: str, separator: str, missing: Any
+    file: TableFiles, out: Path, candidates: str, separator: str, missing: Any, classes: Any
 ) -> tuple[Any, dict[str, Any]]:
     """Sets and all other columns of a table; of a file of arrays the features and the truth."""
     from setwise.cli.outputs import output_columns  # Arrow is loaded for files
     from setwise.tables.rows import RowRequest, other_columns, read_rows
 
-    options: dict[str, Any] = {"separator": separator, "missing": missing}
+    options: dict[str, Any] = {"separator": separator, "missing": missing, "classes": classes}
     request = RowRequest(source=file, candidates=candidates, features=(), **options)
     others = other_columns(request)
     whole = {} if others is None else output_columns(file, out, text=[candidates])

@@ -23,8 +23,6 @@ from setwise.learn.threads import use_one_thread
 from setwise.report import report_model
 
 if TYPE_CHECKING:
-    from setwise.labels.label_sets import LabelSets
-    from setwise.labels.votes import Votes
     from setwise.tables import Table
     from setwise.tables.rows import RowRequest
 
@@ -49,7 +47,7 @@ def fit(
     labels: opt.Labels = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
-    vote_table: opt.VoteOptions,
+    vote_table: opt.OwnVoteOptions,
     features: opt.Features = None,
     carry: opt.Ignore = None,
     verified: opt.Verified = None,
@@ -63,8 +61,7 @@ def fit(
     networks: opt.NetworkOptions,
     impute: opt.Impute = None,
     categories: opt.OneHot = False,
-    missing: opt.Missing = "error",
-    classes: opt.Classes = None,
+    missing: opt.Missing = None,
     separator: opt.Separator = "|",
     text: opt.TextOptions,
     report_to: opt.ReportTo = None,
@@ -86,10 +83,10 @@ def fit(
     column_by = None if by is None or opt.is_by_prediction(by, source) else by
     reading: dict[str, Any] = {
         "separator": separator,
-        "missing": missing,
+        "missing": missing or "error",
         "impute": _filling(impute),
         "categories": "onehot" if categories else None,
-        "classes": None if classes is None else [label.strip() for label in classes.split(separator)],
+        "classes": vote_table.labels(separator),
         "as_frame": categories or impute is not None,
     }
     request = RowRequest(
@@ -107,7 +104,7 @@ def fit(
         **reading,
     )
     with screen.working(f"reading {source}"):
-        table = _read(request)
+        table = _read(request, missing)
     numbers = _announce(screen, table, separator)
     if len(table) < _MANY and learner != "em":
         use_one_thread()
@@ -161,7 +158,7 @@ def _check(learner: str, networks: opt.NetworkOptions) -> None:
         raise ValueError(f"--{given}: is for networks and has no effect with --learner em; leave out --{given}.")
 
 
-def _read(request: RowRequest) -> Table:
+def _read(request: RowRequest, stops: str | None) -> Table:
     """The rows, whose features are by default all columns that are named nothing else."""
     from setwise.tables.rows import read_rows  # Arrow is loaded for files
 
@@ -169,18 +166,11 @@ def _read(request: RowRequest) -> Table:
     if rows.X.shape[1] == 0:
         raise ValueError(f"{rows.source}: no column is left for the features.")
     if rows.votes is not None:
-        rows = replace(rows, candidates=_answers_as_candidates(rows.votes, request))
+        if stops is None:  # a row that nobody answered cannot be learned from
+            rows = rows.take(np.flatnonzero(rows.votes.sizes))
+        votes: Any = rows.votes
+        rows = replace(rows, candidates=votes.candidates(missing=stops or "error"))
     return rows
-
-
-def _answers_as_candidates(votes: Votes, request: RowRequest) -> LabelSets:
-    """The labels that somebody gave each row; a row without any cannot be learned from."""
-    sets = votes.candidates(missing="empty")
-    blank = np.flatnonzero(sets.sizes == 0)
-    if len(blank):
-        problem = f"{request.votes}: row {blank[0]} of {request.source} has no answer ({len(blank)} such rows)"
-        raise ValueError(f"{problem}; leave them out.")
-    return sets
 
 
 @contextmanager

@@ -242,20 +242,30 @@ By = Annotated[
 VotesFile = Annotated[
     Path | None,
     _option(
-        "--votes", "FILE", "Table of votes in place of candidates, with one answer per line. Match it with --key."
+        "--votes",
+        "FILE",
+        "Votes in place of candidates, matched with --key: a table with one answer per line, a Label Studio export "
+        "(JSON, JSON-MIN, CSV, TSV), or the output of a language model's batch.",
     ),
 ]
 _item = "Column of the votes table that names the item."
 _annotator = "Column of the votes table that names the annotator."
 _label = "Column of the votes table with the answer."
-Item = Annotated[str, _column("--item", _item)]
-OptionalItem = Annotated[str | None, _column("--item", _item, VOTES)]
-Annotator = Annotated[str, _column("--annotator", _annotator)]
-OptionalAnnotator = Annotated[str | None, _column("--annotator", _annotator, VOTES)]
-Label = Annotated[str, _column("--label", _label)]
-OptionalLabel = Annotated[str | None, _column("--label", _label, VOTES)]
+Item = Annotated[str | None, _column("--item", _item, VOTES)]
+Annotator = Annotated[str | None, _column("--annotator", _annotator, VOTES)]
+Label = Annotated[str | None, _column("--label", _label, VOTES)]
 Weight = Annotated[
     str | None, _column("--weight", "Column of the votes table with the weight of the answer.", VOTES)
+]
+Pattern = Annotated[
+    str | None,
+    _option(
+        "--pattern",
+        "REGEX",
+        "Regular expression for the label in a language model's free text, such as 'Label: (.+)'. Default: the "
+        "labels of --classes.",
+        VOTES,
+    ),
 ]
 Key = Annotated[
     str | None,
@@ -270,7 +280,7 @@ FromName = Annotated[
     _option(
         "--from-name",
         "NAME",
-        "Name of the Choices control in Label Studio. Default: the only one there is, or choice.",
+        "Name of the control in Label Studio. Default: the only one there is; in new tasks, choice.",
         STUDIO,
     ),
 ]
@@ -283,16 +293,18 @@ Classes = Annotated[
     _option(
         "--classes",
         "LABELS",
-        "All labels, written like candidates: ant|cat|owl. Default: those in the table.",
+        "All labels, written like candidates: ant|cat|owl. Default: those in the table. Free text needs them, or "
+        "--pattern.",
         READING,
     ),
 ]
 Missing = Annotated[
-    str,
+    str | None,
     _option(
         "--missing",
         "WHAT",
-        "Rows without candidates: error stops there; full makes every label a candidate.",
+        "Rows without candidates: error stops there; full makes every label a candidate. Default: error; of votes, "
+        "rows that nobody answered are left out.",
         READING,
     ),
 ]
@@ -562,17 +574,30 @@ class TextOptions:
 class VoteOptions:
     """The columns of a table of votes."""
 
-    item: OptionalItem = None
-    annotator: OptionalAnnotator = None
-    label: OptionalLabel = None
+    item: Item = None
+    annotator: Annotator = None
+    label: Label = None
     weight: Weight = None
+    pattern: Pattern = None
 
     @property
     def columns(self) -> VoteColumns:
         """As the readers of votes take them."""
         from setwise.tables.importers.vote_sources import VoteColumns  # Arrow is loaded for files
 
-        return VoteColumns(**asdict(self))
+        return VoteColumns(**asdict(self) | {"classes": self.labels()})
+
+    def labels(self, separator: str = "|") -> tuple[str, ...] | None:
+        """All labels, where they are listed."""
+        listed: str | None = getattr(self, "classes", None)
+        return None if listed is None else tuple(label.strip() for label in listed.split(separator))
+
+
+@dataclass(frozen=True)
+class OwnVoteOptions(VoteOptions):
+    """The columns of a table of votes, and their labels, where no model knows them."""
+
+    classes: Classes = None
 
 
 @dataclass(frozen=True)

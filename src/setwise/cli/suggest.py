@@ -35,7 +35,7 @@ def suggest(
     labels: opt.Labels = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
-    vote_table: opt.VoteOptions,
+    vote_table: opt.OwnVoteOptions,
     verified: opt.Verified = None,
     from_name: opt.FromName = None,
     confidence_level: opt.ModelsConfidence = None,

@@ -76,7 +76,7 @@ def triage(
     candidates: opt.OptionalCandidates = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
-    vote_table: opt.VoteOptions,
+    vote_table: opt.OwnVoteOptions,
     verified: opt.Verified = None,
     from_name: opt.FromName = None,
     to_name: opt.ToName = "text",

@@ -26,7 +26,7 @@ def doubt_repeated(votes: Votes, source: str = "y") -> None:
     if len(votes.annotators) > 1 or not len(amount) or amount.max() < 1.5:
         return
     row = int(amount.argmax())
-    who = f"{source}: one annotator gave all answers, {votes.sizes[row]} of them about row {row}"
+    who = f"{source}: one annotator gave all answers, {amount[row]:.3g} of them about row {row}"
     problem = f"{who}; they count as independent, but an annotator who errs once will err again in the same way"
     warnings.warn(MisuseWarning(problem, _AS_SETS), stacklevel=3)
 

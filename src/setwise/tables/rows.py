@@ -18,12 +18,13 @@ from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
 from setwise.tables.file_formats import arrow_table, batches_with_origin, column_names, has_column, is_table
+from setwise.tables.importers.imported import Imported
 from setwise.tables.importers.label_studio import is_export
 from setwise.tables.importers.vote_sources import VoteColumns, import_votes
 from setwise.tables.key_join import key_column, matching_rows, refuse_other_order
 from setwise.tables.label_columns import categories_of, one_chunk
 from setwise.tables.table_files import names_files, source_name, table_files
-from setwise.tables.table_warnings import doubt_features
+from setwise.tables.table_warnings import count_unanswered, doubt_features
 from setwise.tables.tabular import Layout, Table, candidate_columns, interpret, read_table, table_of
 from setwise.tables.verified_files import merge_verified, read_verified
 
@@ -45,9 +46,7 @@ class RowRequest(Layout):
     labels
         Another table about the same rows, matched by `key` or in the same order.
     votes, vote_columns
-        A file of votes in place of candidates, matched by `key`, and its columns.
-    unanswered
-        Whether rows may be absent from `votes`; such rows have no votes.
+        A file of votes in place of candidates, matched by `key`, and its columns. Rows that it lacks have no votes.
     verified, verified_column
         A file of verified labels, matched by `key`: a table and its column (None: ``verified``), or a Label Studio
         export. They join those of the column `truth`.
@@ -70,7 +69,6 @@ class RowRequest(Layout):
     labels: Any = None
     votes: Any = None
     vote_columns: VoteColumns | None = None
-    unanswered: bool = False
     verified: Any = None
     verified_column: str | None = None
     from_name: str | None = None
@@ -98,6 +96,8 @@ def read_rows(request: RowRequest) -> Table:
         main = replace(main, candidates=None, votes=_match_votes(request, main))
     elif main.candidates is None and request.candidates is not None:
         raise DataError(f"{main.source if request.labels is None else request.labels}: holds no candidates.")
+    if main.votes is not None:
+        count_unanswered(main.votes, source_name(request.votes))
     if request.features is None:
         votes = main.votes
         doubt_features(main if votes is None else replace(main, candidates=votes.candidates(missing="empty")))
@@ -208,8 +208,8 @@ def _read(request: RowRequest) -> Table:
 
 def _vote_items(request: RowRequest) -> Table:
     """The items of votes as a table, for votes alone; their column keeps its name."""
-    found = import_votes(request.votes, request.vote_columns, request.key, _list_classes(request.classes))
-    name = (request.vote_columns or VoteColumns()).item or request.key or "task"
+    found = _import_votes(request)
+    name = (request.vote_columns or VoteColumns()).item or request.key or found.name
     items = key_column(found.ids.tolist())
     named = dict.fromkeys([name, request.key or name], items)
     return replace(read_table(named, features=[], carry=list(named)), votes=found.votes)
@@ -217,12 +217,16 @@ def _vote_items(request: RowRequest) -> Table:
 
 def _match_votes(request: RowRequest, main: Table) -> Votes:
     """The votes of each row."""
-    found = import_votes(request.votes, request.vote_columns, request.key, _list_classes(request.classes))
+    found = _import_votes(request)
     key, votes = str(request.key), found.votes
     assert votes is not None  # noqa: S101 - they were imported
     files: dict[str, Any] = {"source": main.source, "other": source_name(request.votes)}
-    rows = matching_rows(key, _column(main, key), found.ids, absent=request.unanswered, all_used=True, **files)
-    return votes.at(rows)
+    return votes.at(matching_rows(key, _column(main, key), found.ids, absent=True, all_used=True, **files))
+
+
+def _import_votes(request: RowRequest) -> Imported:
+    named: dict[str, Any] = {"classes": _list_classes(request.classes), "from_name": request.from_name}
+    return import_votes(request.votes, request.vote_columns, request.key, **named)
 
 
 def _with_verified(request: RowRequest, main: Table) -> Array:
@@ -235,7 +239,7 @@ def _with_verified(request: RowRequest, main: Table) -> Array:
         problem = f"{source_name(file)}: there is no column {column!r}; it has {', '.join(column_names(file)[:8])}"
         raise DataError(problem, Remedy("verified", f"{source_name(file)}:COLUMN", "to name that of true labels"))
     classes = (_list_classes(request.classes) or []) if main.answers is None else main.answers.classes.tolist()
-    key = str(request.key)
+    key = request.key or next(iter(main.carried))  # of votes alone, the item
     found = read_verified(
         file,
         _column(main, key),

@@ -18,6 +18,7 @@ from setwise._arrays import Array, Floats
 from setwise.errors import MisuseWarning, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.spellings import doubt_spellings
+from setwise.labels.votes import Votes
 from setwise.learn.feature_frame import FeatureFrame, category_codes
 from setwise.tables.file_formats import arrow_batches
 from setwise.tables.label_columns import is_text
@@ -142,3 +143,9 @@ def _determines(values: Array, sets: LabelSets) -> bool:
 
 def _warn(problem: str, *remedies: Any) -> None:
     warnings.warn(MisuseWarning(problem, *remedies), stacklevel=4)
+
+
+def count_unanswered(votes: Votes, where: str) -> None:
+    """Says how many rows nobody answered."""
+    if blank := int((votes.sizes == 0).sum()):
+        warnings.warn(MisuseWarning(f"{where}: nobody answered {blank:,} of {len(votes):,} rows"), stacklevel=3)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from setwise._arrays import Array, frozen
+from setwise._arrays import Array, Ints, frozen
 from setwise.errors import DataError, refuse_names
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -82,6 +82,18 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def take(self, rows: Ints) -> Table:
+        """Some of the rows."""
+        return replace(
+            self,
+            X=self.X[rows],
+            candidates=None if self.candidates is None else self.candidates[rows],
+            truth=None if self.truth is None else self.truth[rows],
+            votes=None if self.votes is None else self.votes[rows],
+            carried={name: values[rows] for name, values in self.carried.items()},
+            by=None if self.by is None else [self.by[row] for row in rows.tolist()],
+        )
 
     @property
     def answers(self) -> LabelSets | Votes | None:

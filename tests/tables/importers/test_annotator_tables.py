@@ -115,12 +115,12 @@ def test_long_tables_come_from_files_and_their_errors_name_them(tmp_path):
 def test_columns_of_a_long_table_are_found_under_their_usual_names():
     columns = ([1, 1, 2], ["ann", "bob", "ann"], ["cat", "dog", "dog"])
     votes = from_annotators_long(dict(zip(["item", "annotator", "label"], columns, strict=True))).votes
-    for names in (["task", "worker", "label"], ["task", "performer", "label"], ["item", "worker", "label"]):
+    for names in (["task", "worker", "label"], ["id", "performer", "label"], ["custom_id", "worker", "answer"]):
         assert from_annotators_long(dict(zip(names, columns, strict=True))).votes == votes
     both = {"task": [9, 9, 9], **dict(zip(["item", "annotator", "label"], columns, strict=True))}
     assert from_annotators_long(both).votes == votes
-    with pytest.raises(DataError, match=r"no column 'item'; it has id, worker, label.*item=…"):
-        from_annotators_long(dict(zip(["id", "worker", "label"], columns, strict=True)))
+    with pytest.raises(DataError, match=r"no column 'item'; it has call, worker, label.*item=…"):
+        from_annotators_long(dict(zip(["call", "worker", "label"], columns, strict=True)))
 
 
 def test_long_tables_of_many_votes_agree_with_sets_built_one_by_one():

@@ -1,5 +1,6 @@
 """Exports of Label Studio become candidates and votes."""
 
+import csv
 import json
 
 import pytest
@@ -10,6 +11,7 @@ from setwise.cli.app import run
 from setwise.tables import (
     DataError,
     from_label_studio,
+    import_votes,
 )
 from tests.conftest import check_sentence
 from tests.tables.conftest import answered_task
@@ -105,8 +107,10 @@ def test_the_flat_export_is_read_by_the_name_of_its_control():
 def test_several_controls_need_a_name_and_other_answers_are_passed_over():
     text = {"from_name": "note", "type": "textarea", "value": {"text": ["hm"]}}
     tasks = [{"id": 1, "annotations": [annotation(choice("cat"), choice("big", name="size"), text)]}]
-    with pytest.raises(DataError, match=r"several controls \(animal, size\); say which with from_name"):
+    with pytest.raises(DataError, match=r"several controls animal and size; use from_name=… to name the control"):
         from_label_studio(tasks)
+    with pytest.raises(DataError, match=r"there is no control 'colour'; there is animal and size; use from_name=…"):
+        from_label_studio(tasks, from_name="colour")
     assert from_label_studio(tasks, from_name="size").candidates.to_lists() == [["big"]]
 
 
@@ -116,7 +120,8 @@ def test_several_controls_need_a_name_and_other_answers_are_passed_over():
         ("{", "is not JSON"),
         ('{"tasks": []}', "expected a list of tasks, got dict"),
         ("[7]", "task 0 is not a JSON object"),
-        ('[{"id": 1}]', "task 0 has no annotations"),
+        ('[{"id": 1}]', "there are no answers"),
+        ('[{"id": 1}, {"id": 2, "annotations": []}]', "task 0 has no annotations, but other tasks have"),
         ('[{"id": 1, "annotations": 3}]', "task 0: annotations is int, not a list"),
         ('[{"id": [1], "annotations": []}]', "its id is"),
         (json.dumps([{"annotations": [annotation(choice(7))]}]), "7 is neither a choice nor a taxonomy path"),
@@ -191,3 +196,86 @@ def test_two_ground_truths_that_differ_are_an_error():
     with pytest.raises(DataError, match="task 0: two annotations are marked as ground truth, 'a' and 'b'"):
         from_label_studio([{"id": 1, "annotations": [truth("a"), truth("b")]}])
     assert from_label_studio([{"id": 1, "annotations": [truth("a"), truth("a")]}]).truth.tolist() == ["a"]
+
+
+# ------------------------------------------------------------------- one annotation per row: JSON-MIN, CSV and TSV
+
+
+def rows_of(*answers, **data):
+    """The rows that a server writes for annotations: (task, annotator, answer), None for a task without any."""
+    return [
+        {"pkg": f"p{task}", "note": "n", **data, "id": task}
+        | ({} if answer is None else {"section": answer})
+        | {"annotator": who, "annotation_id": None if who is None else i, "created_at": "", "lead_time": 5.0}
+        for i, (task, who, answer) in enumerate(answers)
+    ]
+
+
+def written(path, rows):
+    """The rows in a file of that format."""
+    if path.suffix == ".json":
+        path.write_text(json.dumps(rows))
+        return path
+    names = sorted({name for row in rows for name in row})
+    texts = [
+        {name: v if v is None or isinstance(v, (str, int, float)) else json.dumps(v) for name, v in row.items()}
+        for row in rows
+    ]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(
+            file, names, quoting=csv.QUOTE_NONNUMERIC, delimiter="\t" if path.suffix == ".tsv" else ","
+        )
+        writer.writeheader()
+        writer.writerows(texts)
+    return path
+
+
+FORMS = pytest.mark.parametrize("name", ["e.json", "e.csv", "e.tsv"])
+
+
+@FORMS
+def test_rows_of_annotations_are_votes_and_the_control_is_found(tmp_path, name):
+    file = written(tmp_path / name, rows_of((1, 4, "owl"), (1, 5, "ant"), (2, 4, "owl"), (3, None, None)))
+    found = import_votes(file, key="pkg").votes
+    assert (found.items.tolist(), found.classes.tolist()) == (["p1", "p2", "p3"], ["ant", "owl"])
+    assert found.counts.tolist() == [[1, 1], [0, 1], [0, 0]]
+    assert set(found.annotators.tolist()) == {4, 5}
+    assert import_votes(file).ids.tolist() == [1, 2, 3]
+
+
+@FORMS
+def test_several_choices_and_taxonomies_share_one_answer(tmp_path, name):
+    several, paths = {"choices": ["ant", "owl"]}, [{"taxonomy": [["bird", "owl"], ["bird"]]}]
+    file = written(tmp_path / name, rows_of((1, 4, several), (1, 5, "ant"), (2, 4, several)))
+    assert import_votes(file, key="pkg").votes.counts.tolist() == [[1.5, 0.5], [0.5, 0.5]]
+    file = written(tmp_path / name, rows_of((1, 4, paths), (1, 5, [{"taxonomy": [["ant"]]}])))
+    assert import_votes(file, key="pkg").votes.classes.tolist() == ["ant", "bird/owl"]
+
+
+@FORMS
+def test_a_control_that_nothing_tells_apart_is_asked_for(tmp_path, name):
+    rows = rows_of((1, 4, "owl"), (2, 4, "ant"))
+    file = written(tmp_path / name, rows)
+    if name == "e.json":  # there it follows the data
+        assert from_label_studio(file).candidates.to_lists() == [["owl"], ["ant"]]
+    else:
+        with pytest.raises(
+            DataError, match=f"{name}: the answers may be in any of note, pkg, section; use from_name=…"
+        ):
+            from_label_studio(file)
+    assert from_label_studio(file, from_name="section").candidates.to_lists() == [["owl"], ["ant"]]
+    assert from_label_studio(file, classes=["ant", "owl"]).candidates.to_lists() == [["owl"], ["ant"]]
+    with pytest.raises(DataError, match=f"{name}: there is no column 'kind'; it has .*section.*; use from_name=…"):
+        from_label_studio(file, from_name="kind")
+    if name != "e.json":
+        rows = rows_of((1, 4, "owl"), (1, 5, "ant"))
+        with pytest.raises(DataError, match=f"{name}: the answers may be in any of mood, section"):
+            from_label_studio(written(file, [row | {"mood": f"m{i}"} for i, row in enumerate(rows)]))
+
+
+@FORMS
+def test_a_broken_row_of_annotations_is_named(tmp_path, name):
+    rows = rows_of((1, 4, "owl"), (1, 5, {"choices": [7]}))
+    with pytest.raises(DataError, match=f"{name}: row 1: 7 is neither a choice nor a taxonomy path") as error:
+        import_votes(written(tmp_path / name, rows))
+    check_sentence(error.value, name)

@@ -20,7 +20,8 @@ from setwise.tables.label_columns import distinct, one_chunk
 from setwise.tables.label_notation import match_classes
 from setwise.tables.table_files import source_name
 
-_ITEM, _ANNOTATOR = ("item", "task"), ("annotator", "worker", "performer")  # the usual names of such columns
+_ITEM, _ANNOTATOR = ("item", "task", "id", "custom_id"), ("annotator", "worker", "performer")  # their usual names
+_LABEL = ("label", "answer")
 _NAMED = {
     "item": Remedy("item", None, "to name its column of items"),
     "annotator": Remedy("annotator", None, "to name its column of annotators"),
@@ -34,7 +35,7 @@ def from_annotators_long(
     *,
     item: str | None = None,
     annotator: str | None = None,
-    label: str = "label",
+    label: str | None = None,
     weight: str | None = None,
     rule: str = "union",
     classes: Classes = None,
@@ -49,8 +50,8 @@ def from_annotators_long(
     table
         A file or a frame.
     item, annotator, label
-        The columns of the table. By default `item` is the column item or task, and `annotator` the first of
-        annotator, worker and performer.
+        The columns of the table. By default `item` is the first of item, task, id and custom_id, `annotator` the
+        first of annotator, worker and performer, and `label` is label or answer.
     weight
         The column with the weight of a vote, if there is one.
     rule
@@ -67,11 +68,10 @@ def from_annotators_long(
     Votes(3 answers by 2 annotators on 2 rows, 2 classes): {cat: 1, dog: 1}, {dog: 1}
     """
     where = source_name(table)
-    items, people = (item,) if item else _ITEM, (annotator,) if annotator else _ANNOTATOR
-    lines = as_written(table, ids=[*items, *people], labels=[label])
-    item, annotator = (
-        next((name for name in names if name in lines.column_names), names[0]) for names in (items, people)
-    )
+    named = ((item,) if item else _ITEM, (annotator,) if annotator else _ANNOTATOR, (label,) if label else _LABEL)
+    lines = as_written(table, ids=[*named[0], *named[1]], labels=named[2])
+    there = lines.column_names
+    item, annotator, label = (next((name for name in names if name in there), names[0]) for names in named)
     roles = {"item": item, "annotator": annotator, "label": label, **({"weight": weight} if weight else {})}
     for role, name in roles.items():
         if name not in lines.column_names:
@@ -80,18 +80,18 @@ def from_annotators_long(
     twice = next((name for name in taken if taken.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"{where}: the column {twice!r} is named twice; name another column for one of them.")
-    named, rows = distinct(one_chunk(lines[item]))
+    values, rows = distinct(one_chunk(lines[item]))
     annotators, who = distinct(one_chunk(lines[annotator]))
     labels, codes = distinct(one_chunk(lines[label]))
     labels = _tidy(labels)
     given = np.array([value is not None for value in labels], dtype=bool)[codes]
-    _refuse_gaps(rows, named, np.ones_like(given), f"{where}: row", item)
+    _refuse_gaps(rows, values, np.ones_like(given), f"{where}: row", item)
     _refuse_gaps(who, annotators, given, f"{where}: row", annotator)
-    ids = frozen(id_array(named))
+    ids = frozen(id_array(values))
     with reading_from(where):
         classes = Vocabulary.or_none(classes)
         votes = Votes.from_codes(
-            len(named),
+            len(values),
             rows[given],
             match_classes(labels, classes),
             codes[given],
@@ -104,7 +104,7 @@ def from_annotators_long(
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)
         doubt_copies(votes, f"{where}: ")
-        return Imported(votes.candidates(rule, missing=missing), ids, votes=votes)
+        return Imported(votes.candidates(rule, missing=missing), ids, votes=votes, name=item)
 
 
 def _refuse_gaps(codes: Ints, values: list[Any], given: Bools, where: str, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,19 +11,32 @@ from numpy.typing import ArrayLike
 from setwise._arrays import Array, frozen
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
+from setwise.tables.table_warnings import count_unanswered
 
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """Candidate sets, the identifier of each row, true labels if the source has them, and the votes."""
+    """Candidate sets, the identifiers of rows and their name, true labels where there are any, and the votes."""
 
     candidates: LabelSets
     ids: Array = field(repr=False)
     truth: Array | None = field(default=None, repr=False)
     votes: Votes | None = field(default=None, repr=False)
+    name: str = field(default="task", repr=False)
 
     def __len__(self) -> int:
         return len(self.candidates)
+
+    def answered(self, where: str) -> Imported:
+        """The rows that somebody answered; says how many others there are."""
+        if self.votes is None:
+            return self
+        count_unanswered(self.votes, where)
+        rows = np.flatnonzero(self.votes.sizes)
+        truth = None if self.truth is None else self.truth[rows]
+        return replace(
+            self, candidates=self.candidates[rows], ids=self.ids[rows], truth=truth, votes=self.votes[rows]
+        )
 
 
 def row_ids(ids: ArrayLike | None, n: int) -> Array:

@@ -1,7 +1,8 @@
-"""Label Studio's JSON export: choices (single and multiple) and taxonomies, from one annotator or several.
+"""Label Studio's exports: choices (single and multiple) and taxonomies, from one annotator or several.
 
-Cancelled and empty annotations are not votes. A taxonomy path that ends at an inner node stands for every leaf
-below it. An annotation marked as ground truth is a vote too, and gives the true label if it names a single one.
+JSON holds one object per task; JSON-MIN, CSV and TSV have one row per annotation. Cancelled and empty annotations
+are not votes. A taxonomy path that ends at an inner node stands for every leaf below it. An annotation marked as
+ground truth is a vote too, and gives the true label if it names a single one.
 """
 
 from __future__ import annotations
@@ -9,23 +10,30 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from setwise._arrays import Array, Ints, frozen
-from setwise.errors import DataError, InputError, reading_from
+from setwise.errors import DataError, InputError, Remedy, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
-from setwise.tables.file_formats import file_text, reading
+from setwise.tables.file_formats import arrow_table, column_names, file_text, reading
 from setwise.tables.importers.imported import Imported, id_array
 from setwise.tables.json_objects import read_objects
 from setwise.tables.label_notation import match_classes
 from setwise.tables.table_files import TableFiles, is_path, table_files
 
 PathLabel = tuple[str, ...]
+_ADDED = ("annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "history")
+"""What an export adds to the data of a row of annotations, beside the number of the task and the answers."""
+_NESTED, _TABLES = {"annotations", "completions"}, {"csv", "tsv"}
+_EMPTY: tuple[Any, ...] = (None, "", [])
+_NAME_CONTROL = Remedy("from_name", None, "to name the control")
+_TELLING = {"annotator", "annotation_id", "lead_time"}
 
 
 def from_label_studio(
@@ -38,16 +46,17 @@ def from_label_studio(
     missing: Missing = "error",
     path_separator: str = "/",
 ) -> Imported:
-    """Candidate sets from a Label Studio export (JSON or JSON-MIN).
+    """Candidate sets from a Label Studio export (JSON, JSON-MIN, CSV or TSV).
 
     Parameters
     ----------
     export
-        The file, or the list of tasks it holds.
+        The file, or the list of tasks or annotations it holds.
     key
         The field of the data of a task that identifies the row; by default the number of the task.
     from_name
-        The control of the labelling interface to read; needed if tasks have several.
+        The control of the labelling interface to read; needed if tasks have several, or if no column of CSV stands
+        out as that of answers.
     rule
         ``"union"``, ``"at_least:k"`` or ``"plurality"`` over the annotations of a task.
     classes, missing
@@ -65,6 +74,11 @@ def from_label_studio(
     files = table_files(export) if is_path(export) or isinstance(export, TableFiles) else None
     where = "the export" if files is None else str(files)
     tasks = _tasks(export if files is None else files, where)
+    if all(isinstance(task, Mapping) and not _NESTED & task.keys() for task in tasks):
+        if key == "id":
+            problem = f"{where}: its column id holds Label Studio's own numbers in place of yours"
+            raise DataError(problem, "export as JSON, or give your column another name")
+        tasks = _nest(tasks, from_name, classes, where)
     names: set[str] = set()
     found = _Annotations()
     for i, task in enumerate(tasks):
@@ -75,10 +89,11 @@ def from_label_studio(
         found.ids.append(_identifier(name, place))
         for who, paths, true in _answers(task, from_name, names, place):
             found.add(i, who, paths, true=true)
-    if len(names) > 1:
-        raise DataError(
-            f"{where}: tasks have several controls ({', '.join(sorted(names))}); say which with from_name."
+    if len(names) > 1 if from_name is None else names and from_name not in names:
+        lacks = (
+            "tasks have several controls" if from_name is None else f"there is no control {from_name!r}; there is"
         )
+        raise DataError(f"{where}: {lacks} {' and '.join(sorted(names))}", _NAME_CONTROL)
     ids = frozen(id_array(found.ids))
     with reading_from(where):
         votes, truth = _votes_and_truth(found, path_separator, classes, ids)
@@ -86,18 +101,17 @@ def from_label_studio(
 
 
 def is_export(source: Any) -> bool:
-    """Whether files are exports with annotations; a JSON-MIN export counts as a table."""
+    """Whether files are exports with annotations: tasks, or one annotation per row."""
     files = table_files(source)
     path = files.paths[0]
-    with reading(path, files):
-        if files.form(path) != "json":
-            return False
-        try:
+    with reading(path, files), suppress(ValueError, RecursionError):  # reading it as a table raises the error
+        if files.form(path) in _TABLES:
+            return {*column_names(files)} >= _TELLING
+        if files.form(path) == "json":
             tasks = json.loads(file_text(files, path))
-        except (ValueError, RecursionError):  # reading it as a table raises the error
-            return False
-    first = tasks[0] if isinstance(tasks, list) and tasks else None
-    return isinstance(first, Mapping) and bool({"annotations", "completions"} & first.keys())
+            first = tasks[0] if isinstance(tasks, list) and tasks else None
+            return isinstance(first, Mapping) and (bool(_NESTED & first.keys()) or first.keys() >= _TELLING)
+    return False
 
 
 @dataclass(frozen=True)
@@ -123,8 +137,14 @@ def _tasks(export: Any, where: str) -> list[Any]:
         path, *others = export.paths
         if others:
             raise DataError(f"{where}: exports of Label Studio are read one by one", "export all tasks as one file")
-        with reading(path, export):
-            export = read_objects(file_text(export, path), f"{where}:")
+        if export.form(path) in _TABLES:
+            names = column_names(export)
+            export = arrow_table(
+                export, text=[name for name in names if name not in {"id", "annotator"}]
+            ).to_pylist()
+        else:
+            with reading(path, export):
+                export = read_objects(file_text(export, path), f"{where}:")
     if not isinstance(export, list):
         raise DataError(
             f"{where}: expected a list of tasks, got {type(export).__name__}; export as JSON or JSON-MIN."
@@ -139,12 +159,8 @@ def _answers(
 ) -> Iterator[tuple[Any, list[PathLabel], bool]]:
     """For each annotation: its annotator, its paths, and whether it is the ground truth."""
     annotations = task.get("annotations", task.get("completions"))
-    if annotations is None:  # JSON-MIN: the field named like the control holds the answer
-        if from_name is None:
-            raise DataError(f"{place} has no annotations; for a JSON-MIN export name the control with from_name.")
-        if task.get(from_name) not in (None, "", []):
-            yield _who(task, 0), _paths(task[from_name], place), False
-        return
+    if annotations is None:
+        raise DataError(f"{place} has no annotations, but other tasks have; export all as JSON or all as JSON-MIN.")
     for number, annotation in enumerate(_require_list(annotations, f"{place}: annotations")):
         if not isinstance(annotation, Mapping):
             raise DataError(f"{place}: an annotation is {annotation!r}, not an object.")
@@ -174,8 +190,7 @@ def _labels_of(regions: list[Any], from_name: str | None, names: set[str], place
         if not isinstance(value, Mapping) or not {"choices", "taxonomy"} & value.keys():
             continue  # other kinds of answer: text, boxes, ratings
         name = str(region.get("from_name"))
-        if from_name is None:
-            names.add(name)
+        names.add(name)
         if from_name in {None, name}:
             paths += _paths(value, place)
     return paths
@@ -187,6 +202,9 @@ def _paths(value: Any, place: str) -> list[PathLabel]:
         value = value.get("taxonomy", value.get("choices"))
     found = []
     for item in [value] if isinstance(value, str) else _require_list(value, f"{place}: choices"):
+        if isinstance(item, Mapping):  # a region
+            found += _paths(item, place)
+            continue
         path = (item,) if isinstance(item, str) else tuple(item) if isinstance(item, list) else ()
         if not path or not all(isinstance(name, str) and name for name in path):
             raise DataError(f"{place}: {item!r} is neither a choice nor a taxonomy path.")
@@ -242,11 +260,64 @@ def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:
     return leaves
 
 
+def _nest(
+    rows: list[Mapping[str, Any]], from_name: str | None, classes: Classes, where: str
+) -> list[Mapping[str, Any]]:
+    """The tasks of rows with one annotation each, with the data and the annotations of each task."""
+    control = from_name or _control(rows, classes, where)
+    if not any(control in row for row in rows):
+        names = ", ".join(name for name in rows[0] if name not in _ADDED)
+        raise DataError(f"{where}: there is no column {control!r}; it has {names}", _NAME_CONTROL)
+    tasks: dict[Any, dict[str, Any]] = {}
+    for i, row in enumerate(rows):
+        name = _identifier(row.get("id", i), f"{where}: row {i}")
+        data = {field: value for field, value in row.items() if field not in {"id", control, *_ADDED}}
+        task = tasks.setdefault(name, {"id": name, "data": data, "annotations": []})
+        if row.get(control) not in _EMPTY:
+            paths = _paths(_parsed(row[control]), f"{where}: row {i}")
+            region = {"from_name": control, "value": {"choices": [list(path) for path in paths]}}
+            task["annotations"].append({"completed_by": row.get("annotator"), "result": [region]})
+    return [*tasks.values()]
+
+
+def _parsed(value: Any) -> Any:
+    """An answer in a cell of text: several choices and taxonomies are JSON there."""
+    if isinstance(value, str) and value.startswith(('{"', "[{")):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
+
+
+def _control(rows: list[Mapping[str, Any]], classes: Classes, where: str) -> str:
+    """The column of answers: what differs between the annotations of a task, or is empty where there are none.
+
+    Where every task has one annotation, it is the only one after the data in JSON-MIN, or the only one of labels.
+    """
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in {"id", *_ADDED}]
+    first: dict[str, Mapping[str, Any]] = {}
+    varied = {
+        name
+        for row in rows
+        for name in names
+        if first.setdefault(repr(row.get("id")), row).get(name) != row.get(name)
+    }
+    blank = [row for row in rows if row.get("annotation_id") in _EMPTY]
+    vacant = [name for name in names if blank and all(row.get(name) in _EMPTY for row in blank)]
+    order = [*rows[0]]
+    after = order[order.index("id") + 1 : order.index("annotator")] if {"id", "annotator"} <= {*order} else []
+    declared = Vocabulary.or_none(classes)
+    known = {"", "None", *(() if declared is None else map(str, declared.classes.tolist()))}
+    labels = [name for name in names if {str(row.get(name)) for row in rows} <= known]
+    found = next((way for way in (varied, vacant, after, labels) if len(way) == 1), varied or vacant or names)
+    if len(found) != 1:
+        problem = f"the answers may be in any of {', '.join(sorted(found))}" if found else "there are no answers"
+        raise DataError(f"{where}: {problem}", _NAME_CONTROL)
+    return next(iter(found))
+
+
 def _field(task: Mapping[str, Any], key: str, place: str) -> Any:
-    """A field of the data of a task; in JSON-MIN, of the task itself."""
-    held = task.get("data", task)
-    if held is task and key == "id":
-        raise DataError(f"{place}: in a JSON-MIN export id is Label Studio's own number; export as JSON.")
+    """A field of the data of a task."""
+    held = task.get("data")
     if not isinstance(held, Mapping) or key not in held:
         names = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""
         raise DataError(f"{place}: its data have no {key!r}; they have {names or 'nothing'}.")

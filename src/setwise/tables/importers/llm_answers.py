@@ -1,4 +1,4 @@
-"""Answers of a language model as JSON lines: repeated answers, or labels with probabilities."""
+"""Answers of a language model as JSON lines: repeated answers, labels with probabilities, or a batch's output."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from setwise.labels.vocabulary import Classes, is_missing
 from setwise.labels.votes import Votes
 from setwise.tables.file_formats import file_text, reading
 from setwise.tables.importers.imported import Imported, id_array
+from setwise.tables.importers.llm_batches import BatchReader, is_batch_line
 from setwise.tables.json_objects import read_objects
 from setwise.tables.label_columns import LABEL_FIELDS
 from setwise.tables.table_files import TableFiles, is_path
@@ -33,7 +34,7 @@ def is_answer_lines(files: TableFiles) -> bool:
         return False
     with reading(path, files), suppress(DataError, UnicodeError):  # reading it as a table raises the error
         first = next((found for line in _lines(files) if (found := _object(line, str(path))) is not None), {})
-        return any(isinstance(first.get(name), (list, Mapping)) for name in _FORMS)
+        return is_batch_line(first) or any(isinstance(first.get(name), (list, Mapping)) for name in _FORMS)
     return False
 
 
@@ -44,6 +45,7 @@ def from_answers_jsonl(
     rule: str = "union",
     classes: Classes = None,
     missing: Missing = "error",
+    pattern: str | None = None,
 ) -> Imported:
     """Reads one object per line: an identifier with ``answers``, a list of labels, or with ``probabilities``.
 
@@ -51,6 +53,9 @@ def from_answers_jsonl(
     such as ``{"label": "cat", "probability": 0.7}``. Lines with the same identifier are further calls about the
     same row. An answer has the weight 1, and a label with a probability has that weight; `null` and empty text are
     not answers. Rules such as ``"at_least:2"`` add these weights.
+
+    The output of a batch is read, too: chat completions with any number of choices, responses and messages. Its
+    identifier is ``custom_id``, and its answers are free text, in which `classes` or `pattern` find the label.
 
     Parameters
     ----------
@@ -62,6 +67,8 @@ def from_answers_jsonl(
         ``"union"``, ``"at_least:k"`` or ``"plurality"``.
     classes, missing
         The vocabulary, and what to do with rows without a label.
+    pattern
+        A regular expression for the label in free text, which is its first group or else the whole match.
 
     Examples
     --------
@@ -75,16 +82,21 @@ def from_answers_jsonl(
         raise DataError(f"{where}: lines of answers are read from one file", "put all lines into one")
     position: dict[Any, int] = {}
     rows, labels, weights = [], [], []
+    batch: BatchReader | None = None
     for number, line in enumerate(_lines(source), 1):
         place = f"{where}: line {number}"
         found = _object(line, place)
         if found is None:
             continue
+        if batch is None and not position and is_batch_line(found):
+            batch, ids = BatchReader.of(pattern, classes, where), "custom_id"
         row = position.setdefault(_identifier(found, ids, place), len(position))
-        for label, weight in _answers(found, place):
+        for label, weight in _answers(found, place) if batch is None else batch.read(found, place):
             rows.append(row)
             labels.append(label)
             weights.append(weight)
+    if batch is not None:
+        batch.report(where)
     _refuse_twins(labels, where)
     identifiers = frozen(id_array(list(position)))
     counted = np.array(weights, dtype=float)
@@ -99,7 +111,7 @@ def from_answers_jsonl(
         )
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)
-        return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes)
+        return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes, name=ids)
 
 
 def _lines(source: Any) -> Iterable[str]:
