@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,3 +35,13 @@ RandomState: TypeAlias = int | np.integer[Any] | np.random.RandomState | None
 
 Seed: TypeAlias = RandomState | np.random.Generator
 """What seeds noise and draws; None takes fresh entropy."""
+
+
+class NewRowOptions(TypedDict, total=False):
+    """What `predict_set` takes beside the probabilities of new rows."""
+
+    by: Column
+    candidates: Candidates
+    sample_weight: Column
+    row_ids: Column
+    allow_empty: bool

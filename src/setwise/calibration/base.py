@@ -11,14 +11,14 @@ import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, Never, Self, overload
+from typing import Any, Never, Self, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Floats, Ints, blocks, is_tensor, on_device
 from setwise._lazy import lazy
-from setwise._types import Candidates, Column, ProbabilityRows
+from setwise._types import Candidates, Column, NewRowOptions, ProbabilityRows
 from setwise.calibration.calibration_file import FORMAT, read_parts, write_parts
 from setwise.calibration.new_rows import RowReader
 from setwise.crowd.annotator_model import AnnotatorParameters
@@ -151,27 +151,11 @@ class BaseCalibration:
 
     @overload
     def predict_set(
-        self,
-        probabilities: ProbabilityRows,
-        confidence_level: Level = 0.9,
-        *,
-        by: Column = None,
-        candidates: Candidates = None,
-        sample_weight: Column = None,
-        row_ids: Column = None,
-        allow_empty: bool = True,
+        self, probabilities: ProbabilityRows, confidence_level: Level = 0.9, **given: Unpack[NewRowOptions]
     ) -> LabelSets: ...
     @overload
     def predict_set(
-        self,
-        probabilities: ProbabilityRows,
-        confidence_level: Levels,
-        *,
-        by: Column = None,
-        candidates: Candidates = None,
-        sample_weight: Column = None,
-        row_ids: Column = None,
-        allow_empty: bool = True,
+        self, probabilities: ProbabilityRows, confidence_level: Levels, **given: Unpack[NewRowOptions]
     ) -> list[LabelSets]: ...
     def predict_set(
         self,

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Never, Self, overload
+from typing import Any, Literal, Never, Self, Unpack, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from setwise._arrays import Array, Bools, Floats, Ints
-from setwise._types import Candidates, Column, Features, Seed
+from setwise._types import Candidates, Column, Features, NewRowOptions, Seed
 from setwise.conformal.calibration import Calibration, PooledCalibration
 from setwise.decisions.verification import Suggestion, suggest_verification
 from setwise.drift.comparison import Comparison, RowTally
@@ -96,27 +96,11 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     @overload
     def predict_set(
-        self,
-        X: Features,
-        confidence_level: Level | None = None,
-        *,
-        by: Column = None,
-        candidates: Candidates = None,
-        sample_weight: Column = None,
-        row_ids: Column = None,
-        allow_empty: bool = True,
+        self, X: Features, confidence_level: Level | None = None, **given: Unpack[NewRowOptions]
     ) -> LabelSets: ...
     @overload
     def predict_set(
-        self,
-        X: Features,
-        confidence_level: Levels,
-        *,
-        by: Column = None,
-        candidates: Candidates = None,
-        sample_weight: Column = None,
-        row_ids: Column = None,
-        allow_empty: bool = True,
+        self, X: Features, confidence_level: Levels, **given: Unpack[NewRowOptions]
     ) -> list[LabelSets]: ...
     def predict_set(
         self,
