@@ -111,7 +111,8 @@ def continue_fit(
     earlier: FittedNetworks, settings: Settings, source: ExampleSource, candidates: Tensor, seeds: Sequence[int]
 ) -> FittedNetworks:
     """One more pass over rows at the full rate, from networks and optimizer state of an earlier fit."""
-    settings = replace(settings.with_choices_of(earlier.settings), epochs=1, annealing_epochs=0, checkpoint=None)
+    chosen = {name: getattr(earlier.settings, name) for name in ("network", "scale", "hidden_sizes")}
+    settings = replace(settings, **chosen, epochs=1, annealing_epochs=0, checkpoint=None)
     trainer = stack_trainer(
         settings,
         source,

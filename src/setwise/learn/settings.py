@@ -60,10 +60,6 @@ class Settings:
         plain = not self.dropout and self.checkpoint is None and self.ensemble == 1
         return not holds_out and plain and isinstance(self.network, str)
 
-    def with_choices_of(self, other: Settings) -> Settings:
-        """The same settings with the network and scaling of others."""
-        return replace(self, network=other.network, scale=other.scale, hidden_sizes=other.hidden_sizes)
-
     def for_trial(self, n_rows: int) -> Settings:
         """One plain model, with as many epochs as it takes to compare settings on few rows."""
         most = _EPOCHS_OF_FEW if n_rows < _FEW else _TRIAL_EPOCHS

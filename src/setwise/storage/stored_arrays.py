@@ -93,28 +93,17 @@ def check_array(
     gaps: bool = False,
 ) -> Any:
     """The array, if it has this kind and shape and its values are finite and within bounds; `gaps` may be NaN."""
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds:
-        raise ValueError(f"{name} is {getattr(array, 'dtype', 'not there')}, expected {_WORDS[kinds]}")
-    if array.shape != shape:
-        raise ValueError(f"{name} has the shape {array.shape}, expected {shape}")
-    if array.dtype.kind == "b":
-        return array
-    within = (array >= low) & (array <= high)
-    if array.dtype.kind == "f":
-        within &= np.isfinite(array)
-        within |= np.isnan(array) & gaps
-    if not within.all():
-        raise ValueError(f"{name} holds {array[~within][0]}, expected {_bounds(low, high)}")
+    fits = isinstance(array, np.ndarray) and array.dtype.kind in kinds and array.shape == shape
+    if fits and array.dtype.kind != "b":
+        within = (array >= low) & (array <= high)
+        if array.dtype.kind == "f":
+            within = (within & np.isfinite(array)) | (np.isnan(array) & gaps)
+        fits = bool(within.all())
+    if not fits:
+        raise ValueError(f"{name} is not what it should be, of the shape {shape} and from {low:g} to {high:g}")
     return array
 
 
 def _is_unicode(codes: Array) -> bool:
     """Whether these are characters, of which Python makes text without looking."""
     return bool(((codes < 0xD800) | ((codes > 0xDFFF) & (codes <= 0x10FFFF))).all())
-
-
-_WORDS = {"f": "decimal numbers", "iu": "whole numbers", "b": "yes or no", "u": "digests"}
-
-
-def _bounds(low: float, high: float) -> str:
-    return "finite numbers" if math.isinf(low) and math.isinf(high) else f"numbers from {low:g} to {high:g}"

@@ -165,24 +165,24 @@ def probability_layout(names: list[str], labels: list[Any], where: Any) -> Layou
     return Layout(features=columns)
 
 
-def feature_batches(file: Any, model: Any, features: list[str] | None) -> Iterator[Batch]:
-    """Batches of features by the names the model knows, in its order, with all other columns."""
-    if not is_table(file):
-        yield array_batch(file)
-        return
-    names = column_names(file)
-    yield from _batches(file, names, feature_layout(names, model, features, file))
-
-
 def all_features(file: Any, model: Any, features: list[str] | None) -> Any:
-    """The features of all rows."""
-    parts = [values for values, _ in feature_batches(file, model, features)]
-    return FeatureFrame.concatenate(parts) if isinstance(parts[0], FeatureFrame) else np.concatenate(parts)
+    """The features of all rows by the names the model knows, in its order."""
+    if not is_table(file):
+        return array_batch(file)[0]
+    return _read_all(file, feature_layout(column_names(file), model, features, file))
 
 
 def all_probabilities(file: Any, labels: list[Any]) -> Any:
-    """The probabilities of all rows in the order of the labels."""
-    return np.concatenate([values for values, _ in probability_batches(file, labels)])
+    """The probabilities of all rows in the order of the labels, by whose names columns are found."""
+    return _read_all(file, probability_layout(column_names(file), labels, file))
+
+
+def _read_all(file: Any, layout: Layout) -> Any:
+    """The features of all rows; other columns are not kept."""
+    columns, text = list(layout.features or ()), list(layout.categories or ())
+    batches = batches_with_origin(file, ROWS, text=text, only=columns)
+    parts = [interpret(batch, layout, where, first).X for where, first, batch in batches]
+    return FeatureFrame.concatenate(parts) if isinstance(parts[0], FeatureFrame) else np.concatenate(parts)
 
 
 def array_batch(file: Any) -> Batch:
@@ -190,12 +190,6 @@ def array_batch(file: Any) -> Batch:
     table = read_table(file)
     beside = {**table.carried, **({} if table.truth is None else {"y": table.truth})}
     return table.X, {name: pa.array(values.tolist()) for name, values in beside.items()}
-
-
-def probability_batches(file: Any, labels: list[Any]) -> Iterator[Batch]:
-    """Batches of probabilities, columns found by the names of the labels, with all other columns."""
-    names = column_names(file)
-    yield from _batches(file, names, probability_layout(names, labels, file))
 
 
 def read_batch(batch: Any, layout: Layout, where: str, first_row: int) -> Batch:
@@ -210,11 +204,6 @@ def text_columns(names: list[str], layout: Layout) -> list[str]:
     """The columns of text files that are to be read as text: those carried along, and those of categories."""
     wanted = {*(layout.features or ())}
     return [name for name in names if name not in wanted] + list(layout.categories or ())
-
-
-def _batches(file: Any, names: list[str], layout: Layout) -> Iterator[Batch]:
-    for where, first, batch in batches_with_origin(file, ROWS, text=text_columns(names, layout)):
-        yield read_batch(batch, layout, where, first)
 
 
 @contextmanager

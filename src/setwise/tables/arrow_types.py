@@ -38,7 +38,8 @@ def _is_rare(kind: pa.DataType) -> bool:
         or pa.types.is_dictionary(kind)
         or pa.types.is_run_end_encoded(kind)
         or isinstance(kind, pa.BaseExtensionType)
-        or _is_list_view(kind)
+        or pa.types.is_list_view(kind)
+        or pa.types.is_large_list_view(kind)
         or (not pa.types.is_map(kind) and any(map(_is_rare, _inside(kind))))
     )
 
@@ -52,10 +53,6 @@ def _inside(kind: pa.DataType) -> list[pa.DataType]:
     return []
 
 
-def _is_list_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
-
-
 def _plain(values: Any) -> Any:
     kind = values.type
     if not _is_rare(kind):
@@ -67,9 +64,7 @@ def _plain(values: Any) -> Any:
     if pa.types.is_dictionary(kind):
         return _plain(values.dictionary).take(values.indices)
     if pa.types.is_run_end_encoded(kind):
-        places = np.arange(values.offset, values.offset + len(values))
-        runs = np.searchsorted(np.asarray(values.run_ends), places, side="right")
-        return _plain(values.values).take(pa.array(runs))
+        return _plain(pc.run_end_decode(values))
     if isinstance(kind, pa.BaseExtensionType):
         if kind.extension_name == _UUID:
             held = values.storage.to_pylist()
