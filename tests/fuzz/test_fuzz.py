@@ -321,7 +321,7 @@ def test_found_names_of_several_kinds_loaded_that_could_not_be_saved(names, tmp_
 
 def test_found_a_summary_of_more_rows_than_there_can_be(tmp_path):
     changed_container(TARGETS["feature summary"].seeds()[0], tmp_path / "s.npz", rows=2**63)
-    with pytest.raises(ValueError, match=r"s.npz: .*rows is no count"):
+    with pytest.raises(ValueError, match=r"s.npz: .*do not belong together"):
         TARGETS["feature summary"].read(tmp_path / "s.npz")
 
 

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Ints, frozen
+from setwise._arrays import Array, Ints, frozen
 from setwise.errors import DataError
 from setwise.labels.label_sets import LabelSets
 from setwise.storage.stored_arrays import BROKEN
@@ -48,31 +47,18 @@ def read_mat(content: bytes, place: Path) -> tuple[Array, LabelSets, Ints]:
         found = ", ".join(sorted(name for name in variables if name[:2] != "__")) or "nothing"
         expected = f"{', '.join(_BY_COLUMNS)} or {', '.join(_BY_ROWS)}"
         raise DataError(f"{place}: expected the variables {expected}; found {found}.")
-    X, mask, true = (_matrix(variables[name], name, place) for name in names)
+    stored = [variables[name] for name in names]
+    X, mask, true = (matrix.toarray() if hasattr(matrix, "toarray") else matrix for matrix in stored)
     if names is _BY_COLUMNS:
         mask, true = mask.T, true.T
-    mask, true = _flags(mask, names[1], place), _flags(true, names[2], place)
-    if not len(X) == len(mask) == len(true) or mask.shape != true.shape:
-        shapes = ", ".join(f"{name} {matrix.shape}" for name, matrix in zip(names, (X, mask, true), strict=True))
-        raise DataError(f"{place}: its matrices do not belong together by rows and classes ({shapes}).")
-    several = np.flatnonzero(true.sum(axis=1) != 1)
-    if len(several):
-        row = int(several[0])
-        raise DataError(f"{place}: row {row} has {int(true[row].sum())} true labels; expected exactly one.")
+    fits = all(matrix.ndim == 2 and matrix.dtype.kind in "biuf" for matrix in (X, mask, true))
+    fits = fits and len(X) == len(mask) and mask.shape == true.shape
+    if not fits or not np.isin(mask, (0, 1)).all() or not _holds_one_each(true):
+        shapes = ", ".join(f"{name} {matrix.shape}" for name, matrix in zip(names, stored, strict=True))
+        expected = "numbers, 0 or 1 for each candidate, and 1 for the one true label of each row"
+        raise DataError(f"{place}: its matrices ({shapes}) do not hold {expected}.")
     return frozen(X), LabelSets.from_mask_view(mask, None), frozen(true.argmax(axis=1))
 
 
-def _matrix(stored: Any, name: str, place: Path) -> Array:
-    matrix: Array = stored.toarray() if hasattr(stored, "toarray") else stored
-    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise DataError(f"{place}: {name} is not a matrix of real numbers.")
-    return matrix
-
-
-def _flags(matrix: Array, name: str, place: Path) -> Bools:
-    strange = ~((matrix == 0) | (matrix == 1))
-    if strange.any():
-        row, column = np.argwhere(strange)[0]
-        value = matrix[row, column]
-        raise DataError(f"{place}: {name} holds {value} for row {row}, class {column}; expected 0 or 1.")
-    return np.ascontiguousarray(matrix, dtype=bool)
+def _holds_one_each(true: Array) -> bool:
+    return bool(((true == 1).sum(axis=1) == 1).all() and np.isin(true, (0, 1)).all())

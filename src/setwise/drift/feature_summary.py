@@ -152,19 +152,14 @@ class FeatureSummary:
         header, arrays = read_container(source, FORMAT, VERSION)
         with reading_untrusted(source, FORMAT):
             names, kinds, rows = header["names"], header["kinds"], int(header["rows"])
-            if rows >= 2**63:
-                raise ValueError("rows is no count")
             values = iter([Counter({str(k): int(v) for k, v in each.items()}) for each in header["values"]])
             points = _split(arrays)
             held: dict[str | None, Iterator[Any]] = {"points": points, "values": values, None: repeat(None)}
             columns = tuple([next(held[kind], None) if kind else None for kind in kinds])
-            if len(names) != len(kinds) or [_KINDS.get(type(column)) for column in columns] != kinds:
-                raise ValueError("names, kinds and columns do not belong together")
-            if any(True for _ in (*points, *values)) or any(
-                not 0 <= _present(column) <= rows for column in columns
-            ):
-                raise ValueError("its parts do not belong together")
-            if any(min(column.values(), default=0) < 0 for column in columns if isinstance(column, Counter)):
+            fits = len(names) == len(kinds) and [_KINDS.get(type(column)) for column in columns] == kinds
+            fits = fits and not any(True for _ in (*points, *values)) and 0 <= rows < 2**63
+            fits = fits and all(0 <= _present(column) <= rows for column in columns)
+            if not fits or any(min(c.values(), default=0) < 0 for c in columns if isinstance(c, Counter)):
                 raise ValueError("its parts do not belong together")
             if "distances" not in arrays:
                 return cls(tuple(map(str, names)), columns, rows)

@@ -42,13 +42,12 @@ class Checkpoint:
             return False
         try:
             content: Any = torch.load(self.path, map_location="cpu", weights_only=True)
+            known = content["format"] == _FORMAT
         except Exception as error:
             raise ValueError(
-                f"checkpoint: {self.path} cannot be read ({type(error).__name__}); delete it or name another."
+                f"checkpoint: {self.path} cannot be read, or was not written by setwise ({error!r}); name another file."
             ) from error
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
-            raise ValueError(f"checkpoint: {self.path} was not written by setwise; name another file.")
-        if content["training"] != fingerprint(trainer):
+        if not known or content["training"] != fingerprint(trainer):
             raise ValueError(
                 f"checkpoint: {self.path} belongs to a training with other data or settings; delete it or "
                 "name another file."

@@ -261,10 +261,9 @@ def network_of_weights(
     """
     entries = sum(tensor.numel() for tensor in weights.values())
     sizes = [n_models, *shape, n_classes, *(hidden_sizes if network == "mlp" else ())]
-    if any(type(size) is not int or not 0 < size <= entries for size in sizes) or n_models > _MODELS:
+    plain = isinstance(network, str) and isinstance(batch_norm, bool) and n_models <= _MODELS
+    if not plain or any(type(size) is not int or not 0 < size <= entries for size in sizes):
         raise ValueError("its sizes are not those of the weights")
-    if not isinstance(network, str) or not isinstance(batch_norm, bool):
-        raise TypeError("its entries have other types")
     with torch.device("meta"):
         module = build_network(
             network, [0] * n_models, shape, n_classes, hidden_sizes=hidden_sizes, batch_norm=batch_norm
