@@ -44,9 +44,8 @@ class Checkpoint:
             content: Any = torch.load(self.path, map_location="cpu", weights_only=True)
             known = content["format"] == _FORMAT
         except Exception as error:
-            raise ValueError(
-                f"checkpoint: {self.path} cannot be read, or was not written by setwise ({error!r}); name another file."
-            ) from error
+            problem = f"checkpoint: {self.path} cannot be read, or was not written by setwise ({error!r})"
+            raise ValueError(f"{problem}; name another file.") from error
         if not known or content["training"] != fingerprint(trainer):
             raise ValueError(
                 f"checkpoint: {self.path} belongs to a training with other data or settings; delete it or "
