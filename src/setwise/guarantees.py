@@ -15,7 +15,7 @@ from typing import Any, Literal
 from setwise.findings import format_share
 
 Status = Literal["shown by the data", "refuted by the data", "stated by you", "assumed"]
-Event = Literal["truth", "candidates", "overlap", "answer", "accepted"]
+Event = Literal["truth", "candidates", "overlap", "answer", "accepted", "overall"]
 
 _EVENTS: dict[Event, str] = {
     "truth": "contains its true label",
@@ -23,6 +23,8 @@ _EVENTS: dict[Event, str] = {
     "overlap": "contains at least one of its candidates",
     "answer": "contains an answer drawn at random, by weight, from those of its annotators",
 }
+
+_DECIDED = {"accepted", "overall"}
 
 STANDING = {
     "same_source": "new rows come from the same source",
@@ -105,7 +107,8 @@ class Premise:
 class Claim:
     """A lower bound on the probability of an event for a new row.
 
-    The event ``"accepted"`` is about labels that were accepted unseen, and the probability that they are right.
+    The event ``"accepted"`` is about labels that were accepted unseen, and the probability that they are right;
+    ``"overall"`` is about all labels of a finished data set, and `subject` is then the statement.
     `probability` is None where nothing can be said. A premise that is only assumed makes the claim conditional,
     unless it is a standing one; a refuted one voids it. `delta` is None for a probability on average over draws of
     the rows; otherwise the bound holds in a share of at least 1 − `delta` of the draws. `note` is a sentence more.
@@ -137,6 +140,8 @@ class Claim:
     @property
     def sentence(self) -> str:
         """The claim without its note."""
+        if self.event == "overall":
+            return f"{self.subject}, {self._over('verified')}"
         if self.event == "accepted":
             return self._accepted_sentence
         if self.probability is None:
@@ -257,7 +262,7 @@ class Guarantee:
     @property
     def _best(self) -> Claim | None:
         """The unconditional claim about the true label with the largest probability."""
-        accepted = [claim for claim in self.claims if claim.event == "accepted" and claim.promised]
+        accepted = [claim for claim in self.claims if claim.event in _DECIDED and claim.promised]
         if accepted:  # what was asked for comes first
             return accepted[0]
         promised = [claim for claim in self.claims if claim.event == "truth" and claim.promised]
@@ -305,7 +310,7 @@ class Guarantee:
         if promised:
             yield "Guaranteed", join_sentences(*(texts[claim] for claim in promised))
         elif first is not None:
-            about = "accepted labels" if first.event == "accepted" else "the true label"
+            about = "accepted labels" if first.event in _DECIDED else "the true label"
             notes = [claim.note for claim in self.claims if claim.probability is None]
             if any(claim.event == "truth" for claim in conditional):
                 about += " without the condition below"

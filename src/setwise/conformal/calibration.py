@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from setwise._types import Candidates, Column, ProbabilityRows, Seed
 from setwise.calibration.base import BaseCalibration
 from setwise.calibration.pooled import BasePooledCalibration
-from setwise.decisions.triage import Mode, Triage, triage_calibration_rows, triage_folds, triage_new_rows
+from setwise.decisions.modes import Mode
+from setwise.decisions.triage import Triage, triage_calibration_rows, triage_folds, triage_new_rows
 from setwise.drift.comparison import Comparison, RowTally
 from setwise.drift.monitor import Monitor
 from setwise.errors import InputError, Omission, Remedy
@@ -26,8 +28,10 @@ class Calibration(BaseCalibration):
         probabilities: ProbabilityRows | None = None,
         candidates: Candidates = None,
         max_error: float = 0.05,
-        mode: Mode = "rate",
+        mode: Mode = "overall",
         *,
+        by: Column = None,
+        look: int = 1,
         random_state: Seed = None,
         comparison: Comparison | None = None,
     ) -> Triage:
@@ -35,7 +39,7 @@ class Calibration(BaseCalibration):
 
         Without new rows it decides the calibration rows that are not verified; for this the verified rows must have
         been drawn at random. The label proposed for a row is the most probable one by its votes and the model, or
-        its most probable candidate, or without either the model's prediction. Categories make no difference here.
+        its most probable candidate, or without either the model's prediction.
 
         Parameters
         ----------
@@ -45,11 +49,18 @@ class Calibration(BaseCalibration):
             Votes or candidate sets of the new rows, if the calibration rows had them too. By passing them you state
             that they arise in the same way.
         max_error
-            Which share of the accepted labels may be wrong.
+            Which share of the labels may be wrong.
         mode
-            ``"rate"`` bounds that share on average over draws of the verified rows; a draw in which nothing is
-            accepted counts as zero, and at least 3/`max_error` verified rows are needed. ``"confident"`` bounds it
-            in 19 of 20 draws.
+            ``"overall"``: of all rows in 19 of 20 draws of the verified rows, where accepted rows keep their label,
+            and verified and reviewed ones are right; of new rows: of these alone. ``"accepted"``: of the accepted
+            rows in 19 of 20 draws. ``"average"``: of the accepted rows on average over draws; a draw in which
+            nothing is accepted counts as zero.
+        by
+            A category per row, or ``"predicted"`` for the proposed label: each is decided by its own verified rows.
+            For new rows the calibration must have categories too.
+        look
+            How many looks you plan, if you verify more rows and decide again: the guarantee holds at whichever you
+            stop. Fix the numbers of verified rows beforehand.
         random_state
             Seeds the noise that breaks ties between confidences; default is the calibration's own seed.
         comparison
@@ -59,10 +70,11 @@ class Calibration(BaseCalibration):
         if probabilities is None:
             if candidates is not None:
                 raise InputError("candidates: those of new rows", Remedy("probabilities", None, "for these rows"))
-            return triage_calibration_rows(self.judgement, self.classes, max_error, mode, random_state)
-        return triage_new_rows(
-            self, probabilities, candidates, max_error, mode, random_state=random_state, comparison=comparison
-        )
+            return triage_calibration_rows(
+                self.judgement, self.classes, max_error, mode, by=by, look=look, random_state=random_state
+            )
+        options: dict[str, Any] = {"by": by, "look": look, "random_state": random_state}
+        return triage_new_rows(self, probabilities, candidates, max_error, mode, comparison=comparison, **options)
 
     def compare(
         self,
@@ -137,9 +149,11 @@ class PooledCalibration(BasePooledCalibration):
         probabilities: object = None,
         candidates: object = None,
         max_error: float = 0.05,
-        mode: Mode = "rate",
+        mode: Mode = "overall",
         *,
         verified: Column = None,
+        by: Column = None,
+        look: int = 1,
         random_state: Seed = None,
     ) -> Triage:
         """Decides which calibration rows may be accepted, as `Calibration.triage` does; it cannot decide new rows.
@@ -153,7 +167,7 @@ class PooledCalibration(BasePooledCalibration):
         if probabilities is not None or candidates is not None:
             problem = "triage: folds score new rows and their own rows with different models"
             raise InputError(problem, "leave new rows out", Omission("cv", "ConformalClassifier"))
-        return triage_folds(self, verified, max_error, mode, random_state)
+        return triage_folds(self, verified, max_error, mode, by=by, look=look, random_state=random_state)
 
     def compare(self, probabilities: Sequence[ProbabilityRows]) -> Comparison:
         """Compares new rows with the calibration rows of each fold, by the model of the fold."""

@@ -1,32 +1,15 @@
-"""Accept or review: which proposed labels may be accepted unseen, so that few of them are wrong.
+"""Accept or review: which proposed labels may be accepted unseen, so that few labels are wrong.
 
 Every row has a proposed label and a confidence in it, by one function that treats verified and other rows alike and
-never sees a verified label. The verified rows, m of them drawn at random, show how often proposals are wrong.
-
-``"rate"`` bounds the expected share α of wrong labels among those accepted. Row j has the p-value
-
-    p_j = (1 + #{verified rows whose proposal is wrong, with a confidence of at least that of j}) / (m + 1)
-
-and Benjamini–Hochberg at α accepts the k most confident rows, k the largest number with p_(k) ≤ α·k/n (conformal
-selection: Jin and Candès, JMLR 2023, with the clipped score; noise breaks ties). It holds for every n and m if
-verified rows are exchangeable with those to decide, and a random choice of the rows to verify makes them so. A
-second bound says how wrong the accepted rows of this draw may be: the m + n rows, ordered by confidence, have
-upper parts of sizes fixed beforehand (`_PARTS`); from the wrong proposals among the verified rows of a part the
-exact binomial bound at δ/len(_PARTS) bounds those in the whole part, and so among the accepted rows, which lie in
-it.
-
-``"confident"`` bounds the share itself in 19 of 20 draws of the verified rows: the exact binomial bound on the
-error among the verified rows above a threshold, for thresholds fixed by confidences alone, from the highest that
-could pass without an error downwards until one fails (learn then test with a fixed sequence: Angelopoulos, Bates,
-Candès, Jordan and Lei, 2021). For the calibration rows themselves it is conservative, because the verified ones are
-drawn from them without replacement.
+never sees a verified label. The verified rows, drawn at random, show how often proposals are wrong; `modes` says
+how many of the most confident rows that allows to accept.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from html import escape
 from typing import Any, Literal
@@ -34,16 +17,18 @@ from typing import Any, Literal
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, frozen
+from setwise._lazy import lazy
 from setwise._types import Candidates, Column, Features, ProbabilityRows, Seed
 from setwise.calibration.base import BaseCalibration
 from setwise.calibration.new_rows import NewRows
 from setwise.calibration.pooled import BasePooledCalibration
 from setwise.crowd.annotator_model import fit_annotators
 from setwise.crowd.verifiers import leave_out_verifiers
+from setwise.decisions.modes import Curve, Mode, RankedRows, as_error
 from setwise.drift.comparison import Comparison, RowTally
 from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.evidence import Evidence, gather
-from setwise.evidence.row_facts import RowFacts
+from setwise.evidence.row_facts import RowFacts, categories
 from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import compare_verified, refuse_written, warn_about_choice
 from setwise.findings import format_share
@@ -52,21 +37,17 @@ from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import DenseRows, as_probabilities
 from setwise.probabilities.proposed_labels import Proposals, among_candidates, most_probable
-from setwise.ranks import as_level, upper_bound
 from setwise.row_noise import draw_seed, uniforms
 from setwise.scores import LAC
 from setwise.strategies.judgement import DELTA, Judgement, Setting
 from setwise.strategies.new_row_votes import check_answered
 
-Mode = Literal["rate", "confident"]
 Extra = Literal["nothing", "candidates", "votes"]
 """What new rows come with beside their probabilities."""
 
-_FEWEST = 3  # the least α·m: with fewer verified rows one error more or less would decide in rate mode
-_PARTS = (1.0, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3, 0.15)
-_THRESHOLDS = 50
-_MODES: tuple[Mode, ...] = ("rate", "confident")
 _LOOKED_AT = 3  # contradicted proposals that are named
+_WORTH_IT = 0.05  # by how much more rows must be accepted that verifying twice as many is worth a sentence
+_FAR = 2.0  # times the error on average, beyond which the bound of a draw is remarked
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,25 +65,58 @@ class Triage:
         The confidence in it, by which rows are accepted; only comparable within one triage.
     accepted
         Whether it may be accepted.
-    threshold
-        The lowest confidence that is accepted; infinite where nothing is.
     guarantee
-        How many of the accepted labels may be wrong, and what that rests on.
+        How many labels may be wrong, and what that rests on.
     mode, max_error
         The mode and the max error that were passed.
     verified
         How many verified rows the guarantee rests on.
+    bound
+        The share of labels that may be wrong in 19 of 20 draws of the verified rows: of all rows in mode
+        ``"overall"``, else of the accepted ones. None where that is unknown, or differs between categories.
+    deciding
+        The positions of the verified rows that decide: those whose label contradicts a confident proposal.
+    by_category
+        The triage of each category, where `by` was passed.
     """
 
     rows: Ints
     labels: Array
     confidence: Floats
     accepted: Bools
-    threshold: float
     guarantee: Guarantee
     mode: Mode
     max_error: float
     verified: int
+    bound: float | None
+    deciding: Ints
+    by_category: Mapping[Any, Triage] = field(default_factory=dict)
+    decision: _Decision | None = None
+
+    @property
+    def threshold(self) -> float:
+        """The lowest confidence that is accepted; infinite where nothing is."""
+        return float(self.confidence[self.accepted].min(initial=math.inf))
+
+    @lazy
+    def curve(self) -> Curve | None:
+        """How many labels each of several max errors would accept; None where `by_category` has one for each.
+
+        All its bounds hold together: you may look at it and then choose, with `choose`. A max error from anywhere
+        else, after a look at what was accepted, is another look.
+        """
+        return None if self.decision is None else self.decision.ranked.curve(self.decision.error)
+
+    def choose(self, max_error: float) -> Triage:
+        """The decision at another max error of the curve, in mode ``"overall"``; it may be chosen by the curve."""
+        if self.decision is None or self.curve is None:
+            raise InputError("choose: categories have a curve each", "choose in by_category")
+        places = np.flatnonzero(np.isclose(self.curve.max_error, float(max_error), rtol=0, atol=1e-12))
+        if not len(places):
+            listed = ", ".join(f"{error:g}" for error in self.curve.max_error)
+            raise InputError(f"max_error: {max_error} is not on the curve", f"choose one of {listed}")
+        decision = replace(self.decision, mode="overall", error=as_error(max_error, "overall")[0])
+        return decision.triage(int(self.curve.accepted[places[0]]))
 
     @property
     def review(self) -> Ints:
@@ -138,8 +152,9 @@ class Triage:
         if not len(self):
             return "No row is left to decide."
         taken = int(self.accepted.sum())
-        share = f"{taken:,} of {len(self):,} labels accepted ({format_share(taken / len(self), 1)})"
-        head = f"{share}, {len(self) - taken:,} to review."
+        head = f"{taken:,} of {len(self):,} labels accepted, {len(self) - taken:,} to review."
+        if self.by_category:
+            return "\n".join([head, *str(self.guarantee).splitlines()[1:]])
         return "\n".join([head, *format_lines(self.guarantee.lines)])
 
     def __repr__(self) -> str:
@@ -155,8 +170,10 @@ def triage(
     verified: Column,
     probabilities: ProbabilityRows | None = None,
     max_error: float = 0.05,
-    mode: Mode = "rate",
+    mode: Mode = "overall",
     *,
+    by: Column = None,
+    look: int = 1,
     random_state: Seed = None,
 ) -> Triage:
     """Decides which rows may be accepted with the label that their annotators give them, and which go to review.
@@ -174,10 +191,18 @@ def triage(
         (n, K) class probabilities of a model that was not trained on the verified labels. With a good model more
         labels are accepted.
     max_error
-        Which share of the accepted labels may be wrong.
+        Which share of the labels may be wrong.
     mode
-        ``"rate"`` bounds that share on average over draws of the verified rows; a draw in which nothing is accepted
-        counts as zero. ``"confident"`` bounds it in 19 of 20 draws, and accepts fewer labels.
+        ``"overall"``: of all rows in 19 of 20 draws of the verified rows, where accepted rows keep their label, and
+        verified and reviewed ones are right. ``"accepted"``: of the accepted rows in 19 of 20 draws. ``"average"``:
+        of the accepted rows on average over draws; a draw in which nothing is accepted counts as zero.
+    by
+        A category per row, or ``"predicted"`` for the proposed label: each is decided by its own verified rows, and
+        the guarantee holds within each.
+    look
+        How many looks you plan, if you verify more rows and decide again: the guarantee holds at whichever you
+        stop. Draw one random order of the rows at the start, verify along it, and fix the numbers of rows
+        beforehand.
     random_state
         Seeds the noise that breaks ties between confidences.
 
@@ -191,7 +216,7 @@ def triage(
     >>> verified = np.full(1000, None)
     >>> verified[:100] = y[:100]
     >>> setwise.triage(votes, verified, max_error=0.05, random_state=0)
-    Triage(898 of 900 accepted, mode='rate', max_error=0.05)
+    Triage(900 of 900 accepted, mode='overall', max_error=0.05)
     """
     if not isinstance(votes, Votes):
         raise InputError("votes: expected Votes", "for candidate sets use the triage of what conformalize returns")
@@ -209,11 +234,18 @@ def triage(
     refuse_written(evidence)
     chosen, seed = warn_about_choice(compare_verified(evidence, votes=votes)), draw_seed(random_state)
     setting = Setting("", k, votes=True, checked=len(facts.verified_rows), chosen=chosen, seed=seed)
-    return triage_calibration_rows(Judgement(evidence, setting), votes.classes, max_error, mode)
+    return triage_calibration_rows(Judgement(evidence, setting), votes.classes, max_error, mode, by=by, look=look)
 
 
 def triage_calibration_rows(
-    judged: Judgement, classes: Array, max_error: float, mode: Mode, random_state: Seed = None
+    judged: Judgement,
+    classes: Array,
+    max_error: float,
+    mode: Mode,
+    *,
+    by: Column = None,
+    look: int = 1,
+    random_state: Seed = None,
 ) -> Triage:
     """Decides the calibration rows that are not verified: they and the verified rows are one population."""
     evidence, setting = judged.evidence, judged.setting
@@ -236,24 +268,26 @@ def triage_calibration_rows(
     verified_rows = np.flatnonzero(label != MISSING)
     blind = Premise("labels_unseen", "assumed")
 
-    def claim(probability: float, source: str, **options: Any) -> Claim:
-        return Claim("accepted", probability, source, (*judged.verification, blind), **options)
+    def claim(event: Literal["accepted", "overall"], probability: float, source: str, **options: Any) -> Claim:
+        return Claim(event, probability, source, (*judged.verification, blind), **options)
 
-    decision = _Decision(
-        _positions(evidence, verified_rows),
-        proposed[verified_rows],
-        label[verified_rows],
-        proposed[open_rows],
-        as_level(max_error, "max_error"),
-        proposed.confidence,
-        claim,
-        "all labels with confidence {:.4g} or more (verified ones included)",
+    looks, (error, mode) = _as_looks(look), as_error(max_error, mode)
+    ranked = RankedRows(
+        proposed[verified_rows], label[verified_rows], proposed[open_rows], new=False, delta=DELTA / looks
     )
-    return decision.decide(mode, classes, _positions(evidence, open_rows))
+    numbers, verified = _positions(evidence, open_rows), _positions(evidence, verified_rows)
+    decision = _Decision(numbers, verified, ranked, classes, mode, error, claim, looks)
+    if by is None:
+        return decision.decide()
+    if isinstance(by, str):
+        return _decide_by(decision, *_predicted(by, decision))
+    n = evidence.n if evidence.position is None else len(np.asarray(by))
+    of_row = categories(by, n)
+    return _decide_by(decision, of_row[numbers], of_row[verified])
 
 
 def triage_folds(
-    calibration: BasePooledCalibration, verified: Column, max_error: float, mode: Mode, random_state: Seed = None
+    calibration: BasePooledCalibration, verified: Column, max_error: float, mode: Mode, **options: Any
 ) -> Triage:
     """Decides the rows of all folds that are not verified; `verified` are the labels of the others."""
     evidence = calibration.evidence
@@ -266,7 +300,7 @@ def triage_folds(
     chosen = warn_about_choice(compare_verified(evidence))
     setting = replace(calibration.parts[0].setting, checked=count, chosen=chosen)
     judged = Judgement(evidence, setting)
-    return triage_calibration_rows(judged, calibration.classes, max_error, mode, random_state)
+    return triage_calibration_rows(judged, calibration.classes, max_error, mode, **options)
 
 
 def triage_new_rows(
@@ -276,14 +310,14 @@ def triage_new_rows(
     max_error: float,
     mode: Mode,
     *,
-    random_state: Seed = None,
     comparison: Comparison | None = None,
     tally: RowTally | None = None,
     X: Features | None = None,
+    **options: Any,
 ) -> Triage:
     """Decides new rows, after comparing them with the calibration rows where no `comparison` is passed.
 
-    `tally` counts them for that, with their features `X`.
+    `tally` counts them for that, with their features `X`; `options` are those of `triage_proposals`.
     """
     calibration.reader.need_all_labels("triage")
     rows = calibration.reader.read(probabilities, candidates=candidates)
@@ -291,7 +325,7 @@ def triage_new_rows(
     if comparison is None and len(rows) and not calibration.setting.differs:
         tally = RowTally(calibration, by_category=False) if tally is None else tally
         comparison = tally.add_read([rows], X=X).compare()
-    return triage_proposals(calibration, proposed, extra, max_error, mode, random_state, comparison)
+    return triage_proposals(calibration, proposed, extra, max_error, mode, comparison=comparison, **options)
 
 
 def propose_labels(calibration: BaseCalibration, rows: NewRows) -> tuple[Proposals, Extra]:
@@ -316,6 +350,9 @@ def triage_proposals(
     extra: Extra,
     max_error: float,
     mode: Mode,
+    *,
+    by: Column = None,
+    look: int = 1,
     random_state: Seed = None,
     comparison: Comparison | None = None,
 ) -> Triage:
@@ -342,24 +379,35 @@ def triage_proposals(
         like = "same_annotators" if extra == "votes" else "same_candidates"
         needs.append(Premise(like, "stated by you"))
 
-    def claim(probability: float, source: str, **options: Any) -> Claim:
-        return judged.claim("accepted", probability, source, *needs, **options)
+    def claim(event: Literal["accepted", "overall"], probability: float, source: str, **options: Any) -> Claim:
+        return judged.claim(event, probability, source, *needs, **options)
 
     verified = Proposals(proposed, confidence, evidence.noise if rows.noise is not None else None)
     if random_state is not None:
         seed = draw_seed(random_state)
         verified, rows = (replace(part, noise=_redraw_noise(part.noise, seed)) for part in (verified, rows))
-    decision = _Decision(
-        _positions(evidence, verified_rows),
-        verified[verified_rows],
-        label[verified_rows],
-        rows,
-        as_level(max_error, "max_error"),
-        rows.confidence,
-        claim,
-        "the new labels with confidence {:.4g} or more",
+    looks, (error, mode) = _as_looks(look), as_error(max_error, mode)
+    ranked = RankedRows(verified[verified_rows], label[verified_rows], rows, new=True, delta=DELTA / looks)
+    places = _positions(evidence, verified_rows)
+    decision = _Decision(np.arange(len(rows)), places, ranked, calibration.classes, mode, error, claim, looks)
+    if by is None:
+        return decision.decide()
+    if isinstance(by, str):
+        return _decide_by(decision, *_predicted(by, decision))
+    if calibration.categories is None or calibration.category is None:
+        raise InputError("by: the calibration rows have no categories", "pass by=… to conformalize too")
+    known = np.asarray(calibration.category_names, dtype=object)
+    return _decide_by(
+        decision, categories(by, len(rows)).astype(object), known[calibration.category[verified_rows]]
     )
-    return decision.decide(mode, calibration.classes, np.arange(len(rows)))
+
+
+def _predicted(by: str, decision: _Decision) -> tuple[Array, Array]:
+    """The proposed labels as the categories of the rows to decide and of the verified rows."""
+    if by != "predicted":
+        raise InputError(f"by: {by!r} is not known", Remedy("by", "predicted", "or pass a category per row"))
+    names, ranked = np.asarray(decision.classes), decision.ranked
+    return names[ranked.rows.label], names[ranked.verified.label]
 
 
 def _positions(evidence: Evidence, rows: Ints) -> Ints:
@@ -390,137 +438,169 @@ def _read_verified(judged: Judgement) -> Ints:
 
 @dataclass(frozen=True)
 class _Decision:
-    """The verified rows with their truth, the rows to decide, the error α that is allowed, and what makes claims.
+    """What is to be decided, and what makes claims.
 
-    Confident thresholds are taken from the `reference` confidences; `subject` names the labels that they bound, and
-    `numbers` are the positions of the verified rows among the calibration rows.
+    `numbers` are the positions of the rows to decide, and `verified` those of the verified rows among the
+    calibration rows; `looks` is how many looks were planned; `subject` names the rows of a category.
     """
 
     numbers: Ints
-    verified: Proposals
-    truth: Ints
-    rows: Proposals
+    verified: Ints
+    ranked: RankedRows
+    classes: Array
+    mode: Mode
     error: Fraction
-    reference: Floats
     claim: Callable[..., Claim]
-    subject: str
+    looks: int = 1
+    subject: str = ""
 
-    def decide(self, mode: Mode, classes: Array, numbers: Ints) -> Triage:
+    def decide(self) -> Triage:
         """The triage."""
-        if mode not in _MODES:
-            raise InputError(f"mode: {mode!r} is not known", *(Remedy("mode", mode) for mode in _MODES))
-        m = len(self.verified)
-        accepted, threshold, claims, fewest = self._by_rate() if mode == "rate" else self._confidently()
-        remarks = []
-        if len(self.rows) and not accepted.any():
-            few = f"max error {float(self.error):g} needs at least {fewest:,} verified rows, and there are {m:,}"
-            share = f"{int(self.wrong.sum()):,} of {m:,} labels proposed for verified rows"
-            wrong = f"{share} are wrong, too many of them with high confidence"
-            remarks.append(f"Nothing is accepted: {few if m < fewest else wrong}.")
-        unit = "verified rows" if m != 1 else "verified row"
+        return self.triage(self.ranked.accept(self.mode, self.error))
+
+    def of(self, name: Any, rows: Ints, verified: Ints) -> _Decision:
+        """The decision within a category, by positions among rows to decide and verified rows."""
+        ranked = self.ranked
+        part = replace(
+            ranked, verified=ranked.verified[verified], truth=ranked.truth[verified], rows=ranked.rows[rows]
+        )
+        subject = f" of category {name!r}"
+        return replace(
+            self, numbers=self.numbers[rows], verified=self.verified[verified], ranked=part, subject=subject
+        )
+
+    def triage(self, taken: int) -> Triage:
+        """The triage that accepts so many of the most confident rows."""
+        ranked = self.ranked
+        accepted = np.zeros(len(ranked.rows), dtype=bool)
+        accepted[ranked.order[:taken]] = True
+        above = int(ranked.above[taken - 1]) if taken else 0
+        deciding = ranked.contradicted[: max(above + 1, _LOOKED_AT)]
+        claims, bound = self._claims(taken)
+        unit = "verified rows" if ranked.m != 1 else "verified row"
         guarantee = Guarantee(
-            f"Triage at max error {format_share(float(self.error))} ({mode})",
+            f"Triage at max error {format_share(float(self.error))} ({self.mode})",
             "",
-            m,
+            ranked.m,
             float(1 - self.error),
             claims,
-            remarks=tuple(remarks),
+            remarks=tuple(self._remarks(taken, bound)),
             unit=unit,
-            look_first=self._look_first(),
+            look_first=self._look_first(deciding),
         )
         return Triage(
-            frozen(numbers),
-            np.asarray(classes)[self.rows.label],
-            frozen(self.rows.confidence),
+            frozen(self.numbers),
+            np.asarray(self.classes)[ranked.rows.label],
+            frozen(ranked.rows.confidence),
             frozen(accepted),
-            threshold,
             guarantee,
-            mode,
+            self.mode,
             float(self.error),
-            m,
+            ranked.m,
+            bound,
+            frozen(self.verified[deciding]),
+            decision=self,
         )
 
-    def _by_rate(self) -> tuple[Bools, float, tuple[Claim, ...], int]:
-        """The accepted rows, the lowest confidence among them, claims, and the fewest verified rows it takes."""
-        fewest = math.ceil(_FEWEST / self.error)
-        accepted, bound = np.zeros(len(self.rows), dtype=bool), None
-        if len(self.verified) >= fewest and len(self.rows):
-            accepted, bound = self._select()
-        note, subject = "A draw in which nothing is accepted counts as 0 %", "the accepted labels"
-        claims = [self.claim(float(1 - self.error), "conformal selection", subject=subject, note=note)]
-        if bound is not None and bound < 1:
-            subject = f"the {int(accepted.sum()):,} accepted labels"
-            claims.append(self.claim(1 - bound, "binomial bound", subject=subject, delta=DELTA))
-        return accepted, float(self.rows.confidence[accepted].min(initial=math.inf)), tuple(claims), fewest
+    def _claims(self, taken: int) -> tuple[tuple[Claim, ...], float | None]:
+        """What is guaranteed, the bound for this draw first, and that bound."""
+        ranked, share = self.ranked, float(self.error)
+        if not taken and len(ranked.rows):
+            return (), ranked.limit(self.error) / ranked.total if self.mode == "overall" else None
+        labels = f"the {taken:,} accepted labels{self.subject}"
+        if self.mode == "overall":
+            limit, total, left = ranked.limit(self.error), max(ranked.total, 1), len(ranked.rows) - taken
+            of = f"the {total:,} new" if ranked.new else f"all {total:,}"
+            may = f"at most {limit:,} of {of} labels{self.subject} are wrong ({format_share(limit / total, 1)})"
+            subject = f"once the {left:,} are corrected, {may}" if left else may
+            return (self._bound("overall", limit / total, "hypergeometric law", subject),), limit / total
+        if self.mode == "accepted":
+            return (self._bound("accepted", share, "joint hypergeometric laws", labels),), share
+        note = "A draw in which nothing is accepted counts as 0 %"
+        average = self.claim("accepted", 1 - share, "conformal selection", subject="the accepted labels", note=note)
+        bound = ranked.wrong_in_this_draw(taken) / taken if taken else 0.0
+        return (self._bound("accepted", bound, "joint hypergeometric laws", labels), average), bound
 
-    def _confidently(self) -> tuple[Bools, float, tuple[Claim, ...], int]:
-        fewest = math.ceil(math.log(DELTA) / math.log1p(-float(self.error)))  # 1 − δ^(1/n) ≤ α without an error
-        threshold = self._lowest(fewest)
-        subject = self.subject.format(threshold) if math.isfinite(threshold) else "the accepted labels"
-        source = "fixed sequence of binomial bounds"
-        claim = self.claim(float(1 - self.error), source, subject=subject, delta=DELTA)
-        return self.rows.confidence >= threshold, threshold, (claim,), fewest
+    def _bound(self, event: Literal["overall", "accepted"], bound: float, source: str, subject: str) -> Claim:
+        note = f"This holds at whichever of {self.looks} looks you stop" if self.looks > 1 else ""
+        return self.claim(event, 1 - bound, source, subject=subject, note=note, delta=DELTA)
 
-    @property
-    def wrong(self) -> Bools:
-        """Which verified rows have a wrong proposal."""
-        differ: Bools = self.verified.label != self.truth
-        return differ
+    def _remarks(self, taken: int, bound: float | None) -> list[str]:
+        """Why nothing is accepted, and what would change the decision: sentences."""
+        ranked, m = self.ranked, self.ranked.m
+        if not len(ranked.rows):
+            return []
+        if taken:
+            if self.mode == "average" and bound is not None and bound > _FAR * float(self.error):
+                return ["The bound for this draw is far above the max error: rely on it, and not on the average."]
+            return self._more(taken)
+        fewest = ranked.fewest(self.mode, self.error)
+        if fewest is None or m < fewest:
+            needed = "more rows than there are" if fewest is None else f"at least {fewest:,} verified rows"
+            error = format_share(float(self.error))
+            why = f"max error {error} needs {needed}, and there are {m:,}"
+        else:
+            why = f"{int(ranked.wrong.sum()):,} of {m:,} labels proposed for verified rows are wrong, "
+            why += "too many of them with high confidence"
+        return [f"Nothing is accepted: {why}.", *self._least()]
 
-    def _look_first(self) -> str:
+    def _least(self) -> list[str]:
+        """The smallest error of the curve that would accept something."""
+        curve = self.ranked.curve(self.error)
+        if self.mode != "overall" or curve.least is None:
+            return []
+        place = int(np.searchsorted(curve.max_error, curve.least))
+        share = format_share(curve.least)
+        return [f"By the curve, max error {share} would accept {curve.accepted[place]:,} labels."]
+
+    def _more(self, taken: int) -> list[str]:
+        """What twice as many verified rows would accept, where that is worth it; an estimate."""
+        ranked, m = self.ranked, 2 * self.ranked.m
+        if self.mode != "overall" or taken == len(ranked.rows) or (not ranked.new and m >= ranked.n):
+            return []
+        share = ranked.expect(m, self.error)
+        if share < taken / len(ranked.rows) + _WORTH_IT:
+            return []
+        return [f"With {m:,} verified rows about {format_share(share, 0)} would be accepted (an estimate)."]
+
+    def _look_first(self, deciding: Ints) -> str:
         """The verified rows that decide most: their proposals are confident, and their labels say otherwise."""
-        wrong = np.flatnonzero(self.wrong)
-        first = wrong[np.argsort(-self.verified.confidence[wrong], kind="stable")][:_LOOKED_AT]
-        if not len(first):
+        first = self.verified[deciding[:_LOOKED_AT]].tolist()
+        if not first:
             return ""
-        rows = ", ".join(f"{row:,}" for row in self.numbers[first].tolist())
+        where = "calibration row" if self.ranked.new else "row"
         if len(first) == 1:
-            return f"calibration row {rows}, the only proposal that a verified label contradicts."
-        return f"calibration rows {rows}, the most confident proposals that a verified label contradicts."
+            return f"{where} {first[0]:,}, the only proposal that a verified label contradicts."
+        rows = ", ".join(f"{row:,}" for row in first)
+        return f"{where}s {rows}, the most confident proposals that a verified label contradicts."
 
-    def _select(self) -> tuple[Bools, float | None]:
-        """Benjamini–Hochberg on conformal p-values; and the bound on the error among the accepted rows."""
-        m, n = len(self.verified), len(self.rows)
-        both = (self.verified, self.rows)
-        confidence = np.concatenate([part.confidence for part in both])
-        noise = np.concatenate([np.zeros(len(part)) if part.noise is None else part.noise for part in both])
-        # Where confidence and noise are equal, verified rows come first: a tie counts against acceptance.
-        order = np.lexsort((np.arange(m + n) >= m, -noise, -confidence))
-        wrong_above = np.cumsum(np.append(self.wrong, np.zeros(n, bool))[order])
-        to_decide = order >= m
-        above, places = wrong_above[to_decide], np.flatnonzero(to_decide)
-        # p_(k) ≤ α·k/n in whole numbers: k is at least (1 + wrong)·n / (α·(m + 1)).
-        needed = [math.ceil((1 + wrong) * n / (self.error * (m + 1))) for wrong in range(int(self.wrong.sum()) + 1)]
-        k = int(np.flatnonzero(np.arange(1, n + 1) >= np.array(needed)[above]).max(initial=-1)) + 1
-        accepted = np.zeros(n, dtype=bool)
-        if k == 0:
-            return accepted, None
-        accepted[order[places[:k]] - m] = True
-        # Parts end where rows differ, so that which rows are in them does not depend on which are verified.
-        differ = (np.diff(confidence[order]) != 0) | (np.diff(noise[order]) != 0)
-        ends = np.append(np.flatnonzero(differ), m + n - 1) + 1
-        sizes = ends[np.searchsorted(ends, np.ceil(np.array(_PARTS) * (m + n)))]
-        return accepted, self._bound(order[: sizes[sizes > places[k - 1]].min()], k)
 
-    def _bound(self, part: Ints, k: int) -> float:
-        """The share of wrong labels among the k accepted rows, which are in this part of all rows."""
-        checked = part[part < len(self.verified)]
-        wrong = int(self.wrong[checked].sum())
-        most = math.floor(upper_bound(wrong, len(checked), DELTA / len(_PARTS)) * len(part)) - wrong
-        return min(most / k, 1.0)
+def _decide_by(decision: _Decision, of_rows: Array | None, of_verified: Array | None) -> Triage:
+    """All rows together, or the rows of each category by its own verified rows."""
+    if of_rows is None or of_verified is None:
+        return decision.decide()
+    names = np.unique(np.concatenate([of_rows, of_verified])).tolist()
+    picked = {name: (np.flatnonzero(of_rows == name), np.flatnonzero(of_verified == name)) for name in names}
+    picked = {name: places for name, places in picked.items() if len(places[0])}
+    parts = {name: decision.of(name, *places).decide() for name, places in picked.items()}
+    if not parts:
+        return decision.decide()
+    accepted = np.zeros(len(of_rows), dtype=bool)
+    for name, (rows, _) in picked.items():
+        accepted[rows] = parts[name].accepted
+    return replace(
+        decision.triage(0),
+        accepted=frozen(accepted),
+        guarantee=Guarantee.of_categories({name: part.guarantee for name, part in parts.items()}),
+        bound=None,
+        deciding=np.concatenate([part.deciding for part in parts.values()]),
+        by_category=parts,
+        decision=None,
+    )
 
-    def _lowest(self, fewest: int) -> float:
-        """The lowest threshold of the sequence above which errors are few; infinite where the first one fails."""
-        lowest, m, descending = math.inf, len(self.verified), np.sort(self.reference)[::-1]
-        shares = np.arange(1, _THRESHOLDS + 1) / _THRESHOLDS
-        places = np.ceil(shares * len(descending)).astype(int) - 1 if len(descending) else ()
-        for threshold in dict.fromkeys(descending[list(places)].tolist()):
-            share = float((self.reference >= threshold).mean())
-            # Skipped by confidences alone: too few verified rows may lie above it, even if all are right.
-            if m * share - 2 * math.sqrt(m * share * (1 - share)) < fewest:
-                continue
-            above = self.verified.confidence >= threshold
-            if upper_bound(int(self.wrong[above].sum()), int(above.sum()), DELTA) > self.error:
-                break
-            lowest = threshold
-        return lowest
+
+def _as_looks(look: Any) -> int:
+    """How many looks were planned."""
+    if isinstance(look, bool) or not isinstance(look, (int, np.integer)) or look < 1:
+        raise InputError(f"look: {look!r} is no number of looks", Remedy("look", 1, "for a single look"))
+    return int(look)

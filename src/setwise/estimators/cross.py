@@ -15,7 +15,8 @@ from setwise.calibration.pooled import check_poolable
 from setwise.conformal.calibration import Calibration, PooledCalibration
 from setwise.conformal.conformalize import calibrate
 from setwise.contamination.assumption import AssumptionLike
-from setwise.decisions.triage import Mode, Triage
+from setwise.decisions.modes import Mode
+from setwise.decisions.triage import Triage
 from setwise.drift.feature_summary import FeatureSummary
 from setwise.errors import InputError, Omission
 from setwise.estimators.adapters import as_y, learner_for
@@ -140,9 +141,11 @@ class CrossConformalClassifier(BaseConformalClassifier):
         X: Features | None = None,
         candidates: Candidates = None,
         max_error: float = 0.05,
-        mode: Mode = "rate",
+        mode: Mode = "overall",
         *,
         verified: Column = None,
+        by: Column = None,
+        look: int = 1,
         random_state: Seed = None,
     ) -> Triage:
         """Which rows of `fit` can be accepted with their proposed label, judged by verified rows.
@@ -150,9 +153,8 @@ class CrossConformalClassifier(BaseConformalClassifier):
         New rows cannot be decided; use `ConformalClassifier` for them. Arguments as in `Calibration.triage`.
         """
         check_is_fitted(self, "calibration_")
-        return self.calibration_.triage(
-            X, candidates, max_error, mode, verified=verified, random_state=random_state
-        )
+        options: dict[str, Any] = {"by": by, "look": look, "random_state": random_state}
+        return self.calibration_.triage(X, candidates, max_error, mode, verified=verified, **options)
 
     @property
     def fitted_models(self) -> list[Any]:

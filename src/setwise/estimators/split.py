@@ -20,7 +20,8 @@ from setwise.contamination.assumption import AssumptionLike
 from setwise.crowd.annotator_model import own_fits
 from setwise.crowd.verifiers import with_votes
 from setwise.crowd.vote_warnings import doubt_by_verified, doubt_repeated
-from setwise.decisions.triage import Mode, Triage, triage_new_rows
+from setwise.decisions.modes import Mode
+from setwise.decisions.triage import Triage, triage_new_rows
 from setwise.drift.comparison import Comparison
 from setwise.drift.feature_summary import FeatureSummary, Reference
 from setwise.errors import MisuseWarning, Remedy, check_length
@@ -252,8 +253,10 @@ class ConformalClassifier(BaseConformalClassifier):
         X: Features | None = None,
         candidates: Candidates = None,
         max_error: float = 0.05,
-        mode: Mode = "rate",
+        mode: Mode = "overall",
         *,
+        by: Column = None,
+        look: int = 1,
         random_state: Seed = None,
         comparison: Comparison | None = None,
     ) -> Triage:
@@ -263,8 +266,9 @@ class ConformalClassifier(BaseConformalClassifier):
         """
         check_is_fitted(self, "calibration_")
         calibration = self.calibration_
+        options: dict[str, Any] = {"by": by, "look": look, "random_state": random_state}
         if X is None:
-            return calibration.triage(None, candidates, max_error, mode, random_state=random_state)
+            return calibration.triage(None, candidates, max_error, mode, **options)
         check_row_names(X=X, candidates=candidates)
         if used := self.used_rows_.warn_if_used(X):
             calibration = calibration.withdraw(used)
@@ -275,10 +279,10 @@ class ConformalClassifier(BaseConformalClassifier):
             candidates,
             max_error,
             mode,
-            random_state=random_state,
             comparison=comparison,
             tally=self.row_tally() if plain else None,
             X=X if plain else None,
+            **options,
         )
 
     @property
