@@ -77,7 +77,7 @@ def test_what_a_calibration_prints_is_plain(rng, world):
             printed += [
                 str(cal.triage(max_error=error, mode=mode))
                 for error in (0.05, 0.4)
-                for mode in ("rate", "confident")
+                for mode in ("overall", "accepted", "average")
             ]
     printed += [str(each.message) for each in warned]
     for text in printed:

@@ -126,12 +126,12 @@ def test_every_new_row_comes_out_once_with_its_columns_in_every_format(here, suf
 
 
 def test_the_review_starts_with_the_least_confident_rows(here):
-    told, accepted, review = decided("model", "new.csv", "--max-error", "0.15", "--mode", "confident", to=here)
+    told, accepted, review = decided("model", "new.csv", "--max-error", "0.15", "--mode", "accepted", to=here)
     confidence = [row["confidence"] for row in review]
     assert len(review) > 2
     assert confidence == sorted(confidence)
     assert [row["rank"] for row in review] == list(range(1, len(review) + 1))
-    assert told["mode"] == "confident"
+    assert told["mode"] == "accepted"
     assert min(row["confidence"] for row in accepted) > confidence[-1] if accepted else told["threshold"] is None
 
 
@@ -268,7 +268,10 @@ MISTAKES = {
     ),
     "votes and candidates": ((*VOTES, *CHECKS, "--candidates", "answers"), "leave out --candidates"),
     "a calibration and a table": (("model.cal", "new.csv"), "needs probabilities; use --probabilities"),
-    "no such mode": (("model", "new.csv", "--mode", "fast"), "use --mode rate, or use --mode confident"),
+    "no such mode": (
+        ("model", "new.csv", "--mode", "fast"),
+        "use --mode overall, or use --mode accepted, or use --mode average",
+    ),
     "an error of 2": (("model", "new.csv", "--max-error", "2"), "max_error"),
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom
 from sklearn.naive_bayes import GaussianNB
 
 import setwise
@@ -21,16 +21,16 @@ from setwise import (
     Votes,
     conformalize,
 )
+from setwise.decisions.overall import allowed_wrong
 from setwise.decisions.triage import triage_calibration_rows
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
 from setwise.labels.vocabulary import MISSING
-from setwise.ranks import upper_bound
 from setwise.strategies.judgement import Judgement, Setting
 from tests.conftest import labels_from, printed
 
 
-def decided(confidence, wrong, checked, max_error, mode="rate", seed=0):
+def decided(confidence, wrong, checked, max_error, mode="average", seed=0, **options):
     """The triage of rows whose label is 0, and whose truth is 1 where that is wrong."""
     n, wrong = len(confidence), np.asarray(wrong)
     label = np.where(checked, wrong.astype(int), MISSING)
@@ -40,7 +40,7 @@ def decided(confidence, wrong, checked, max_error, mode="rate", seed=0):
         consensus=np.zeros(n, int), consensus_confidence=np.asarray(confidence, float),
     )  # fmt: skip
     judged = Judgement(evidence, Setting("lac", 2, seed=seed))
-    return triage_calibration_rows(judged, np.arange(2), max_error, mode)
+    return triage_calibration_rows(judged, np.arange(2), max_error, mode, **options)
 
 
 def selected(wrong, checked, alpha, plus=1, adjusted=True):
@@ -61,7 +61,7 @@ def false_share(accepted, wrong):
     return Fraction(sum(bool(wrong[row]) for row in accepted), max(len(accepted), 1))
 
 
-# -------------------------------------------------------------------- by rate
+# -------------------------------------------------------------------- on average
 
 
 @settings(max_examples=150)
@@ -112,7 +112,7 @@ def test_ties_are_broken_by_noise_of_the_row_and_stay_valid_whatever_the_seed(rn
     assert np.mean((np.array(taken) > 0) & (np.array(taken) < 1)) > 0, "a block of ties can be accepted in part"
 
 
-def test_the_rate_is_kept_over_samples_of_checks_and_so_is_the_bound_printed_beside_it(rng):
+def test_the_average_is_kept_over_samples_of_checks_and_so_is_the_bound_printed_beside_it(rng):
     """Proposals that are wrong where the model is sure: without the correction the share would be above."""
     shares, broken = [], []
     for _ in range(500):
@@ -122,78 +122,200 @@ def test_the_rate_is_kept_over_samples_of_checks_and_so_is_the_bound_printed_bes
         found = decided(confidence, wrong, checked, 0.05)
         shares.append(float(false_share(found.rows[found.accepted], wrong)))
         if found.accepted.any():
-            broken.append(shares[-1] > 1 - found.guarantee.claims[1].probability + 1e-9)
+            broken.append(shares[-1] > found.bound + 1e-9)
+            assert found.guarantee.claims[0].delta == 0.05, "the bound for this draw is printed first"
     assert np.mean(shares) <= 0.05 + 3 * np.std(shares) / np.sqrt(500)
     assert np.mean(shares) > 0.01
     assert binom.sf(sum(broken) - 1, 500, 0.05) > 1e-3
 
 
-def test_below_three_over_alpha_checks_nothing_is_accepted_and_the_number_is_named():
-    for m, expected in ((59, False), (60, True)):
-        checked = np.arange(200) < m
-        found = decided(np.linspace(1, 0, 200), np.zeros(200, bool), checked, 0.05)
+def test_on_average_as_few_rows_decide_as_validity_needs():
+    """p ≥ 1/(m + 1), and all n rows need p ≤ α: 19 verified rows at 5 %."""
+    for m, expected in ((18, False), (19, True)):
+        found = decided(np.linspace(1, 0, 200), np.zeros(200, bool), np.arange(200) < m, 0.05)
         assert found.accepted.all() if expected else not found.accepted.any()
-        assert ("needs at least 60 verified rows, and there are 59" in printed(found)) != expected
+        assert ("needs at least 19 verified rows, and there are 18" in printed(found)) != expected
     assert "counts as 0 %" in printed(found)
-    assert "19 of 20" in printed(found)
+    assert printed(found).index("19 of 20") < printed(found).index("on average")
+    assert "rely on it, and not on the average" in printed(found)
 
 
-# -------------------------------------------------------------------- with confidence
+# -------------------------------------------------------------------- of the accepted rows
 
 
-def test_the_binomial_bound_is_conservative_without_replacement():
-    """P(the bound on the number wrong in the population is too small) ≤ δ, for every population up to 40 rows."""
-    for size, n in product((5, 12, 25, 40), range(1, 41, 3)):
-        if n > size:
-            continue
-        bounds = np.array([floor(upper_bound(a, n, 0.05) * size) for a in range(n + 1)])
-        for wrong in range(size + 1):
-            law = hypergeom.pmf(np.arange(n + 1), size, wrong, n)
-            assert law[bounds < wrong].sum() <= 0.05 + 1e-12
+def worst_order(n, m, limit, allowed):
+    """A row order and wrong labels that break a limit as often as any: the first limit + allowed + 1 rows."""
+    return np.linspace(1, 0, n), np.arange(n) < limit + allowed + 1
 
 
-def test_the_error_stays_below_alpha_in_95_of_100_samples_only_because_the_walk_stops(rng):
-    """An error just above α at every threshold: whatever is accepted is too much."""
-    n, m, alpha = 10_000, 800, 0.05
-    confidence = np.linspace(1, 0, n)
-    wrong = (0.0503 * np.arange(n) + 0.049) % 1 < 0.0503  # a little more than 5 % in every part
-    broken = anywhere = 0
-    for _ in range(300):
-        checked = np.isin(np.arange(n), rng.permutation(n)[:m])
-        found = decided(confidence, wrong, checked, alpha, "confident")
-        above = confidence >= found.threshold
-        broken += bool(above.any() and wrong[above].mean() > alpha)
-        parts = [np.flatnonzero(checked[:end]) for end in range(1000, n + 1, 200)]
-        anywhere += any(upper_bound(int(wrong[part].sum()), len(part), 0.05) <= alpha for part in parts)
-    assert binom.sf(broken - 1, 300, 0.05) > 1e-3
-    assert binom.sf(anywhere - 1, 300, 0.05) < 1e-6
+def test_of_the_accepted_rows_few_are_wrong_in_19_of_20_draws_because_all_sizes_hold_together(rng, monkeypatch):
+    """Wrong rows so that each size is broken in one of 20 draws where it stands alone."""
+    n, m, error = 2000, 400, 0.1
+    sizes = [(n - m) * part // 20 for part in range(1, 21)]
+    alone = [allowed_wrong(n, floor(error * size), m, 0.05) for size in sizes]
+    wrong, before = np.zeros(n, bool), 0
+    for size, allowed in zip(sizes, alone, strict=True):
+        if allowed is not None:
+            end, count = int(0.94 * size * n / (n - m)), floor(error * size) + allowed + 1
+            wrong[end - count + before : end] = True
+            before = count
+    broken = {"together": 0, "each alone": 0}
+    for _ in range(400):
+        checked = rng.permutation(n) < m
+        for way in broken:
+            with monkeypatch.context() as undone:
+                if way == "each alone":
+                    undone.setattr("setwise.decisions.modes.joint_allowed", lambda *_: alone)
+                found = decided(np.linspace(1, 0, n), wrong, checked, error, "accepted")
+            broken[way] += wrong[found.rows][found.accepted].sum() > error * found.accepted.sum()
+    assert binom.sf(broken["together"] - 1, 400, 0.05) > 1e-3
+    assert binom.sf(broken["each alone"] - 1, 400, 0.05) < 1e-2
 
 
-def test_confident_thresholds_are_walked_down_to_the_first_failure():
+def test_the_accepted_share_is_promised_of_the_accepted_rows():
     confidence, checked = np.linspace(1, 0, 1000), np.arange(1000) % 2 == 0
-    wrong = np.arange(1000) >= 600
-    found = decided(confidence, wrong, checked, 0.05, "confident")
-    above = checked & (confidence >= found.threshold)
-    assert upper_bound(int(wrong[above].sum()), int(above.sum()), 0.05) <= 0.05
-    assert 580 <= (confidence >= found.threshold).sum() <= 620
+    found = decided(confidence, np.arange(1000) >= 600, checked, 0.05, "accepted")
+    assert 280 <= found.accepted.sum() <= 310
     assert found.accepted.sum() == (found.confidence >= found.threshold).sum()
-    assert found.guarantee.promised == 0.95
-    assert found.guarantee.delta == 0.05
-    assert "59 verified rows, and there are 50" in printed(
-        decided(confidence, wrong, np.arange(1000) < 50, 0.05, "confident")
+    assert (found.guarantee.promised, found.guarantee.delta, found.bound) == (0.95, 0.05, 0.05)
+    few = decided(confidence, np.zeros(1000, bool), np.arange(1000) < 50, 0.05, "accepted")
+    assert "at least 60 verified rows, and there are 50" in printed(few)
+    assert decided(confidence, np.zeros(1000, bool), np.arange(1000) < 60, 0.05, "accepted").accepted.all()
+
+
+# -------------------------------------------------------------------- of the finished data set
+
+
+def share_broken(rng, mode, confidence, wrong, m, limit, draws=400, **options):
+    """In which share of draws more than `limit` labels are accepted and wrong."""
+    broken = 0
+    for seed in range(draws):
+        checked = rng.permutation(len(wrong)) < m
+        found = decided(confidence, wrong, checked, 0.05, mode, seed, **options)
+        broken += wrong[found.rows][found.accepted].sum() > limit
+    return broken / draws
+
+
+def test_of_the_finished_data_set_few_labels_are_wrong_and_not_one_verified_error_more_is_allowed(rng, monkeypatch):
+    n, m, limit = 400, 100, 20
+    confidence, wrong = worst_order(n, m, limit, allowed_wrong(n, limit, m, 0.05))
+    kept = share_broken(rng, "overall", confidence, wrong, m, limit)
+    assert binom.sf(round(kept * 400) - 1, 400, 0.05) > 1e-3
+    monkeypatch.setattr("setwise.decisions.modes.allowed_wrong", lambda *sizes: allowed_wrong(*sizes) + 1)
+    confidence, wrong = worst_order(n, m, limit, allowed_wrong(n, limit, m, 0.05) + 1)
+    assert share_broken(rng, "overall", confidence, wrong, m, limit) > 0.1
+
+
+def test_ties_are_decided_by_noise_and_keep_the_bound(rng):
+    wrong = np.arange(400) < 30
+    for confidence in (np.zeros(400), np.arange(400) % 3):
+        kept = share_broken(rng, "overall", confidence, wrong, 100, 20)
+        assert binom.sf(round(kept * 400) - 1, 400, 0.05) > 1e-3
+
+
+@pytest.mark.parametrize("mode", ["overall", "accepted", "average"])
+def test_all_wrong_none_wrong_and_next_to_no_rows(mode):
+    for n, m in ((1, 0), (2, 1), (3, 2), (40, 1), (40, 39), (100, 60)):
+        confidence, checked = np.linspace(1, 0, n), np.arange(n) < m
+        for wrong in (np.zeros(n, bool), np.ones(n, bool)):
+            found = decided(confidence, wrong, checked, 0.05, mode)
+            assert len(found) == n - m
+            assert not (found.accepted & wrong[found.rows]).sum() > 0.05 * n
+            assert (found.curve.accepted <= n - m).all()
+            str(found)
+    assert decided(confidence, np.zeros(n, bool), checked, 0.1, mode).accepted.all()
+
+
+def test_where_all_rows_but_as_many_as_may_be_wrong_are_verified_the_rest_is_accepted():
+    checked = np.arange(100) < 95
+    assert decided(np.linspace(1, 0, 100), np.ones(100, bool), checked, 0.05, "overall").accepted.all()
+    assert not decided(np.linspace(1, 0, 100), np.ones(100, bool), checked, 0.04, "overall").accepted.any()
+
+
+def test_too_few_verified_rows_accept_nothing_and_the_number_needed_is_named():
+    for n, needed in ((100, 39), (2000, 57)):
+        right, confidence = np.zeros(n, bool), np.linspace(1, 0, n)
+        few = decided(confidence, right, np.arange(n) < needed - 1, 0.05, "overall")
+        assert not few.accepted.any()
+        assert few.guarantee.promised is None
+        assert f"max error 5 % needs at least {needed} verified rows, and there are {needed - 1}" in printed(few)
+        assert "By the curve, max error 10 % would accept" in printed(few)
+        assert decided(confidence, right, np.arange(n) < needed, 0.05, "overall").accepted.all()
+
+
+def test_what_is_printed_is_the_number_of_labels_that_may_be_wrong():
+    confidence, checked = np.linspace(1, 0, 584), np.arange(584) % 5 == 0
+    found = decided(confidence, confidence < 0.3, checked, 0.05, "overall")
+    left = int((~found.accepted).sum())
+    assert f"once the {left} are corrected, at most 29 of all 584 labels are wrong (5 %), in 19 of 20" in printed(
+        found
     )
+    assert found.bound == 29 / 584
+    assert found.guarantee.promised == pytest.approx(1 - 29 / 584)
+    first = found.deciding[0]
+    assert f"Look first at: rows {first}" in printed(found)
+    assert checked[found.deciding].all()
+    assert (confidence[found.deciding] < 0.3).all()
 
 
-def test_equal_confidences_need_as_many_checks_as_pass_without_an_error():
-    """One threshold, which all rows reach: how many checks are above it is no matter of chance."""
-    for m in (58, 59):
-        found = decided(np.full(300, 0.5), np.zeros(300, bool), np.arange(300) < m, 0.05, "confident")
-        assert found.accepted.all() == (m == 59)
+def test_the_curve_holds_at_all_points_and_you_may_choose_by_it(rng):
+    """Choosing the error that accepts something, among all of them, at δ each, fails too often."""
+    n, m = 400, 100
+    confidence = np.linspace(1, 0, n)
+    errors = (0.01, 0.02, 0.05, 0.1, 0.2)
+    broken = {"curve": 0, "each alone": 0}
+    wrong = np.zeros(n, bool)
+    for error in errors[1:]:  # as many wrong rows at the top as break this error, one after the other
+        allowed = allowed_wrong(n, floor(error * n), m, 0.05)
+        wrong[: floor(error * n) + (0 if allowed is None else allowed) + 1] = True
+    for _ in range(400):
+        checked = rng.permutation(n) < m
+        found = decided(confidence, wrong, checked, 0.05, "overall")
+        unseen = [wrong[found.rows][np.argsort(-found.confidence)][:k].sum() for k in found.curve.accepted]
+        broken["curve"] += (np.array(unseen) > np.array(errors) * n).any()
+        each = [decided(confidence, wrong, checked, error, "overall") for error in errors]
+        broken["each alone"] += any(
+            wrong[one.rows][one.accepted].sum() > e * n for one, e in zip(each, errors, strict=True)
+        )
+    assert binom.sf(broken["curve"] - 1, 400, 0.05) > 1e-3
+    assert broken["each alone"] > broken["curve"]
+    chosen = found.choose(0.2)
+    assert (chosen.mode, chosen.max_error, int(chosen.accepted.sum())) == ("overall", 0.2, found.curve.accepted[-1])
+    assert "at most 80 of all 400 labels are wrong (20 %)" in printed(chosen)
+    with pytest.raises(InputError, match="0.07 is not on the curve; choose one of 0.01, 0.02, 0.05, 0.1, 0.2"):
+        found.choose(0.07)
+    assert list(found.curve.to_frame()["max_error"]) == list(errors)
+    assert found.curve.least is None or found.curve.least in errors
+
+
+def test_looks_that_were_planned_share_delta(rng):
+    """Three looks at growing numbers of verified rows; whoever stops at the first that accepts all rows."""
+    n, limit, sizes = 400, 20, (60, 100, 140)
+    confidence, wrong = np.zeros(n), np.arange(n) < limit + 8
+    broken = {1: 0, 3: 0}
+    for seed in range(500):
+        order = rng.permutation(n)
+        for looks in broken:
+            for m in sizes:
+                found = decided(
+                    confidence, wrong, np.isin(np.arange(n), order[:m]), 0.05, "overall", seed, look=looks
+                )
+                if found.accepted.all():
+                    break
+            broken[looks] += wrong[found.rows][found.accepted].sum() > limit
+    assert binom.sf(broken[3] - 1, 500, 0.05) > 1e-3
+    assert broken[1] > 1.5 * broken[3]
+    assert "This holds at whichever of 3 looks you stop" in printed(
+        decided(confidence, np.zeros(n, bool), np.arange(n) < 200, 0.05, "overall", look=3)
+    )
+    for bad in (0, 1.5, True, "two"):
+        with pytest.raises(InputError, match="look: .* is no number of looks; use look=1 for a single look"):
+            decided(confidence, wrong, np.arange(n) < 60, 0.05, look=bad)
 
 
 def test_nothing_is_accepted_where_the_surest_rows_are_wrong():
     confidence, checked = np.linspace(1, 0, 1000), np.arange(1000) % 2 == 0
-    for mode in ("rate", "confident"):
+    for mode in ("average", "accepted"):
         found = decided(confidence, confidence > 0.7, checked, 0.05, mode)
         assert not found.accepted.any()
         assert found.threshold == np.inf
@@ -223,7 +345,7 @@ def error(found, truth):
 
 
 @pytest.mark.parametrize("kind", ["sets", "votes"])
-@pytest.mark.parametrize("mode", ["rate", "confident"])
+@pytest.mark.parametrize("mode", ["overall", "average", "accepted"])
 def test_own_rows_are_those_that_nobody_checked_and_labels_are_the_users(world, kind, mode):
     p, y, sets, votes, verified = world
     names = np.array(["ant", "bee", "cat", "dog"])
@@ -240,7 +362,7 @@ def test_own_rows_are_those_that_nobody_checked_and_labels_are_the_users(world, 
     assert found.verified == 200
     named = {premise.name for premise in found.guarantee.premises}
     assert named == {"verified_at_random", "verified_right", "labels_unseen"}
-    assert found.guarantee.promised == 0.9
+    assert found.guarantee.promised == pytest.approx(1 - found.bound)
     again = made.triage(max_error=0.1, mode=mode)
     assert np.array_equal(again.accepted, found.accepted)
 
@@ -339,15 +461,15 @@ def test_review_is_ordered_by_confidence_and_the_frame_says_all(world):
     assert listed["row"].tolist() == found.review.tolist()
     assert listed["review"].tolist() == list(range(1, len(found.review) + 1))
     first = str(found).splitlines()[0]
-    assert first.startswith(f"{int(found.accepted.sum()):,} of 700 labels accepted (")
-    assert f"{len(found.review):,} to review" in first
+    assert first.startswith(f"{int(found.accepted.sum()):,} of 700 labels accepted, ")
+    assert first.endswith(f", {len(found.review):,} to review.")
     assert "<pre>" in found._repr_html_()
 
 
 def test_nothing_to_decide_is_no_error(world):
     p, y, sets, votes, verified = world
     every = conformalize(p[:200], sets[:200], verified=y[:200])
-    for mode in ("rate", "confident"):
+    for mode in ("average", "accepted"):
         found = every.triage(mode=mode)
         assert len(found) == len(found.review) == 0
         assert str(found) == "No row is left to decide."
@@ -367,7 +489,10 @@ def test_the_error_allowed_is_between_zero_and_one(world, bad):
 def test_what_the_theory_does_not_cover_is_refused(world):
     p, y, sets, votes, verified = world
     made = conformalize(p, sets, verified=verified)
-    with pytest.raises(InputError, match="mode: 'sure' is not known; use mode='rate', or use mode='confident'"):
+    with pytest.raises(
+        InputError,
+        match="mode: 'sure' is not known; use mode='overall', or use mode='accepted', or use mode='average'",
+    ):
         made.triage(mode="sure")
     with pytest.raises(InputError, match="triage needs verified labels.*use verified=…"):
         conformalize(p, sets).triage()
@@ -406,7 +531,41 @@ def test_checks_that_were_not_drawn_at_random_void_the_claim(world):
         assert setwise.triage(votes, verified, p).guarantee.promised is None
 
 
-def test_categories_make_no_difference(world):
+def test_each_category_is_decided_by_its_own_verified_rows(world):
+    p, y, sets, votes, verified = world
+    half = np.where(np.arange(900) % 2, "odd", "even")
+    found = setwise.triage(votes, verified, p, max_error=0.1, by=half, random_state=0)
+    assert list(found.by_category) == ["even", "odd"]
+    assert found.rows.tolist() == [row for row in range(900) if verified[row] is None]
+    for name, part in found.by_category.items():
+        mine = half[found.rows] == name
+        assert np.array_equal(part.accepted, found.accepted[mine])
+        alone = np.where(half == name, verified, None)
+        assert part.verified == sum(label is not None for label in alone)
+        limit = floor(0.1 * (half == name).sum() + 1e-9)
+        wrong = (part.labels != y[part.rows])[part.accepted].sum()
+        assert wrong <= limit
+        assert f"at most {limit} of all 450 labels of category {name!r} are wrong" in printed(found)
+    assert (found.curve, found.bound, found.guarantee.by_category.keys()) == (None, None, {"even", "odd"})
+    with pytest.raises(InputError, match="choose in by_category"):
+        found.choose(0.2)
+    by_label = setwise.triage(votes, verified, p, max_error=0.2, by="predicted", random_state=0)
+    assert set(by_label.by_category) == {0, 1, 2, 3}
+    made = conformalize(p[:600], sets[:600], verified=verified[:600], by=half[:600], random_state=0)
+    new = made.triage(p[600:], sets[600:], max_error=0.2, by=half[600:])
+    assert list(new.by_category) == ["even", "odd"]
+    assert "of the 150 new labels of category 'odd' are wrong" in printed(new)
+    assert made.triage(max_error=0.2, by=half[:600]).by_category.keys() == {"even", "odd"}
+    assert set(made.triage(p[600:], sets[600:], by="predicted").by_category) == {0, 1, 2, 3}
+    with pytest.raises(
+        InputError, match="by: the calibration rows have no categories; pass by=… to conformalize too"
+    ):
+        conformalize(p[:600], sets[:600], verified=verified[:600]).triage(p[600:], by=half[600:])
+    with pytest.raises(InputError, match="by: 'size' is not known; use by='predicted'"):
+        setwise.triage(votes, verified, by="size")
+
+
+def test_categories_of_sets_make_no_difference(world):
     p, _, sets, _, verified = world
     plain = conformalize(p, sets, verified=verified, random_state=0)
     by = conformalize(p, sets, verified=verified, by="predicted", random_state=0)
@@ -441,7 +600,7 @@ def test_a_classifier_decides_its_calibration_rows_and_new_ones(world, features,
         assert set(own.rows.tolist()) < set(model.calibration_rows_.tolist())
         assert all(verified[row] is None for row in own.rows)
         assert error(own, y) < 0.15
-        new = model.triage(features[800:], brought[800:], max_error=0.1, mode="confident")
+        new = model.triage(features[800:], brought[800:], max_error=0.1, mode="accepted")
         assert len(new) == 100
     model.save(tmp_path / "model")
     again = ConformalClassifier.load(tmp_path / "model")
@@ -490,7 +649,7 @@ def test_rows_chosen_with_the_seed_of_the_noise_are_a_random_choice():
         said = np.where(rng.random(500) < 0.9, y, 1 - y)  # one answer each: two confidences, tied throughout
         checked = np.random.default_rng(seed).random(500) < 0.2
         verified = np.where(checked, y, None)
-        found = setwise.triage(Votes.from_matrix(said[:, None]), verified, max_error=0.05, random_state=seed)
+        found = setwise.triage(Votes.from_matrix(said[:, None]), verified, None, 0.05, "average", random_state=seed)
         wrong_shares.append((found.labels != y[found.rows])[found.accepted].mean() if found.accepted.any() else 0)
     assert np.mean(wrong_shares) < 0.05  # 0.1 if the noise were that by which rows were chosen
 

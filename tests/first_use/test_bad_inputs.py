@@ -505,7 +505,7 @@ COMMANDS = {  # files, a command line, and what happens
     "triage into one file": ({}, "triage checked rows.csv --out ok.csv --review ok.csv", error("--review: is the file of --out; name another one")),
     "triage without checks": ({}, f"{TRIAGE} model rows.csv", error("model: was calibrated without verified labels")),
     "triage of 5 wrong": ({}, f"{TRIAGE} checked rows.csv --max-error 5", error("max_error: 5.0 is not between 0 and 1 (exclusive); did you mean 0.05?")),
-    "triage in an unknown mode": ({}, f"{TRIAGE} checked rows.csv --mode safe", error("mode: 'safe' is not known; use --mode rate, or use --mode confident")),
+    "triage in an unknown mode": ({}, f"{TRIAGE} checked rows.csv --mode safe", error("mode: 'safe' is not known; use --mode overall, or use --mode accepted, or use --mode average")),
     "triage of a table as model": ({}, f"{TRIAGE} rows.csv", error("rows.csv: is a table; name a MODEL before it, or --votes FILE")),
     "triage of votes without checks": ({}, f"{TRIAGE} --votes votes.csv --item id --annotator who", error("--verified: votes alone do not show who is right")),
     "triage of rows with the answer's column": ({"r.csv": FRAME.assign(label="a").to_csv(index=False)}, f"{TRIAGE} checked r.csv", error("there is a column 'label' already, and the output needs it; rename it, or use --answer")),

@@ -87,8 +87,8 @@ def answer(cell: Cell, population: Population | None, rng: np.random.Generator, 
 def _triaged(cell: Cell, population: Population, rng: np.random.Generator) -> Answer:
     """n verified rows and 200 others; decides those others, or 200 new rows.
 
-    By rate the share of right labels is that among the accepted ones. With confidence it is that of all rows above
-    the threshold: of the calibration rows, or of the population.
+    The share of right labels is that among the accepted ones; in mode "overall" that of all rows at hand, or of the
+    new ones, once those to review are corrected.
     """
     rows, new = rng.integers(len(population), size=cell.n + 200), rng.integers(len(population), size=200)
     brought: Any = population.candidates
@@ -111,20 +111,15 @@ def _triaged(cell: Cell, population: Population, rng: np.random.Generator) -> An
     own = cell.shape.startswith("own rows")
     comparison = None if own else made.compare(population.asked[new])
 
-    def decided(which: np.ndarray) -> Any:
-        given = None if cell.shape == "new rows" else brought[which]
-        return made.triage(population.asked[which], given, error, mode, comparison=comparison)
-
-    found = made.triage(max_error=error, mode=mode) if own else decided(new)
+    if own:
+        found = made.triage(max_error=error, mode=mode)
+    else:
+        given = None if cell.shape == "new rows" else brought[new]
+        found = made.triage(population.asked[new], given, error, mode, comparison=comparison)
     right = found.labels == population.truth[rows[found.rows] if own else new]
-    above = found.accepted
-    if mode == "confident" and own:
-        right = made.evidence.consensus == population.truth[rows]
-        above = made.evidence.consensus_confidence >= found.threshold
-    elif mode == "confident":
-        everyone = decided(np.arange(len(population)))
-        right, above = everyone.labels == population.truth, everyone.confidence >= found.threshold
-    share = float(right[above].mean()) if above.any() else 1.0
+    wrong = int((~right)[found.accepted].sum())
+    total = (len(rows) if own else len(new)) if mode == "overall" else int(found.accepted.sum())
+    share = 1 - wrong / max(total, 1)
     return Answer(found.guarantee, np.empty(0), np.ones(1), accepted=np.array([share]))
 
 

@@ -36,8 +36,9 @@ STRATEGIES: dict[str, Any] = {
     "crowd": "crowd",
     "crowd normal": Crowd(margin="normal"),
     "crowd finite": Crowd(margin="finite"),
-    "triage rate": "max",
-    "triage confident": "max",
+    "triage overall": "max",
+    "triage average": "max",
+    "triage accepted": "max",
 }
 RANKS = ("max", "min", "mean", "mixture 0.3", "mixture 0.7", "all")
 SIZES = (5, 20, 50, 200, 2000)
@@ -291,7 +292,7 @@ def votes() -> list[Cell]:
 
 def triage() -> list[Cell]:
     """Accept or review: own rows and new ones; n is the number of verified rows, 1 − level the error allowed."""
-    modes, models = ("triage rate", "triage confident"), ("right", "overconfident", "poor")
+    modes, models = ("triage overall", "triage accepted", "triage average"), ("right", "overconfident", "poor")
     kinds = ("own rows", "new rows", "new rows, candidates")
     common = {"strategy": modes, "model": models, "checks": "random"}
     return [

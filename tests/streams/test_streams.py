@@ -444,7 +444,9 @@ def test_rows_that_the_model_knows_are_known_of_finished_files_too(tmp_path, cap
     assert [one["promised"] for one in found] == [None, None]
 
 
-@pytest.mark.parametrize(("mode", "error"), [("rate", 0.3), ("confident", 0.4), ("rate", 0.06)])
+@pytest.mark.parametrize(
+    ("mode", "error"), [("overall", 0.3), ("average", 0.3), ("accepted", 0.4), ("overall", 0.06)]
+)
 def test_a_triage_in_two_passes_decides_as_at_once(parts, capsys, mode, error):
     parts()
     asked = ["triage", "m.cal", "--probabilities", "in", "--max-error", error, "--mode", mode]

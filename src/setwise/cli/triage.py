@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "setwise triage model/ new.csv --max-error 0.05 --out accepted.csv --review review.csv",
     "setwise triage model/ votes.csv --out accepted.csv --review review.json",
-    "setwise triage model.cal --probabilities scores.csv --mode confident --out accepted.csv --review review.csv",
+    "setwise triage model.cal --probabilities scores.csv --mode accepted --out accepted.csv --review review.csv",
     "setwise triage --votes votes.csv --item call --verified verified.csv --key call --out ok.csv --review no.csv",
 )
 
@@ -63,16 +63,27 @@ def triage(
     probabilities: opt.OptionalProbabilities = None,
     max_error: Annotated[
         float,
-        typer.Option("--max-error", metavar="SHARE", help="Share of the accepted labels that may be wrong."),
+        typer.Option("--max-error", metavar="SHARE", help="Share of the labels that may be wrong."),
     ] = 0.05,
     mode: Annotated[
         str,
         typer.Option(
             "--mode",
             metavar="MODE",
-            help="rate keeps --max-error on average over draws of the verified rows; confident in 19 of 20 draws.",
+            help="What --max-error is a share of. overall: of all rows, once reviewed ones are corrected, in 19 of "
+            "20 draws of the verified rows. accepted: of accepted rows, in 19 of 20 draws. average: of accepted "
+            "rows, on average.",
         ),
-    ] = "rate",
+    ] = "overall",
+    look: Annotated[
+        int,
+        typer.Option(
+            "--look",
+            metavar="NUMBER",
+            help="How many looks you plan, if you verify more rows and decide again: the guarantee holds at "
+            "whichever you stop. Fix the numbers of verified rows beforehand.",
+        ),
+    ] = 1,
     candidates: opt.OptionalCandidates = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
@@ -117,7 +128,7 @@ def triage(
         separator=separator,
         missing="empty",
     )
-    asked: dict[str, Any] = {"max_error": max_error, "mode": mode}
+    asked: dict[str, Any] = {"max_error": max_error, "mode": mode, "look": look}
     if in_parts:
         if model is None or any((votes, verified)) or not (file or probabilities):
             raise ValueError(
@@ -187,6 +198,8 @@ def _summarize(found: Triage, out: Path, review: Path) -> dict[str, Any]:
         "review": len(found) - taken,
         "mode": found.mode,
         "max_error": found.max_error,
+        "bound": found.bound,
+        "deciding": found.deciding.tolist(),
         "verified": found.verified,
         "threshold": found.threshold if taken else None,
         "guarantee": found.guarantee.to_dict(),

@@ -5,8 +5,8 @@ has seen no verified label. Every mode accepts the first rows to decide, and dif
 
 ``"overall"``   all before the (κ + 1)-th wrong verified row: at most `max_error` of the finished data set is
                 wrong (`overall`). The curve has such a κ for each of a list of errors, all holding together.
-``"accepted"``  the largest of sizes fixed beforehand with so few wrong verified rows above its last row that at
-                most `max_error` of it is wrong; all sizes hold together, as on the curve.
+``"accepted"``  as many as there are before the wrong verified row that is too many for some size fixed beforehand,
+                if they are that many: at most `max_error` of that size are wrong. All sizes hold together.
 ``"average"``   conformal selection (Jin and Candès, JMLR 2023): row j has the p-value (1 + #wrong verified rows
                 at or above j) / (m + 1), and Benjamini–Hochberg at `max_error` bounds the expected share of wrong
                 labels among the accepted. `wrong_in_this_draw` bounds it in this draw.
@@ -163,9 +163,10 @@ class RankedRows:
 
     def _accepted(self, error: Fraction) -> int:
         sizes = np.unique(np.ceil(len(self.rows) * np.arange(1, _SIZES + 1) / _SIZES).astype(int)).tolist()
-        allowed = joint_allowed(self.n, [math.floor(error * size) for size in sizes], self.m, self.delta)
-        passed = [size for size, k in zip(sizes, allowed, strict=True) if k is not None and self.before(k) >= size]
-        return max(passed, default=0)
+        allowed = joint_allowed(self.n, tuple(math.floor(error * size) for size in sizes), self.m, self.delta)
+        # At most ⌊ε·size⌋ unverified rows are wrong before the wrong verified one that is too many.
+        before = [self.before(k) for k in allowed]
+        return max((rows for rows, size in zip(before, sizes, strict=True) if rows >= size), default=0)
 
     def _average(self, error: Fraction) -> int:
         # p_(k) ≤ α·k/n in whole numbers: k is at least (1 + wrong)·n / (α·(m + 1)).
@@ -200,12 +201,12 @@ class RankedRows:
             numbers.append(min(math.ceil(1.1 * numbers[-1]), self.m))
         seen = int(self.above[accepted - 1])
         place = int(np.searchsorted(numbers, seen))
-        return min(joint_wrong(self.n, numbers, self.m, self.delta)[place], accepted)
+        return min(joint_wrong(self.n, tuple(numbers), self.m, self.delta)[place], accepted)
 
     def curve(self, error: Fraction) -> Curve:
         """What each error of the list accepts, all at once."""
         errors = sorted({*ERRORS, error})
-        limits = [self.limit(each) for each in errors]
+        limits = tuple(self.limit(each) for each in errors)
         allowed: Sequence[int | None] = [None] * len(errors)
         if self.m and len(self.rows):
             allowed = joint_allowed(self.n, limits, self.m, self.delta)

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -97,7 +98,8 @@ def joint_failure(n: int, m: int, points: Iterable[tuple[int, int]]) -> float:
     return max(1 - float(mass.sum()), 0.0)
 
 
-def joint_allowed(n: int, limits: Sequence[int], m: int, delta: float) -> list[int | None]:
+@lru_cache
+def joint_allowed(n: int, limits: tuple[int, ...], m: int, delta: float) -> list[int | None]:
     """κ for each limit, so that all hold together with probability 1 − `delta`; as `allowed_wrong` at one level."""
 
     def at(level: float) -> list[int | None]:
@@ -110,7 +112,8 @@ def joint_allowed(n: int, limits: Sequence[int], m: int, delta: float) -> list[i
     return _at_common_level(at, failing, delta, len(limits))
 
 
-def joint_wrong(n: int, allowed: Sequence[int], m: int, delta: float) -> list[int]:
+@lru_cache
+def joint_wrong(n: int, allowed: tuple[int, ...], m: int, delta: float) -> list[int]:
     """The limit that each number of wrong verified rows proves, all together with probability 1 − `delta`."""
 
     def at(level: float) -> list[int]:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from setwise._arrays import Array, Bools, Ints
+from setwise.decisions.modes import Mode
 from setwise.decisions.triage import Extra, Triage, propose_labels, triage_proposals
 from setwise.errors import InputError, Remedy
 from setwise.findings import Finding
@@ -158,7 +159,7 @@ def _small(made: Proposals) -> Proposals:
 
 
 def decide(
-    predictor: BatchPredictor, found: Sequence[ProposedPart], max_error: float, mode: Any
+    predictor: BatchPredictor, found: Sequence[ProposedPart], max_error: float, mode: Mode, look: int
 ) -> tuple[Triage, list[tuple[Bools, Ints]]]:
     """The triage of all rows, and for each part which rows are accepted and the places of the others."""
     calibration, compared = predictor.calibration, predictor.row_tally()
@@ -175,6 +176,7 @@ def decide(
         next((one.extra for one in found if len(one.proposed)), "nothing"),
         max_error,
         mode,
+        look=look,
         comparison=None if calibration.categories is not None else compared.compare(),
     )
     rank = np.zeros(len(made), dtype=np.int64)
@@ -198,7 +200,8 @@ def triage_parts(
     engine: Engine,
     *,
     max_error: float,
-    mode: Any,
+    mode: Mode,
+    look: int,
     candidates: str | None,
     writer: TriageWriter,
     resume: bool,
@@ -208,7 +211,7 @@ def triage_parts(
         raise InputError("model: folds decide the rows that they were fitted on, which are read as one file")
     proposer = Proposer(predictor, tuple(columns), candidates, writer.separator)
     found = sorted(engine(parts, proposer.make_worker), key=lambda one: one.part.number)
-    made, decisions = decide(predictor, found, max_error, mode)
+    made, decisions = decide(predictor, found, max_error, mode, look)
     todo = [
         DecidedPart(one.part, place, predictor.calibration.classes, one.proposed, accepted, rank)
         for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)
