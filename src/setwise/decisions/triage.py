@@ -216,7 +216,7 @@ def triage(
     >>> verified = np.full(1000, None)
     >>> verified[:100] = y[:100]
     >>> setwise.triage(votes, verified, max_error=0.05, random_state=0)
-    Triage(900 of 900 accepted, mode='overall', max_error=0.05)
+    Triage(886 of 900 accepted, mode='overall', max_error=0.05)
     """
     if not isinstance(votes, Votes):
         raise InputError("votes: expected Votes", "for candidate sets use the triage of what conformalize returns")
