@@ -62,6 +62,8 @@ class Answer:
     """How probable it is that a random answer is in the set."""
     accepted: np.ndarray | None = None
     """The share of accepted labels that are right, one where nothing is accepted."""
+    overall: np.ndarray | None = None
+    """The share of labels that are right once the rows to review are corrected."""
     otherwise: Callable[[], float] | None = None
     """The coverage of `max` on the same sample."""
 
@@ -87,8 +89,7 @@ def answer(cell: Cell, population: Population | None, rng: np.random.Generator, 
 def _triaged(cell: Cell, population: Population, rng: np.random.Generator) -> Answer:
     """n verified rows and 200 others; decides those others, or 200 new rows.
 
-    The share of right labels is that among the accepted ones; in mode "overall" that of all rows at hand, or of the
-    new ones, once those to review are corrected.
+    Overall counts all rows at hand, or the new ones, once those to review are corrected.
     """
     rows, new = rng.integers(len(population), size=cell.n + 200), rng.integers(len(population), size=200)
     brought: Any = population.candidates
@@ -118,9 +119,9 @@ def _triaged(cell: Cell, population: Population, rng: np.random.Generator) -> An
         found = made.triage(population.asked[new], given, error, mode, comparison=comparison)
     right = found.labels == population.truth[rows[found.rows] if own else new]
     wrong = int((~right)[found.accepted].sum())
-    total = (len(rows) if own else len(new)) if mode == "overall" else int(found.accepted.sum())
-    share = 1 - wrong / max(total, 1)
-    return Answer(found.guarantee, np.empty(0), np.ones(1), accepted=np.array([share]))
+    total, taken = len(rows) if own else len(new), max(int(found.accepted.sum()), 1)
+    shares = {"overall": np.array([1 - wrong / total]), "accepted": np.array([1 - wrong / taken])}
+    return Answer(found.guarantee, np.empty(0), np.ones(1), **shares)
 
 
 # -------------------------------------------------------------------- conformalize
