@@ -39,7 +39,7 @@ _EACH = 40  # wrong verified rows up to which each number has a bound of its own
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ErrorCurve:
     """How many labels each max error would accept; all bounds hold together, so that you may look and then choose.
 
     Attributes
@@ -81,7 +81,7 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class RankedRows:
+class OrderedRows:
     """Verified rows with their truth and the rows to decide, and what they allow.
 
     `new` says whether the rows to decide are new ones, of which alone the error is a share; `delta` in which share
@@ -203,7 +203,7 @@ class RankedRows:
         place = int(np.searchsorted(numbers, seen))
         return min(joint_wrong(self.n, tuple(numbers), self.m, self.delta)[place], accepted)
 
-    def curve(self, error: Fraction) -> Curve:
+    def curve(self, error: Fraction) -> ErrorCurve:
         """What each error of the list accepts, all at once."""
         errors = sorted({*ERRORS, error})
         limits = tuple(self.limit(each) for each in errors)
@@ -212,7 +212,7 @@ class RankedRows:
             allowed = joint_allowed(self.n, limits, self.m, self.delta)
         taken: Array = np.array([self.before(k) for k in allowed])
         shares = np.array([float(each) for each in errors]), np.array(limits) / max(self.total, 1)
-        return Curve(*shares, taken, taken / max(len(self.rows), 1))
+        return ErrorCurve(*shares, taken, taken / max(len(self.rows), 1))
 
     def expect(self, m: int, error: Fraction) -> float:
         """The share of rows that "overall" would accept with m verified rows; an estimate.

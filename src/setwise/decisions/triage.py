@@ -24,7 +24,7 @@ from setwise.calibration.new_rows import NewRows
 from setwise.calibration.pooled import BasePooledCalibration
 from setwise.crowd.annotator_model import fit_annotators
 from setwise.crowd.verifiers import leave_out_verifiers
-from setwise.decisions.modes import Curve, Mode, RankedRows, as_error
+from setwise.decisions.modes import ErrorCurve, Mode, OrderedRows, as_error
 from setwise.drift.comparison import Comparison, RowTally
 from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.evidence import Evidence, gather
@@ -99,7 +99,7 @@ class Triage:
         return float(self.confidence[self.accepted].min(initial=math.inf))
 
     @lazy
-    def curve(self) -> Curve | None:
+    def curve(self) -> ErrorCurve | None:
         """How many labels each of several max errors would accept; None where `by_category` has one for each.
 
         All its bounds hold together: you may look at it and then choose, with `choose`. A max error from anywhere
@@ -272,7 +272,7 @@ def triage_calibration_rows(
         return Claim(event, probability, source, (*judged.verification, blind), **options)
 
     looks, (error, mode) = _as_looks(look), as_error(max_error, mode)
-    ranked = RankedRows(
+    ranked = OrderedRows(
         proposed[verified_rows], label[verified_rows], proposed[open_rows], new=False, delta=DELTA / looks
     )
     numbers, verified = _positions(evidence, open_rows), _positions(evidence, verified_rows)
@@ -387,7 +387,7 @@ def triage_proposals(
         seed = draw_seed(random_state)
         verified, rows = (replace(part, noise=_redraw_noise(part.noise, seed)) for part in (verified, rows))
     looks, (error, mode) = _as_looks(look), as_error(max_error, mode)
-    ranked = RankedRows(verified[verified_rows], label[verified_rows], rows, new=True, delta=DELTA / looks)
+    ranked = OrderedRows(verified[verified_rows], label[verified_rows], rows, new=True, delta=DELTA / looks)
     places = _positions(evidence, verified_rows)
     decision = _Decision(np.arange(len(rows)), places, ranked, calibration.classes, mode, error, claim, looks)
     if by is None:
@@ -446,7 +446,7 @@ class _Decision:
 
     numbers: Ints
     verified: Ints
-    ranked: RankedRows
+    ranked: OrderedRows
     classes: Array
     mode: Mode
     error: Fraction
