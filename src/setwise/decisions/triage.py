@@ -477,6 +477,8 @@ class _Decision:
         above = int(ranked.above[taken - 1]) if taken else 0
         deciding = ranked.contradicted[: max(above + 1, _LOOKED_AT)]
         claims, bound = self._claims(taken)
+        if not taken:  # there is nothing to guarantee, but what the data contradict is worth knowing
+            claims = tuple(claim for claim in claims if claim.refuted or not len(ranked.rows))
         unit = "verified rows" if ranked.m != 1 else "verified row"
         guarantee = Guarantee(
             f"Triage at max error {format_share(float(self.error))} ({self.mode})",
@@ -505,8 +507,6 @@ class _Decision:
     def _claims(self, taken: int) -> tuple[tuple[Claim, ...], float | None]:
         """What is guaranteed, the bound for this draw first, and that bound."""
         ranked, share = self.ranked, float(self.error)
-        if not taken and len(ranked.rows):
-            return (), ranked.limit(self.error) / ranked.total if self.mode == "overall" else None
         labels = f"the {taken:,} accepted labels{self.subject}"
         if self.mode == "overall":
             limit, total, left = ranked.limit(self.error), max(ranked.total, 1), len(ranked.rows) - taken
@@ -518,7 +518,9 @@ class _Decision:
             return (self._bound("accepted", share, "joint hypergeometric laws", labels),), share
         note = "A draw in which nothing is accepted counts as 0 %"
         average = self.claim("accepted", 1 - share, "conformal selection", subject="the accepted labels", note=note)
-        bound = ranked.wrong_in_this_draw(taken) / taken if taken else 0.0
+        if not taken:
+            return (average,), None
+        bound = ranked.wrong_in_this_draw(taken) / taken
         return (self._bound("accepted", bound, "joint hypergeometric laws", labels), average), bound
 
     def _bound(self, event: Literal["overall", "accepted"], bound: float, source: str, subject: str) -> Claim:
