@@ -184,6 +184,12 @@
   addEventListener("beforeunload", (event) => {
     if (!keeps && Object.keys(entered).length) event.preventDefault();
   });
+  addEventListener("storage", (event) => {
+    if (event.key !== store) return;
+    entered = JSON.parse(event.newValue) || {}; // the same page in another tab
+    count();
+    showLabels();
+  });
   entered = stored(() => JSON.parse(localStorage.getItem(store))) || {};
   count();
   document.querySelector(".desk").hidden = !rows.length;
