@@ -1,5 +1,6 @@
 """`setwise suggest` and `setwise triage`, and the checks that come back in a file of their own."""
 
+import html
 import json
 
 import numpy as np
@@ -395,6 +396,26 @@ def test_a_page_shows_the_rows_to_review_and_what_is_proposed(here):
     assert [row["key"] for row in held["rows"]] == [row["id"] for row in rows]
     assert [held["written"][row["proposed"]] for row in held["rows"]] == [row["proposed"] for row in rows]
     assert held["header"][1] == "label"
+
+
+def test_a_report_on_a_triage_stands_beside_its_files(here):
+    votes = ("old.csv", "--votes", "votes.csv", "--item", "item", "--annotator", "who", *CHECKS)
+    _, accepted, rows = decided(*votes, "--report", here / "r.html", "--max-error", "0.01", to=here)
+    page = html.unescape((here / "r.html").read_text(encoding="utf-8"))
+    assert f"{len(accepted)} labels are accepted, {len(rows)} rows go to review, and 70 were verified." in page
+    assert page.index(rows[0]["id"]) < page.index(rows[1]["id"])
+    setwise(
+        "triage",
+        "model",
+        "new.csv",
+        "--out",
+        here / "a",
+        "--review",
+        here / "b",
+        *("--report", here / "s.html"),
+        folder=".",
+    )
+    assert "rows go to review, and" in (here / "s.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -62,9 +62,15 @@ def _column(name: str, meaning: str, panel: str | None = None) -> Any:
     return _option(name, "COLUMN", meaning, panel, autocompletion=_complete_column)
 
 
-VOTES, STUDIO, LEARNING, LARGE = "Votes", "Label Studio", "Learning", "Large tables"
+VOTES, STUDIO, PAGES, LEARNING, LARGE = (
+    "Votes",
+    "Label Studio",
+    "Pages to open in a browser",
+    "Learning",
+    "Large tables",
+)
 PRINTED, EXPERTS, READING = "What is printed", "For experts", "How files are read"
-PANELS = (VOTES, STUDIO, LEARNING, LARGE, PRINTED, EXPERTS, READING)
+PANELS = (VOTES, STUDIO, PAGES, LEARNING, LARGE, PRINTED, EXPERTS, READING)
 """The headings of help after the first options of a command, in their order."""
 
 # -------------------------------------------------------------------- files
@@ -126,11 +132,13 @@ OutTasks = Annotated[
 ]
 Page = Annotated[
     Path | None,
-    _option("--page", "FILE", "HTML page to write, on which people label these rows in a browser. It needs --key."),
+    _option("--page", "FILE", "HTML page to write, on which people label these rows. It needs --key.", PAGES),
 ]
 Show = Annotated[
     list[str] | None,
-    _column("--show", "Column to show on the page; repeat it for several. Default: those that hold no labels."),
+    _column(
+        "--show", "Column to show on the page; repeat it for several. Default: those that hold no labels.", PAGES
+    ),
 ]
 Labels = Annotated[
     Path | None,

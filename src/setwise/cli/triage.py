@@ -52,6 +52,16 @@ def triage(
         ),
     ],
     pages: opt.PageOptions,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            rich_help_panel=opt.PAGES,
+            help="HTML page to write on this decision: what is accepted and guaranteed, what other max errors "
+            "would accept, and the rows to look at first.",
+        ),
+    ] = None,
     model: Annotated[
         Path | None,
         typer.Argument(
@@ -114,7 +124,7 @@ def triage(
         file, model = [model], None  # votes without a model
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
-    in_parts = _are_folders(out, review, pages.page, engines.workers(), force=force, resume=resume)
+    in_parts = _are_folders(out, review, [pages.page, report], engines.workers(), force=force, resume=resume)
     source = text.files(probabilities or file)
     request = RowRequest(
         source=source,
@@ -144,7 +154,8 @@ def triage(
         runs["engine"] = engines.workers(predictor.wanted_device)
         with screen.working("deciding"):
             decided = _in_parts(predictor, request.source, out, review, answer or "label", asked, **runs)
-        _say(screen, decided, out, review, {"rows": len(decided), "checked": 0, "undecided": 0})
+        counts = {"rows": len(decided), "checked": 0, "undecided": 0}
+        _say(screen, decided, out, review, counts, *_write_report(report, decided))
         return
     with screen.working("deciding"):
         if model is None:
@@ -154,6 +165,7 @@ def triage(
         else:
             made = _of_model(model, request, asked, columns, device, trusted)
     left, told = len(made.undecided), _write_page(made, pages, source, key, separator=separator)
+    told += _write_report(report, made.found, made)
     _write(
         made, out, review, answer or "label", {"separator": separator, "from_name": from_name, "to_name": to_name}
     )
@@ -165,7 +177,9 @@ def triage(
     _say(screen, made.found, out, review, counts, *told)
 
 
-def _are_folders(out: Path, review: Path, page: Path | None, engine: Engine, *, force: bool, resume: bool) -> bool:
+def _are_folders(
+    out: Path, review: Path, pages: list[Path | None], engine: Engine, *, force: bool, resume: bool
+) -> bool:
     """Whether the outputs are folders, and not files; refuses one of each, and files that exist."""
     folders = opt.is_folder(out)
     if folders != opt.is_folder(review):
@@ -174,9 +188,9 @@ def _are_folders(out: Path, review: Path, page: Path | None, engine: Engine, *, 
         raise ValueError("--resume: completes folders of files; name folders with --out and --review.")
     if engine is not run_local and not folders:
         raise ValueError("--engine: others than local write folders; name folders with --out and --review.")
-    if page is not None and folders:
+    if pages[0] is not None and folders:
         raise ValueError("--page: shows the rows of one file; name files with --out and --review.")
-    for target in () if folders else filter(None, (out, review, page)):
+    for target in filter(None, pages if folders else (out, review, *pages)):
         opt.refuse_existing(target, force=force)
     return folders
 
@@ -400,6 +414,18 @@ def _write_page(made: _Decided, pages: opt.PageOptions, *named: Any, separator: 
     rows, proposed, sure = made.reviewed
     proposals: dict[str, Any] = {"proposed": proposed, "confidence": sure, "separator": separator}
     return pages.write(take(made.columns, rows), made.classes, *named, **proposals)
+
+
+def _write_report(path: Path | None, found: Triage, made: _Decided | None = None) -> list[str]:
+    """The page on a triage where one is wanted, with the rows to review where they are at hand."""
+    from setwise.cli.outputs import take  # Arrow is loaded for files
+    from setwise.report.triage_page import write_triage_page
+
+    if path is None:
+        return []
+    rows, proposed, sure = (np.arange(0), [], []) if made is None else made.reviewed
+    write_triage_page(path, found, take({} if made is None else made.columns, rows), proposed, sure)
+    return [f"saved to {path}, a page on this decision"]
 
 
 def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[str, Any]) -> None:

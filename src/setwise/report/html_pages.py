@@ -38,21 +38,9 @@ _SHELL = """<!DOCTYPE html>
 
 def report_as_html(contents: dict[str, Any], data: dict[str, Any]) -> str:
     """The report as text; `contents` fill the template, `data` are for the charts."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined  # optional
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "the report needs jinja2: pip install 'setwise[report]'.", name=error.name
-        ) from error
-    environment = Environment(
-        loader=PackageLoader("setwise.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     scripts = [_text("vendor/chart.umd.min.js"), _text("templates/report.js")]
-    return environment.get_template("report.html").render(
+    return _fill(
+        "report.html",
         **contents,
         data=data,
         scripts=scripts,
@@ -60,6 +48,11 @@ def report_as_html(contents: dict[str, Any], data: dict[str, Any]) -> str:
         style=_text("templates/report.css"),
         licence=_text("vendor/chart.js-LICENSE.md"),
     )
+
+
+def template_as_html(name: str, title: str, contents: dict[str, Any]) -> str:
+    """The page that `contents` make of the template `name` (.html and .css), without a script."""
+    return shell(title, _fill(f"{name}.html", title=title, **contents), _text(f"templates/{name}.css"))
 
 
 def data_page_as_html(name: str, title: str, data: Any) -> str:
@@ -104,6 +97,24 @@ def embedded_picture(path: Path) -> str:
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{path}: is no picture that can be read ({error})") from None
     return _address(form.lower(), held.getvalue())
+
+
+def _fill(template: str, **contents: Any) -> str:
+    """A template with its contents, which are escaped."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined  # optional
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "the report needs jinja2: pip install 'setwise[report]'.", name=error.name
+        ) from error
+    environment = Environment(
+        loader=PackageLoader("setwise.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(**contents)
 
 
 def _address(form: str, content: bytes) -> str:
