@@ -274,11 +274,11 @@ def test_arrays_that_do_not_fit_are_refused(name, tmp_path, monkeypatch):
 
 
 MISTAKES = {
-    "float64 here, float32": lambda rows: rows.add(P, SETS),
-    "3 columns here, 4": lambda rows: rows.add(P[:, :3] / P[:, :3].sum(axis=1, keepdims=True), Y % 3),
+    "float64 here, 4 columns of float32": lambda rows: rows.add(P, SETS),
+    "3 columns of float.* here, 4": lambda rows: rows.add(P[:, :3] / P[:, :3].sum(axis=1, keepdims=True), Y % 3),
     "verified_probability: row 0": lambda rows: rows.add(P.astype("f4"), SETS, verified_probability=CHANCE * 4),
-    "by: given for some rows only": lambda rows: rows.add(P.astype("f4"), SETS, by=BY),
-    "votes here and candidate sets": lambda rows: rows.add(P.astype("f4"), VOTES),
+    "by: a value for each row here, nothing": lambda rows: rows.add(P.astype("f4"), SETS, by=BY),
+    "candidates: Votes of named annotators here, LabelSets": lambda rows: rows.add(P.astype("f4"), VOTES),
     "by: 'predicted' is found once": lambda rows: rows.add(P.astype("f4"), SETS, by="predicted"),
     "sampling_ids: expected one per row": lambda rows: rows.add(P.astype("f4"), SETS, sampling_ids=[1]),
     "candidates: 1 rows for 240": lambda rows: rows.add(P.astype("f4"), SETS[:1]),
@@ -322,7 +322,7 @@ def test_offsets_that_wrap_are_refused(tmp_path):
 
 def test_ids_are_of_one_kind_and_none_are_rounded():
     rows = added(SETS, {"sampling_ids": np.arange(N, dtype=np.uint64) + np.uint64(2**62)})
-    with pytest.raises(ValueError, match="sampling_ids: numbers in some rows and text in others"):
+    with pytest.raises(ValueError, match="sampling_ids: ids of the kind U here, ids of the kind i"):
         rows.add(P, SETS, sampling_ids=[f"row {i}" for i in range(N)])
     rows.add(P, SETS, sampling_ids=np.arange(N))
     assert rows.conformalize().evidence.n == 2 * N
@@ -353,7 +353,7 @@ def test_what_was_added_stays_when_the_caller_uses_its_arrays_again():
 def test_votes_are_of_named_annotators_in_all_rows_or_in_none():
     rows = CalibrationRows()
     rows.add(P, VOTES)
-    with pytest.raises(ValueError, match="votes of named annotators here and of nobody in other rows"):
+    with pytest.raises(ValueError, match="candidates: Votes here, Votes of named annotators in the rows before"):
         rows.add(P, Votes.from_lists([[int(label)] for label in Y], classes=range(K)))
 
 

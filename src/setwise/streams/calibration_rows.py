@@ -38,7 +38,8 @@ from setwise.strategies import Strategy, as_strategy
 FORMAT, VERSION = "setwise-calibration-rows", 1
 _BESIDE = 64  # bytes of a row beside its probabilities: key, id, candidates, facts
 _SLACK = 1.25  # rows held over those allowed, before the largest keys are thrown away
-_NAMES = ("verified_probability", "by", "sample_weight", "groups", "row_ids", "sampling_ids")
+_IDS = ("row_ids", "sampling_ids")
+_NAMES = ("verified_probability", "by", "sample_weight", "groups", *_IDS)
 _SETS = ("sets.indptr", "sets.indices")
 _VOTES = ("votes.row", "votes.label", "votes.annotator", "votes.weight", "votes.against")
 _TORN = {  # facts that no sample of rows keeps
@@ -452,28 +453,25 @@ class _Rows:
 
     def check_alike(self, other: _Rows) -> None:
         """Refuses rows of another kind than these."""
-        if self.matrix.shape[1] != other.matrix.shape[1]:
-            problem = f"{other.matrix.shape[1]} columns here, {self.matrix.shape[1]} in the rows before"
-            raise ValueError(f"probabilities: {problem}.")
-        if self.matrix.dtype != other.matrix.dtype:
-            problem = f"probabilities: {other.matrix.dtype} here, {self.matrix.dtype} in the rows before"
-            raise InputError(problem, "pass all in one type")
+        before, here = self._kinds, other._kinds
+        if odd := [name for name in before if before[name] != here[name]]:
+            problem = f"{odd[0]}: {here[odd[0]]} here, {before[odd[0]]} in the rows before"
+            raise InputError(problem, "give all rows of one kind")
         if not self.answers.vocabulary.same_order(other.answers.vocabulary):
-            raise InputError(
-                "candidates: other classes than in the rows before",
-                Remedy("classes", None, "to say which there are"),
-            )
-        if type(self.answers) is not type(other.answers):
-            raise ValueError("candidates: votes here and candidate sets in other rows; give one kind of them.")
-        named = [a.annotator is not None for a in (self.answers, other.answers) if isinstance(a, Votes)]
-        if len(set(named)) > 1:
-            raise ValueError("candidates: votes of named annotators here and of nobody in other rows; name all.")
-        for name in _NAMES:
-            if (name in self.facts) != (name in other.facts):
-                raise ValueError(f"{name}: given for some rows only; give it for all, or for none.")
-        for name in ("row_ids", "sampling_ids"):
-            if name in self.facts and self.facts[name].dtype.kind != other.facts[name].dtype.kind:
-                raise ValueError(f"{name}: numbers in some rows and text in others; give one kind of them.")
+            ways = Remedy("classes", None, "to say which there are")
+            raise InputError("candidates: other classes than in the rows before", ways)
+
+    @property
+    def _kinds(self) -> dict[str, str]:
+        """What all rows have alike, by the name of the argument."""
+        named = isinstance(self.answers, Votes) and self.answers.annotator is not None
+        kinds = {name: "a value for each row" if name in self.facts else "nothing" for name in _NAMES}
+        ids = {name: f"ids of the kind {self.facts[name].dtype.kind}" for name in _IDS if name in self.facts}
+        return {
+            "probabilities": f"{self.matrix.shape[1]} columns of {self.matrix.dtype}",
+            "candidates": f"{type(self.answers).__name__}{' of named annotators' * named}",
+            **(kinds | ids),
+        }
 
     @property
     def nbytes(self) -> int:
@@ -514,7 +512,7 @@ class _Rows:
         facts = {name.removeprefix("facts."): v for name, v in arrays.items() if name.startswith("facts.")}
         if {*arrays} - {"key", "matrix", "verified", *beside, *(f"facts.{name}" for name in _NAMES)}:
             raise ValueError("an array is not known")
-        named = [facts[name].dtype.kind in "iuU" for name in ("row_ids", "sampling_ids") if name in facts]
+        named = [facts[name].dtype.kind in "iuU" for name in _IDS if name in facts]
         per_row = all(values.shape == (n,) for values in (key, verified, *facts.values()))
         if key.dtype != np.uint64 or not per_row or not all(named):
             raise ValueError(f"keys or facts do not fit {n} rows")

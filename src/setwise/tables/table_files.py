@@ -157,7 +157,7 @@ def table_files(source: Any, **declared: str | None) -> TableFiles:
         return source.otherwise(**declared)
     several: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
     paths = tuple(path for one in several for path in _find_files(one))
-    _refuse_twice(paths)
+    _check_files(paths)
     return TableFiles(paths, **declared)
 
 
@@ -363,29 +363,23 @@ def _find_files(source: str | os.PathLike[str]) -> list[Path]:
     if path.is_dir():
         return _inside(path)
     if path.exists() or not glob.has_magic(str(path)):
-        return _without_pipes([path])
+        return [path]
     pattern = path.relative_to(path.anchor)
     found = [one for one in sorted(Path(path.anchor).glob(str(pattern))) if not one.is_dir()]
     if not any(part[0] == "." and glob.has_magic(part) for part in pattern.parts):  # hidden files as in a shell
         found = [one for one in found if not any(p[0] == "." and p not in pattern.parts for p in one.parts)]
     if not found:
         raise FileNotFoundError(f"{path}: no file has such a name.")
-    return _without_pipes(found)
+    return found
 
 
-def _without_pipes(paths: list[Path]) -> list[Path]:
-    """Refuses pipes and devices, which can be read only once; tables are read more than once."""
-    for path in paths:
-        if path.exists() and not path.is_file() and not path.is_dir():
-            problem = f"{path}: is a pipe or a device, not a file"
-            raise DataError(problem, "pass it to standard input and name the file -", "save it to a file")
-    return paths
-
-
-def _refuse_twice(paths: Sequence[Path]) -> None:
-    """Refuses a file that is named twice, directly or by a link, as its rows would count twice."""
+def _check_files(paths: Sequence[Path]) -> None:
+    """Refuses pipes and devices, as tables are read more than once, and a file that would count twice."""
     first: dict[Path, Path] = {}
-    for path in paths if len(paths) > 1 else ():
+    for path in paths:
+        if not path.is_file() and (path.exists() or path.is_symlink()):
+            problem = f"{path}: is a pipe, a device or a broken link, not a file"
+            raise DataError(problem, "pass it to standard input and name the file -", "save it to a file")
         other = first.setdefault(path.resolve(), path)
         if other is not path:
             raise DataError(f"{path}: is the same file as {other}, so its rows would count twice", "name it once")
@@ -401,9 +395,6 @@ def _inside(folder: Path) -> list[Path]:
     names = (path.relative_to(folder) for path in inside)
     tables = [name for name in names if _suffix(name) in _SUFFIXES and not any(p[0] in "._" for p in name.parts)]
     found = [folder / name for name in tables if not (folder / name).is_dir()]
-    for path in found:
-        if not path.is_file():
-            raise DataError(f"{path}: is a pipe, a device or a broken link, not a file", "remove or rename it")
     if not found:
         raise DataError(f"{folder}: there is no table in this folder.")
     kinds = {_SUFFIXES[_suffix(path)]: path for path in reversed(found)}
