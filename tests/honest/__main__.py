@@ -42,7 +42,7 @@ def main() -> int:
     noticed = {}
     for name, (trial, guards) in MISTAKES.items():
         if options.find in name:
-            found = noticed[name] = run(name, trial, max(options.samples // 10, 1)).to_dict()
+            found = noticed[name] = run(name, trial, max(options.samples // 4, 1)).to_dict()
             print(f"noticed in {min(found['guards'].get(guard, 0.0) for guard in guards):.0%}  {name}", flush=True)
     if options.out is not None:
         result: dict[str, object] = {

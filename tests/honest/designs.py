@@ -134,6 +134,19 @@ def sparse_texts(rng: Any) -> Outcome:
     return of_model(ConformalClassifier(BernoulliNB(), random_state=0).fit(X[:300], y[:300]), X[300:], y[300:])
 
 
+@design("one feature, which is yes or no")
+def one_feature(rng: Any) -> Outcome:
+    X = rng.random((300 + NEW, 1)) < 0.4
+    y = labels(rng, np.where(X, [0.1, 0.2, 0.7], [0.5, 0.4, 0.1]))
+    return of_model(ConformalClassifier(BernoulliNB(), random_state=0).fit(X[:300], y[:300]), X[300:], y[300:])
+
+
+@design("catalogue of 60 products in folds")
+def catalogue_in_folds(rng: Any) -> Outcome:
+    X, y, new, truth = _catalogue(rng, 60, 120)
+    return of_model(CrossConformalClassifier(GaussianNB(), cv=3, random_state=0).fit(X, y), new, truth)
+
+
 # -------------------------------------------------------------------- labels
 
 
@@ -285,6 +298,29 @@ def scores(rng: Any, score: str) -> Outcome:
     return of_rows(conformalize(p[:200], y[:200], conformity_score=score, random_state=0), p[200:], y[200:])
 
 
+@design("each class by itself")
+def classwise(rng: Any) -> list[Outcome]:
+    p, y = probabilities(rng, 500 + NEW, 3)
+    made = conformalize(p[:500], y[:500], "classwise")
+    inside = made.predict_set(p[500:], 0.8).contains(y[500:])
+    return [Outcome(made.guarantee(0.8), float(inside[y[500:] == label].mean())) for label in range(3)]
+
+
+@design("the largest set of a mixture, whose new rows bring candidates")
+def new_candidates(rng: Any) -> Outcome:
+    p, y = probabilities(rng, 300 + NEW)
+    sets = beside(rng, y, 4)
+    return of_rows(conformalize(p[:300], sets[:300]), p[300:], y[300:], candidates=sets[300:])
+
+
+@design("rows without candidates may be anything")
+def full(rng: Any) -> Outcome:
+    p, y = probabilities(rng, 300 + NEW)
+    sets = beside(rng, y[:300], 4)
+    sets[rng.random(300) < 0.1] = False
+    return of_rows(conformalize(p[:300], sets, missing="full"), p[300:], y[300:])
+
+
 # -------------------------------------------------------------------- numbers, sizes, frames
 
 
@@ -396,7 +432,7 @@ def sampled(rng: Any) -> Outcome:
     return of_rows(rows.conformalize(), p[500:], y[500:])
 
 
-def _groups(rng: Any, groups: int, size: int) -> tuple[Any, Any, Any]:
+def grouped(rng: Any, groups: int, size: int) -> tuple[Any, Any, Any]:
     """Rows of a group are alike: documents that are easy, or hard."""
     group = np.repeat(np.arange(groups), rng.integers(1, size, groups))
     hardness, y = np.exp(0.7 * rng.normal(size=groups))[group], rng.integers(0, 4, len(group))
@@ -411,16 +447,16 @@ def _one_of_each(rng: Any, group: Any) -> Any:
 
 @design("rows in groups")
 def groups(rng: Any) -> Outcome:
-    p, y, group = _groups(rng, 60, 10)
-    q, truth, other = _groups(rng, NEW, 10)
+    p, y, group = grouped(rng, 60, 10)
+    q, truth, other = grouped(rng, NEW, 10)
     rows = _one_of_each(rng, other)
     return of_rows(conformalize(p, y, groups=group), q[rows], truth[rows])
 
 
 @design("documents verified as a whole")
 def documents(rng: Any) -> Outcome:
-    p, y, group = _groups(rng, 80, 10)
-    q, truth, other = _groups(rng, NEW, 10)
+    p, y, group = grouped(rng, 80, 10)
+    q, truth, other = grouped(rng, NEW, 10)
     known = np.where(np.isin(group, rng.choice(80, 15, replace=False)), y.astype(object), None)
     rows = _one_of_each(rng, other)
     return of_rows(conformalize(p, np.ones(p.shape, bool), verified=known, groups=group), q[rows], truth[rows])
@@ -445,7 +481,7 @@ def learned_documents(rng: Any) -> Outcome:
 @design("the interval of coverage, measured on independent rows", False)
 @design("the interval of coverage, measured on rows in groups", True)
 def intervals(rng: Any, grouped: bool) -> Outcome:
-    _, y, group = _groups(rng, 40, 10)
+    _, y, group = grouped(rng, 40, 10)
     rate = rng.beta(9, 1, 40)[group] if grouped else np.full(len(y), 0.9)
     hit = rng.random(len(y)) < rate
     sets = LabelSets.from_mask(np.stack([hit, ~hit], axis=1))
@@ -472,6 +508,26 @@ def predicted_categories(rng: Any) -> list[Outcome]:
     inside, part = made.predict_set(p[400:], LEVEL).contains(y[400:]), p[400:].argmax(axis=1)
     by = made.guarantee(LEVEL).by_category
     return [Outcome(one, float(inside[part == name].mean())) for name, one in by.items()]
+
+
+@design("categories by the predicted label, asked in single precision")
+def predicted_in_single(rng: Any) -> list[Outcome]:
+    p, y = probabilities(rng, 400 + NEW, 3)
+    made = conformalize(p[:400], y[:400], by="predicted")
+    inside, part = made.predict_set(p[400:].astype(np.float32), LEVEL).contains(y[400:]), p[400:].argmax(axis=1)
+    by = made.guarantee(LEVEL).by_category
+    return [Outcome(one, float(inside[part == name].mean())) for name, one in by.items()]
+
+
+@design("categories by the number of candidates")
+def by_size(rng: Any) -> list[Outcome]:
+    p, y = probabilities(rng, 400 + NEW)
+    sets = beside(rng, y, 4)
+    made = conformalize(p[:400], sets[:400], by="size")
+    inside = made.predict_set(p[400:], LEVEL, candidates=sets[400:]).contains(y[400:])
+    size, by = sets[400:].sum(axis=1), made.guarantee(LEVEL).by_category
+    met = [(one, size == name) for name, one in by.items() if (size == name).any()]
+    return [Outcome(one, float(inside[rows].mean()), conditions=("same_candidates",)) for one, rows in met]
 
 
 @design("weights for a shift that is known")
@@ -685,6 +741,13 @@ def triage_of_votes(rng: Any) -> Outcome:
     p, y = probabilities(rng, 300)
     found = conformalize(p, _votes(rng, y, 8, 3), verified=verify(rng, y, 100)).triage(max_error=0.1)
     return of_triage(found, y[found.rows], 100)
+
+
+@design("triage of new rows in single precision")
+def triage_in_single(rng: Any) -> Outcome:
+    p, y = probabilities(rng, 300 + NEW, 4, 4.0)
+    made = conformalize(p[:300], beside(rng, y[:300], 4), verified=verify(rng, y[:300], 150))
+    return of_triage(made.triage(p[300:].astype(np.float32), max_error=0.1), y[300:], 0)
 
 
 @design("triage with thirty verified rows")

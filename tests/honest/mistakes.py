@@ -19,14 +19,20 @@ from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, Se
 from setwise.cli.app import run as run_command
 from setwise.strategies import Corrected, Mixture
 from setwise.tables import read_table
-from tests.honest.designs import NEW, beside, features, of_model, of_rows, probabilities, verify
+from tests.honest.designs import NEW, beside, features, grouped, of_model, of_rows, probabilities, verify
 from tests.honest.judge import Outcome
 
 MISTAKES: dict[str, tuple[Callable[[Any], list[Outcome]], tuple[str, ...]]] = {}
 
 
-def mistake(name: str, *guards: str, given: tuple[Any, ...] = ()) -> Callable[[Any], Any]:
+SLIGHT: set[str] = set()
+"""Mistakes that are too slight to be noticed in every sample."""
+
+
+def mistake(name: str, *guards: str, given: tuple[Any, ...] = (), slight: bool = False) -> Callable[[Any], Any]:
     """Registers a function of a random generator as a mistake that these guards should notice."""
+    if slight:
+        SLIGHT.add(name)
 
     def register(function: Any) -> Any:
         def trial(rng: Any) -> list[Outcome]:
@@ -89,10 +95,18 @@ def reported_again(rng: Any) -> None:
     "drift.comparison.RowTally.compare",
     "drift.comparison.Comparison.differs",
     "estimators.base.BaseConformalClassifier.evaluate",
+    given=(1.0,),
 )
-def elsewhere(rng: Any) -> None:
+@mistake(
+    "new rows from a source that is a little different",
+    "drift.comparison.RowTally.compare",
+    "drift.comparison.Comparison.differs",
+    given=(0.3,),
+    slight=True,
+)
+def elsewhere(rng: Any, moved: float) -> None:
     X, y = features(rng, 250 + NEW)
-    ConformalClassifier(GaussianNB(), random_state=0).fit(X[:250], y[:250]).evaluate(X[250:] + 0.7, y[250:])
+    ConformalClassifier(GaussianNB(), random_state=0).fit(X[:250], y[:250]).evaluate(X[250:] + moved, y[250:])
 
 
 @mistake("new rows from another source, in files", "cli.predict._state_guarantee", "cli.evaluate._finish")
@@ -115,13 +129,33 @@ def elsewhere_in_files(rng: Any) -> None:
     "evidence.verified_rows.compare_verified",
     "evidence.verified_rows.warn_about_choice",
     "strategies.judgement.Judgement.verification",
+    given=(0.4,),
 )
-def easy_rows(rng: Any) -> Outcome:
+@mistake(
+    "sixty verified rows, none of them among the hardest quarter",
+    "evidence.verified_rows.compare_verified",
+    "strategies.judgement.Judgement.verification",
+    given=(0.75,),
+    slight=True,
+)
+def easy_rows(rng: Any, share: float) -> Outcome:
     p, y = probabilities(rng, 300 + NEW)
-    easy = rng.choice(np.argsort(-p[:300].max(axis=1))[:120], 60, replace=False)
+    easy = rng.choice(np.argsort(-p[:300].max(axis=1))[: int(300 * share)], 60, replace=False)
     known = np.full(300, None)
     known[easy] = y[easy]
     return of_rows(conformalize(p[:300], np.ones((300, 4), bool), verified=known), p[300:], y[300:])
+
+
+@mistake(
+    "five documents verified as a whole, passed as rows",
+    "evidence.verified_rows.compare_verified",
+    slight=True,
+)
+def documents_as_rows(rng: Any) -> Outcome:
+    p, y, group = grouped(rng, 80, 20)
+    q, truth, _ = grouped(rng, NEW, 20)
+    known = np.where(np.isin(group, rng.choice(80, 5, replace=False)), y.astype(object), None)
+    return of_rows(conformalize(p, np.ones(p.shape, bool), verified=known), q, truth)
 
 
 @mistake("chances of verification that are half of the true ones", "evidence.verified_rows._chances_differ")
@@ -133,10 +167,10 @@ def wrong_chances(rng: Any) -> Outcome:
     return of_rows(made, p[400:], y[400:])
 
 
-def _missing(rng: Any, n: int) -> tuple[Any, Any, Any]:
+def _missing(rng: Any, n: int, share: float = 0.15) -> tuple[Any, Any, Any]:
     p, y = probabilities(rng, n + NEW)
     sets = beside(rng, y[:n], 4)
-    sets[np.arange(n), y[:n]] = rng.random(n) < 0.85
+    sets[np.arange(n), y[:n]] = rng.random(n) >= share
     sets[~sets.any(axis=1), 0] = True
     return p, y, sets
 
@@ -145,9 +179,17 @@ def _missing(rng: Any, n: int) -> tuple[Any, Any, Any]:
     "candidates that lack the true label in one row of seven",
     "evidence.verified_rows.warn_outside",
     "strategies.judgement.Judgement.truth_is_candidate",
+    given=(0.15,),
 )
-def missing_truth(rng: Any) -> Outcome:
-    p, y, sets = _missing(rng, 300)
+@mistake(
+    "candidates that lack the true label in one row of fifty",
+    "evidence.verified_rows.warn_outside",
+    "strategies.judgement.Judgement.truth_is_candidate",
+    given=(0.02,),
+    slight=True,
+)
+def missing_truth(rng: Any, share: float) -> Outcome:
+    p, y, sets = _missing(rng, 300, share)
     made = conformalize(p[:300], sets, "max", verified=verify(rng, y[:300], 40))
     return of_rows(made, p[300:], y[300:])
 

@@ -10,7 +10,7 @@ from setwise import ConformalClassifier
 from tests.honest.designs import DESIGNS, features, of_model
 from tests.honest.guards import GUARDS, NO_GUARDS
 from tests.honest.judge import Outcome, Record, run
-from tests.honest.mistakes import MISTAKES
+from tests.honest.mistakes import MISTAKES, SLIGHT
 from tests.honest.sites import sites
 
 SAMPLES = 5
@@ -58,7 +58,7 @@ def test_no_guard_in_the_code_is_missing_from_the_list_and_none_in_the_list_from
     assert {guard for _, guards in MISTAKES.values() for guard in guards} == GUARDS.keys()
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("name", [name for name in MISTAKES if name not in SLIGHT])
 def test_a_planted_mistake_is_noticed_by_its_guards(name):
     trial, guards = MISTAKES[name]
     assert set(guards) <= run(name, trial, 1).guards.keys()
