@@ -480,12 +480,12 @@ def learned_documents(rng: Any) -> Outcome:
 
 @design("the interval of coverage, measured on independent rows", False)
 @design("the interval of coverage, measured on rows in groups", True)
-def intervals(rng: Any, grouped: bool) -> Outcome:
+def intervals(rng: Any, together: bool) -> Outcome:
     _, y, group = grouped(rng, 40, 10)
-    rate = rng.beta(9, 1, 40)[group] if grouped else np.full(len(y), 0.9)
+    rate = rng.beta(9, 1, 40)[group] if together else np.full(len(y), 0.9)
     hit = rng.random(len(y)) < rate
     sets = LabelSets.from_mask(np.stack([hit, ~hit], axis=1))
-    found = setwise.evaluate(sets, np.zeros(len(y), dtype=int), groups=group if grouped else None)
+    found = setwise.evaluate(sets, np.zeros(len(y), dtype=int), groups=group if together else None)
     low, high = found["coverage_interval"]
     return Outcome(0.95, float(low <= 0.9 <= high))
 
@@ -714,19 +714,21 @@ def accuracies(rng: Any) -> list[Outcome]:
 
 
 def of_triage(found: Any, truth: Any, verified: int) -> Outcome:
-    """The guarantee of a triage, and which share of the labels in question is right."""
-    claim = next(claim for claim in found.guarantee.claims if claim.probability is not None)
+    """The guarantee of a triage, and which share of the labels in question is right; all where none is accepted."""
+    taken = int(found.accepted.sum())
     wrong = int((found.labels != truth)[found.accepted].sum())
-    total = len(found.labels) + verified if claim.event == "overall" else int(found.accepted.sum())
-    return Outcome(found.guarantee, 1 - wrong / max(total, 1), claim.event)
+    total = len(found.labels) + verified if found.mode == "overall" else taken
+    if not taken and not found.guarantee.claims:  # nothing is said of nothing
+        return Outcome(1 - found.max_error, 1.0)
+    return Outcome(found.guarantee, 1 - wrong / max(total, 1), "overall" if found.mode == "overall" else "accepted")
 
 
-@design("triage of the rows at hand", 0.05)
-@design("triage of the rows at hand, few errors allowed", 0.02)
-def triage(rng: Any, error: float) -> Outcome:
+@design("triage of the rows at hand", 0.05, 100)
+@design("triage of the rows at hand, few errors allowed", 0.02, 150)
+def triage(rng: Any, error: float, m: int) -> Outcome:
     p, y = probabilities(rng, 500, 4, 4.0)
-    found = conformalize(p, beside(rng, y, 4), verified=verify(rng, y, 100)).triage(max_error=error)
-    return of_triage(found, y[found.rows], 100)
+    found = conformalize(p, beside(rng, y, 4), verified=verify(rng, y, m)).triage(max_error=error)
+    return of_triage(found, y[found.rows], m)
 
 
 @design("triage of new rows")
@@ -748,6 +750,27 @@ def triage_in_single(rng: Any) -> Outcome:
     p, y = probabilities(rng, 300 + NEW, 4, 4.0)
     made = conformalize(p[:300], beside(rng, y[:300], 4), verified=verify(rng, y[:300], 150))
     return of_triage(made.triage(p[300:].astype(np.float32), max_error=0.1), y[300:], 0)
+
+
+@design("triage at the second of two looks")
+def triage_twice(rng: Any) -> Outcome:
+    p, y = probabilities(rng, 400, 4, 4.0)
+    sets, order = beside(rng, y, 4), rng.permutation(400)
+    for m in (60, 120):
+        known = np.full(400, None)
+        known[order[:m]] = y[order[:m]]
+        found = conformalize(p, sets, verified=known).triage(max_error=0.1, look=2)
+        if found.accepted.mean() > 0.8:
+            break
+    return of_triage(found, y[found.rows], m)
+
+
+@design("triage of the accepted labels", "accepted")
+@design("triage on average over draws", "average")
+def triage_in_mode(rng: Any, mode: Any) -> Outcome:
+    p, y = probabilities(rng, 500, 4, 4.0)
+    found = conformalize(p, beside(rng, y, 4), verified=verify(rng, y, 120)).triage(max_error=0.1, mode=mode)
+    return of_triage(found, y[found.rows], 120)
 
 
 @design("triage with thirty verified rows")

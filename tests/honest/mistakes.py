@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ import setwise
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, SetSizeScorer, Votes, conformalize
 from setwise.cli.app import run as run_command
 from setwise.strategies import Corrected, Mixture
-from setwise.tables import read_table
+from setwise.tables import from_answers_jsonl, read_table
 from tests.honest.designs import NEW, beside, features, grouped, of_model, of_rows, probabilities, verify
 from tests.honest.judge import Outcome
 
@@ -480,6 +481,25 @@ def sheets(rng: Any) -> None:
             for name in ("one", "two"):
                 pd.DataFrame({"label": ["cat", "dog"] * 10}).to_excel(book, sheet_name=name, index=False)
         _command("inspect", folder / "rows.xlsx", "--candidates", "label")
+
+
+@mistake("a table of votes without answers for some rows", "tables.table_warnings.count_unanswered")
+def unanswered(rng: Any) -> None:
+    with _folder() as folder:
+        p, y = probabilities(rng, 60)
+        pd.DataFrame(p, columns=range(4)).assign(item=np.arange(60)).to_csv(folder / "p.csv", index=False)
+        votes = pd.DataFrame({"item": np.arange(50), "annotator": "ann", "label": y[:50]})
+        votes.to_csv(folder / "v.csv", index=False)
+        named = ("--votes", folder / "v.csv", "--key", "item", "--out", folder / "rows.cal")
+        _command("conformalize", "--probabilities", folder / "p.csv", *named)
+
+
+@mistake("answers of a language model that name no label", "tables.importers.llm_batches.BatchReader.report")
+def no_label(rng: Any) -> None:
+    texts = ["Label: cat", "I cannot say."] * 5
+    bodies = [{"choices": [{"index": 0, "message": {"content": text}}]} for text in texts]
+    lines = [{"custom_id": str(i), "response": {"status_code": 200, "body": body}} for i, body in enumerate(bodies)]
+    from_answers_jsonl([json.dumps(line) for line in lines], missing="empty", classes=["cat", "dog"])
 
 
 def _folder() -> Any:
