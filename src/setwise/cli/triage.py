@@ -92,6 +92,7 @@ def triage(
             metavar="NUMBER",
             help="How many looks you plan, if you verify more rows and decide again: the guarantee holds at "
             "whichever you stop. Fix the numbers of verified rows beforehand.",
+            rich_help_panel=opt.EXPERTS,
         ),
     ] = 1,
     candidates: opt.OptionalCandidates = None,

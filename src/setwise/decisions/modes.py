@@ -152,23 +152,27 @@ class OrderedRows:
         """How many of the most confident rows are accepted."""
         if not len(self.rows) or not self.m:
             return 0
-        return int({"overall": self._overall, "accepted": self._accepted, "average": self._average}[mode](error))
+        return int(
+            {"overall": self._take_overall, "accepted": self._take_sized, "average": self._take_average}[mode](
+                error
+            )
+        )
 
     def before(self, allowed: int | None) -> int:
         """How many rows to decide stand before the wrong verified row that is one too many."""
         return 0 if allowed is None else int(np.searchsorted(self.above, allowed, side="right"))
 
-    def _overall(self, error: Fraction) -> int:
+    def _take_overall(self, error: Fraction) -> int:
         return self.before(allowed_wrong(self.n, self.limit(error), self.m, self.delta))
 
-    def _accepted(self, error: Fraction) -> int:
+    def _take_sized(self, error: Fraction) -> int:
         sizes = np.unique(np.ceil(len(self.rows) * np.arange(1, _SIZES + 1) / _SIZES).astype(int)).tolist()
         allowed = joint_allowed(self.n, tuple(math.floor(error * size) for size in sizes), self.m, self.delta)
         # At most ⌊ε·size⌋ unverified rows are wrong before the wrong verified one that is too many.
         before = [self.before(k) for k in allowed]
         return max((rows for rows, size in zip(before, sizes, strict=True) if rows >= size), default=0)
 
-    def _average(self, error: Fraction) -> int:
+    def _take_average(self, error: Fraction) -> int:
         # p_(k) ≤ α·k/n in whole numbers: k is at least (1 + wrong)·n / (α·(m + 1)).
         needed = [
             math.ceil((1 + wrong) * len(self.rows) / (error * (self.m + 1)))

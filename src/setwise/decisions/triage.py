@@ -22,8 +22,8 @@ from setwise._types import Candidates, Column, Features, ProbabilityRows, Seed
 from setwise.calibration.base import BaseCalibration
 from setwise.calibration.new_rows import NewRows
 from setwise.calibration.pooled import BasePooledCalibration
-from setwise.crowd.annotator_model import fit_annotators
 from setwise.crowd.verifiers import leave_out_verifiers
+from setwise.crowd.vote_proposals import weigh_votes
 from setwise.decisions.modes import ErrorCurve, Mode, OrderedRows, as_error
 from setwise.drift.comparison import Comparison, RowTally
 from setwise.errors import InputError, Remedy, check_length
@@ -228,7 +228,7 @@ def triage(
         check_length("probabilities", len(matrix), n, "rows of votes")
     facts = RowFacts.read(n, votes.vocabulary, verified=verified)
     votes = leave_out_verifiers(votes, facts.verified)
-    posterior = fit_annotators(votes, matrix).posterior
+    posterior = weigh_votes(votes, matrix)
     sets = votes.candidates(missing="full")
     evidence = gather(LAC(), DenseRows(posterior), sets, RowFacts(verified=facts.verified, posterior=posterior))
     refuse_written(evidence)
