@@ -72,6 +72,7 @@ sphinx_gallery_conf = {
             "plot_diagnose.py",
             "plot_verified_labels.py",
             "plot_annotators.py",
+            "plot_ship.py",
             "plot_votes.py",
             "plot_each_class.py",
             "plot_aps_and_lac.py",

@@ -31,7 +31,8 @@ def data_of(path):
 
 @pytest.fixture
 def verify(tmp_path):
-    write_label_page(tmp_path / "verify.html", ROWS, LABELS, key="id")
+    marks = {"drawn": [True] * 6, "draw": [f"{i} of 6 from 50 rows, seed 0" for i in range(6)]}
+    write_label_page(tmp_path / "verify.html", ROWS, LABELS, key="id", marks=marks)
     return tmp_path / "verify.html"
 
 
@@ -39,6 +40,7 @@ def verify(tmp_path):
 def review(tmp_path):
     proposed = ["7", " owl", None, "7", "7", "7"]
     options = {"proposed": proposed, "confidence": [0.61, 0.5, None, 0.4, 0.3, 0.2]}
+    options["marks"] = {"drawn": [False] * 6}
     write_label_page(tmp_path / "review.html", ROWS, LABELS, key="id", **options)
     return tmp_path / "review.html"
 
@@ -75,7 +77,10 @@ def test_keys_alone_label_the_rows_and_what_is_downloaded_is_read_as_verified(op
     page.keyboard.press("2")
     path = downloaded(page, tmp_path)
     assert path.name == "verified.csv"
-    assert path.read_bytes().splitlines()[0] == b"id,verified,source,note"
+    assert path.read_bytes().splitlines()[:2] == [
+        b"id,verified,drawn,draw,note",
+        b'=1+1,a\\sb,true,"0 of 6 from 50 rows, seed 0",',
+    ]
     found = read_verified(path, IDS, LABELS, key="id")
     assert found.tolist() == ["a|b", "7", None, " owl", "7", "a|b"]
     assert path.read_text(encoding="utf-8").count("unsure") == 1
@@ -143,7 +148,7 @@ def test_a_browser_that_keeps_nothing_says_so(open_page, verify, tmp_path, brows
 
 def test_verification_is_blind_and_review_shows_the_proposal(open_page, verify, review, tmp_path):
     assert data_of(verify)["columns"] == ["text", "place"]  # neither votes nor probabilities
-    assert not [row for row in data_of(verify)["rows"] if set(row) != {"key", "cells"}]
+    assert not [row for row in data_of(verify)["rows"] if set(row) != {"key", "cells", "marks"}]
     page = open_page(review)
     assert page.locator("#proposal").inner_text() == "Proposed: 7, confidence 0.61."
     assert page.locator(".labels button", has_text="proposed").locator("span").all_text_contents() == ["7"]
@@ -154,9 +159,9 @@ def test_verification_is_blind_and_review_shows_the_proposal(open_page, verify, 
     path = downloaded(page, tmp_path)
     assert path.name == "reviewed.csv"
     assert path.read_text(encoding="utf-8").splitlines()[:3] == [
-        "id,label,source,note",
-        "=1+1,\\q7,reviewed,",
-        '"say ""hi""",a\\sb,reviewed,',
+        "id,label,drawn,note",
+        "=1+1,\\q7,false,",
+        '"say ""hi""",a\\sb,false,',
     ]
     assert "votes" in data_of(review)["columns"]
 
@@ -220,7 +225,7 @@ def test_one_of_many_labels_is_found_by_typing(open_page, tmp_path):
     page.keyboard.type("class 217")
     page.keyboard.press("Enter")
     page.keyboard.press("u")  # a key again, no text
-    assert downloaded(page, tmp_path).read_text().splitlines()[1:] == ["1,class 217,verified,", "2,,,unsure"]
+    assert downloaded(page, tmp_path).read_text().splitlines()[1:] == ["1,class 217,", "2,,unsure"]
 
 
 def test_no_row_is_left_to_review(open_page, tmp_path):

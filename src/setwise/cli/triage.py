@@ -414,6 +414,7 @@ def _write_page(made: _Decided, pages: opt.PageOptions, *named: Any, separator: 
 
     rows, proposed, sure = made.reviewed
     proposals: dict[str, Any] = {"proposed": proposed, "confidence": sure, "separator": separator}
+    proposals["marks"] = {"drawn": [False] * len(rows)}  # by what the triage found, and not at random
     return pages.write(take(made.columns, rows), made.classes, *named, **proposals)
 
 

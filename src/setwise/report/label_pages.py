@@ -36,6 +36,7 @@ def write_label_page(
     folder: str | os.PathLike[str] = ".",
     proposed: Sequence[Any] | None = None,
     confidence: Sequence[float | None] | None = None,
+    marks: Mapping[str, Sequence[Any]] | None = None,
 ) -> list[str]:
     """Writes a page that shows one row at a time, and that downloads the labels as a table with the key.
 
@@ -54,6 +55,8 @@ def write_label_page(
     proposed, confidence
         The proposed label of each row (None for none) and its confidence: the page is for review. Without them it
         is for verification.
+    marks
+        Columns that the downloaded table has as well, such as how each row was drawn.
 
     Returns
     -------
@@ -86,13 +89,15 @@ def write_label_page(
     data: dict[str, Any] = {
         "kind": kind,
         "key": key,
-        "header": [key, column, "source", "note"],
+        "header": [key, column, *(marks or {}), "note"],
         "file": f"{kind}.csv",
         "labels": [_text(label) for label in labels],
         "written": encode_labels(labels, separator),
         "columns": shown,
         "rows": [{"key": name, "cells": list(row)} for name, *row in zip(names, *cells.values(), strict=True)],
     }
+    for row, *mark in zip(data["rows"], *(marks or {}).values(), strict=True):
+        row["marks"] = [str(value).lower() if isinstance(value, bool) else _text(value) for value in mark]
     if proposed is not None:
         for row, label, value in zip(data["rows"], proposed, confidence or [None] * len(names), strict=True):
             row["proposed"], row["confidence"] = place.get(label), "" if value is None else f"{value:.2f}"

@@ -133,8 +133,8 @@
     const quoted = (text) => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const lines = rows.map((row, place) => {
       const label = entered[place];
-      const known = label !== undefined && label !== UNSURE;
-      return [row.key, known ? data.written[label] : "", known ? data.kind : "", label === UNSURE ? "unsure" : ""];
+      const written = label === undefined || label === UNSURE ? "" : data.written[label];
+      return [row.key, written, ...row.marks, label === UNSURE ? "unsure" : ""];
     });
     return [data.header, ...lines].map((line) => line.map(quoted).join(",") + "\r\n").join("");
   }
