@@ -123,5 +123,8 @@ def test_a_model_calibrated_with_groups_gives_no_interval_of_rows_alone(rng):
         X[:200], y[:200], groups=group[:200]
     )
     assert model.evaluate(X[200:], y[200:])["coverage_interval"] is None
+    alone = ConformalClassifier(LogisticRegression(), random_state=0).fit(X[:200:2], y[:200:2])
+    assert alone.evaluate(X[200:], y[200:])["coverage_interval"] is not None
+    assert alone.evaluate(X[200:], y[200:], groups=group[200:])["coverage_interval"] is not None
     low, high = model.evaluate(X[200:], y[200:], groups=group[200:])["coverage_interval"]
     assert 0 < low < high <= 1

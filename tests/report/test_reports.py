@@ -304,6 +304,10 @@ def test_by_category_weights_and_groups_are_reported(rng, tmp_path):
     assert all(fact["interval"] == "unknown" and fact["seen"][1:] == [None, None] for fact in silent["facts"])
     said = build_report(tmp_path / "g.html", grouped, P[150:], y=y[150:], by=by[150:], groups=np.arange(150) // 3)
     result = setwise.evaluate(grouped.predict_set(P[150:], 0.9), y[150:], groups=np.arange(150) // 3)
+    model = setwise.ConformalClassifier(GaussianNB(), calibration_size=0.5, random_state=0)
+    model.fit(P[:150], y[:150], groups=np.arange(150) // 3)
+    shown = data_of(report_model(tmp_path / "m.html", model, P[150:], y[150:], groups=np.arange(150) // 3))
+    assert all(fact["interval"] != "unknown" for fact in shown["facts"])
     fact = data_of(said)["facts"][80]
     assert fact["seen"] == pytest.approx([result["coverage"], *result["coverage_interval"]], rel=1e-5)
     assert all(len(row["cells"]) for row in data_of(said)["parts"]["category"]["rows"])

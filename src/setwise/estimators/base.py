@@ -183,14 +183,15 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         of_category: dict[str, Any] = {"by": by} if "by" in self.calibration_.parts[0].reader.requirements else {}
         matrix = self.predict_conformed(X)
         sets = self.calibration_.predict_set(matrix, self._level(confidence_level), **options, **of_category)
-        comparison = self.row_tally().add(matrix, X=X, groups=groups, **of_category).compare()
+        calibrated = any(part.evidence.group is not None for part in self.calibration_.parts)
+        compared_by = groups if calibrated else None
+        comparison = self.row_tally().add(matrix, X=X, groups=compared_by, **of_category).compare()
         if comparison.refuted:
             problem = (
                 f"X: these rows differ from the calibration rows, so nothing is guaranteed: {comparison.differs}"
             )
             warnings.warn(MisuseWarning(problem, "calibrate on rows like these"), stacklevel=2)
         compared = {"p_value": comparison.p_value, "refuted": comparison.refuted}
-        calibrated = any(part.evidence.group is not None for part in self.calibration_.parts)
         groups = groups_of_new_rows(groups, len(sets), calibrated=calibrated)
         achieved = evaluate(sets, y, candidates=candidates, by=by, groups=groups, delta=delta, **others)
         return achieved | {"comparison": compared}

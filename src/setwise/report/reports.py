@@ -121,7 +121,7 @@ def build_report(
     ...     "Can these prediction sets be trusted?" in made.read_text(encoding="utf-8")
     True
     """
-    level = as_level(confidence_level)
+    level, grouped = as_level(confidence_level), calibration.evidence.group is not None
     matrix = as_probabilities(
         probabilities, calibration.conformity_score.domain, len(calibration.vocabulary), classes=calibration.classes
     )
@@ -137,7 +137,7 @@ def build_report(
         features=features,
         images=images,
         by=by,
-        groups=groups_of_new_rows(groups, len(matrix), calibrated=calibration.evidence.group is not None),
+        groups=groups_of_new_rows(groups, len(matrix), calibrated=grouped),
         weight=weights(sample_weight, len(matrix)),
         row_ids=row_ids,
         ids=ids,
@@ -145,7 +145,8 @@ def build_report(
     plain = calibration.conformity_score.domain == "simplex"
     people = _people(candidates, votes, rows, matrix if plain else None)
     if comparison == "auto":
-        comparison = calibration.compare(probabilities, by=_categories(calibration, matrix, rows)[0])
+        category = _categories(calibration, matrix, rows)[0]
+        comparison = calibration.compare(probabilities, by=category, groups=groups if grouped else None)
     differs = None if comparison is None else comparison.differs
     if differs is not None:
         calibration = calibration.withdraw(differs)
@@ -275,16 +276,16 @@ def report_model(
         shown |= {"features": X, "feature_names": None if names is None else [str(name) for name in names]}
     shown |= options
     asked, matrix = model.calibration_, model.predict_conformed(X)
-    pooled = len(asked.parts) > 1
+    pooled, grouped = len(asked.parts) > 1, any(part.evidence.group is not None for part in asked.parts)
     if "comparison" not in shown and (pooled or asked.categories is None):
-        shown["comparison"] = replace(model.row_tally().add(matrix, X=X).compare(), used=used)
+        shown["comparison"] = replace(
+            model.row_tally().add(matrix, X=X, groups=shown.get("groups") if grouped else None).compare(), used=used
+        )
     if used is not None:
         asked = asked.withdraw(used)
     if not pooled:
         return build_report(path, asked, matrix, **shown)
     sets = asked.predict_set(matrix, shown["confidence_level"])
-    grouped = any(part.evidence.group is not None for part in asked.parts)
-    shown["groups"] = groups_of_new_rows(shown.get("groups"), len(sets), calibrated=grouped)
     made = asked.guarantee if used or shown["comparison"] is None else shown["comparison"].guarantee
     return report_sets(path, sets, p_values=asked.predict_p(matrix), guarantee=made, **shown)
 
