@@ -214,7 +214,7 @@ def test_sums_that_rounding_left_beside_one_are_those_of_whole_rows():
     )
     assert top.rest.tolist() == [0, 0]
     assert TopK.of(np.array([[1 + 1e-7, 0.0, 0.0]]), 2).proposed.label.tolist() == [0]
-    with pytest.raises(ValueError, match=r"rest: row 0 holds -0\.1, which is no probability"):
+    with pytest.raises(ValueError, match=r"with rest in the last column: row 0 has entries from -0\.1"):
         TopK([[0, 1]], [[0.6, 0.5]], 5, rest=[-0.1])
-    with pytest.raises(ValueError, match="row 0 sums to nan"):
+    with pytest.raises(ValueError, match="row 0 holds nan in column 2"):
         TopK([[0, 1]], [[0.6, 0.4]], 5, rest=[np.nan])

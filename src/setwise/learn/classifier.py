@@ -291,7 +291,8 @@ class PartialLabelClassifier(CandidateClassifier):
         """The parameters of this estimator; the preset replaces those that are left at their defaults."""
         values = self.get_params(deep=False)
         for name, value in preset_settings(self.preset).items():
-            if _same(values[name], _DEFAULTS[name]):
+            default = _DEFAULTS[name]
+            if values[name] is default or (type(values[name]) is type(default) and values[name] == default):
                 values[name] = value
         for name in ("epochs", "ensemble", "patience", "checkpoint_every"):
             if values[name] is not None and int(values[name]) < 1:
@@ -302,10 +303,8 @@ class PartialLabelClassifier(CandidateClassifier):
                 raise ValueError(f"{name}: {values[name]} is {'negative' if least == 0 else 'not positive'}.")
         if not 0 <= float(values["dropout"]) < 1:
             raise ValueError(f"dropout: {values['dropout']} is not in [0, 1).")
-        if values["precision"] not in {"auto", "float32", "tf32", "bfloat16"}:
-            raise ValueError(
-                f"precision: {values['precision']!r} is not known; use 'auto', 'float32', 'tf32' or 'bfloat16'."
-            )
+        if values["precision"] not in (known := ("auto", "float32", "tf32", "bfloat16")):
+            raise ValueError(f"precision: {values['precision']!r} is not known; use one of {', '.join(known)}.")
         if values["checkpoint"] is not None and self.random_state is None:
             raise ValueError(
                 "checkpoint: an interrupted run can only be continued with the same seed; set random_state."
@@ -319,10 +318,6 @@ _DEFAULTS = {
     name: parameter.default
     for name, parameter in inspect.signature(PartialLabelClassifier.__init__).parameters.items()
 }
-
-
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and bool(value == default))
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from setwise._lazy import lazy
 from setwise.errors import InputError
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
-from setwise.probabilities.dense import TOLERANCE, DenseRows
+from setwise.probabilities.dense import TOLERANCE, DenseRows, as_probabilities
 from setwise.probabilities.proposed_labels import Proposals, among_candidates, fill_empty, most_probable
 from setwise.row_noise import uniforms
 from setwise.scores import Score
@@ -78,17 +78,12 @@ class TopK:
         _refuse(outside, self.indices, f"indices: row {{row}} holds {{value}}, which is not in 0…{n_classes - 1}")
         ordered = np.sort(self.indices, axis=1)
         _refuse(ordered[:, 1:] == ordered[:, :-1], ordered, "indices: row {row} holds {value} twice")
-        inside = (self.values >= 0) & (self.values <= 1 + TOLERANCE)
-        _refuse(~inside, self.values, "values: row {row} holds {value}, which is no probability")
         total = self.values.sum(axis=1, dtype=np.float64)
         self.rest = np.maximum(1 - total, 0) if rest is None else np.asarray(rest, dtype=np.float64)
         if self.rest.shape != (n,):
             raise ValueError(f"rest: expected one number per row, {n} in all, got shape {self.rest.shape}.")
         self.rest = np.where((self.rest < 0) & (self.rest >= -TOLERANCE), 0.0, self.rest)  # 1 − Σ, rounded
-        whole = total + self.rest
-        _refuse(self.rest < 0, self.rest, "rest: row {row} holds {value:.4g}, which is no probability")
-        off = ~(np.abs(whole - 1) <= TOLERANCE)
-        _refuse(off, whole, "values: with rest, row {row} sums to {value:.4g}, not to 1")
+        as_probabilities(np.column_stack([self.values, self.rest]), name="values, with rest in the last column")
         share, least = self.rest / max(self.n_classes - k, 1), self.values.min(axis=1)
         _refuse(
             share > least + TOLERANCE,
