@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from setwise.contamination.inclusion import estimate_inclusion as estimate_inclusion
     from setwise.crowd.annotators import Annotators as Annotators
     from setwise.crowd.annotators import annotators as annotators
+    from setwise.decisions.suspects import Suspects as Suspects
+    from setwise.decisions.suspects import suspects as suspects
     from setwise.decisions.triage import Triage as Triage
     from setwise.decisions.triage import triage as triage
     from setwise.decisions.verification import suggest_verification as suggest_verification
@@ -58,6 +60,7 @@ _HOMES = {
     "crowd.annotators": ("Annotators", "annotators"),
     "drift.comparison": ("Comparison",),
     "drift.monitor": ("Monitor",),
+    "decisions.suspects": ("Suspects", "suspects"),
     "decisions.triage": ("Triage", "triage"),
     "decisions.verification": ("suggest_verification",),
     "errors": ("MisuseWarning",),

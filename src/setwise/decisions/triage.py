@@ -280,7 +280,7 @@ def triage_calibration_rows(
     if by is None:
         return decision.decide()
     if isinstance(by, str):
-        return _decide_by(decision, *_predicted(by, decision))
+        return _decide_by(decision, *_predict_categories(by, decision))
     n = evidence.n if evidence.position is None else len(np.asarray(by))
     of_row = categories(by, n)
     return _decide_by(decision, of_row[numbers], of_row[verified])
@@ -393,7 +393,7 @@ def triage_proposals(
     if by is None:
         return decision.decide()
     if isinstance(by, str):
-        return _decide_by(decision, *_predicted(by, decision))
+        return _decide_by(decision, *_predict_categories(by, decision))
     if calibration.categories is None or calibration.category is None:
         raise InputError("by: the calibration rows have no categories", "pass by=… to conformalize too")
     known = np.asarray(calibration.category_names, dtype=object)
@@ -402,7 +402,7 @@ def triage_proposals(
     )
 
 
-def _predicted(by: str, decision: _Decision) -> tuple[Array, Array]:
+def _predict_categories(by: str, decision: _Decision) -> tuple[Array, Array]:
     """The proposed labels as the categories of the rows to decide and of the verified rows."""
     if by != "predicted":
         raise InputError(f"by: {by!r} is not known", Remedy("by", "predicted", "or pass a category per row"))
