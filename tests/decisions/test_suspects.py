@@ -12,7 +12,7 @@ from tests.conftest import printed
 N, M = 800, 200
 
 
-def world(rng, wrong=0.15, sharp=0.9):
+def world(rng, wrong=0.15, sharp=0.97):
     """True labels, given labels, and the probabilities of a model that errs on its own."""
     y = rng.integers(0, 4, N)
     given = np.where(rng.random(N) < wrong, (y + rng.integers(1, 4, N)) % 4, y)
