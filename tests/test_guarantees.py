@@ -112,3 +112,25 @@ def test_bounds_are_never_rounded_up():
     assert _decimal(0.9) == "0.90"
     assert _decimal(0.89999) == "0.8999"
     assert _decimal(1 - 0.1) == "0.90"
+
+
+def test_only_verified_rows_that_there_are_stand_in_the_headline():
+    assert (
+        Guarantee("max", "lac", 10, 0.9, ()).headline == "90 % prediction sets from 10 calibration rows (max, LAC)"
+    )
+
+
+def test_accepted_labels_are_guaranteed_by_the_share_that_may_be_wrong_that_of_this_draw_first():
+    labels = "the 7 accepted labels"
+    average = Claim("accepted", 0.95, "A", subject=labels)
+    bound = Claim("accepted", 0.9, "B", subject=labels, delta=0.05)
+    assert printed(Guarantee("triage", "", 10, 0.95, (average, bound))).endswith(
+        "Guaranteed: at most 10 % of the 7 accepted labels are wrong, in 19 of 20 draws of the verified rows. "
+        "At most 5 % of the 7 accepted labels are wrong, on average over draws of the verified rows."
+    )
+
+
+def test_a_condition_is_named_beside_the_true_label_where_the_condition_is_about_it():
+    about_candidates = Claim("candidates", 0.9, "A", (Premise("calibrated", "assumed"),))
+    text = printed(Guarantee("s", "lac", 10, 0.9, (Claim("truth", None, "B"), about_candidates)))
+    assert "nothing about the true label." in text

@@ -65,7 +65,7 @@ def test_scores_are_those_of_their_papers_ties_included(score, p):
 @pytest.mark.parametrize("score", ALL_SCORES, ids=repr)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_one_label_all_labels_and_sets_agree_to_the_last_bit(score, dtype, rng):
-    for k, n in ((2, 300), (10, 300), (400, 40)):
+    for k, n in ((2, 300), (10, 300), (400, 40), (3, 2), (3, 1)):
         p = simplex(rng, n, k).astype(dtype)
         p[: n // 4] = np.round(p[: n // 4], 2)  # ties
         p[0] = np.eye(k)[0]

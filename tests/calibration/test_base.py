@@ -219,6 +219,14 @@ def test_an_unseen_category_gets_all_labels_and_a_warning(rows):
     assert (calibration.predict_p(q, by=["b"] * 80) == 1).all()
 
 
+def test_a_category_of_few_rows_is_named_as_short_by_the_rows_that_are_in_it(rows):
+    p, mask, q = rows
+    calibration = conformalize(p, mask, by=["a"] * 295 + ["b"] * 5)
+    with pytest.warns(SmallCalibrationWarning, match="in 1 of 2 categories.*needs at least 9.*there are 5"):
+        assert calibration.predict_set(q, by=["b"] * 80).to_mask().all()
+    assert not calibration.predict_set(q, by=["a"] * 80).to_mask().all()
+
+
 def test_categories_must_be_given_on_both_sides(rows):
     p, mask, q = rows
     with pytest.raises(ValueError, match="by: calibrated by category"):
@@ -331,7 +339,9 @@ def test_what_every_claim_rests_on_are_examples_weights_or_groups(rows):
         ({"sample_weight": np.linspace(1, 2, n)}, "weights"),
         ({"groups": np.arange(n) // 2}, "same_groups"),
     ):
-        for claim in conformalize(p, mask, **options).guarantee(0.8).claims:
+        made = conformalize(p, mask, **options).guarantee(0.8)
+        assert bool(made.given_calibration) == (not options)  # the Beta law is of rows that count alike
+        for claim in made.claims:
             assert {premise.name for premise in claim.premises} & known == {needed}
             assert ("a row of a random new group" in claim.subject) == ("groups" in options)
 
@@ -707,7 +717,7 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing_behind(rows, tmp_p
 
 def test_repr_is_one_line_and_html_is_the_guarantee(rows):
     p, mask, _ = rows
-    calibration = conformalize(p, mask, by=np.arange(300) % 2)
+    calibration = conformalize(p, mask, by=np.arange(300) % 3 > 0)  # of unequal numbers of rows
     assert (
         repr(calibration)
         == "Calibration(strategy='auto', conformity_score='lac', 300 rows, 4 classes, 2 categories)"

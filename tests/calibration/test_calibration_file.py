@@ -64,6 +64,11 @@ def drop_an_answer(_, arrays):
     arrays["annotators.confusion"] = arrays["annotators.confusion"][:, :2]
 
 
+def forget_names(header, arrays):
+    header["annotators"].update(names=None)
+    np.minimum(arrays["annotators.people"], 1, out=arrays["annotators.people"])
+
+
 CHANGES = {
     "NaN scores": ("max.cal", spoil("evidence.high", np.nan), "evidence.high"),
     "infinite scores": ("max.cal", spoil("evidence.low", -np.inf), "evidence.low"),
@@ -84,6 +89,7 @@ CHANGES = {
     "a candidate too many": ("corrected.cal", lambda _, a: a["evidence.named"].fill(True), "named and sizes"),
     "an annotator that is none": ("votes.cal", spoil("annotators.people", 99), "annotators.people"),
     "an annotator after the last": ("votes.cal", spoil("annotators.people", 3), "annotators.people"),
+    "annotators without names": ("votes.cal", forget_names, "annotators.people"),
     "annotators of other names": (
         "votes.cal",
         lambda h, _: h["annotators"].update(names=["ann"]),

@@ -69,6 +69,15 @@ def test_triage_reads_new_rows_once_and_compares_what_it_read(checked, reads, rn
     assert len(reads) == 1
 
 
+def test_new_rows_that_were_compared_already_are_not_compared_again(checked, rng):
+    _, candidates, verified = checked
+    P = rng.dirichlet([1, 1, 1], size=400)
+    cal = conformalize(P, candidates | (P.max(axis=1, keepdims=True) == P), verified=verified, miss_rate=0.5)
+    new = np.full((90, 3), 1 / 3)
+    assert "Contradicted" in printed(cal.triage(new, max_error=0.5).guarantee)
+    assert "Contradicted" not in printed(cal.triage(new, max_error=0.5, comparison=cal.compare(P[:90])).guarantee)
+
+
 def test_a_model_reads_the_rows_to_decide_once_and_compares_their_features(checked, reads):
     X, candidates, verified = checked
     model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, candidates, verified=verified)
@@ -82,6 +91,7 @@ def test_folds_decide_their_own_rows_alone(checked, reads):
     model = CrossConformalClassifier(LogisticRegression(), random_state=0, strategy="max").fit(X, candidates)
     assert isinstance(model.calibration_, PooledCalibration)
     assert len(model.triage(max_error=0.2, verified=verified)) == 200
+    assert model.calibration_.monitor().delta == 0.05
     with pytest.raises(ValueError, match="folds score new rows and their own rows with different models"):
         model.triage(X)
     assert not reads

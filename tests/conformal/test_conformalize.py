@@ -1,9 +1,12 @@
 """`conformalize`: rows become a calibration."""
 
+import sys
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from setwise import LabelSets, conformalize
+from setwise import LabelSets, Votes, conformalize
 from setwise.tables import from_snorkel
 from tests.toy_data import NAMES, sample_rows
 
@@ -22,3 +25,19 @@ def test_masked_arrays_keep_their_mask_or_are_refused():
     assert from_snorkel(np.ma.array([[0, 1]], mask=[[False, True]]), classes=NAMES).candidates.to_lists() == [
         ["cat"]
     ]
+
+
+def test_classes_stand_in_the_order_declared_whatever_the_order_of_the_columns():
+    _, P, sets, _ = sample_rows()
+    frame, order = pd.DataFrame(P, columns=NAMES), NAMES[::-1]
+    made = conformalize(frame, sets.to_lists(), classes=order)
+    assert made.classes.tolist() == order
+    assert made.threshold() == conformalize(P, sets).threshold()
+
+
+def test_votes_alone_need_no_model_of_the_annotators(monkeypatch):
+    _, P, _, y = sample_rows()
+    votes = Votes.from_matrix(np.stack([y, y], axis=1), classes=range(3))
+    wanted = conformalize(P, votes, "votes").threshold()
+    monkeypatch.setattr(sys.modules["setwise.conformal.conformalize"], "fit_annotators", None)
+    assert conformalize(P, votes, "votes").threshold() == wanted

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from setwise import LabelSets
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts
-from setwise.evidence.verified_rows import compare_verified
+from setwise.evidence.verified_rows import compare_verified, plainly_differ
 from setwise.labels.vocabulary import MISSING
 from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
@@ -123,3 +123,19 @@ def test_rows_verified_with_the_chances_given_are_rarely_called_otherwise(chance
 )
 def test_chances_that_the_rows_refute_are_told(chance, truly, told):
     assert told in compare_verified(drawn(chance, truly)).sentence
+
+
+def test_the_p_value_of_chances_is_the_one_of_bernsteins_inequality():
+    checked = np.arange(400) < 80
+    truth = np.where(checked, 0.0, np.nan)
+    alike = np.zeros(400)
+    found = compare_verified(Evidence(alike, alike, np.full(400, 2), truth=truth, chance=np.full(400, 0.3)))
+    assert found.p_value == pytest.approx(2 * np.exp(-(40**2) / (2 * (400 * 0.3 * 0.7 + 40 / 3))))
+
+
+def test_what_differs_plainly_was_picked(rng):
+    picked, _ = CHOICES["singletons"]
+    assert plainly_differ(sample(rng, 500, 5, picked))
+    assert not any(
+        plainly_differ(sample(rng, 500, 5, lambda p, mask: rng.permutation(500)[:60])) for _ in range(20)
+    )

@@ -301,3 +301,14 @@ def test_few_answers_per_annotator_and_class_do_not_confirm_an_overconfident_mod
 def test_shares_of_answers_are_counted_in_whole_numbers_where_there_is_a_unit():
     assert _unit(np.array([0.5, 1 / 3, 0.0, 1.0])) == 6
     assert _unit(np.array([0.5, np.pi / 4])) == 1
+
+
+def test_crowd_believes_the_annotator_model_whether_or_not_that_is_declared(rng):
+    p = simplex(rng, 400, K)
+    y = labels_from(rng, p)
+    row, who = np.repeat(np.arange(400), 2), rng.integers(0, 60, 800)
+    said = np.where(rng.random(800) < 0.6, y[row], rng.integers(0, K, 800))
+    votes = Votes.from_codes(400, row, range(K), said, range(60), who, classes=range(K))
+    declared, silent = (conformalize(p, votes, "crowd", assume=told) for told in ("independent", "nothing"))
+    assert np.array_equal(silent.evidence.posterior, declared.evidence.posterior)
+    assert silent.threshold(0.8) == declared.threshold(0.8)

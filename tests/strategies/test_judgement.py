@@ -5,7 +5,9 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, MisuseWarning, Votes, conformalize
+from setwise.evidence.evidence import Evidence
 from setwise.strategies import Corrected, Mixture
+from setwise.strategies.judgement import Judgement, Setting
 from setwise.tables import read_table
 from tests.conftest import candidates_from, labels_from, printed, simplex
 
@@ -283,3 +285,10 @@ def test_chances_that_the_rows_refute_are_not_promised_on():
         )
     assert cal.guarantee(0.9).promised is None
     assert "Contradicted" in printed(cal.guarantee(0.9))
+
+
+def test_single_candidates_are_no_labels_by_design_unless_that_is_declared():
+    alike = np.zeros(20)
+    evidence = Evidence(alike, alike, np.ones(20, int))
+    assert Judgement(evidence, Setting("lac", K)).truth_is_candidate.name == "truth_is_candidate"
+    assert Judgement(evidence, Setting("lac", K, single=True)).truth_is_candidate.name == "labels_right"

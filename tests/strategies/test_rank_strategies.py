@@ -267,6 +267,11 @@ def test_theorem_2_needs_verified_rows_for_its_other_premise():
     assert claim(some).refuted
     some[:60], some[:12] = -0.9, -0.3
     assert "confident_truth" in open_questions(some)
+    some = np.full(n, np.nan)
+    some[:29] = -0.9  # of 400 rows 361 are needed: 29 of 29 verified ones leave 5 % for 360
+    assert "confident_truth" in open_questions(some)
+    some[29] = -0.9
+    assert open_questions(some) == {"max_otherwise"}
     assert open_questions(np.full(n, -0.9)) == {"max_otherwise"}
 
 
@@ -413,3 +418,13 @@ def test_all_needs_every_score_and_equal_weights(rng):
     p = simplex(rng, 20, 3)
     with pytest.raises(ValueError, match="not defined for weighted"):
         conformalize(p, LabelSets.from_top_k(p, k=2), "all", sample_weight=np.ones(20))
+
+
+@pytest.mark.parametrize(
+    ("percent", "singleton", "side"), [(90, 0, "within"), (89, 0, "outside"), (90, 1, "outside")]
+)
+def test_whether_the_paper_would_speak_is_told(percent, singleton, side):
+    """ε ≤ 110/1010 for 100 rows of 10 classes, and at least two candidates in each."""
+    sizes = np.r_[np.full(99, 2), 2 - singleton]
+    rule = All().calibrate(pooled(sizes), SETTING)
+    assert f"; {side} the paper's own premise" in size_certificate(rule, Fraction(percent, 100)).detail

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from setwise import Calibration, LabelSets, conformalize, diagnose
+from setwise import Calibration, LabelSets, _arrays, conformalize, diagnose
 from setwise.errors import InputError
 from setwise.strategies import Corrected
 from setwise.strategies import step_function_sums as step_sums
@@ -205,3 +205,12 @@ def test_probabilities_that_were_changed_after_calibration_are_refused(rng, tmp_
         with pytest.raises(InputError, match="changed after it was calibrated on"):
             work()
     assert calibration.threshold(0.8) == limit == Calibration.load(tmp_path / "cal").threshold(0.8)
+
+
+def test_sums_are_those_of_all_entries_whatever_the_blocks(rng, monkeypatch):
+    p = simplex(rng, 200, 4)
+    made = steps(-p, candidates_from(rng, labels_from(rng, p), 4) - 0.1, np.ones(200), spread=2.0)
+    monkeypatch.setattr(_arrays, "_BLOCK_BYTES", 2**8)
+    scores, sums = step_sums.step_sums(made, lambda bounds: bounds.reached[0] > -np.inf)
+    jumps = np.diff(made.values, axis=1, prepend=0.0)
+    assert np.allclose(sums[0], [jumps[made.scores <= t].sum() for t in scores])

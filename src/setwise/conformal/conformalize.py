@@ -176,7 +176,7 @@ def calibrate(
     score: Score,
     *,
     by: str = "given",
-    miss_rate: float = 0.0,
+    miss_rate: float,
     assume: AssumptionLike = "nothing",
     row_ids: Column = None,
     random_state: Seed = None,
