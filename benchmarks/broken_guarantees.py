@@ -54,7 +54,6 @@ from setwise import (
     LabelSets,
     MisuseWarning,
     conformalize,
-    evaluate,
     suggest_verification,
 )
 from setwise.guarantees import PREMISES, format_draws
@@ -65,6 +64,8 @@ RESULTS = Path(__file__).resolve().parent / "results" / "broken_guarantees.json"
 LEVEL, NEW = 0.9, 20_000
 ERROR = float(ndtr(-3))  # how often a guarantee that holds exactly is called broken
 NONE = "—"
+NAMED = {"different_events", "verified_written"}
+"""What a guarantee says that the user states, because the rows look otherwise: conditions like those assumed."""
 SCENARIOS = {}
 
 
@@ -121,13 +122,14 @@ def claims(guarantee, covered, *true, part="", size=None):
         if claim.event != "truth":
             continue
         told = {"covered": covered(claim) if callable(covered) else covered, "part": part, "size": size}
-        source, condition = claim.source.partition(" with ")[0], " and ".join(p.text for p in claim.conditions)
+        conditions = [p for p in claim.premises if p in claim.conditions or p.name in NAMED]
+        source, condition = claim.source.partition(" with ")[0], " and ".join(p.text for p in conditions)
         if claim.refuted:
             names = ", ".join(premise.name for premise in claim.refuted)
             silent.append(Statement(f"{source}, {names}", reason="; ".join(map(str, claim.refuted)), **told))
         elif claim.probability is None:
             silent.append(Statement(source, reason=claim.note, **told))
-        elif {premise.name for premise in claim.conditions} <= set(true):
+        elif {premise.name for premise in conditions} <= set(true):
             said.append(
                 Statement(source, promised=claim.probability, delta=claim.delta, condition=condition, **told)
             )
@@ -274,8 +276,12 @@ def examples(rng, n, k=4):
 
 
 def learned(model, new, truth):
-    """The statements of a model, with its coverage of new rows; a label outside its classes is missed."""
-    return claims(model.guarantee(), evaluate(model.predict_set(new), truth)["coverage"])
+    """The statements of a model, with its coverage of new rows; of those of its classes, where they are about these.
+
+    A label outside the classes is missed.
+    """
+    made, hits = model.guarantee(), model.predict_set(new).contains(truth)
+    return claims(made, hits[np.isin(truth, model.classes_)].mean() if made.caution else hits.mean())
 
 
 def seed(rng):

@@ -98,6 +98,19 @@ def test_the_report_compares_and_promises_nothing_where_rows_differ(folder, case
         assert ("Contradicted" in page) == refuted
 
 
+def test_predict_notices_the_rows_of_a_calibration_file(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    P = np.random.default_rng(0).dirichlet(np.ones(4), size=900)
+    for name, used in (("own", True), ("new", False)):
+        write(folder / f"{name}-rows.csv", dict(zip(NAMES, (P[:600] if used else P[600:]).T, strict=True)))
+        assert (
+            run(["predict", "model.cal", "--probabilities", f"{name}-rows.csv", "--out", "own.csv", "--force"]) == 0
+        )
+        said = capsys.readouterr()
+        assert ("600 rows (100%, the first is row 0) were learned from or calibrated on" in said.err) == used
+        assert ("nothing about the true label" in said.out) == used
+
+
 def test_birdsong_is_not_the_same_from_its_first_to_its_last_row(tmp_path, monkeypatch, capsys):
     if not (DATA / "pll" / "BirdSong.mat").exists():
         pytest.skip(f"NOT TESTED: {DATA} holds no pll/BirdSong.mat; set SETWISE_DATA to a folder that does")

@@ -218,6 +218,19 @@ def test_votes_alone_will_do(here, file):
     assert told["accepted"] > 100
 
 
+def test_votes_and_probabilities_decide_together_and_no_option_does_nothing(here, capsys):
+    voted = ("triage", "--votes", "votes.csv", "--item", "item", "--annotator", "who", "--label", "label")
+    rest = ("--key", "id", "--verified", "checks.parquet", "--review", str(here / "no.csv"), "--force", "-q")
+    for out, more in (("alone.csv", ()), ("both.csv", ("--probabilities", "old-scores.csv"))):
+        assert run([*voted, *rest, *more, "--out", str(here / out)]) == 0
+    alone, both = (read_table(here / name, features=[], carry=["confidence"]) for name in ("alone.csv", "both.csv"))
+    assert not np.array_equal(alone.carried["confidence"], both.carried["confidence"])
+    arguments = [*voted[1:], *rest, "--out", str(here / "x.csv")]
+    assert "none.csv: there is no such file" in failure(capsys, "triage", *arguments, "--probabilities", "none.csv")
+    said = failure(capsys, "triage", "old.csv", *arguments, "--probabilities", "old-scores.csv")
+    assert "--probabilities: this file holds the rows to decide; leave out FILE" in said
+
+
 def test_tasks_may_be_called_by_numbers_and_by_text(here):
     names = [k if k % 2 else f"c{k}" for k in range(90)]
     region = {"from_name": "kind", "type": "choices", "value": {"choices": ["owl"]}}

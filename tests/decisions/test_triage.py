@@ -733,3 +733,18 @@ def test_votes_of_rows_in_another_floating_type_cover_as_before(kind, rng):
     assert made.triage(p[500:].astype(kind), votes[500:], max_error=0.3).accepted.any()
     by = conformalize(p[:500], y[:500], by="predicted")
     assert (by.predict_set(p[500:].astype(kind)).contains(y[500:])).mean() > 0.8
+
+
+def test_rows_that_nobody_answered_are_left_out(rng):
+    y = rng.integers(0, 3, 300)
+    lists = [[] if i % 50 == 7 else [int(label), int(label)] for i, label in enumerate(y)]
+    verified = np.full(300, None)
+    verified[:60] = y[:60]
+    with pytest.warns(MisuseWarning, match="nobody answered 6 of 300 rows, which are left out"):
+        found = setwise.triage(Votes.from_lists(lists, range(3)), verified, max_error=0.2, random_state=0)
+    assert found.verified == 58
+    assert 107 not in found.rows
+    assert len(found) == 300 - 60 - 4
+    p = np.eye(3)[y] * 0.8 + 0.05
+    everything = setwise.triage(Votes.from_lists(lists, range(3)), verified, p / p.sum(axis=1, keepdims=True), 0.2)
+    assert len(everything) == 240  # of these a model knows something

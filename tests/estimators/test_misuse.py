@@ -441,3 +441,18 @@ def test_a_verified_label_that_nothing_can_be_learned_about_is_a_warning():
         MisuseWarning, match="verified: the label of row 7, 'owl', is not a candidate in any row; add it"
     ):
         ConformalClassifier(GaussianNB(), "rectified", random_state=0).fit(X, sets, verified=verified)
+
+
+def test_rows_that_nobody_answered_are_left_out_and_counted(rng):
+    X, y = sample(rng, 400)
+    votes = Votes.from_lists([[] if i % 40 == 0 else [int(label)] for i, label in enumerate(y)], range(4))
+    with pytest.warns(MisuseWarning, match="nobody answered 10 of 400 rows, which are left out"):
+        model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, votes)
+    assert "dropped)" in " ".join(str(model.guarantee()).split())
+    with pytest.warns(MisuseWarning, match="nobody answered 10 of 400 rows"):
+        made = conformalize(model.predict_proba(X), votes)
+    assert made.evidence.n == 390
+    with pytest.raises(InputError, match="candidates: row 0 is empty"):
+        conformalize(model.predict_proba(X), votes, missing="error")
+    with pytest.raises(InputError, match="candidates: row 0 is empty"):
+        conformalize(model.predict_proba(X), votes.candidates(missing="empty"))

@@ -746,7 +746,7 @@ CALLS = {  # a call, and what happens
     "verified as empty text": (lambda: conformalize(P, SETS, verified=[one or "" for one in CHECKED]), error("verified: row 0 holds '', which is not among the classes")),
     "verified as lists": (lambda: conformalize(P, SETS, verified=LISTS), error("verified: row 0 is ['wren'], not one label")),
     "votes as text": (lambda: Votes.from_lists(["cat", "dog"]), error("from_lists: row 0 is 'cat', not a collection of labels")),
-    "a row without votes": (lambda: fit(Votes.from_lists(first([]))), error("y: row 0 is empty")),
+    "a row without votes": (lambda: fit(Votes.from_lists(first([]))), warns("votes: nobody answered 1 of 60 rows, which are left out")),
     "negative counts": (lambda: Votes.from_counts([[1, -1], [2, 3]]), error("counts: expected one row per example, of numbers that are 0 or more")),
     "counts with NaN": (lambda: Votes.from_counts([[1, np.nan], [2, 3]]), error("counts: expected one row per example, of numbers that are 0 or more")),
     "copied lines of votes": (lambda: Votes.from_table({"item": [1, 1, 2, 1], "annotator": ["x", "x", "x", "y"], "label": ["a", "a", "a", "a"]}), warns("'x' gives 1 the label 'a' more than once (1 answers repeat an earlier one); each counts as an answer; delete the copies")),

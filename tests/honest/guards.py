@@ -59,6 +59,7 @@ GUARDS = {
 """Each function that warns, withdraws a guarantee or refuses for what data show, and what it sees."""
 
 NO_GUARDS = {
+    "crowd.vote_warnings.warn_of_unanswered": "counts rows that nobody answered",
     "datasets.benchmark_sets._content": "a file of a benchmark set without a known checksum",
     "drift.comparison.Comparison.from_dict": "reads a file",
     "drift.monitor.Monitor.__init__": "the guarantee is withdrawn already",
@@ -66,6 +67,8 @@ NO_GUARDS = {
     "learn.classifier.PartialLabelClassifier._fit": "a temperature that the data do not fix",
     "streams.ray_engine.RayEngine.__call__": "a cluster without cores",
     "streams.ray_engine._fetch": "a process of a cluster that died",
+    "tables.importers.llm_batches.BatchReader.report": "counts answers that are no label",
+    "tables.table_warnings.count_unanswered": "counts rows that nobody answered",
     "tables.table_files.TableFiles.check_unchanged": "a file that changes while it is read",
 }
 """Functions that look like guards and are about machines and files."""

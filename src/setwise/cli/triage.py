@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -126,7 +127,7 @@ def triage(
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
     in_parts = _are_folders(out, review, [pages.page, report], engines.workers(), force=force, resume=resume)
-    source = text.files(probabilities or file)
+    source = _rows_to_decide(text, file, probabilities)
     request = RowRequest(
         source=source,
         votes=text.files(votes),
@@ -160,7 +161,8 @@ def triage(
         return
     with screen.working("deciding"):
         if model is None:
-            made = _of_votes(request, asked | {"random_state": random_state})
+            own = asked | {"random_state": random_state}
+            made = _of_votes(request, own, with_probabilities=probabilities is not None)
         elif probabilities is not None:
             made = _of_calibration(model, request, asked)
         else:
@@ -176,6 +178,13 @@ def triage(
         told.append(f"{left:,} rows are not decided, and stand last in {review}: {made.why}")
     counts = {"rows": made.n, "checked": len(made.checked), "undecided": left}
     _say(screen, made.found, out, review, counts, *told)
+
+
+def _rows_to_decide(text: Any, file: list[Path] | None, probabilities: Any) -> Any:
+    """The table of the rows: a file, or one of probabilities."""
+    if file and probabilities is not None:
+        raise ValueError("--probabilities: this file holds the rows to decide; leave out FILE.")
+    return text.files(probabilities or file)
 
 
 def _are_folders(
@@ -289,9 +298,11 @@ class _Decided:
         return np.concatenate([found.rows[order], left]), proposed, [*found.confidence[order].tolist(), *none]
 
 
-def _of_votes(request: RowRequest, asked: dict[str, Any]) -> _Decided:
-    """Of votes alone, about the rows of a table or about the items that they name."""
+def _of_votes(request: RowRequest, asked: dict[str, Any], *, with_probabilities: bool) -> _Decided:
+    """Of votes alone, about the rows of a table (of probabilities) or about the items that they name."""
     import setwise  # scikit-learn is loaded
+    from setwise.crowd.vote_warnings import UnansweredWarning
+    from setwise.streams import model_inputs as saved  # Arrow is loaded for files
     from setwise.tables.rows import output_columns, read_rows  # Arrow is loaded for files
 
     if request.votes is None:
@@ -304,7 +315,12 @@ def _of_votes(request: RowRequest, asked: dict[str, Any]) -> _Decided:
     votes: Any = rows.votes
     checked = _verified_rows(rows.truth)
     given = output_columns(request.source, rows)
-    return _Decided(given, votes.classes.tolist(), setwise.triage(votes, rows.truth, **asked), checked)
+    if with_probabilities:
+        asked |= {"probabilities": saved.all_probabilities(request.source, votes.classes.tolist())}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnansweredWarning)  # it was said of the file
+        found = setwise.triage(votes, rows.truth, **asked)
+    return _Decided(given, votes.classes.tolist(), found, checked, "nobody answered them.")
 
 
 def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _Decided:

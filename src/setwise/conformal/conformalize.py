@@ -9,7 +9,7 @@ from typing import Any, Literal, Never
 
 import numpy as np
 
-from setwise._arrays import Floats, frame_columns, frozen, on_device
+from setwise._arrays import Floats, Ints, frame_columns, frozen, on_device
 from setwise._types import Candidates, Column, ProbabilityRows, Seed
 from setwise.calibration.new_rows import automatic_categories
 from setwise.conformal.calibration import Calibration
@@ -18,6 +18,7 @@ from setwise.contamination.inclusion import check_separable, estimate_inclusion
 from setwise.crowd.annotator_model import AnnotatorParameters, choose_shrinkage, fit_annotators
 from setwise.crowd.dependence import calibrate_agreement, measure_agreement
 from setwise.crowd.verifiers import with_votes
+from setwise.crowd.vote_warnings import warn_of_unanswered
 from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts, present_rows
@@ -53,7 +54,7 @@ def conformalize(
     groups: Column = None,
     row_ids: Column = None,
     random_state: Seed = None,
-    missing: Literal["error", "full", "drop"] = "error",
+    missing: Literal["error", "full", "drop"] | None = None,
     verified_probability: Column = None,
     **others: Never,
 ) -> Calibration:
@@ -104,7 +105,8 @@ def conformalize(
         Seeds that noise; None draws a seed and keeps it.
     missing
         What to do with rows without candidates: ``"error"``; ``"full"`` makes every label a candidate, which is
-        always valid; ``"drop"`` leaves them out, which adds a premise to the guarantee.
+        always valid; ``"drop"`` leaves them out, which adds a premise to the guarantee. By default rows of votes
+        that nobody answered are left out with a warning, and others are an error.
     verified_probability
         The probability with which each row could be drawn for verification, where it was not the same for all.
 
@@ -180,7 +182,7 @@ def calibrate(
     assume: AssumptionLike = "nothing",
     row_ids: Column = None,
     random_state: Seed = None,
-    missing: str = "error",
+    missing: str | None = None,
     precision: str = "float64",
     novel: int = 0,
     seen: Finding | None = None,
@@ -204,7 +206,7 @@ def calibrate(
     seed = draw_seed(random_state)
     if score.randomized or row_ids is not None or len(facts.verified_rows):
         facts = replace(facts, u=rows.uniforms(seed, row_ids, distinct=True))
-    sets, kept = present_rows(sets, missing)
+    sets, kept = _present_rows(sets, missing, votes=facts.votes is not None)
     if kept is not None:
         checked = len(facts.verified_rows)
         if facts.position is None:
@@ -212,8 +214,7 @@ def calibrate(
         rows, facts = rows[kept], facts.take(kept)
         if lost := checked - len(facts.verified_rows):
             problem = f"missing: {lost:,} of the {n - len(kept):,} rows dropped for lack of candidates are verified"
-            what = "give the verified label as their only candidate"
-            warnings.warn(MisuseWarning(problem, what), stacklevel=3)
+            warnings.warn(MisuseWarning(problem, Remedy("missing", "full", "to keep them")), stacklevel=3)
     if by != "given":
         facts = replace(facts, category=automatic_categories(by, rows, sets.classes, sets))
     setting = Setting(
@@ -254,6 +255,16 @@ def calibrate(
     differs = warn_about_verified(evidence, sets, facts, codes, kept, misses=misses, written=written)
     setting = replace(setting, chosen=choice or differs, written=written)
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, people)
+
+
+def _present_rows(sets: LabelSets, missing: str | None, *, votes: bool) -> tuple[LabelSets, Ints | None]:
+    """The rows with candidates, as `present_rows`; by default those that somebody answered, if there are votes."""
+    if missing is not None or not votes:
+        return present_rows(sets, missing or "error")
+    left, kept = present_rows(sets, "drop")
+    if kept is not None:
+        warn_of_unanswered(len(sets) - len(kept), len(sets))
+    return left, kept
 
 
 def _with_annotators(

@@ -20,6 +20,16 @@ _LEAST = 1e-4  # the smallest probability that counts, so that no single row dec
 _AS_SETS = "try them as candidate sets (y.candidates(), or a file of votes converted to candidates)"
 
 
+class UnansweredWarning(MisuseWarning):
+    """Rows are left out because nobody answered them."""
+
+
+def warn_of_unanswered(missing: int, n: int) -> None:
+    """Warns that rows are left out because nobody answered them."""
+    problem = f"votes: nobody answered {missing:,} of {n:,} rows, which are left out"
+    warnings.warn(UnansweredWarning(problem, "leave them out of the votes"), stacklevel=4)
+
+
 def doubt_repeated(votes: Votes, source: str = "y") -> None:
     """Warns if rows have several answers but all of them are by one annotator."""
     amount = np.bincount(votes.row, votes.weight, minlength=len(votes))

@@ -24,6 +24,7 @@ from setwise.calibration.new_rows import NewRows
 from setwise.calibration.pooled import BasePooledCalibration
 from setwise.crowd.verifiers import leave_out_verifiers
 from setwise.crowd.vote_proposals import weigh_votes
+from setwise.crowd.vote_warnings import warn_of_unanswered
 from setwise.decisions.modes import ErrorCurve, Mode, OrderedRows, as_error
 from setwise.drift.comparison import Comparison, RowTally
 from setwise.errors import InputError, Remedy, check_length
@@ -228,9 +229,14 @@ def triage(
         check_length("probabilities", len(matrix), n, "rows of votes")
     facts = RowFacts.read(n, votes.vocabulary, verified=verified)
     votes = leave_out_verifiers(votes, facts.verified)
+    known = np.arange(n) if matrix is not None else np.flatnonzero(votes.sizes)  # of others nothing is known
+    if len(known) < n:
+        warn_of_unanswered(n - len(known), n)
+        votes, facts = votes[known], facts.take(known)
     posterior = weigh_votes(votes, matrix)
     sets = votes.candidates(missing="full")
-    evidence = gather(LAC(), DenseRows(posterior), sets, RowFacts(verified=facts.verified, posterior=posterior))
+    facts = RowFacts(verified=facts.verified, posterior=posterior, position=known)
+    evidence = gather(LAC(), DenseRows(posterior), sets, facts)
     refuse_written(evidence)
     chosen, seed = warn_about_choice(compare_verified(evidence, votes=votes)), draw_seed(random_state)
     setting = Setting("", k, votes=True, checked=len(facts.verified_rows), chosen=chosen, seed=seed)

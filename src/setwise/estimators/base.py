@@ -389,7 +389,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if _get_feature_names(X) is not None:
             _check_feature_names(self, X, reset=False)
 
-    def _read(self, X: Any, y: Any) -> LabelSets:
+    def _read(self, X: Any, y: Any, *, unanswered: bool = False) -> LabelSets:
         as_level(self.confidence_level)  # refused before anything is learned
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None; pass candidate sets or labels.")
@@ -403,7 +403,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if not sets.vocabulary.declared:
             doubt_spellings(sets.classes.tolist(), "y")
         check_length("y", len(sets), _num_samples(X), "rows of X")
-        if (sets.sizes == 0).any():
+        if (sets.sizes == 0).any() and not unanswered:
             row = int(np.flatnonzero(sets.sizes == 0)[0])
             raise ValueError(
                 f"y: row {row} is empty; leave it out, or use LabelSets.fill_empty() if nothing is known."

@@ -19,7 +19,7 @@ from setwise.conformal.conformalize import calibrate
 from setwise.contamination.assumption import AssumptionLike
 from setwise.crowd.annotator_model import own_fits
 from setwise.crowd.verifiers import with_votes
-from setwise.crowd.vote_warnings import doubt_by_verified, doubt_repeated
+from setwise.crowd.vote_warnings import doubt_by_verified, doubt_repeated, warn_of_unanswered
 from setwise.decisions.modes import Mode
 from setwise.decisions.triage import Triage, triage_new_rows
 from setwise.drift.comparison import Comparison
@@ -61,7 +61,7 @@ class CalibrationOptions(TypedDict, total=False):
     groups: Column
     row_ids: Column
     random_state: Seed
-    missing: Literal["error", "full", "drop"]
+    missing: Literal["error", "full", "drop"] | None
     verified_probability: Column
 
 
@@ -149,7 +149,8 @@ class ConformalClassifier(BaseConformalClassifier):
         X
             One row per example, in a form that the estimator reads.
         y
-            Candidate sets: `LabelSets`, a boolean mask, lists of labels, or a label vector; or `Votes`.
+            Candidate sets: `LabelSets`, a boolean mask, lists of labels, or a label vector; or `Votes`, of which
+            rows that nobody answered are left out.
         groups
             The group of each row. A group stays on one side of the split, and the guarantee is then about rows of
             a new group.
@@ -166,7 +167,7 @@ class ConformalClassifier(BaseConformalClassifier):
         check_row_names(
             X=X, y=y, groups=groups, verified=verified, by=by, verified_probability=verified_probability
         )
-        sets = self._read(X, y)
+        sets = self._read(X, y, unanswered=isinstance(y, Votes))
         n, named = len(sets), by if isinstance(by, str) else "given"
         facts = RowFacts.read(
             n,
@@ -192,6 +193,9 @@ class ConformalClassifier(BaseConformalClassifier):
         choice, first = None, self._first(facts)
         trained = isinstance(model, FrozenEstimator)
         kept, held = (np.arange(0), np.arange(n)) if trained else self._split(n, facts.group, rng, first)
+        if blank := int((sets.sizes == 0).sum()):
+            warn_of_unanswered(blank, n)
+            kept = kept[sets.sizes[kept] > 0]
         learned = None if votes is None else own_fits(votes if trained else votes[kept])
         if votes is not None and learned is not None and facts.verified is not None:
             doubt_by_verified(votes, facts.verified, facts.verified_rows, learned)
@@ -225,6 +229,7 @@ class ConformalClassifier(BaseConformalClassifier):
                 equal=int(self.used_rows_.equal.sum()),
                 choice=choice,
                 written=written,
+                missing="error" if votes is None else "drop",
                 random_state=rng.randint(2**31 - 1),
             )
 

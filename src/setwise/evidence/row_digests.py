@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from setwise._arrays import Array, Bools, Ints, for_blocks
+from setwise._arrays import Array, Bools, Floats, Ints, for_blocks
 from setwise.labels.vocabulary import MISSING, is_missing
 from setwise.row_noise import Words, as_words, mix, multipliers
 
@@ -95,6 +95,11 @@ def agreement(digests: Words, labels: Ints, known: Words, known_labels: Ints) ->
     digests, labels, known, known_labels = digests[single], labels[single], known[among], known_labels[among]
     pairs = with_labels(digests, labels), with_labels(known, known_labels)
     return _count_among(digests, known, own), _count_among(*pairs, own)
+
+
+def proposal_digests(label: Ints, confidence: Floats) -> Words:
+    """Digests of rows by the label that a model proposes, and its probability."""
+    return with_labels(as_words(np.ascontiguousarray(confidence, dtype=np.float64)), label)
 
 
 def with_labels(digests: Words, labels: Ints) -> Words:

@@ -18,6 +18,7 @@ from setwise._lazy import lazy
 from setwise.conformal.calibration import Calibration
 from setwise.drift.comparison import RowTally
 from setwise.errors import InputError
+from setwise.evidence.row_digests import proposal_digests, row_digests
 from setwise.findings import Finding
 from setwise.labels.label_sets import LabelSets
 from setwise.probabilities.dense import as_probabilities
@@ -175,8 +176,21 @@ class BatchPredictor:
 
     def find_used(self, digests: list[Any]) -> Finding | None:
         """Whether rows, batch by batch by their digests, were learned from or calibrated on."""
-        found: Finding | None = None if self.probabilities else self.instance.used_rows_.among(digests)
-        return found
+        from setwise.estimators.used_rows import UsedRows  # with scikit-learn, for whoever predicts
+
+        if not self.probabilities:
+            found: Finding | None = self.instance.used_rows_.among(digests)
+            return found
+        known = self.calibration.evidence.model
+        rows = None if known is None else proposal_digests(known.label, known.confidence)
+        return None if rows is None else UsedRows(calibrated=rows).among(digests)
+
+    def digest_rows(self, made: Predicted) -> Any:
+        """Digests of the rows of a batch: of their features, or of the labels that probabilities propose."""
+        if made.X is not None:
+            return row_digests(made.X)
+        proposed = self.calibration.parts[0].reader.read(made.probabilities).predicted
+        return proposal_digests(proposed.label, proposed.confidence)
 
     def layout(self, names: list[str], where: Any) -> Layout:
         """Which columns of a table are asked about."""

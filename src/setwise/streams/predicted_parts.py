@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from setwise.errors import reading_from
-from setwise.evidence.row_digests import row_digests
 from setwise.findings import Finding
 from setwise.streams import model_inputs as saved
 from setwise.streams.batch_predictor import BatchPredictor, Predicted
@@ -61,8 +60,8 @@ def predict_table(
     def predict() -> Iterator[tuple[str, Predicted]]:
         for where, first, made in _batches(predictor, source):
             beside.add(made.probabilities, X=made.X, first_row=first, **made.by)
-            if made.X is not None and len(digests) < _LOOKED_AT:
-                digests.append(row_digests(made.X))
+            if len(digests) < _LOOKED_AT:
+                digests.append(predictor.digest_rows(made))
             yield where, made
 
     with saved.no_name_warnings(), ahead(predict()) as batches:
