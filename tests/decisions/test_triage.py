@@ -748,3 +748,15 @@ def test_rows_that_nobody_answered_are_left_out(rng):
     p = np.eye(3)[y] * 0.8 + 0.05
     everything = setwise.triage(Votes.from_lists(lists, range(3)), verified, p / p.sum(axis=1, keepdims=True), 0.2)
     assert len(everything) == 240  # of these a model knows something
+
+
+def test_categories_are_those_of_the_rows_that_were_passed_where_nobody_answered_some(rng):
+    y, by = rng.integers(0, 2, 400), np.repeat(["a", "b"], 200)
+    lists = [[] if i < 5 else [int(label), int(label)] for i, label in enumerate(y)]
+    verified = np.where(rng.random(400) < 0.3, y, np.nan)
+    with pytest.warns(MisuseWarning, match="nobody answered 5 of 400 rows"):
+        found = setwise.triage(Votes.from_lists(lists, range(2)), verified, max_error=0.2, by=by, random_state=0)
+    wanted = {name: int((np.isnan(verified) & (by == name) & (np.arange(400) >= 5)).sum()) for name in ("a", "b")}
+    assert found.accepted.all()
+    assert len(found) == sum(wanted.values())
+    assert (by[found.rows] == "a").sum() == wanted["a"]
