@@ -155,20 +155,13 @@ def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> B
 
 def arrow_lists(column: Any) -> tuple[Any, Ints, Bools]:
     """Labels, row sizes and missing rows of an Arrow list column (or a chunked one)."""
-    array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    chunks = array.chunks if hasattr(array, "chunks") else [array]
-    labels: list[Any] = []
-    sizes: list[Ints] = []
-    absent: list[Bools] = []
-    for chunk in chunks:
-        if not hasattr(chunk, "flatten") or not hasattr(chunk, "value_lengths"):
-            raise TypeError(f"from_arrow: expected a list column, got {getattr(chunk, 'type', type(chunk))}.")
-        missing = np.asarray(chunk.is_null())
-        lengths = np.asarray(chunk.value_lengths().fill_null(0), dtype=np.intp)
-        labels.extend(chunk.flatten().to_pylist())
-        sizes.append(lengths)
-        absent.append(missing)
-    return labels, np.concatenate([[], *sizes]).astype(np.intp), np.concatenate([[], *absent]).astype(bool)
+    chunks = getattr(column, "chunks", [column])
+    if odd := [chunk for chunk in chunks if not hasattr(chunk, "value_lengths")]:
+        raise TypeError(f"from_arrow: expected a list column, got {getattr(odd[0], 'type', type(odd[0]))}.")
+    labels = [label for chunk in chunks for label in chunk.flatten().to_pylist()]
+    sizes = [np.asarray(chunk.value_lengths().fill_null(0), dtype=np.intp) for chunk in chunks]
+    absent = [np.asarray(chunk.is_null(), dtype=bool) for chunk in chunks]
+    return labels, np.concatenate([np.empty(0, np.intp), *sizes]), np.concatenate([np.empty(0, bool), *absent])
 
 
 def _is_absent(row: Any) -> bool:
