@@ -322,6 +322,16 @@ def test_nothing_is_accepted_where_the_surest_rows_are_wrong():
         assert "labels proposed for verified rows are wrong" in printed(found)
 
 
+def test_the_verified_rows_that_decide_are_named():
+    confidence = np.linspace(1, 0, 100)
+    for wrong, told in (
+        ([10], "row 10, the only proposal that a verified label contradicts."),
+        ([10, 4], "rows 4, 10, the most confident proposals that a verified label contradicts."),
+    ):
+        found = decided(confidence, np.isin(np.arange(100), wrong), np.arange(100) % 2 == 0, 0.2, "overall")
+        assert found.guarantee.look_first == told
+
+
 # -------------------------------------------------------------------- of a calibration
 
 
@@ -639,6 +649,22 @@ def test_cross_conformal_rows_are_all_decided(world, features, tmp_path):
     with pytest.warns(MisuseWarning, match="not a random choice"):
         chosen = model.triage(verified=sure)
     assert chosen.guarantee.promised is None
+
+
+def test_ties_of_new_rows_are_broken_by_noise_of_the_row_unless_ids_are_its_source(rng):
+    rest = rng.uniform(0.05, 0.25, 900)
+    p = np.stack([np.full(900, 0.7), rest, 0.3 - rest], axis=1)  # all are equally confident, and no two are equal
+    y = np.where(np.arange(900) % 10 > 0, 0, 1)
+    every = np.ones((600, 3), bool)
+    made = conformalize(p[:600], every, verified=y[:600], random_state=0)
+    parts = [made.triage(p[600:], max_error=0.05, random_state=seed).accepted for seed in (None, 1, 1, 2)]
+    assert all(0 < part.mean() < 0.7 for part in parts)
+    assert np.array_equal(parts[1], parts[2])
+    assert not np.array_equal(parts[0], parts[1])
+    assert not np.array_equal(parts[1], parts[3])
+    named = conformalize(p[:600], every, verified=y[:600], row_ids=np.arange(600), random_state=0)
+    for seed in (None, 1):
+        assert not named.triage(p[600:], max_error=0.05, random_state=seed).accepted.any()
 
 
 def test_rows_chosen_with_the_seed_of_the_noise_are_a_random_choice():

@@ -80,6 +80,12 @@ def test_budgets_that_cannot_serve_are_refused(rows):
         suggest_verification(Model(), p, mask[:10], 50)
 
 
+def test_budgets_from_the_fewest_that_serve_to_every_row_are_drawn(rows):
+    p, _, mask = rows
+    assert len(set(suggest_verification(Model(), p, mask, 9).rows.tolist())) == 9
+    assert suggest_verification(Model(), p, mask, 500).rows.tolist() == list(range(500))
+
+
 def test_rows_verified_before_are_not_drawn_again_and_count(rows):
     p, y, mask = rows
     verified = np.full(500, None, object)
@@ -89,6 +95,10 @@ def test_rows_verified_before_are_not_drawn_again_and_count(rows):
     assert (made.probability[:40] == 0).all()
     assert made.equal
     assert made.size_now == conformalize(p, mask, verified=verified).predict_set(p).sizes.mean()
+    assert "if the model is right. Ask again once 20 rows are verified" not in str(made)
+    assert "if the model is right. Ask again once 20 rows are verified" in str(
+        suggest_verification(Model(), p, mask, 60)
+    )
     assert len(suggest_verification(Model(), p, mask, 1, verified=verified, random_state=1).rows) == 1
     with pytest.raises(ValueError, match="budget: 461 of 500 rows, 40 of which are verified"):
         suggest_verification(Model(), p, mask, 461, verified=verified)
