@@ -431,11 +431,24 @@ def test_a_report_on_a_triage_stands_beside_its_files(here):
     assert "rows go to review, and" in (here / "s.html").read_text(encoding="utf-8")
 
 
+def test_a_point_of_the_curve_is_chosen_after_it_was_seen(here, capsys):
+    of_votes = ("old.csv", "--votes", "votes.csv", "--item", "item", "--annotator", "who", *CHECKS)
+    for arguments in (of_votes, ("model.cal",)):
+        first, *_ = decided(*arguments, "--max-error", "0.05", to=here)
+        chosen, accepted, _ = decided(*arguments, "--choose", "0.1", to=here)
+        fixed, *_ = decided(*arguments, "--max-error", "0.1", to=here)
+        assert chosen["max_error"] == 0.1
+        assert first["rows"] == chosen["rows"]
+        assert len(accepted) == chosen["accepted"] <= fixed["accepted"]
+    out = ("--out", here / "a.csv", "--review", here / "b.csv", "--force")
+    assert "choose one of 0.01, 0.02" in failure(capsys, "triage", "model.cal", "--choose", "0.07", *out)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((*SUGGEST[:5], "--budget", "60", "--out", "t.csv"), "name its column with --key"),
-        (("triage", "model", "new.csv", "--out", "a", "--review", "b"), "shows the rows of one file"),
+        (("triage", "model", "new.csv", "--out", "a", "--review", "b"), "are for the rows of files"),
     ],
 )
 def test_a_page_that_cannot_be_written_is_refused(here, capsys, arguments, message):

@@ -255,9 +255,23 @@ def test_there_is_no_serious_barrier(open_page, request, which, scheme):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_fits_the_screen_with_the_labels_in_sight(open_page, review, tmp_path, width):
-    page = open_page(review, color_scheme="light", viewport={"width": width, "height": 800})
+def test_it_fits_the_screen_with_the_labels_in_sight(open_page, tmp_path, width):
+    first = (
+        "The council voted on Tuesday to close three of its branch libraries. A second reading follows in March."
+    )
+    rows = {
+        "id": ["t-0459", "t-0206", "t-0816", "t-0031"],
+        "text": [first, TEXT, TEXT, TEXT],
+        "paper": list("ABCD"),
+    }
+    write_label_page(tmp_path / "verify.html", rows, ["culture", "money", "politics", "sport"], key="id")
+    page = open_page(tmp_path / "verify.html", color_scheme="light", viewport={"width": width, "height": 700})
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("2")
+    page.keyboard.press("u")
+    page.keyboard.press("n")
+    page.evaluate("scrollTo(0, 0)")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for part in (*page.locator(".labels button").all(), page.locator("#unsure"), page.locator("#download")):
         expect(part).to_be_in_viewport(ratio=1)
-    page.screenshot(path=Path(os.environ.get("SETWISE_SCREENSHOTS", tmp_path)) / f"review-{width}.png")
+    page.screenshot(path=Path(os.environ.get("SETWISE_SCREENSHOTS", tmp_path)) / f"verify-page-{width}.png")

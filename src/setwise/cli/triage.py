@@ -63,6 +63,16 @@ def triage(
             "would accept, and the rows to look at first.",
         ),
     ] = None,
+    choose: Annotated[
+        float | None,
+        typer.Option(
+            "--choose",
+            metavar="SHARE",
+            rich_help_panel=opt.PAGES,
+            help="Accept what the curve accepts at this max error. You may choose it after you have seen the "
+            "curve; leave --max-error as it was.",
+        ),
+    ] = None,
     model: Annotated[
         Path | None,
         typer.Argument(
@@ -126,7 +136,9 @@ def triage(
         file, model = [model], None  # votes without a model
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
-    in_parts = _are_folders(out, review, [pages.page, report], engines.workers(), force=force, resume=resume)
+    in_parts = _are_folders(
+        out, review, [pages.page, report], choose, engines.workers(), force=force, resume=resume
+    )
     source = _rows_to_decide(text, file, probabilities)
     request = RowRequest(
         source=source,
@@ -167,6 +179,7 @@ def triage(
             made = _of_calibration(model, request, asked)
         else:
             made = _of_model(model, request, asked, columns, device, trusted)
+    made = made.choose(choose)
     left, told = len(made.undecided), _write_page(made, pages, source, key, separator=separator)
     told += _write_report(report, made.found, made)
     _write(
@@ -188,7 +201,14 @@ def _rows_to_decide(text: Any, file: list[Path] | None, probabilities: Any) -> A
 
 
 def _are_folders(
-    out: Path, review: Path, pages: list[Path | None], engine: Engine, *, force: bool, resume: bool
+    out: Path,
+    review: Path,
+    pages: list[Path | None],
+    choose: float | None,
+    engine: Engine,
+    *,
+    force: bool,
+    resume: bool,
 ) -> bool:
     """Whether the outputs are folders, and not files; refuses one of each, and files that exist."""
     folders = opt.is_folder(out)
@@ -198,8 +218,8 @@ def _are_folders(
         raise ValueError("--resume: completes folders of files; name folders with --out and --review.")
     if engine is not run_local and not folders:
         raise ValueError("--engine: others than local write folders; name folders with --out and --review.")
-    if pages[0] is not None and folders:
-        raise ValueError("--page: shows the rows of one file; name files with --out and --review.")
+    if folders and (pages[0] or choose) is not None:
+        raise ValueError("--page, --choose: are for the rows of files; name files with --out and --review.")
     for target in filter(None, pages if folders else (out, review, *pages)):
         opt.refuse_existing(target, force=force)
     return folders
@@ -286,6 +306,12 @@ class _Decided:
         if len(settled) + len(left) != self.n:
             raise RuntimeError(f"{len(settled):,} + {len(left):,} rows of {self.n:,} are accounted for")
         return left
+
+    def choose(self, max_error: float | None) -> _Decided:
+        """The decision at a point of the curve, where one is named."""
+        if max_error is None:
+            return self
+        return replace(self, found=replace(self.found.choose(max_error), rows=self.found.rows))
 
     @property
     def reviewed(self) -> tuple[Ints, list[Any], list[float | None]]:

@@ -1,4 +1,4 @@
-"""A page on a triage for whoever pays for the labels: what is accepted and guaranteed, and what it saves."""
+"""A page on a triage for those who pay for the labels: what is accepted and guaranteed, and what it saves."""
 
 from __future__ import annotations
 
