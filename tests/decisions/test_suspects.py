@@ -123,3 +123,12 @@ def test_what_cannot_be_judged_is_refused_by_name(rng):
     with pytest.warns(MisuseWarning, match="not a random choice"):
         found = setwise.suspects(given, sure, probabilities=P)
     assert found.guarantee.promised is None
+
+
+def test_verified_labels_that_took_the_place_of_the_answers_are_refused(rng):
+    y, given, _ = world(rng)
+    verified = verify(rng, y)
+    answers = zip(verified, given.tolist(), strict=True)
+    lists = [[one, (one + 1) % 4] if label is None else [label, label] for label, one in answers]
+    with pytest.raises(InputError, match="pass the votes as they were before rows were verified"):
+        setwise.suspects(given, verified, votes=Votes.from_lists(lists, range(4)))

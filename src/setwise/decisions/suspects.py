@@ -23,7 +23,7 @@ from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
-from setwise.evidence.verified_rows import compare_verified, warn_about_choice
+from setwise.evidence.verified_rows import compare_verified, holds_written, warn_about_choice
 from setwise.findings import format_share
 from setwise.guarantees import Claim, Guarantee, Premise, format_lines
 from setwise.labels.coerce import as_candidates
@@ -152,7 +152,13 @@ def suspects(
         check_length("probabilities", len(matrix), n, "labels")
     if votes is not None:
         check_length("votes", len(votes), n, "labels")
-        support = weigh_votes(leave_out_verifiers(votes.recode(given.vocabulary), facts.verified), matrix)
+        votes = leave_out_verifiers(votes.recode(given.vocabulary), facts.verified)
+        if holds_written(votes.candidates(missing="full"), facts.verified):
+            problem = (
+                "suspects: the verified labels are the only answers to their rows, which would confirm themselves"
+            )
+            raise InputError(problem, "pass the votes as they were before rows were verified")
+        support = weigh_votes(votes, matrix)
     else:
         support = np.asarray(matrix, dtype=float)
     codes, truth = given.rows[1].astype(np.intp), facts.verified

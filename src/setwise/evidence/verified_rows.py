@@ -73,17 +73,21 @@ def written_back(sizes: Ints, held: Bools, checked: Bools) -> bool:
     return bool(hypergeom.sf(m - 1, len(sizes), int(alone.sum()), m) < _RARE)
 
 
-def warn_of_written(sets: LabelSets, verified: Ints | None) -> bool:
-    """Whether the verified labels were written into the candidates, with a warning."""
-    if verified is None:
-        return False
+def holds_written(sets: LabelSets, verified: Ints) -> bool:
+    """Whether the verified labels, as codes, were written into these sets, as `written_back` says."""
     checked, held = verified != MISSING, np.zeros(len(sets), dtype=bool)
     held[checked] = sets[checked].contains(sets.classes[verified[checked]])
-    if not written_back(sets.sizes, held, checked):
+    return written_back(sets.sizes, held, checked)
+
+
+def warn_of_written(sets: LabelSets, verified: Ints | None) -> bool:
+    """Whether the verified labels were written into the candidates, with a warning."""
+    if verified is None or not holds_written(sets, verified):
         return False
     problem = (
-        f"verified: each of the {int(checked.sum()):,} verified labels is the only candidate of its row. They are "
-        "taken for written into the candidates. If rows were chosen by their candidates, nothing is guaranteed"
+        f"verified: each of the {int((verified != MISSING).sum()):,} verified labels is the only candidate of its "
+        "row. They are taken for written into the candidates. If rows were chosen by their candidates, nothing is "
+        "guaranteed"
     )
     warnings.warn(MisuseWarning(problem, _AS_BEFORE), stacklevel=4)
     return True
