@@ -152,7 +152,7 @@ def test_the_rows_of_the_fit_are_decided_accepted_reviewed_checked_or_learned_fr
     said = setwise("triage", "model", "old.csv", "--out", here / "a.csv", "--review", here / "b.csv", folder=".")
     assert "150 rows are not decided, and stand last in" in said
     assert "the model learned from them" in said
-    assert "70 rows were verified before" in said
+    assert "70 rows were verified or reviewed before" in said
 
 
 def test_without_a_file_the_calibration_rows_are_known_by_their_numbers(here):
@@ -319,7 +319,7 @@ def test_a_column_that_is_there_already_is_named(here, capsys, column, remedy):
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [("triage", "confidence"), ("triage", "proposed"), ("suggest", "chance")]
+    ("command", "name"), [("triage", "confidence"), ("triage", "proposed"), ("suggest", "drawn")]
 )
 def test_a_column_of_labels_cannot_be_called_as_another_that_is_written(here, capsys, command, name):
     arguments = {
@@ -345,7 +345,9 @@ def test_rows_are_drawn_in_random_order_with_their_columns_and_an_empty_one(here
     places = [ids.index(row["id"]) for row in rows]
     assert places != sorted(places)
     assert min(places) < N // 6 < 5 * N // 6 < max(places)
-    assert {row["chance"] for row in rows} == {60 / N} == {said["chance"]}
+    assert said["chance"] == 60 / N
+    assert {row["drawn"] for row in rows} == {True}
+    assert rows[1]["draw"] == f"2 of 60 from {N} rows, seed 0"
     assert {row["verified"] for row in rows} == {""}
     assert said["size_then"] < said["size_now"]
     assert "50" in said["curve"]

@@ -358,6 +358,7 @@ READERS = {
     "fit",
     "inspect",
     "annotators",
+    "merge",
     "predict",
     "conformalize",
     "evaluate",

@@ -61,6 +61,9 @@ def here(tmp_path, monkeypatch):
     message = {"role": "assistant", "content": [{"type": "text", "text": "Label: owl"}]}
     line = {"custom_id": "a", "result": {"type": "succeeded", "message": message}}
     (tmp_path / "batch.jsonl").write_text(json.dumps(line))
+    write(tmp_path / "accepted.csv", {"id": ["a"], "label": ["owl"], "confidence": [0.9]})
+    write(tmp_path / "verified.csv", {"id": ["b"], "verified": ["ant"], "draw": ["1 of 1 from 3 rows, seed 0"]})
+    write(tmp_path / "few.csv", {"id": ["b", "a"]})
     more = {"id": [*range(N), N], "candidates": [*lists, ["owl"]]}
     write(tmp_path / "more.csv", more)
     write(tmp_path / "seen.csv", {"id": np.arange(0, N, 2), "seen": truth[::2]})
@@ -124,6 +127,10 @@ ADVICE = {
     "two controls": (
         ("convert", "export.json", "--from", "label-studio", "--out", "o.csv"),
         {"--from-name …": ("--from-name", "kind")},
+    ),
+    "rows that no file has": (
+        ("merge", "accepted.csv", "verified.csv", "--key", "id", "--out", "final.csv"),
+        {"--rows …": ("--rows", "few.csv")},
     ),
     "nothing declared": (
         (*FIT, *PLAIN, "--strategy", "corrected"),
@@ -286,8 +293,8 @@ def test_each_remedy_of_the_readers_is_followed_somewhere_above():
     named = {call.args[0].value for call in calls}
     assert named == {
         "annotator", "candidates", "carry", "categories", "classes", "column", "decimal", "delimiter", "encoding",
-        "escapes", "features", "format", "from_name", "impute", "item", "key", "label", "pattern", "separator",
-        "verified", "weight",
+        "escapes", "features", "format", "from_name", "impute", "item", "key", "label", "pattern", "rows",
+        "separator", "verified", "weight",
     }  # fmt: skip
     options = {one.name: one.opts[0] for command in get_command(app).commands.values() for one in command.params}
     followed = {words.split()[0] for _, advice in ADVICE.values() for words in advice}

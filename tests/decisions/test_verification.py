@@ -5,7 +5,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from setwise import ConformalClassifier, Votes, conformalize, suggest_verification
-from setwise.decisions.verification import _chances, _systematic
+from setwise.decisions.verification import _chances, _systematic, draw_to_verify
+from setwise.errors import InputError
 from tests.conftest import candidates_from, labels_from, simplex
 
 
@@ -152,3 +153,18 @@ def test_rows_that_were_learned_from_may_be_drawn_and_do_not_count_in_the_estima
         suggest_verification(model, X, mask, 60, learned=np.ones(600, bool))
     with pytest.raises(ValueError, match="prefer: some rows are learned from already"):
         model.suggest(X, mask, 60, prefer="uncertain")
+
+
+def test_a_draw_without_a_model_is_random_repeats_and_continues():
+    first = draw_to_verify(600, 20, random_state=0)
+    assert draw_to_verify(600, 50, random_state=0)[:20].tolist() == first.tolist()
+    verified = np.full(600, None)
+    verified[first] = "owl"
+    assert (
+        draw_to_verify(600, 30, verified=verified, random_state=0).tolist()
+        == draw_to_verify(600, 50, random_state=0)[20:].tolist()
+    )
+    drawn = np.bincount(np.concatenate([draw_to_verify(10, 3, random_state=seed) for seed in range(2000)]))
+    assert abs(drawn - 600).max() < 5 * np.sqrt(2000 * 0.3 * 0.7)
+    with pytest.raises(InputError, match="budget: 590 of 600 rows, 20 of which are verified; draw 1 to 580 rows"):
+        draw_to_verify(600, 590, verified=verified)

@@ -1,17 +1,18 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from setwise import ConformalClassifier
 from setwise.cli.app import run
-from setwise.errors import DataError
+from setwise.errors import DataError, MisuseWarning
 from setwise.tables import from_label_studio
 from setwise.tables.importers.label_studio import is_export
 from setwise.tables.label_studio_tasks import write_tasks
-from setwise.tables.verified_files import merge_verified, read_verified
+from setwise.tables.verified_files import merge_verified, read_known_labels, read_verified
 from tests.conftest import check_sentence
 from tests.streams import conftest
 from tests.streams.conftest import CLASSES, failed, rows
@@ -169,12 +170,52 @@ def test_fit_takes_the_verified_labels_beside_candidates_and_those_in_a_file(tmp
 
 def test_verified_labels_that_are_neither_column_nor_file_are_an_error(parts, tmp_path, capsys):
     parts(".csv")
-    task = {"id": 1, "data": {"id": 5}, "annotations": [{"result": []}]}
+    region = {"from_name": "truth", "value": {"choices": ["owl"]}}
+    task = {"id": 1, "data": {"id": 5}, "annotations": [{"result": [region]}]}
     (tmp_path / "checks.json").write_text(json.dumps([task]))
     asked = ["conformalize", "--probabilities", "in/0.csv", "--candidates", "answers", "--key", "id"]
     told = [*asked, "--ignore", "truth", "--out", "new.cal", "--verified"]
     line = failed(capsys, *told, "checks.json:truht")
-    assert "checks.json: is a Label Studio export, which has no column 'truht'; leave out the column" in line
+    assert "checks.json: there is no control 'truht'; there is truth; use --from-name … to name the control" in line
     line = failed(capsys, *told, "truht")
     assert "--verified: 'truht' is neither a column of in/0.csv (" in line
     assert " nor a file; name a column, or FILE:COLUMN." in line
+
+
+# ------------------------------------------------------------------------------------------- rows drawn at random
+
+
+@pytest.mark.parametrize("column", ["drawn", "source"])
+def test_only_rows_drawn_at_random_are_verified(column):
+    marks = {"drawn": [True, False, None], "source": ["verified", "reviewed", "accepted"]}[column]
+    answers = {"id": ["a", "b", "c"], "verified": ["owl", "wren", "owl"], column: marks}
+    with pytest.warns(
+        MisuseWarning, match="1 rows with a known label were not drawn at random.*verified rows; 1 do"
+    ):
+        labels, known = read_known_labels(answers, IDS, ["owl", "wren"], key="id")
+    assert (labels.tolist(), known.tolist()) == (["owl", "wren", None], [False, True, False])
+    with pytest.warns(MisuseWarning):
+        assert read_verified(answers, IDS, ["owl", "wren"], key="id").tolist() == ["owl", None, None]
+
+
+def test_a_column_of_the_user_that_is_called_drawn_is_no_mark():
+    answers = {"id": IDS, "verified": ["owl"] * 3, "drawn": ["white", "black", "true"]}
+    assert read_verified(answers, IDS, ["owl"], key="id").tolist() == ["owl"] * 3
+
+
+@pytest.mark.parametrize(
+    ("marks", "named"),
+    [({"drawn": [False] * 3}, "drawn"), ({"rank": [1, 2, 3], "proposed": ["owl"] * 3}, "rank")],
+)
+def test_answers_from_review_are_refused_as_verified(tmp_path, marks, named):
+    pd.DataFrame({"id": IDS, "verified": ["owl"] * 3, **marks}).to_csv(tmp_path / "review.csv", index=False)
+    with pytest.raises(
+        DataError, match=f"review.csv: none of its rows was drawn at random, as its column '{named}' says"
+    ):
+        read_verified(tmp_path / "review.csv", IDS, ["owl"], key="id")
+    if named == "drawn":
+        tasks = [task(i, name, "owl") for i, name in enumerate(IDS)]
+        for one in tasks:
+            one["data"] |= {"drawn": False}
+        with pytest.raises(DataError, match="e.json: none of its rows was drawn at random"):
+            read_verified(export(tmp_path / "e.json", *tasks), IDS, ["owl"], key="id")

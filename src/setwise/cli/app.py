@@ -24,7 +24,18 @@ from setwise.cli.options import PANELS
 from setwise.cli.screen import visible, write_any_text
 from setwise.errors import Advice, Omission, Remedy
 
-_FIRST = ("demo", "annotators", "triage", "suggest", "fit", "predict", "evaluate", "report", "conformalize")
+_FIRST = (
+    "demo",
+    "annotators",
+    "triage",
+    "suggest",
+    "merge",
+    "fit",
+    "predict",
+    "evaluate",
+    "report",
+    "conformalize",
+)
 _COMMANDS = (*_FIRST, "inspect", "convert", "contaminate", "datasets")
 """The commands as the first screen lists them.
 

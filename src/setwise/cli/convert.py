@@ -91,7 +91,7 @@ def convert(
                 _write_votes(screen, out, found.votes)
                 return
             if missing is None:
-                found = found.answered(str(files))
+                found = found.drop_unanswered(str(files))
             name = key or columns.item or found.name
             if target == "probabilities":
                 _write_shares(screen, out, name, found)

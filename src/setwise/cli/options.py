@@ -524,13 +524,11 @@ def verified_in(named: list[str] | None, text: TextOptions, *tables: TableFiles 
     columns: list[str] = []
     files: dict[Path, str | None] = {}
     for name in named:
-        file, _, column = name.rpartition(":")
+        file, column = file_and_column(name)
         if any(names is not None and name in names for _, names in known):
             columns.append(name)
-        elif _is_there(name):
-            files[Path(name)] = None
-        elif column and _is_there(file):
-            files[Path(file)] = column
+        elif _is_there(str(file)):
+            files[file] = column
         elif any(names is None for _, names in known):
             columns.append(name)
         else:
@@ -544,6 +542,12 @@ def verified_in(named: list[str] | None, text: TextOptions, *tables: TableFiles 
         "verified": text.files([*files]),
         "verified_column": next(iter(files.values()), None),
     }
+
+
+def file_and_column(name: str) -> tuple[Path, str | None]:
+    """A file, and the column that is named after it as in FILE:COLUMN."""
+    file, _, column = name.rpartition(":")
+    return (Path(file), column) if file and not _is_there(name) and _is_there(file) else (Path(name), None)
 
 
 def _is_there(name: str) -> bool:

@@ -4,31 +4,46 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from setwise._arrays import Array, Floats
+from setwise._arrays import Array, Floats, Ints
 from setwise.cli import options as opt
 
+if TYPE_CHECKING:
+    from setwise.decisions.verification import Suggestion
+    from setwise.tables.rows import RowRequest
+    from setwise.tables.tabular import Table
+
 EXAMPLES = (
+    "setwise suggest --votes export.json --key id --budget 50 --out to-verify.csv",
     "setwise suggest model/ votes.csv --candidates answers --key id --budget 50 --out to-verify.csv",
     "setwise suggest model/ calls.csv --votes votes.csv --key id --item call --budget 50 --out to-verify.json",
     "setwise suggest model.cal --probabilities scores.csv --labels answers.csv --key id --budget 50 --out rows.csv",
 )
 _ORDER = (
     "The rows are in random order. You may stop early, as long as the answers so far do not influence when you "
-    "stop. If you inspect the sets before verifying more rows, use --look 1, --look 2, … in fit or conformalize."
+    "stop. "
 )
+
+
+_MORE = "A larger budget with the same seed continues this draw."
+_LOOKS = "If you inspect the sets before verifying more rows, use --look 1, --look 2, … in fit or conformalize."
 
 
 def suggest(
     *,
-    model: Annotated[Path, typer.Argument(help="Model directory or calibration file.", metavar="MODEL")],
     out: opt.OutTasks,
     pages: opt.PageOptions,
     budget: Annotated[int, typer.Option("--budget", metavar="NUMBER", help="Number of rows to verify.", min=1)],
+    model: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Model directory or calibration file. Leave it out for votes without a model.", metavar="[MODEL]"
+        ),
+    ] = None,
     file: opt.OptionalFiles = None,
     probabilities: opt.OptionalProbabilities = None,
     candidates: opt.OptionalCandidates = None,
@@ -49,78 +64,124 @@ def suggest(
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
-    """Draws rows at random for you to verify, and estimates how much smaller sets become."""
+    """Draws rows at random for you to verify, and estimates how much smaller sets become with a model."""
     from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
-    from setwise.decisions.verification import suggest_verification
-    from setwise.streams import model_inputs as saved
+    from setwise.decisions.verification import draw_to_verify
     from setwise.tables.rows import RowRequest, output_columns, read_rows
 
     screen = display.screen(out)
-    if bool(probabilities) == bool(file):
+    if model is not None and not file and votes is not None and opt.is_table_file(model):
+        file, model = [model], None  # votes without a model
+    if model is None and votes is None:
+        raise ValueError("suggest: give a MODEL and rows, or --votes FILE for votes without a model.")
+    if model is not None and bool(probabilities) == bool(file):
         raise ValueError("suggest: give a FILE of rows for a model, or --probabilities FILE for a calibration.")
     opt.one_of(candidates or labels, votes, "--candidates (a column)")
     for target in filter(None, (out, pages.page)):
         opt.refuse_existing(target, force=force)
-    source, labelled = text.files(probabilities or file or []), text.files(labels)
-    with screen.working(f"reading {source}"):
+    source, labelled = text.files(probabilities or file or None), text.files(labels)
+    with screen.working(f"reading {source or votes}"):
         request = RowRequest(
             source=source,
             labels=labelled,
             votes=text.files(votes),
             vote_columns=vote_table.columns,
-            **opt.verified_in(verified, text, source, labelled),
+            **opt.verified_in(verified, text, *filter(None, (source, labelled))),
             from_name=from_name,
             key=key,
             candidates=candidates or (None if labels is None else "candidates"),
             features=(),
             separator=separator,
         )
-        if probabilities is None:
-            asked = saved.load_asked_model(model, device, trusted)
-            level = asked.confidence_level if confidence_level is None else confidence_level
-            X = saved.all_features(source, asked, columns)
+        if model is None:
+            _refuse_models(confidence_level, probabilities, columns)
+            rows = read_rows(request)
+            drawn = draw_to_verify(len(rows), budget, verified=rows.truth, random_state=random_state)
+            numbers, gain = {}, ""
         else:
-            asked = _Stated(saved.load_calibration(model).classes)
-            level = 0.9 if confidence_level is None else confidence_level
-            X = saved.all_probabilities(source, asked.classes_.tolist())
-        rows = read_rows(replace(request, classes=asked.classes_.tolist()))
-        checked = rows.truth if verified else None
-        known: dict[str, Any] = {"confidence_level": level, "verified": checked, "random_state": random_state}
-        with saved.no_name_warnings():
-            if probabilities is None:
-                found = asked.suggest(X, rows.answers, budget, **known)
-            else:
-                found = suggest_verification(asked, X, rows.answers, budget, **known)
-    # In random order: the first rows of the file are a random sample too.
-    drawn = np.random.default_rng([random_state, 1]).permutation(found.rows)
+            asked: dict[str, Any] = {"features": columns, "trusted": trusted, "device": device}
+            asked |= {"confidence_level": confidence_level, "random_state": random_state}
+            rows, drawn, suggestion = _of_model(model, request, budget, probabilities is None, **asked)
+            gain, numbers = f"{suggestion.gain}\n", _as_numbers(suggestion)
     answer, taken = answer or request.truth or "verified", take(output_columns(source, rows), drawn)
     if answer == request.truth:
         taken.pop(answer, None)
-    refuse_taken(taken, [answer, "chance"])
-    more = {"chance": found.probability[drawn], **({} if out.suffix == ".json" else {answer: [""] * len(drawn)})}
-    paged = pages.write(taken, asked.classes_.tolist(), source, key, separator=separator)
-    write_rows(out, taken, more=more, separator=separator)
-    chance, tasks = float(found.probability[drawn[0]]), out.suffix == ".json"
+    tasks = out.suffix == ".json"
+    draws = [f"{i} of {budget} from {len(rows)} rows, seed {random_state}" for i in range(1, budget + 1)]
+    more = {"drawn": [True] * len(drawn), "draw": draws, **({} if tasks else {answer: [""] * len(drawn)})}
+    refuse_taken(taken, [answer, "drawn", "draw"])
+    answers: Any = rows.answers
+    paged = pages.write(taken, answers.classes.tolist(), source, key, separator=separator)
+    write_rows(out, taken, more=more, separator=separator, from_name=from_name)
+    chance = numbers.get("chance", len(drawn) / len(rows))
     screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to verify, each with probability {chance:.3g}")
-    screen.say(f"{found.gain}\n{_ORDER}")
+    screen.say(f"{gain}{_ORDER}{(numbers and _LOOKS) or _MORE}")
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
-    answers = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
-    option = f"--verified {answers} --key {key or 'COLUMN'}"
-    screen.say("\n".join(["", f"saved to {out}   then:  {todo}, and give fit or conformalize  {option}", *paged]))
+    filled = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
+    command = "triage" if model is None else "fit or conformalize"
+    option = f"--verified {filled} --key {key or next(iter(taken)) if model is None else key or 'COLUMN'}"
+    screen.say("\n".join(["", f"saved to {out}   then:  {todo}, and give {command}  {option}", *paged]))
     screen.emit(
-        {
-            "rows": len(rows),
-            "drawn": len(drawn),
-            "chance": chance,
-            "verified": found.verified,
-            "confidence_level": level,
-            "size_now": found.size_now,
-            "size_then": found.size_then,
-            "curve": {str(count): size for count, size in found.curve.items()},
-            "column": answer,
-            "out": str(out),
-        }
+        {"rows": len(rows), "drawn": len(drawn), "seed": random_state, **numbers, "column": answer, "out": str(out)}
     )
+
+
+def _refuse_models(confidence_level: float | None, probabilities: Path | None, features: list[str] | None) -> None:
+    """Refuses options that have no effect without a model."""
+    given = {"confidence": confidence_level, "probabilities": probabilities, "features": features}
+    unused = next((name for name, value in given.items() if value is not None), None)
+    if unused is not None:
+        raise ValueError(f"--{unused}: has no effect without a MODEL; leave it out.")
+
+
+def _of_model(
+    model: Path,
+    request: RowRequest,
+    budget: int,
+    has_features: bool,
+    *,
+    device: str,
+    random_state: int,
+    confidence_level: float | None,
+    features: list[str] | None,
+    trusted: list[str] | None,
+) -> tuple[Table, Ints, Suggestion]:
+    """The rows, those that are drawn among the answered ones, and what they are worth to a model or calibration."""
+    from setwise.decisions.verification import suggest_verification
+    from setwise.streams import model_inputs as saved
+    from setwise.tables.rows import read_rows
+
+    asked: Any
+    if has_features:
+        asked = saved.load_asked_model(model, device, trusted)
+        level, X = asked.confidence_level, saved.all_features(request.source, asked, features)
+    else:
+        asked, level = _Stated(saved.load_calibration(model).classes), 0.9
+        X = saved.all_probabilities(request.source, asked.classes_.tolist())
+    rows = read_rows(replace(request, classes=asked.classes_.tolist()))
+    kept = np.arange(len(rows)) if rows.votes is None else np.flatnonzero(rows.votes.sizes)
+    answered = rows.take(kept)
+    known: dict[str, Any] = {"verified": answered.truth if request.truth or request.verified else None}
+    known |= {"confidence_level": confidence_level or level, "random_state": random_state}
+    with saved.no_name_warnings():
+        if has_features:
+            found = asked.suggest(X[kept], answered.answers, budget, **known)
+        else:
+            found = suggest_verification(asked, X[kept], answered.answers, budget, **known)
+    # In random order: the first rows of the file are a random sample too.
+    return rows, kept[np.random.default_rng([random_state, 1]).permutation(found.rows)], found
+
+
+def _as_numbers(found: Suggestion) -> dict[str, Any]:
+    """A suggestion as plain data."""
+    return {
+        "chance": float(found.probability[found.rows[0]]),
+        "verified": found.verified,
+        "confidence_level": found.confidence_level,
+        "size_now": found.size_now,
+        "size_then": found.size_then,
+        "curve": {str(count): size for count, size in found.curve.items()},
+    }
 
 
 @dataclass(frozen=True)

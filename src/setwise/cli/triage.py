@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from setwise._arrays import Ints
+from setwise._arrays import Bools, Ints
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.labels.vocabulary import MISSING, missing_labels
@@ -30,6 +30,8 @@ EXAMPLES = (
     "setwise triage model.cal --probabilities scores.csv --mode accepted --out accepted.csv --review review.csv",
     "setwise triage --votes votes.csv --item call --verified verified.csv --key call --out ok.csv --review no.csv",
 )
+
+_ALIGNED = ("rows", "labels", "confidence", "accepted")
 
 
 def triage(
@@ -186,7 +188,7 @@ def triage(
         made, out, review, answer or "label", {"separator": separator, "from_name": from_name, "to_name": to_name}
     )
     if len(made.checked):
-        told.append(f"{len(made.checked):,} rows were verified before, and are in neither file.")
+        told.append(f"{len(made.checked):,} rows were verified or reviewed before, and are in neither file.")
     if left:
         told.append(f"{left:,} rows are not decided, and stand last in {review}: {made.why}")
     counts = {"rows": made.n, "checked": len(made.checked), "undecided": left}
@@ -345,8 +347,9 @@ def _of_votes(request: RowRequest, asked: dict[str, Any], *, with_probabilities:
         asked |= {"probabilities": saved.all_probabilities(request.source, votes.classes.tolist())}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnansweredWarning)  # it was said of the file
-        found = setwise.triage(votes, rows.truth, **asked)
-    return _Decided(given, votes.classes.tolist(), found, checked, "nobody answered them.")
+        found = _of_unknown(setwise.triage(votes, rows.truth, **asked), rows.known)
+    known = _with_known(checked, rows.known)
+    return _Decided(given, votes.classes.tolist(), found, known, "nobody answered them.")
 
 
 def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _Decided:
@@ -409,7 +412,18 @@ def _of_model(
             return _Decided(given, classes, model.triage(**asked), _verified_numbers(parts[0]), learned)
     verified = rows.truth if request.truth or request.verified else None
     checked = _verified_rows(verified)
-    return _Decided(given, classes, model.triage(verified=verified, **asked), checked)
+    found = _of_unknown(model.triage(verified=verified, **asked), rows.known)
+    return _Decided(given, classes, found, _with_known(checked, rows.known))
+
+
+def _of_unknown(found: Triage, known: Bools | None) -> Triage:
+    """The decisions without rows whose label is known although they were not drawn at random."""
+    kept = np.arange(len(found)) if known is None else np.flatnonzero(~known[found.rows])
+    return replace(found, **{name: getattr(found, name)[kept] for name in _ALIGNED})
+
+
+def _with_known(checked: Ints, known: Bools | None) -> Ints:
+    return checked if known is None else np.union1d(checked, np.flatnonzero(known))
 
 
 def _verified_rows(verified: Any) -> Ints:
@@ -477,14 +491,15 @@ def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[s
     from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
     from setwise.tables.set_files import sets_format
 
-    refuse_taken(made.columns, [column, "confidence", "proposed", "rank"])
+    refuse_taken(made.columns, [column, "confidence", "proposed", "rank", "drawn"])
     found = made.found
     place = np.argsort(found.rows)
     yes = place[found.accepted[place]]
     accepted: dict[str, Any] = {"label": (column, found.labels[yes]), "confidence": found.confidence[yes]}
     rows, proposed, sure = made.reviewed
     others: dict[str, Any] = {"label": ("proposed", proposed), "confidence": sure}
-    others["more"] = {"rank": np.arange(1, len(rows) + 1)}
+    others["more"] = {"rank": np.arange(1, len(rows) + 1), "drawn": [False] * len(rows)}
+    others["more"] |= {} if review.suffix == ".json" else {column: [""] * len(rows)}
     files = [path for path in (out, review) if path != opt.STANDARD]
     for path in files:
         if path.suffix != ".json":  # tasks

@@ -29,6 +29,7 @@ from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import missing_labels
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import DenseRows, as_probabilities
 from setwise.ranks import as_level, instances_needed, rank
@@ -185,6 +186,26 @@ def suggest_verification(
         {count: gain.mean_size(had + count) for count in more},
         had,
     )
+
+
+def draw_to_verify(n: int, budget: int, *, verified: Column = None, random_state: Seed = None) -> Ints:
+    """Draws rows to verify at random, without a model: positions in the order of the draw.
+
+    Rows come in the order of one permutation. With the same seed a larger budget therefore continues a draw, and
+    rows that are `verified` already, one label or None for each, are passed over.
+
+    Examples
+    --------
+    >>> first = draw_to_verify(600, 20, random_state=0)
+    >>> draw_to_verify(600, 50, random_state=0)[:20].tolist() == first.tolist()
+    True
+    """
+    order = np.random.default_rng(random_state).permutation(n)
+    free = order if verified is None else order[missing_labels(np.asarray(verified, dtype=object))[order]]
+    if not 1 <= budget <= len(free):
+        before = f", {n - len(free):,} of which are verified" if len(free) < n else ""
+        raise InputError(f"budget: {budget} of {n} rows{before}", f"draw 1 to {len(free):,} rows")
+    return frozen(free[:budget])
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from setwise.tables.importers.vote_sources import import_votes as import_votes
     from setwise.tables.inspection import Inspection as Inspection
     from setwise.tables.inspection import inspect as inspect
+    from setwise.tables.merged_labels import merge_labels as merge_labels
     from setwise.tables.rows import RowRequest as RowRequest
     from setwise.tables.rows import read_rows as read_rows
     from setwise.tables.set_files import read_sets as read_sets
@@ -42,6 +43,7 @@ _HOMES = {
     "importers.snorkel": ("from_snorkel",),
     "importers.vote_sources": ("VoteColumns", "import_votes"),
     "inspection": ("Inspection", "inspect"),
+    "merged_labels": ("merge_labels",),
     "rows": ("RowRequest", "read_rows"),
     "set_files": ("read_sets", "write_sets"),
     "tabular": ("Table", "read_batches", "read_table"),

@@ -26,7 +26,7 @@ from setwise.tables.label_columns import categories_of, one_chunk
 from setwise.tables.table_files import names_files, source_name, table_files
 from setwise.tables.table_warnings import count_unanswered, doubt_features
 from setwise.tables.tabular import Layout, Table, candidate_columns, interpret, read_table, table_of
-from setwise.tables.verified_files import merge_verified, read_verified
+from setwise.tables.verified_files import merge_verified, read_known_labels
 
 _ROWS = 2**14
 
@@ -101,7 +101,7 @@ def read_rows(request: RowRequest) -> Table:
     if request.features is None:
         votes = main.votes
         doubt_features(main if votes is None else replace(main, candidates=votes.candidates(missing="empty")))
-    return main if request.verified is None else replace(main, truth=_with_verified(request, main))
+    return main if request.verified is None else _with_verified(request, main)
 
 
 def match_tables(key: str | None, source: Any, main: Table, labels: Any, other: Table) -> Any:
@@ -229,28 +229,20 @@ def _import_votes(request: RowRequest) -> Imported:
     return import_votes(request.votes, request.vote_columns, request.key, **named)
 
 
-def _with_verified(request: RowRequest, main: Table) -> Array:
+def _with_verified(request: RowRequest, main: Table) -> Table:
     """The true labels from the column of a table and from the file of verified labels."""
     file, column = request.verified, request.verified_column or "verified"
-    exported = names_files(file) and is_export(file)
-    if exported and request.verified_column:
-        raise DataError(f"{file}: is a Label Studio export, which has no column {column!r}", "leave out the column")
-    if not exported and not has_column(file, column):
+    if not (names_files(file) and is_export(file)) and not has_column(file, column):
         problem = f"{source_name(file)}: there is no column {column!r}; it has {', '.join(column_names(file)[:8])}"
         raise DataError(problem, Remedy("verified", f"{source_name(file)}:COLUMN", "to name that of true labels"))
     classes = (_list_classes(request.classes) or []) if main.answers is None else main.answers.classes.tolist()
     key = request.key or next(iter(main.carried))  # of votes alone, the item
-    found = read_verified(
-        file,
-        _column(main, key),
-        classes,
-        key=key,
-        column=column,
-        source=main.source,
-        separator=request.separator,
-        from_name=request.from_name,
-    )
-    return merge_verified(main.truth, found, source=main.source, other=source_name(file))
+    options: dict[str, Any] = {"key": key, "column": request.verified_column, "from_name": request.from_name}
+    options |= {"source": main.source, "separator": request.separator}
+    labels, known = read_known_labels(file, _column(main, key), classes, **options)
+    labels[known] = None
+    truth = merge_verified(main.truth, labels, source=main.source, other=source_name(file))
+    return replace(main, truth=truth, known=known)
 
 
 def _stands_in_labels(request: RowRequest, name: str | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from setwise._arrays import Array, Ints, frozen
+from setwise._arrays import Array, Bools, Ints, frozen
 from setwise.errors import DataError, refuse_names
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -62,6 +62,8 @@ class Table:
         Other columns, unchanged: identifiers, groups, notes.
     votes, by
         The votes about the rows and the category of each row, if `read_rows` was to read them.
+    known
+        Rows whose label somebody wrote down, but which were not drawn at random and are not in `truth`.
     source, first_row
         The file (or "the table"), and the number of its row that comes first here (batches start later).
     imputed, categories
@@ -79,6 +81,7 @@ class Table:
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     votes: Votes | None = field(default=None, repr=False)
     by: list[str] | None = field(default=None, repr=False)
+    known: Bools | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -91,6 +94,7 @@ class Table:
             candidates=None if self.candidates is None else self.candidates[rows],
             truth=None if self.truth is None else self.truth[rows],
             votes=None if self.votes is None else self.votes[rows],
+            known=None if self.known is None else self.known[rows],
             carried={name: values[rows] for name, values in self.carried.items()},
             by=None if self.by is None else [self.by[row] for row in rows.tolist()],
         )

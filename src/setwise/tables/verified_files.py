@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from setwise._arrays import Array
-from setwise.errors import DataError, Remedy
+from setwise._arrays import Array, Bools
+from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.vocabulary import missing_labels
+from setwise.tables.file_formats import arrow_table
 from setwise.tables.importers.imported import id_array
 from setwise.tables.importers.label_studio import from_label_studio, is_export
 from setwise.tables.key_join import matching_rows
 from setwise.tables.label_notation import match_classes
-from setwise.tables.table_files import TableFiles, names_files, table_files
+from setwise.tables.table_files import TableFiles, names_files, source_name, table_files
 from setwise.tables.tabular import read_table
 
 _SHOWN = 8
+_BLANK = {"": "accepted", "none": "accepted"}
+_MARKS: dict[str, dict[str, str]] = {
+    "source": {name: name for name in ("verified", "reviewed", "accepted")} | _BLANK,
+    "drawn": {"true": "verified", "false": "reviewed"} | _BLANK,
+}
+"""The columns that say where labels come from, and what their values mean."""
 
 
 def read_verified(
@@ -27,12 +36,14 @@ def read_verified(
     classes: Sequence[Any],
     *,
     key: str,
-    column: str = "verified",
+    column: str | None = None,
     source: str = "the table",
     separator: str = "|",
     from_name: str | None = None,
 ) -> Array:
     """The verified label of each row of another table, or None where the file has none.
+
+    Rows that were not drawn at random, as the column `drawn` (true or false) or `source` says, are left out.
 
     Parameters
     ----------
@@ -45,7 +56,7 @@ def read_verified(
     key
         The column that identifies the row; for an export, the field of the data of a task.
     column
-        The column of verified labels, empty where there is none; an export has the control `from_name` instead.
+        The column of verified labels, by default verified, empty where there is none; of an export the control.
     source, separator, from_name
         As above, and as in `read_table` and `from_label_studio`.
 
@@ -55,14 +66,31 @@ def read_verified(
     >>> read_verified(answers, ["a", "b", "c", "d"], ["owl", "wren"], key="id").tolist()
     [None, 'owl', 'wren', None]
     """
-    files = table_files(file) if names_files(file) else None
-    where = "the verified labels" if files is None else str(files)
-    if files is not None and is_export(files):
-        known, answers = _read_export(files, key, where, from_name, classes)
-    else:
-        options: dict[str, Any] = {"features": [], "carry": [key], "separator": separator, "classes": classes}
-        table = read_table(file, truth=column, **options)
-        known, answers = table.carried[key], np.asarray(table.truth, dtype=object)
+    options: dict[str, Any] = {"key": key, "column": column, "source": source, "separator": separator}
+    labels, known = read_known_labels(file, ids, classes, **options, from_name=from_name)
+    labels[known] = None
+    return labels
+
+
+def read_known_labels(
+    file: Any,
+    ids: Sequence[Any] | Array,
+    classes: Sequence[Any],
+    *,
+    key: str,
+    column: str | None = None,
+    source: str = "the table",
+    separator: str = "|",
+    from_name: str | None = None,
+) -> tuple[Array, Bools]:
+    """The label of each row, and which rows have one although they were not drawn at random.
+
+    It is an error if none was drawn: such a file holds the answers from review.
+    """
+    where = source_name(file) if names_files(file) else "the verified labels"
+    options: dict[str, Any] = {"classes": classes, "separator": separator, "from_name": from_name}
+    found = read_answers(file, key, column, where=where, unmarked="verified", **options)
+    known, answers = found.keys, found.labels
     rows = matching_rows(key, known, ids, source=where, other=source)
     given = np.flatnonzero(~missing_labels(answers))
     row, times = Counter(rows[given].tolist()).most_common(1)[0] if len(given) else (0, 0)
@@ -76,9 +104,67 @@ def read_verified(
             f"{where}: {key} = {known[strange]!r} has the label {answers[strange]!r}, which is not one of {names}"
         )
         raise DataError(problem, "correct it", Remedy("classes", None, "to list all labels"))
-    verified = np.full(len(ids), None, dtype=object)
-    verified[rows[given]] = answers[given]
-    return verified
+    labels_of = np.full(len(ids), None, dtype=object)
+    labels_of[rows[given]] = answers[given]
+    others, drawn = given[found.sources[given] == "reviewed"], found.sources[given] == "verified"
+    labels_of[rows[given[found.sources[given] == "accepted"]]] = None  # nobody looked at these
+    if len(given) and not drawn.any():
+        problem = f"{where}: none of its rows was drawn at random, as its column {found.marked_by!r} says"
+        raise DataError(problem, "name the file of setwise suggest, and give answers from review to setwise merge")
+    if len(others):
+        problem = f"{where}: {len(others):,} rows with a known label were not drawn at random, and do not count"
+        warnings.warn(MisuseWarning(f"{problem} as verified rows; {drawn.sum():,} do"), stacklevel=2)
+    chosen = np.zeros(len(ids), dtype=bool)
+    chosen[rows[others]] = True
+    return labels_of, chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The rows of a file of answers: keys, labels (None for none), where each comes from, and other columns.
+
+    A label is "verified" if its row was drawn at random, "reviewed" if somebody chose it to look at, and "accepted"
+    if nobody looked. `marked_by` is the column that says so.
+    """
+
+    keys: Array
+    labels: Array
+    sources: Array
+    columns: Mapping[str, Sequence[Any]]
+    marked_by: str | None
+
+
+def read_answers(
+    file: Any,
+    key: str,
+    column: str | None,
+    *,
+    where: str,
+    unmarked: str,
+    classes: Sequence[Any] | None = None,
+    separator: str = "|",
+    from_name: str | None = None,
+) -> Answers:
+    """Reads a table or an export with labels; where no column marks them, all are `unmarked`."""
+    files = table_files(file) if names_files(file) else None
+    if files is not None and is_export(files):
+        column = column or from_name
+        keys, answers, data = _read_export(files, key, where, column, classes)
+        names = dict.fromkeys(name for fields in data for name in fields)
+        columns = {name: [fields.get(name) for fields in data] for name in names}
+    else:
+        whole, column = arrow_table(file), column or "verified"
+        columns = {name: whole[name].to_pylist() for name in whole.column_names if name not in {key, column}}
+        options: dict[str, Any] = {"features": [], "carry": [key], "separator": separator, "classes": classes}
+        table = read_table(file, truth=column, **options)
+        keys, answers = table.carried[key], np.asarray(table.truth, dtype=object)
+    if columns.keys() >= {"proposed", "rank"}:  # what triage writes for review
+        return Answers(keys, answers, np.full(len(keys), "reviewed", dtype=object), columns, "rank")
+    for name, meanings in _MARKS.items():
+        marks = [str(value).strip().lower() for value in columns.get(name, ())]
+        if marks and {*marks} <= meanings.keys():
+            return Answers(keys, answers, np.array([meanings[mark] for mark in marks], dtype=object), columns, name)
+    return Answers(keys, answers, np.full(len(keys), unmarked, dtype=object), columns, None)
 
 
 def merge_verified(ours: Array | None, others: Array, *, source: str, other: str) -> Array:
@@ -95,13 +181,15 @@ def merge_verified(ours: Array | None, others: Array, *, source: str, other: str
 
 
 def _read_export(
-    files: TableFiles, key: str, where: str, from_name: str | None, classes: Sequence[Any]
-) -> tuple[Array, Array]:
-    """The keys of all tasks, and the label of each task, or None."""
+    files: TableFiles, key: str, where: str, from_name: str | None, classes: Sequence[Any] | None
+) -> tuple[Array, Array, list[Mapping[str, Any]]]:
+    """The keys of all tasks, the label of each task, or None, and its data."""
     ids: list[Any] = []
     answers: list[Any] = []
+    data: list[Mapping[str, Any]] = []
     for path in files.paths:
-        found = from_label_studio(path, key=key, from_name=from_name, missing="empty")
+        found = from_label_studio(path, key=key, from_name=from_name, labels=classes, missing="empty")
+        data.extend(found.data)
         truth = [None] * len(found) if found.truth is None else found.truth.tolist()
         for name, true, said in zip(found.ids.tolist(), truth, found.candidates.to_lists(), strict=True):
             if true is None and len(said) > 1:
@@ -110,5 +198,6 @@ def _read_export(
             label = true if true is not None else next(iter(said), None)
             answers.append(label)
             ids.append(name)
-    answers = match_classes(answers, classes)  # Label Studio has text only
-    return id_array(ids), id_array([*answers, None])[:-1]  # the extra None makes it an array of objects
+    if classes is not None:
+        answers = match_classes(answers, classes)  # Label Studio has text only
+    return id_array(ids), id_array([*answers, None])[:-1], data  # the extra None makes it an array of objects

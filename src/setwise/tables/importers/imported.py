@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,18 +17,19 @@ from setwise.tables.table_warnings import count_unanswered
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """Candidate sets, the identifiers of rows and their name, true labels where there are any, and the votes."""
+    """Candidate sets, the identifiers of rows and their name, true labels, the votes, and the data of tasks."""
 
     candidates: LabelSets
     ids: Array = field(repr=False)
     truth: Array | None = field(default=None, repr=False)
     votes: Votes | None = field(default=None, repr=False)
     name: str = field(default="task", repr=False)
+    data: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return len(self.candidates)
 
-    def answered(self, where: str) -> Imported:
+    def drop_unanswered(self, where: str) -> Imported:
         """The rows that somebody answered; says how many others there are."""
         if self.votes is None:
             return self

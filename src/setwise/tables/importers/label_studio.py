@@ -45,6 +45,7 @@ def from_label_studio(
     classes: Classes = None,
     missing: Missing = "error",
     path_separator: str = "/",
+    labels: Classes = None,
 ) -> Imported:
     """Candidate sets from a Label Studio export (JSON, JSON-MIN, CSV or TSV).
 
@@ -63,6 +64,8 @@ def from_label_studio(
         The vocabulary, and what to do with tasks without an answer.
     path_separator
         The character between the names of a taxonomy path; the whole path to a leaf is a label.
+    labels
+        Labels to expect, which tell the column of answers where nothing else does.
 
     Examples
     --------
@@ -78,7 +81,7 @@ def from_label_studio(
         if key == "id":
             problem = f"{where}: its column id holds Label Studio's own numbers in place of yours"
             raise DataError(problem, "export as JSON, or give your column another name")
-        tasks = _nest(tasks, from_name, classes, where)
+        tasks = _nest(tasks, from_name, classes if labels is None else labels, where)
     names: set[str] = set()
     found = _Annotations()
     for i, task in enumerate(tasks):
@@ -97,7 +100,8 @@ def from_label_studio(
     ids = frozen(id_array(found.ids))
     with reading_from(where):
         votes, truth = _votes_and_truth(found, path_separator, classes, ids)
-        return Imported(votes.candidates(rule, missing=missing), ids, truth, votes.share_weights())
+        sets, data = votes.candidates(rule, missing=missing), [task.get("data") or {} for task in tasks]
+        return Imported(sets, ids, truth, votes.share_weights(), data=data)
 
 
 def is_export(source: Any) -> bool:
@@ -274,13 +278,13 @@ def _nest(
         data = {field: value for field, value in row.items() if field not in {"id", control, *_ADDED}}
         task = tasks.setdefault(name, {"id": name, "data": data, "annotations": []})
         if row.get(control) not in _EMPTY:
-            paths = _paths(_parsed(row[control]), f"{where}: row {i}")
+            paths = _paths(_parse(row[control]), f"{where}: row {i}")
             region = {"from_name": control, "value": {"choices": [list(path) for path in paths]}}
             task["annotations"].append({"completed_by": row.get("annotator"), "result": [region]})
     return [*tasks.values()]
 
 
-def _parsed(value: Any) -> Any:
+def _parse(value: Any) -> Any:
     """An answer in a cell of text: several choices and taxonomies are JSON there."""
     if isinstance(value, str) and value.startswith(('{"', "[{")):
         with suppress(ValueError, RecursionError):

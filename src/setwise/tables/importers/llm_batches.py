@@ -108,19 +108,19 @@ class BatchReader:
 def _texts(line: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
     """The answers of a line, each with its tokens; None for a call that failed."""
     if "result" in line:  # messages
-        yield _joined(line["result"].get("message", {}).get("content") or ()), None
+        yield _join(line["result"].get("message", {}).get("content") or ()), None
         return
     body = (line["response"] or {}).get("body") or {}
     if "output" in body:  # responses
-        yield _joined(part for item in body["output"] for part in item.get("content") or ()), None
+        yield _join(part for item in body["output"] for part in item.get("content") or ()), None
     for choice in body.get("choices", () if "output" in body else ({"message": {}},)):  # chat completions
         text = choice["message"].get("content")
         yield (
-            text if text is None or isinstance(text, str) else _joined(text),
+            text if text is None or isinstance(text, str) else _join(text),
             (choice.get("logprobs") or {}).get("content"),
         )
 
 
-def _joined(parts: Any) -> str | None:
+def _join(parts: Any) -> str | None:
     """The text of the parts of an answer."""
     return "\n".join(part["text"] for part in parts if "text" in part) or None

@@ -1,0 +1,198 @@
+"""The final table of a labelling project: accepted, verified and reviewed rows, and where each label comes from.
+
+A row without a label, a row with two, and an answer from review that counts as verified are errors.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from setwise.errors import DataError, MisuseWarning, Remedy
+from setwise.labels.vocabulary import is_missing
+from setwise.tables.file_formats import arrow_table, column_names
+from setwise.tables.importers.label_studio import is_export
+from setwise.tables.label_columns import one_chunk
+from setwise.tables.table_files import names_files, source_name
+from setwise.tables.verified_files import Answers, read_answers
+
+_LABELS = ("verified", "label", "answer")
+_OURS = {*_LABELS, "drawn", "draw", "source", "confidence", "rank", "proposed", "note"}
+"""Columns that setwise writes beside those of the user."""
+_ORDER = ("accepted", "reviewed", "verified")
+_FROM = re.compile(r"from (\d+) rows, seed")
+
+
+def merge_labels(
+    files: Sequence[tuple[Any, str | None]],
+    *,
+    key: str,
+    rows: Any = None,
+    answer: str = "label",
+    separator: str = "|",
+    from_name: str | None = None,
+) -> dict[str, Any]:
+    """Joins the labels of several files into one table.
+
+    Parameters
+    ----------
+    files
+        Tables and Label Studio exports, each with the name of its column of labels or its control; None for the
+        usual names: verified, label or answer. What `triage` accepted has a confidence; rows that `suggest` drew
+        are marked by a column `drawn`, those for review by false in it.
+    key
+        The column that identifies the row.
+    rows
+        A table of all rows, whose columns and order are kept. Without it, all rows of all files are needed.
+    answer
+        The name of the column of labels.
+    separator, from_name
+        As in `read_table` and `from_label_studio`.
+
+    Returns
+    -------
+    The columns of the final table: those that all files share, the label, its `source` (accepted, verified or
+    reviewed), and `drawn`: whether the row was drawn at random, empty where nobody looked at it.
+
+    Examples
+    --------
+    >>> accepted = {"id": ["a", "b"], "label": ["owl", "ant"], "confidence": [0.9, 0.8]}
+    >>> verified = {"id": ["c"], "verified": ["owl"], "drawn": [True]}
+    >>> final = merge_labels([(accepted, None), (verified, None)], key="id")
+    >>> final["label"].to_pylist(), final["source"].to_pylist()
+    (['owl', 'ant', 'owl'], ['accepted', 'accepted', 'verified'])
+    """
+    parts = [_read(file, column, key, separator, from_name) for file, column in files]
+    spelled = {
+        str(label): label
+        for _, part in parts
+        for label in part.labels.tolist()
+        if not (isinstance(label, str) or is_missing(label))
+    }
+    found: dict[str, tuple[Any, str, str]] = {}
+    listed: dict[str, str] = {}
+    reviewed: dict[str, str] = {}
+    for where, part in parts:
+        for row, (name, label, source) in enumerate(
+            zip(part.keys.tolist(), part.labels.tolist(), part.sources, strict=True)
+        ):
+            text, place = _text(name), f"{where}: row {row} ({key} = {name!r})"
+            if not text:
+                raise DataError(f"{where}: row {row} has no {key}", "give it one")
+            listed.setdefault(text, place)
+            if source == "reviewed":
+                reviewed.setdefault(text, place)
+            if is_missing(label) or label == "":
+                continue
+            one = spelled.get(str(label), label)
+            before, first, there = found.get(text, (one, source, place))
+            if before != one:
+                problem = f"{place} has the label {one!r}, but {there} has {before!r}"
+                raise DataError(problem, "correct one of them")
+            found[text] = (one, max(first, source, key=_ORDER.index), there)
+    _refuse_review(found, reviewed)
+    names, table = _all_rows(rows, key, parts, listed)
+    lost = next((text for text in names if text not in found), None)
+    if lost is not None:
+        number = sum(text not in found for text in names)
+        place = listed.get(lost, f"{source_name(rows)}: {key} = {lost!r}" if rows is not None else lost)
+        raise DataError(f"{place} has no label ({number:,} such rows)", "label it, or name the file with its label")
+    strange = next((text for text in found if text not in names), None)
+    if strange is not None:
+        raise DataError(f"{found[strange][2]} is no row of {source_name(rows)}", "leave it out")
+    labels, sources, _ = zip(*(found[text] for text in names), strict=True)
+    drawn = [{"verified": True, "reviewed": False}.get(source) for source in sources]
+    plain = labels if len({type(label) for label in labels}) == 1 else [*map(str, labels)]
+    return {**table, answer: pa.array(plain), "source": pa.array(sources), "drawn": pa.array(drawn, pa.bool_())}
+
+
+def _read(file: Any, column: str | None, key: str, separator: str, from_name: str | None) -> tuple[str, Answers]:
+    """A file's name and its answers."""
+    where = source_name(file)
+    unmarked = "reviewed"
+    if not (names_files(file) and is_export(file)):
+        names = column_names(file)
+        if key not in names:
+            raise DataError(f"{where}: there is no column {key!r}; it has {', '.join(names[:8])}", Remedy("key"))
+        usual = [name for name in _LABELS if name in names]
+        if column is None and not usual:
+            problem = f"{where}: there is no column {' or '.join(_LABELS)}; it has {', '.join(names[:8])}"
+            raise DataError(problem, f"write {where}:COLUMN")
+        column = usual[0] if column is None else column
+        unmarked = "verified" if column == "verified" else "accepted" if "confidence" in names else "reviewed"
+    options: dict[str, Any] = {"separator": separator, "from_name": from_name}
+    return where, read_answers(file, key, column, where=where, unmarked=unmarked, **options)
+
+
+def _refuse_review(found: Mapping[str, tuple[Any, str, str]], reviewed: Mapping[str, str]) -> None:
+    """Refuses answers to rows that were chosen for review and are called verified."""
+    false = next(
+        (text for text, (_, source, _) in found.items() if source == "verified" and text in reviewed), None
+    )
+    if false is not None:
+        problem = f"{found[false][2]} is called verified, but it was chosen for review: {reviewed[false]}"
+        raise DataError(problem, "give answers from review as such, with false in a column drawn")
+
+
+def _all_rows(
+    rows: Any, key: str, parts: Sequence[tuple[str, Answers]], listed: Mapping[str, str]
+) -> tuple[list[str], dict[str, Any]]:
+    """The keys of all rows as text, and their columns."""
+    if rows is not None:
+        table = arrow_table(rows, text=[key])
+        if key not in table.column_names:
+            raise DataError(f"{source_name(rows)}: there is no column {key!r}")
+        names = [*map(_text, table[key].to_pylist())]
+        twice = (
+            next((i for i, name in enumerate(names) if name in names[:i]), None)
+            if len({*names}) < len(names)
+            else None
+        )
+        if twice is not None:
+            raise DataError(f"{source_name(rows)}: {key} = {names[twice]!r} occurs twice", "keep one of them")
+        return names, {name: one_chunk(table[name]) for name in table.column_names}
+    drawn = next(
+        (
+            int(mark[1])
+            for _, part in parts
+            for text in part.columns.get("draw", ())[:1]
+            if (mark := _FROM.search(str(text)))
+        ),
+        None,
+    )
+    if drawn is None:
+        problem = "no file says how many rows there are, so that missing rows are not noticed"
+        warnings.warn(MisuseWarning(problem, Remedy("rows", None, "to name the table of all rows")), stacklevel=3)
+    elif len(listed) < drawn:
+        files = ", ".join(where for where, _ in parts)
+        problem = f"{files}: they have {len(listed):,} of the {drawn:,} rows that those to verify were drawn from"
+        raise DataError(
+            problem, "name the files of the others", Remedy("rows", None, "to name the table of all rows")
+        )
+    shared = [
+        name for name in parts[0][1].columns if all(name in part.columns for _, part in parts) and name not in _OURS
+    ]
+    kept: dict[str, list[Any]] = {}
+    for _, part in parts:
+        values = zip(*(part.columns[name] for name in shared), strict=True) if shared else [()] * len(part.keys)
+        for name, cells in zip(part.keys.tolist(), values, strict=True):
+            kept.setdefault(_text(name), [name, *cells])
+    columns = zip(*kept.values(), strict=True) if kept else ()
+    return list(kept), {name: _column(values) for name, values in zip([key, *shared], columns, strict=True)}
+
+
+def _column(values: Sequence[Any]) -> Any:
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        return pa.array([None if value is None else str(value) for value in values])
+
+
+def _text(value: Any) -> str:
+    return (
+        "" if is_missing(value) else str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    )
