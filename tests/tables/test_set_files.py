@@ -265,7 +265,7 @@ def test_columns_of_the_user_that_are_called_like_p_values_are_not_taken_for_the
     right = carried["truth"].count("owl") / 20
     assert done(capsys, "evaluate", f"s{suffix}", "--truth", "truth")["coverage"] == right
     done(capsys, "report", f"s{suffix}", "--truth", "truth", "--out", "r.html")
-    assert f"{right:.1%}) have their true label in the set" in (calibrated_folder / "r.html").read_text()
+    assert f"sets contain the true label: {right:.1%}" in (calibrated_folder / "r.html").read_text()
     with pytest.raises(InputError, match=r"column 'p:\w+' already, and the p-values need it; rename or remove it"):
         write_sets(f"again{suffix}", sets, carry=carried, p_values=own)
     assert not (calibrated_folder / f"again{suffix}").exists()
