@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
 from setwise import Calibration, ConformalClassifier, LabelSets, Votes, conformalize
@@ -33,6 +34,7 @@ from setwise.estimators.model_directory import load_calibrations
 from setwise.estimators.used_rows import UsedRows, read_probe
 from setwise.labels import constructors
 from setwise.learn import PartialLabelClassifier
+from setwise.report.html_pages import embedded_picture
 from setwise.storage.container import read_container
 from setwise.streams.comparison_notes import read_note
 from setwise.tables import (
@@ -517,6 +519,12 @@ def workbook() -> list[bytes]:
     return [made("t.xlsx", book.save)]
 
 
+def pictures() -> list[bytes]:
+    """A drawing and a photograph."""
+    grey = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(6, 8))
+    return [made("p.png", grey.save), made("p.jpg", grey.convert("RGB").save)]
+
+
 # --------------------------------------------------------------------------------------------------- targets
 
 
@@ -596,6 +604,7 @@ TARGETS: dict[str, Target] = {
     "label studio": Target(exported, "e.json", lambda: [tasks()], words=_JSON),
     "answer lines": Target(answers, "a.jsonl", lambda: [_LINES], words=_JSON),
     "snorkel": Target(snorkel, "m.bin", lambda: [bytes([4, 2, 0, 1, 255, 255, 2, 0]), bytes([1, 1, 0, 0, 2, 0])]),
+    "picture": Target(embedded_picture, "p.png", pictures),
     "ontology": Target(
         tree, "t.json", lambda: [b'{"animal": {"bird": ["owl", "wren"]}}', b'[["a", "b"], ["b", "c"]]'], words=_JSON
     ),
