@@ -28,6 +28,7 @@ _FIRST = (
     "demo",
     "annotators",
     "triage",
+    "suspects",
     "suggest",
     "merge",
     "fit",

@@ -1,0 +1,106 @@
+"""`setwise suspects`: which given labels look wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from setwise.cli import options as opt
+from setwise.labels.label_sets import LabelSets
+
+EXAMPLES = (
+    "setwise suspects labels.csv --given label --votes votes.csv --verified verified.csv --key id --out look.csv",
+    "setwise suspects --probabilities scores.csv --given label --verified truth --out look.csv",
+)
+
+
+def suspects(
+    *,
+    file: opt.OptionalFiles = None,
+    given: Annotated[
+        str, typer.Option("--given", metavar="COLUMN", help="Column of the labels that may be wrong.")
+    ] = "label",
+    probabilities: opt.OptionalProbabilities = None,
+    votes: opt.VotesFile = None,
+    verified: opt.Verified = None,
+    max_false: Annotated[
+        float,
+        typer.Option(
+            "--max-false",
+            metavar="SHARE",
+            help="Share of the labels found that may be right, on average over draws.",
+        ),
+    ] = 0.1,
+    out: opt.OutFile,
+    key: opt.Key = None,
+    vote_table: opt.VoteOptions,
+    from_name: opt.FromName = None,
+    separator: opt.Separator = "|",
+    text: opt.TextOptions,
+    random_state: opt.Seed = 0,
+    force: opt.Force = False,
+    display: opt.ScreenOptions,
+) -> None:
+    """Finds given labels that look wrong, so that few of them are right, and writes their rows."""
+    from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
+    from setwise.decisions.suspects import suspects as find
+    from setwise.streams import model_inputs as saved
+    from setwise.streams.calibration_tables import ProbabilityTable
+    from setwise.tables.file_formats import column_names
+    from setwise.tables.rows import RowRequest, output_columns, read_rows
+
+    screen = display.screen(out)
+    if bool(probabilities) == bool(file):
+        raise ValueError(
+            "suspects: give a FILE with labels and --votes, or --probabilities FILE with labels in it."
+        )
+    if file and votes is None:
+        raise ValueError(
+            "suspects: name --votes FILE, or --probabilities FILE: one of them shows what looks wrong."
+        )
+    opt.refuse_existing(out, force=force)
+    source = text.files(probabilities or file or [])
+    if given not in (names := column_names(source)):
+        raise ValueError(f"{source}: has no column {given!r}; name that of the labels with --given.")
+    request = RowRequest(
+        source=source,
+        votes=text.files(votes),
+        vote_columns=vote_table.columns,
+        **opt.verified_in(verified, text, source),
+        from_name=from_name,
+        key=key,
+        features=(),
+        separator=separator,
+        missing="empty",
+    )
+    with screen.working("reading"):
+        known: dict[str, Any] = {}
+        if probabilities is not None:
+            beside = {given, *filter(None, (key, request.truth))}
+            classes = ProbabilityTable.of(source, beside).classes
+            request = replace(request, classes=classes)
+            known["probabilities"] = saved.all_probabilities(source, classes)
+        rows = read_rows(request)
+        columns = output_columns(source, rows)
+        labels: Any = read_rows(RowRequest(source=source, truth=given, features=(), classes=request.classes)).truth
+        if request.classes is not None:
+            labels = LabelSets.from_labels(labels, request.classes)
+        found = find(labels, rows.truth, rows.votes, max_false=max_false, random_state=random_state, **known)
+    refuse_taken(names, ["proposed", "suspicion"])
+    more = {"proposed": found.proposed.tolist(), "suspicion": found.suspicion}
+    write_rows(out, take(columns, found.rows), more=more)
+    screen.say(f"{found}\n\nsaved to {out} ({len(found):,} rows, the most suspect first)")
+    screen.emit(
+        {
+            "rows": len(rows),
+            "found": len(found),
+            "max_false": found.max_false,
+            "bound": found.bound,
+            "verified": found.verified,
+            "wrong": found.wrong,
+            "guarantee": found.guarantee.to_dict(),
+            "out": str(out),
+        }
+    )
