@@ -45,7 +45,7 @@ VOTES = ("--votes", "votes.csv", "--key", "id")
 )
 def test_the_rows_found_are_written_most_suspect_first(here, capsys, how):
     table, _, y, given = here
-    told = done(capsys, "suspects", *how, "--verified", "truth", "--out", "look.csv")
+    told = done(capsys, "suspects", *how, "--verified", "truth", "--max-false", "0.2", "--out", "look.csv")
     found = pd.read_csv("look.csv", keep_default_na=False)
     assert told["found"] == len(found) > 40
     assert (told["verified"], told["rows"]) == (200, N)
@@ -53,9 +53,9 @@ def test_the_rows_found_are_written_most_suspect_first(here, capsys, how):
     assert (np.diff(found["suspicion"]) <= 0).all()
     assert (found["truth"] == "").all()
     rows = found["id"].str[1:].astype(int).to_numpy()
-    assert (given != y)[rows].mean() > 0.8
-    assert (found["proposed"] == NAMES[y][rows]).mean() > 0.8
-    assert 0 < told["bound"] < 0.5
+    assert (given != y)[rows].mean() > 0.7
+    assert (found["proposed"] == NAMES[y][rows]).mean() > 0.7
+    assert 0 < told["bound"] < 0.6
 
 
 def test_the_command_finds_what_the_function_finds(here, capsys):

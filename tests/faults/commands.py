@@ -77,6 +77,10 @@ COMMANDS = {
         "triage v.cal --probabilities p.csv --out accepted.csv --review review.json --force -q",
         *("accepted.csv", "review.json"),
     ),
+    "suspects": _command(
+        "suspects --probabilities given.csv --verified truth --out look.csv --force -q",
+        "look.csv",
+    ),
     "report": _command("report model rows.csv --truth truth --out report.html --force -q", "report.html"),
     "fetch": _command("datasets fetch tiny -q", "cache", old=False),
 }
@@ -105,6 +109,9 @@ def write_inputs(folder: Path) -> None:
     pq.write_table(rows, folder / "rows.parquet", row_group_size=60)
     probabilities = pa.table({**ids, **{f"p:{n}": P[:, k] for k, n in enumerate(NAMES)}})
     pa.csv.write_csv(probabilities, folder / "p.csv")
+    some = [label if row < CHECKED else "" for row, label in enumerate(truth)]
+    given = probabilities.append_column("label", [truth[::-1]]).append_column("truth", [some])
+    pa.csv.write_csv(given, folder / "given.csv")
     backwards = probabilities.take(np.arange(ROWS)[::-1])  # folders take no rows as they were calibrated on
     for table, parts in ((rows, folder / "parts"), (backwards, folder / "p-parts")):
         parts.mkdir()
