@@ -1,5 +1,6 @@
 """Every command that the documentation shows is run, in the order shown, and says what is shown."""
 
+import csv
 import json
 import re
 import shlex
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow.csv
 
 from setwise.cli.app import run
+from tests.report.test_label_pages import data_of
 
 from .conftest import write
 
@@ -153,6 +155,63 @@ def test_the_round_trip_runs_as_shown_and_accounts_for_every_call(tmp_path, monk
     assert (result["from_name"], result["to_name"]) == ("bird", "audio")
     scores = [task["predictions"][0]["score"] for task in review]
     assert scores == sorted(scores)
+
+
+TOPICS = {
+    "health": "doctor vaccine clinic sleep",
+    "money": "bank tax wage price",
+    "space": "orbit probe moon star",
+    "sport": "goal coach race match",
+}
+
+
+def batch(folder, n=1000):
+    """Texts, and a language model's answers to them, three to each; the topics by text."""
+    rng, names = np.random.default_rng(0), np.array([*TOPICS])
+    ids, y, hard = [f"t-{i:04d}" for i in range(n)], rng.integers(0, 4, n), rng.random(n) < 0.3
+    habit = np.where(rng.random(n) < np.where(hard, 0.5, 0.99), y, rng.integers(0, 4, n))
+    steady = rng.random((n, 3)) < np.where(hard, 0.6, 0.98)[:, None]
+    said = names[np.where(steady, habit[:, None], rng.integers(0, 4, (n, 3)))]
+    texts = [" ".join(rng.choice(TOPICS[name].split(), 3)) for name in names[y]]
+    write(folder / "texts.csv", {"id": ids, "text": texts})
+    lines = [
+        {
+            "custom_id": name,
+            "response": {"body": {"choices": [{"message": {"content": f"Topic: {topic}"}} for topic in row]}},
+        }
+        for name, row in zip(ids, said, strict=True)
+    ]
+    (folder / "batch.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return dict(zip(ids, names[y].tolist(), strict=True))
+
+
+def download(page, truth):
+    """What somebody who knows downloads from a page."""
+    held = data_of(page)
+    with (page.parent / held["file"]).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(held["header"])
+        writer.writerows([row["key"], truth[row["key"]], *row["marks"], ""] for row in held["rows"])
+
+
+def test_the_guide_on_shipping_runs_as_shown_and_keeps_its_guarantee(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    truth = batch(tmp_path)
+    shown = list(console_blocks((ROOT / "docs" / "guide" / "ship-a-data-set.md").read_text(encoding="utf-8")))
+    assert [command.split()[1] for command, _ in shown] == ["suggest", "triage", "merge"]
+    for command, expected in shown:
+        assert run(shlex.split(command)[1:]) == 0, (command, capsys.readouterr().err)
+        got = capsys.readouterr().out
+        assert says(got, expected), f"{command}\n{got}"
+        if "--page" in command:
+            download(tmp_path / re.findall(r"--page (\S+)", command)[0], truth)
+    final = pyarrow.csv.read_csv(tmp_path / "final.csv").to_pylist()
+    assert [row["id"] for row in final] == [*truth]
+    wrong = [row for row in final if row["label"] != truth[row["id"]]]
+    assert 0 < len(wrong) <= 50
+    assert {row["source"] for row in wrong} == {"accepted"}
+    page = (ROOT / "docs" / "guide" / "ship-a-data-set.md").read_text(encoding="utf-8")
+    assert f"In this example {len(wrong) / 1000:.1%}".replace("%", " %") in page.replace("\n", " ")
 
 
 def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):

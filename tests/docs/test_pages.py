@@ -15,7 +15,8 @@ from .conftest import DOCS, FENCE, ROOT, pages
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 NOT_CODE = {"", "text", "json", "bibtex"}  # output, formats; commands of the README are run by tests/cli
-RUN_BY_OTHERS = {"command-line.md": {"console"}, "round-trip.md": {"console"}}  # by tests/cli/test_docs.py
+COMMANDS = ("command-line.md", "round-trip.md", "ship-a-data-set.md")
+RUN_BY_OTHERS = {page: {"console"} for page in COMMANDS}  # by tests/cli/test_docs.py
 EXAMPLES = re.compile(r"^>>> ", re.MULTILINE)
 
 

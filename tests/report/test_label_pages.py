@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from setwise.errors import DataError
 from setwise.report.label_pages import write_label_page
+from setwise.tables import merge_labels
 from setwise.tables.verified_files import read_verified
 from tests.report.conftest import HOSTILE, HOSTILE_CLASSES, PATIENCE
 
@@ -164,6 +165,22 @@ def test_verification_is_blind_and_review_shows_the_proposal(open_page, verify, 
         '"say ""hi""",a\\sb,false,',
     ]
     assert "votes" in data_of(review)["columns"]
+
+
+def test_reviewed_rows_are_merged_and_never_count_as_verified(open_page, review, tmp_path):
+    page = open_page(review)
+    page.keyboard.press("1")
+    with pytest.raises(DataError, match=r"has no label \(5 such rows\)"):
+        merge_labels([(downloaded(page, tmp_path), None)], key="id", rows={"id": IDS})
+    for _ in range(5):
+        page.keyboard.press("2")
+    path = downloaded(page, tmp_path)
+    final = merge_labels([(path, None)], key="id", rows={"id": IDS})
+    assert final["id"].to_pylist() == IDS
+    assert final["label"].to_pylist() == ["a|b"] + ["7"] * 5
+    assert set(final["source"].to_pylist()) == {"reviewed"}
+    with pytest.raises(DataError, match="none of its rows was drawn at random"):
+        read_verified(path, IDS, LABELS, key="id", column="label")
 
 
 def test_columns_are_shown_by_name(tmp_path):

@@ -108,10 +108,11 @@ def suggest(
         taken.pop(answer, None)
     tasks = out.suffix == ".json"
     draws = [f"{i} of {budget} from {len(rows)} rows, seed {random_state}" for i in range(1, budget + 1)]
-    more = {"drawn": [True] * len(drawn), "draw": draws, **({} if tasks else {answer: [""] * len(drawn)})}
+    marks: dict[str, Any] = {"drawn": [True] * len(drawn), "draw": draws}
+    more = {**marks, **({} if tasks else {answer: [""] * len(drawn)})}
     refuse_taken(taken, [answer, "drawn", "draw"])
     answers: Any = rows.answers
-    paged = pages.write(taken, answers.classes.tolist(), source, key, separator=separator)
+    paged = pages.write(taken, answers.classes.tolist(), source, key, separator=separator, marks=marks)
     write_rows(out, taken, more=more, separator=separator, from_name=from_name)
     chance = numbers.get("chance", len(drawn) / len(rows))
     screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to verify, each with probability {chance:.3g}")
