@@ -739,7 +739,7 @@ CALLS = {  # a call, and what happens
     "verified outside the candidates": (lambda: conformalize(P, SETS, "max", verified=first("ant", CHECKED)), warns("verified: the label of row 0 is 'ant', which is not among its candidates {'wren'}")),
     "verified outside the candidates of rows learned from": (lambda: fit(SETS, strategy="max", given={"verified": first("ant", CHECKED)}), warns("verified: the label of row 0 is 'ant', which is not among its candidates")),
     "verified nowhere": (lambda: conformalize(P, SETS, verified=[None] * N), warns("verified: no row has a label; leave it out")),
-    "verified for fewer rows": (lambda: conformalize(P, SETS, verified=CHECKED[1:]), error("verified: 59 entries for 60 rows; use None where nobody checked")),
+    "verified for fewer rows": (lambda: conformalize(P, SETS, verified=CHECKED[1:]), error("verified: 59 entries for 60 rows; use None for the others")),
     "verified as numbers of rows": (lambda: conformalize(P, SETS, verified=[1, 3, 5]), error("verified: 3 entries for 60 rows")),
     "verified as codes": (lambda: conformalize(P, SETS, verified=[one and NAMES.index(one) for one in CHECKED]), error("verified: row 1 holds 1, which is not among the classes")),
     "verified as floats": (lambda: int(conformalize(P, MASK, verified=np.where(np.arange(N) % 2, Y, np.nan)).evidence.verified.sum()), right(N // 2)),
