@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 from scipy.special import softmax
 from sklearn.frozen import FrozenEstimator
@@ -19,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import setwise
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, TopK, Votes, conformalize
+from setwise.cli.app import run as run_command
 from setwise.strategies import Rectified
 from setwise.streams import CalibrationRows
 from tests.honest.judge import Outcome, Trial
@@ -351,8 +355,6 @@ def one_by_one(rng: Any) -> Outcome:
 
 @design("pandas frames")
 def pandas_frames(rng: Any) -> Outcome:
-    import pandas as pd
-
     X, y = features(rng, 250 + NEW)
     frame = pd.DataFrame(X, columns=["a", "b", "c"], index=rng.permutation(len(X)))
     told = pd.Series(y, index=frame.index)
@@ -383,6 +385,47 @@ def top(rng: Any) -> Outcome:
     p, y = probabilities(rng, 250 + NEW, 12)
     made = conformalize(TopK.of(p[:250], 3), y[:250])
     return of_rows(made, TopK.of(p[250:], 3), y[250:])
+
+
+@design("probabilities and candidates in one table, with names and numbers of rows", "ids")
+@design("candidates in a second table, in another order", "key")
+@design("votes in a second table", "votes")
+def files(rng: Any, kind: str) -> Outcome:
+    names = np.array(["Möwe", "barn owl", "wren"])
+    p, y = probabilities(rng, 150 + NEW, 3)
+    table = pd.DataFrame(p[:150], columns=names).assign(id=np.arange(150) + 1)
+    sets = [" | ".join(names[row]) if kind == "ids" else "|".join(names[row]) for row in beside(rng, y[:150], 3)]
+    order, words = rng.permutation(150), ["--candidates", "seen", *(["--ignore", "id"] if kind == "ids" else [])]
+    other = pd.DataFrame({"id": order + 1, "seen": np.array(sets)[order]})
+    if kind == "votes":
+        said = np.where(rng.random(300) < 0.8, np.tile(y[:150], 2), rng.integers(0, 3, 300))
+        other = pd.DataFrame(
+            {"id": np.tile(np.arange(150) + 1, 2), "who": np.repeat(["a", "b"], 150), "said": names[said]}
+        )
+        words = ["--item", "id", "--annotator", "who", "--label", "said"]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (table.assign(seen=sets) if kind == "ids" else table).to_csv(folder / "p.csv", index=False)
+        other.to_csv(folder / "other.csv", index=False)
+        if kind != "ids":
+            words += ["--votes" if kind == "votes" else "--labels", str(folder / "other.csv"), "--key", "id"]
+        table_of = [
+            "conformalize",
+            "--probabilities",
+            str(folder / "p.csv"),
+            "--out",
+            str(folder / "rows.cal"),
+            "-q",
+        ]
+        with contextlib.redirect_stderr(io.StringIO()) as said_wrong:
+            if run_command([*table_of, *words]):
+                raise ValueError(said_wrong.getvalue())
+        made = setwise.load(folder / "rows.cal")
+    if kind == "votes":
+        answers = names[np.where(rng.random(NEW) < 0.8, y[150:], rng.integers(0, 3, NEW))]
+        held = float(made.predict_set(p[150:]).contains(answers).mean())
+        return Outcome(made.guarantee(), held, "answer", ("same_annotators",))
+    return of_rows(made, p[150:], names[y[150:]])
 
 
 # -------------------------------------------------------------------- time, streams, groups, categories, weights
