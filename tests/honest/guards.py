@@ -51,10 +51,12 @@ GUARDS = {
     "tables.importers.llm_batches.BatchReader.report": "answers of a language model that name no label",
     "tables.key_join.matching_rows": "keys that occur in one file only, or twice",
     "tables.label_columns._say_unused": "numbers beside labels, which candidates do not use",
+    "tables.merged_labels._all_rows": "files of labels that do not say how many rows there are",
     "tables.set_files.read_predicted": "columns called like p-values that are none of these sets",
     "tables.table_files._doubt_encoding": "UTF-8 text that is read with an old encoding",
     "tables.table_warnings.count_unanswered": "rows that nobody answered",
     "tables.table_warnings._warn": "features that number rows or tell the label, and separators inside labels",
+    "tables.verified_files.read_known_labels": "known labels of rows that were not drawn at random",
 }
 """Each function that warns, withdraws a guarantee or refuses for what data show, and what it sees."""
 

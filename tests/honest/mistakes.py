@@ -19,7 +19,8 @@ import setwise
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, SetSizeScorer, Votes, conformalize
 from setwise.cli.app import run as run_command
 from setwise.strategies import Corrected, Mixture
-from setwise.tables import from_answers_jsonl, read_table
+from setwise.tables import from_answers_jsonl, merge_labels, read_table
+from setwise.tables.verified_files import read_known_labels
 from tests.honest.designs import NEW, beside, features, grouped, of_model, of_rows, probabilities, verify
 from tests.honest.judge import Outcome
 
@@ -500,6 +501,19 @@ def no_label(rng: Any) -> None:
     bodies = [{"choices": [{"index": 0, "message": {"content": text}}]} for text in texts]
     lines = [{"custom_id": str(i), "response": {"status_code": 200, "body": body}} for i, body in enumerate(bodies)]
     from_answers_jsonl([json.dumps(line) for line in lines], missing="empty", classes=["cat", "dog"])
+
+
+@mistake("rows from review, passed as verified rows", "tables.verified_files.read_known_labels")
+def reviewed(rng: Any) -> None:
+    drawn = np.arange(20) < 10
+    answers = {"id": np.arange(20), "verified": rng.choice(["cat", "dog"], 20), "drawn": drawn}
+    read_known_labels(pd.DataFrame(answers), np.arange(40), ["cat", "dog"], key="id")
+
+
+@mistake("files merged without saying how many rows there are", "tables.merged_labels._all_rows")
+def merged(rng: Any) -> None:
+    accepted = {"id": np.arange(10), "label": rng.choice(["cat", "dog"], 10), "confidence": rng.random(10)}
+    merge_labels([(pd.DataFrame(accepted), None)], key="id")
 
 
 def _folder() -> Any:
