@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, t
 
 from setwise import ranks
 from setwise.ranks import Ascending
@@ -196,3 +196,31 @@ def test_scores_are_looked_up_and_none_is_searched_for(monkeypatch):
         found = Ascending(values).count_below(scores)
         assert np.array_equal(found, honest(values, scores))
     assert sum(map(len, searched)) == 0
+
+
+def korn_and_graubard(groups, delta):
+    """The interval of a share from (hits, rows) of each group, in the words of the docstring."""
+    hits, rows = sum(good for good, _ in groups), sum(m for _, m in groups)
+    largest = max(m for _, m in groups)
+    more = [*groups, (0 if hits / rows > 0.5 else largest, largest)]
+    all_rows = sum(m for _, m in more)
+    ratio = sum(good for good, _ in more) / all_rows
+    off = sum((good - ratio * m) ** 2 for good, m in more)
+    variance = len(more) / (len(more) - 1) * off / all_rows**2
+    few = max(rows**2 / sum(m**2 for _, m in groups) - 1, 1)
+    quantiles = [t.ppf(1 - delta / 2, freedom) for freedom in (rows - 1, few)]
+    effective = min(ratio * (1 - ratio) / variance * (quantiles[0] / quantiles[1]) ** 2, rows)
+    x = hits / rows * effective
+    return beta.ppf(delta / 2, x, effective - x + 1), beta.ppf(1 - delta / 2, x + 1, effective - x)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_the_interval_of_a_share_of_rows_in_groups_is_that_of_korn_and_graubard(delta, rng):
+    for share in (0.2, 0.8):
+        for sizes in (np.full(12, 5), rng.integers(1, 30, 20), np.append(np.ones(11, int), 40), np.full(60, 5)):
+            hits = rng.binomial(sizes, rng.beta(4 * share, 4 * (1 - share), len(sizes)))
+            for good in (hits, np.round(share * sizes).astype(int)):  # these differ less than independent rows
+                expected = korn_and_graubard(list(zip(good.tolist(), sizes.tolist(), strict=True)), delta)
+                assert ranks.share_interval(good, sizes, delta) == pytest.approx(expected, rel=1e-9)
+    assert ranks.share_interval(np.ones(9, int), np.ones(9, int)) is None
+    assert ranks.share_interval(np.arange(10) < 8) == ranks.clopper_pearson(8, 10, 0.05)

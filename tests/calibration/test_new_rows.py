@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from setwise import TopK, conformalize
+from setwise import TopK, Votes, conformalize
 
 
 @pytest.fixture
@@ -64,3 +64,15 @@ def test_scores_of_all_labels_need_their_probabilities(probabilities):
     rows = conformalize(top, probabilities.argmax(axis=1)).reader.read(top)
     with pytest.raises(ValueError, match="scores: not defined where only the top 2 labels"):
         _ = rows.scores
+
+
+def test_a_posterior_of_sharpened_probabilities_is_off_by_as_much_more(rng):
+    y = rng.integers(0, 3, 600)
+    p = 0.2 * np.eye(3)[y] + 0.8 / 3  # far less sure than it could be
+    votes = Votes.from_matrix(
+        np.where(rng.random((600, 3)) < 0.8, y[:, None], rng.integers(0, 3, (600, 3))), range(3)
+    )
+    made = conformalize(p, votes, verified=np.where(np.arange(600) < 100, y, None))
+    rows = made.reader.read(p.astype(np.float32), candidates=votes)
+    assert made.annotators.temperature > 1
+    assert rows.posterior_off == rows.off * made.annotators.temperature

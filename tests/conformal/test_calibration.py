@@ -91,6 +91,9 @@ def test_folds_decide_their_own_rows_alone(checked, reads):
     model = CrossConformalClassifier(LogisticRegression(), random_state=0, strategy="max").fit(X, candidates)
     assert isinstance(model.calibration_, PooledCalibration)
     assert len(model.triage(max_error=0.2, verified=verified)) == 200
+    half = model.calibration_.triage(max_error=0.5, verified=verified)
+    assert half.accepted.any()
+    assert "looks" not in printed(half)
     assert model.calibration_.monitor().delta == 0.05
     with pytest.raises(ValueError, match="folds score new rows and their own rows with different models"):
         model.triage(X)

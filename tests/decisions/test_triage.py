@@ -1,5 +1,6 @@
 """`triage`: which labels are accepted, that few of them are wrong, and what is refused."""
 
+import re
 from contextlib import nullcontext
 from fractions import Fraction
 from itertools import combinations, product
@@ -330,6 +331,24 @@ def test_the_verified_rows_that_decide_are_named():
     ):
         found = decided(confidence, np.isin(np.arange(100), wrong), np.arange(100) % 2 == 0, 0.2, "overall")
         assert found.guarantee.look_first == told
+    wrong = np.arange(100) >= 40
+    found = decided(confidence, wrong, np.arange(100) % 2 == 0, 0.2, "overall")
+    contradicted = np.flatnonzero(wrong & (np.arange(100) % 2 == 0))
+    before = int((contradicted < found.rows[found.accepted].max()).sum())
+    assert before > 3
+    assert found.deciding.tolist() == contradicted[: before + 1].tolist()
+
+
+def test_more_verified_rows_are_advised_where_they_would_accept_much_more():
+    confidence, wrong = np.linspace(1, 0, 1000), np.arange(1000) % 10 == 9
+    few = decided(confidence, wrong, np.arange(1000) % 10 > 8, 0.05, "overall")
+    assert "verified rows about" not in printed(few), "nothing is accepted"
+    some = decided(confidence, wrong & (np.arange(1000) > 300), np.arange(1000) % 7 == 0, 0.05, "overall")
+    more = decided(confidence, wrong & (np.arange(1000) > 300), np.arange(1000) % 7 < 2, 0.05, "overall")
+    assert f"With {2 * some.verified} verified rows about " in printed(some)
+    told = int(re.search(r"verified rows about (\d+) % would be accepted", printed(some))[1])
+    assert abs(told / 100 - more.accepted.mean()) < 0.1
+    assert told / 100 > some.accepted.mean()
 
 
 # -------------------------------------------------------------------- of a calibration

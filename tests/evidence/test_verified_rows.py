@@ -10,7 +10,7 @@ from scipy.stats import binom
 from setwise import LabelSets
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts
-from setwise.evidence.verified_rows import compare_verified, plainly_differ
+from setwise.evidence.verified_rows import compare_verified, plainly_differ, written_back
 from setwise.labels.vocabulary import MISSING
 from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
@@ -139,3 +139,18 @@ def test_what_differs_plainly_was_picked(rng):
     assert not any(
         plainly_differ(sample(rng, 500, 5, lambda p, mask: rng.permutation(500)[:60])) for _ in range(20)
     )
+
+
+@pytest.mark.parametrize(("m", "found"), [(9, False), (10, True)])
+def test_candidates_are_called_written_where_a_random_draw_would_hardly_give_single_ones_alone(m, found):
+    """Of 200 rows 50 have one candidate: nine drawn at random all do with probability 3·10⁻⁶, ten with 5·10⁻⁷."""
+    rows = np.arange(200)
+    sizes = np.where(rows < 50, 1, 3)
+    assert written_back(sizes, np.ones(200, bool), rows < m) == found
+
+
+def test_candidates_are_called_written_as_long_as_most_other_rows_have_several():
+    rows = np.arange(200)
+    for several, found in ((80, True), (70, False)):
+        sizes = np.where(rows >= 200 - several, 3, 1)
+        assert written_back(sizes, np.ones(200, bool), rows < 60) == found
