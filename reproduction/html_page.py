@@ -6,7 +6,7 @@ import base64
 import re
 from pathlib import Path
 
-from setwise.report.html_pages import shell
+from setwise.report.html_pages import fill_page
 
 _PICTURE = re.compile(r'<img src="([^"]+)"')
 _TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
@@ -28,7 +28,8 @@ def page_as_html(text: str, beside: Path, title: str) -> str:
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     body = body.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
     body = _PICTURE.sub(lambda found: f'<img src="{_embedded(beside / found[1])}"', body)
-    return shell(title, f'<main class="card" style="margin: 1.5rem auto; padding: 1.5rem">{body}</main>', _STYLE)
+    body = f'<main class="card" style="margin: 1.5rem auto; padding: 1.5rem">{body}</main>'
+    return fill_page("page", {"title": title, "style": _STYLE, "body": body})
 
 
 def _embedded(path: Path) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from setwise.errors import DataError, Remedy
-from setwise.report.html_pages import data_page_as_html, embedded_picture
+from setwise.report.html_pages import embedded_picture, fill_page
 from setwise.storage.atomic_files import replacing
 from setwise.tables.label_notation import encode_labels
 
@@ -103,8 +103,9 @@ def write_label_page(
             row["proposed"], row["confidence"] = place.get(label), "" if value is None else f"{value:.2f}"
     data["identity"] = hashlib.sha256(json.dumps(data).encode()).hexdigest()
     title = f"{'Verify' if proposed is None else 'Review'} {len(names):,} rows"
+    page = fill_page("label_page", {"title": title}, data=data, scripts=["templates/label_page.js"])
     with replacing(path) as beside:
-        beside.write_text(data_page_as_html("label_page", title, data), encoding="utf-8")
+        beside.write_text(page, encoding="utf-8")
     return shown
 
 

@@ -30,7 +30,7 @@ from setwise.ranks import as_level
 from setwise.report.ambiguity import candidate_facts
 from setwise.report.annotator_section import annotator_facts
 from setwise.report.examples import example_facts
-from setwise.report.html_pages import report_as_html
+from setwise.report.html_pages import fill_page, read_part
 from setwise.report.label_entry_levels import EntrySource, Given, Scored, Sweep, Valued, grid, sweep
 from setwise.report.level_facts import GuaranteeAt, level_facts, size_bins
 from setwise.report.reported_rows import Rows
@@ -381,7 +381,9 @@ def _write(
         "candidates": ambiguity,
     }
     with replacing(path) as beside:
-        beside.write_text(report_as_html(contents, data), encoding="utf-8")
+        contents["licence"] = read_part("vendor/chart.js-LICENSE.md")
+        scripts = ("vendor/chart.umd.min.js", "templates/report.js")
+        beside.write_text(fill_page("report", contents, data=data, scripts=scripts), encoding="utf-8")
     return Path(path)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from setwise.decisions.triage import Triage
 from setwise.findings import format_share
-from setwise.report.html_pages import template_as_html
+from setwise.report.html_pages import fill_page
 from setwise.storage.atomic_files import replacing
 
 _LEFT, _RIGHT, _TOP, _BELOW = 52.0, 402.0, 24.0, 196.0  # the frame of the curve in its template
@@ -53,6 +53,7 @@ def write_triage_page(
     share = format_share(taken / max(taken + left, 1), 1)
     first = table.slice(0, _FIRST).to_pylist()
     facts = {
+        "title": "What is accepted, and what may be wrong",
         "sentences": [
             f"{taken:,} labels are accepted, {left:,} rows go to review, and {triage.verified:,} were verified.",
             _first_sentence(triage),
@@ -68,10 +69,8 @@ def write_triage_page(
         "left": left,
         "curve": None,
     }
-    title = "What is accepted, and what may be wrong"
     with replacing(path) as beside:
-        text = template_as_html("triage_page", title, facts | _curve(triage))
-        beside.write_text(text, encoding="utf-8")
+        beside.write_text(fill_page("triage_page", facts | _curve(triage)), encoding="utf-8")
     return Path(path)
 
 
