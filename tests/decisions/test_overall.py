@@ -143,6 +143,25 @@ def test_an_order_that_saw_the_verified_labels_breaks_it():
     assert peeked / 300 > 0.2
 
 
+def test_looks_at_the_whole_of_delta_each_break_it_and_a_share_for_each_keeps_it():
+    """Eight looks at growing numbers of verified rows, along one random order; the first that accepts all ends."""
+    n, limit, looks, draws = 300, 60, np.linspace(15, 100, 8).astype(int), 4000
+    rng = np.random.default_rng(3)
+    wrong = rng.permuted(np.tile(np.arange(n) < limit + 7, (draws, 1)), axis=1)
+    met = np.cumsum(wrong, axis=1)
+    broken = {}
+    for parts in (1, 8):
+        fails, ended = np.zeros(draws, bool), np.zeros(draws, bool)
+        for m in looks.tolist():
+            allowed = allowed_wrong(n, limit, m, DELTA / parts)
+            accepts = (met[:, m - 1] <= (-1 if allowed is None else allowed)) & ~ended
+            fails |= accepts & (limit + 7 - met[:, m - 1] > limit)
+            ended |= accepts
+        broken[parts] = fails.mean()
+    assert broken[8] <= 0.05
+    assert broken[1] > 0.05 + 5 * np.sqrt(0.05 * 0.95 / draws)
+
+
 def test_the_figures_of_the_research_hold():
     def fewest(n, error):
         limit = floor(error * n + 1e-9)

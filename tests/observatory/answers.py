@@ -19,6 +19,7 @@ from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, Vo
 from setwise.conformal.calibration import Calibration
 from setwise.tables import read_table
 from tests.observatory.cells import Cell
+from tests.observatory.decisions import decide
 from tests.observatory.worlds import (
     VOTES,
     Population,
@@ -64,6 +65,8 @@ class Answer:
     """The share of accepted labels that are right, one where nothing is accepted."""
     overall: np.ndarray | None = None
     """The share of labels that are right once the rows to review are corrected."""
+    found: np.ndarray | None = None
+    """The share of the suspects found whose given label is wrong, one where none is found."""
     otherwise: Callable[[], float] | None = None
     """The coverage of `max` on the same sample."""
 
@@ -78,6 +81,8 @@ def answer(cell: Cell, population: Population | None, rng: np.random.Generator, 
         return _command_line(cell, population, rng, folder)
     if cell.shape == "fit by command line":
         return _fit_by_command_line(cell, rng, folder)
+    if cell.strategy.startswith("decide"):
+        return Answer(truth=np.empty(0), share=np.ones(1), **decide(cell, rng))
     if cell.strategy.startswith("triage"):
         return _triaged(cell, population, rng)
     return _conformalized(cell, population, rng, folder)

@@ -39,6 +39,10 @@ STRATEGIES: dict[str, Any] = {
     "triage overall": "max",
     "triage average": "max",
     "triage accepted": "max",
+    **{
+        f"decide {kind}": "max"
+        for kind in ("overall", "accepted", "average", "curve", "per class", "looks", "suspects")
+    },
 }
 RANKS = ("max", "min", "mean", "mixture 0.3", "mixture 0.7", "all")
 SIZES = (5, 20, 50, 200, 2000)
@@ -106,6 +110,8 @@ class Cell:
             return 60 if self.contamination == "none" else 30
         if self.shape == "table":
             return 80
+        if self.strategy.startswith("decide"):
+            return 400
         if self.strategy.startswith("triage"):
             return 200 if "votes" in self.shape else 400
         few = 160 if self.n >= 2000 else 400 if self.n >= 200 else 600
@@ -301,6 +307,15 @@ def triage() -> list[Cell]:
     ]
 
 
+def decisions() -> list[Cell]:
+    """The exact rule and what rests on it, where it is hardest; n and 1 − level as in `triage`."""
+    kinds = ("overall", "accepted", "average", "curve", "per class", "looks", "suspects")
+    patterns = ("hardest", "spread", "ties", "all wrong", "none wrong")
+    shapes = tuple(f"{rows}, {pattern}" for rows in ("at hand", "to come") for pattern in patterns)
+    names = tuple(f"decide {kind}" for kind in kinds)
+    return _cells(strategy=names, shape=shapes, n=(3, 30, 100, 300), contamination="none", level=(0.8, 0.9, 0.95))
+
+
 def interfaces() -> list[Cell]:
     """Through scikit-learn, cross-conformal, tables and the command line."""
     some = ("none", "uniform:0.3")
@@ -324,4 +339,17 @@ def interfaces() -> list[Cell]:
     ]  # fmt: skip
 
 
-BLOCKS = (ranks, models, scores, declared, posteriors, verified, shapes, breaches, votes, triage, interfaces)
+BLOCKS = (
+    ranks,
+    models,
+    scores,
+    declared,
+    posteriors,
+    verified,
+    shapes,
+    breaches,
+    votes,
+    triage,
+    decisions,
+    interfaces,
+)

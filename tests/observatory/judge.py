@@ -135,6 +135,7 @@ def _observed(
 ) -> tuple[dict[str, Test], dict[str, int]]:
     true, tests, outcomes = holds(cell), {}, defaultdict(int)
     finite = cell.shape not in {"classifier", "cross", "fit by command line"}
+    finite = finite and not cell.strategy.startswith("decide")
     worlds = population(cell, rng) if finite else (None,)
     waiting: dict[str, list[tuple[float, float]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():

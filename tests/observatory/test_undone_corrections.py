@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from setwise import LabelSets
 from setwise.calibration import base as calibration
 from setwise.calibration import new_rows
+from setwise.decisions import modes, overall
+from setwise.decisions.overall import allowed_wrong, joint_allowed, joint_wrong
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.ranks import beta_interval, order_statistic, rank
 from setwise.strategies import corrected, rank_strategies, threshold_rules
@@ -92,10 +95,47 @@ def samples_without_the_claim_are_not_mentioned(patch):
     forget(patch, "max_otherwise")
 
 
+def one_wrong_row_more_is_allowed(patch):
+    def one_more(*sizes):
+        found = allowed_wrong(*sizes)
+        return 0 if found is None else found + 1
+
+    patch.setattr(modes, "allowed_wrong", one_more)
+    patch.setattr(overall, "allowed_wrong", one_more)  # by which the observatory makes rows that are hardest
+
+
+def the_curve_allows_one_more(patch):
+    def one_more(*sizes):
+        return [0 if found is None else found + 1 for found in joint_allowed(*sizes)]
+
+    patch.setattr(modes, "joint_allowed", one_more)
+    one_wrong_row_more_is_allowed(patch)
+
+
+def new_rows_share_the_limit_of_all(patch):
+    patch.setattr(modes.OrderedRows, "total", property(lambda rows: rows.n))
+
+
+def p_values_lack_their_one(patch):
+    def accept(self, error):
+        n = len(self.rows)
+        enough = np.arange(1, n + 1) * error * self.m >= self.above * n
+        return int(np.flatnonzero(enough).max(initial=-1)) + 1
+
+    patch.setattr(modes.OrderedRows, "_take_average", accept)
+
+
+def bounds_of_a_draw_are_half(patch):
+    patch.setattr(modes, "joint_wrong", lambda *sizes: [limit // 2 for limit in joint_wrong(*sizes)])
+
+
 TWO_KINDS = {"contamination": "decoy", "checks": "chances", "model": "two kinds", "n": 1000}
 PRECISION = {"n": 300, "k": 5, "contamination": "none", "model": "tenths"}
 BLANK = {"n": 4000, "k": 5, "contamination": "uniform:0.1", "assume": "uniform", "missing": "full"}
 LOST = {"n": 1000, "k": 4, "contamination": "none", "checks": "random", "breach": "lost"}
+DECIDED = {"n": 30, "contamination": "none", "level": 0.9}
+MANY = {"n": 300, "contamination": "none", "level": 0.9}
+FEW = {"n": 3, "contamination": "none", "level": 0.8}
 UNNAMED = {"k": 4, "contamination": "none", "breach": "unnamed", "missing": "full"}
 
 FAULTS = [
@@ -126,6 +166,26 @@ FAULTS = [
         Cell("all", n=19, k=2, contamination="decoy", checks="all"),
         "Theorem 2",
     ),
+    (one_wrong_row_more_is_allowed, Cell("decide overall", shape="at hand, hardest", **DECIDED), "hypergeometric"),
+    (one_wrong_row_more_is_allowed, Cell("decide overall", shape="to come, ties", **DECIDED), "hypergeometric"),
+    (
+        one_wrong_row_more_is_allowed,
+        Cell("decide per class", shape="at hand, hardest", **DECIDED),
+        "hypergeometric",
+    ),
+    (the_curve_allows_one_more, Cell("decide curve", shape="at hand, hardest", **DECIDED), "curve"),
+    (
+        new_rows_share_the_limit_of_all,
+        Cell("decide overall", shape="to come, spread", **MANY),
+        "hypergeometric",
+    ),
+    (p_values_lack_their_one, Cell("decide average", shape="at hand, all wrong", **FEW), "conformal selection"),
+    (p_values_lack_their_one, Cell("decide suspects", shape="at hand, all wrong", **FEW), "conformal selection"),
+    (
+        bounds_of_a_draw_are_half,
+        Cell("decide average", shape="at hand, ties", **MANY | {"n": 100}),
+        "joint hypergeometric",
+    ),
 ]
 
 
@@ -134,6 +194,10 @@ SLOW = {
     every_label_is_every_label_seen,
     filled_rows_are_weighed,
     samples_without_the_claim_are_not_mentioned,
+    one_wrong_row_more_is_allowed,
+    the_curve_allows_one_more,
+    new_rows_share_the_limit_of_all,
+    bounds_of_a_draw_are_half,
 }
 """Faults that take all samples of their cell to show; a fifth of them shows the others with p below 1e-10."""
 
