@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from setwise import LabelSets
+from setwise import LabelSets, Votes
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.verified_rows import compare_verified, plainly_differ, written_back
@@ -154,3 +154,15 @@ def test_candidates_are_called_written_as_long_as_most_other_rows_have_several()
     for several, found in ((80, True), (70, False)):
         sizes = np.where(rows >= 200 - several, 3, 1)
         assert written_back(sizes, np.ones(200, bool), rows < 60) == found
+
+
+def test_verified_rows_with_an_answer_more_are_seen(rng):
+    evidence = sample(rng, 400, 5, lambda p, mask: rng.permutation(400)[:60])
+    alike, one_more = (
+        Votes.from_lists([[0] * (3 + more) for more in counts], classes=range(5))
+        for counts in (np.zeros(400, int), evidence.verified.astype(int))
+    )
+    assert compare_verified(evidence, votes=alike) is None
+    assert (
+        "number of answers (4.00 on average, 3.00 elsewhere" in compare_verified(evidence, votes=one_more).sentence
+    )
