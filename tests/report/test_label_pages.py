@@ -274,12 +274,15 @@ def test_there_is_no_serious_barrier(open_page, request, which, scheme):
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_fits_the_screen_with_the_labels_in_sight(open_page, tmp_path, width):
     first = (
-        "The council voted on Tuesday to close three of its branch libraries. A second reading follows in March."
+        "The council voted on Tuesday to close three of its branch libraries. Staff say that opening hours "
+        "were cut first, and visitors then stayed away.\n\nA second reading follows in March. Friends of the "
+        "library collect signatures until then."
     )
     rows = {
         "id": ["t-0459", "t-0206", "t-0816", "t-0031"],
         "text": [first, TEXT, TEXT, TEXT],
-        "paper": list("ABCD"),
+        "paper": ["The Herald", "The Post", "The Post", "The Herald"],
+        "day": ["2 March", "3 March", "9 March", "9 March"],
     }
     write_label_page(tmp_path / "verify.html", rows, ["culture", "money", "politics", "sport"], key="id")
     page = open_page(tmp_path / "verify.html", color_scheme="light", viewport={"width": width, "height": 700})
