@@ -5,29 +5,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
-from setwise.streams.model_inputs import load_calibration
-from tests.changed_files import edited, feature_rows, with_setting
+from tests.changed_files import feature_rows
 
 # --------------------------------------------------------------------------------- rows that were learned from
-
-
-def silenced(model, folder):
-    model.save(folder)
-    for member in range(len(model.fitted_models)):
-        edited(folder, with_setting(seen=None), member)
-    return folder
-
-
-@pytest.mark.filterwarnings("ignore:X. .* were learned from")
-def test_a_calibration_cannot_keep_silent_of_rows_that_the_directory_shows_to_be_learned_from(tmp_path):
-    X, sets = feature_rows()
-    model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, sets).conformalize(X, sets)
-    assert model.guarantee().promised is None
-    folder = silenced(model, tmp_path / "model")
-    loaded = ConformalClassifier.load(folder)
-    assert loaded.guarantee().promised is None
-    assert "learned from" in str(loaded.calibration_.parts[0].setting.seen)
-    assert load_calibration(folder).guarantee().promised is None
 
 
 @pytest.mark.filterwarnings("ignore:X. .* equal a training row")

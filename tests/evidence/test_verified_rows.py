@@ -10,7 +10,7 @@ from scipy.stats import binom
 from setwise import LabelSets, Votes
 from setwise.evidence.evidence import Evidence, gather
 from setwise.evidence.row_facts import RowFacts
-from setwise.evidence.verified_rows import compare_verified, plainly_differ, written_back
+from setwise.evidence.verified_rows import compare_verified, written_back
 from setwise.labels.vocabulary import MISSING
 from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
@@ -131,14 +131,6 @@ def test_the_p_value_of_chances_is_the_one_of_bernsteins_inequality():
     alike = np.zeros(400)
     found = compare_verified(Evidence(alike, alike, np.full(400, 2), truth=truth, chance=np.full(400, 0.3)))
     assert found.p_value == pytest.approx(2 * np.exp(-(40**2) / (2 * (400 * 0.3 * 0.7 + 40 / 3))))
-
-
-def test_what_differs_plainly_was_picked(rng):
-    picked, _ = CHOICES["singletons"]
-    assert plainly_differ(sample(rng, 500, 5, picked))
-    assert not any(
-        plainly_differ(sample(rng, 500, 5, lambda p, mask: rng.permutation(500)[:60])) for _ in range(20)
-    )
 
 
 @pytest.mark.parametrize(("m", "found"), [(9, False), (10, True)])

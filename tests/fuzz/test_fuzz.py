@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from setwise import Calibration, ConformalClassifier, LabelSets, TopK, conformalize
+from setwise import Calibration, LabelSets
 from setwise.datasets.idx import read_idx
 from setwise.errors import DataError
 from setwise.probabilities.dense import as_probabilities
@@ -30,8 +30,8 @@ from setwise.tables.key_join import key_column
 from setwise.tables.table_files import table_files
 from tests.fuzz.mutation import mutations
 from tests.fuzz.oracle import ENVIRONMENT, Finding, judge
-from tests.fuzz.repair import listed_again, sealed
-from tests.fuzz.targets import TARGETS, Target, corpus, model, npz_file, sample, tasks
+from tests.fuzz.repair import sealed
+from tests.fuzz.targets import TARGETS, Target, corpus, npz_file, tasks
 
 INPUTS = 25  # of each target
 
@@ -234,18 +234,6 @@ def test_found_damaged_workbooks_were_other_errors(damage, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "features", [{"number": "3"}, {"number": -1}, {"number": 2, "names": ["a"]}, {"names": "ab"}]
-)
-def test_found_a_model_said_anything_about_its_columns(features, tmp_path):
-    for name, content in model("skops").items():
-        (tmp_path / name).write_bytes(content)
-    head = json.loads((tmp_path / "setwise.json").read_text()) | {"features": features}
-    (tmp_path / "setwise.json").write_text(json.dumps(head))
-    with pytest.raises(ValueError, match=r"features: "):
-        ConformalClassifier.load(tmp_path)
-
-
-@pytest.mark.parametrize(
     ("text", "told"),
     [
         ('{"x": 1, "s": [[]]}\n', "its lists hold list<item: null>, not labels"),
@@ -369,18 +357,6 @@ def test_found_a_refused_file_took_memory_for_good(tmp_path):
 
     before = [refused() for _ in range(3)][-1]
     assert [refused() for _ in range(20)][-1] - before < 2**26  # each took 16 MB
-
-
-def test_found_a_calibration_of_the_top_labels_in_a_model_of_all(tmp_path):
-    _, P, sets, _ = sample(40)
-    for name, content in model("skops").items():
-        (tmp_path / name).write_bytes(content)
-    part = next(name for name in model("skops") if name.startswith("calibration"))
-    conformalize(TopK.of(P, k=2), sets).save(tmp_path / part)
-    head = listed_again((tmp_path / "setwise.json").read_bytes(), part, (tmp_path / part).read_bytes())
-    (tmp_path / "setwise.json").write_bytes(head)
-    with pytest.raises(ValueError, match="its calibration is about the most probable labels alone"):
-        ConformalClassifier.load(tmp_path)
 
 
 def test_found_sums_beyond_all_numbers_warned():

@@ -135,8 +135,6 @@ def test_an_entry_that_a_head_has_twice_is_refused(network, tmp_path):
 
 
 HEADS = {
-    "column of categories": (lambda head: head["training"].update(by=5), "training"),
-    "digests of the data": (lambda head: head["training"].update(data=[]), "training"),
     "weight": (lambda head: head["members"][0]["model"].update(weight=float("nan")), "do not belong together"),
     "classes": (
         lambda head: head["members"][0]["model"]["inclusion"].update(classes=[2, 1, 0]),

@@ -417,31 +417,6 @@ def test_samples_of_rows_come_back(tmp_path):
 # ---------------------------------------------------------------------------- rows that are saved and go on
 
 TORN = {
-    "groups": (
-        {"groups": np.arange(200) // 2},
-        {"max_rows": 200},
-        lambda h, _: h.update(seen=10**6),
-        "cannot be a sample",
-    ),
-    "chances": (
-        {"verified": verified_labels(), "verified_probability": np.full(200, 1 / 3)},
-        {},
-        lambda h, _: h.update(seen=10**6),
-        "cannot be a sample",
-    ),
-    "groups beyond the limit": (
-        {"groups": np.arange(200) // 2},
-        {},
-        lambda h, _: h.update(max_rows=100),
-        "cannot be a sample",
-    ),
-    "room for all": ({}, {"max_rows": 5000}, lambda h, _: h.update(seen=10**6), "cannot be a sample"),
-    "other keys than those of the ids": (
-        {"sampling_ids": np.arange(200)},
-        {"max_rows": 50},
-        lambda _, a: a.update(key=a["key"][::-1]),
-        "cannot be a sample",
-    ),
     "another domain": ({}, {}, lambda h, _: h.update(domain="moon"), "domain"),
     "another array": ({}, {}, lambda _, a: a.update(moon=a["key"]), "an array is not known"),
     "arrays of no rows": ({}, {}, lambda h, _: h.update(classes=None, seen=0), "classes"),
@@ -451,7 +426,6 @@ TORN = {
         lambda h, a: (h.update(classes=None), a.clear()),
         "not as many as it has seen",
     ),
-    "one label by design, of several": ({}, {}, lambda h, _: h["flags"].update(single=True), "one label by design"),
 }
 
 

@@ -10,17 +10,14 @@ from dataclasses import asdict, fields, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from setwise._arrays import Array, Ints
 from setwise._version import __version__
 from setwise.contamination.assumption import NOTHING, Assumption, as_assumption
 from setwise.crowd.annotator_model import AnnotatorParameters
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.stored_evidence import read_evidence
-from setwise.evidence.verified_rows import compare_verified, plainly_differ
 from setwise.findings import Finding
-from setwise.labels.vocabulary import MISSING, Vocabulary
+from setwise.labels.vocabulary import Vocabulary
 from setwise.scores import SCORES, Score
 from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.directory import Source
@@ -103,11 +100,8 @@ def read_parts(source: Source) -> dict[str, Any]:
         categories = None if groups is None else Vocabulary.from_file(groups, "categories")
         if categories is not None:
             check_array(category, "category", "iu", (evidence.n,), 0, len(categories) - 1)
-        setting = _setting(header["setting"], arrays.pop("assume", None), score, k, evidence)
+        setting = _setting(header["setting"], arrays.pop("assume", None), score, k)
         strategy = _build(header["strategy"], STRATEGIES)
-        if setting.sampled and not _samplable(evidence, strategy):
-            raise ValueError("setting: these rows cannot be a random sample")
-        _check_categories(setting, categories, category, vocabulary, evidence)
         annotators = _annotators(header["annotators"], _under("annotators.", arrays), k)
         if arrays:
             raise ValueError(f"{next(iter(arrays))} is not known")
@@ -116,15 +110,15 @@ def read_parts(source: Source) -> dict[str, Any]:
             "strategy": strategy,
             "vocabulary": vocabulary,
             "evidence": evidence,
-            "setting": _examine(setting, evidence, category),
+            "setting": setting,
             "categories": categories,
             "category": category,
             "annotators": annotators,
         }
 
 
-def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: int, evidence: Evidence) -> Setting:
-    """The setting, if each entry has its type and the entries agree with each other and with the evidence."""
+def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: int) -> Setting:
+    """The setting, if each entry has its type and belongs to the score and the labels."""
     plain = {name: value for name, value in stored.items() if name not in {"miss_rate", "assume", *_FINDINGS}}
     found = {name: None if stored[name] is None else Finding.from_dict(stored[name]) for name in _FINDINGS}
     for field in fields(Setting):
@@ -133,65 +127,17 @@ def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: i
     rate, assume = stored["miss_rate"], stored["assume"]
     if not isinstance(rate, str) or _FRACTION.fullmatch(rate) is None or not 0 <= Fraction(rate) < 1:
         raise ValueError(f"setting.miss_rate is {str(rate)[:40]!r}, expected a fraction below 1")
-    declared = Assumption(assume["kind"], estimated=assume["estimated"])
+    declared = Assumption(assume["kind"], estimated=bool(assume["estimated"]))
     if matrix is not None:
         given = as_assumption(check_array(matrix, "assume", "f", (k, k), 0, 1), k)
-        declared = replace(given, kind=assume["kind"], estimated=assume["estimated"])
+        declared = replace(given, kind=declared.kind, estimated=declared.estimated)
     setting = Setting(**{**plain, **found, "miss_rate": Fraction(rate), "assume": declared})
     words = {"kind": declared.kind} | {name: getattr(setting, name) for name in _WORDS if name != "kind"}
     odd = next((name for name, word in words.items() if word not in _WORDS[name]), None)
     belongs = (setting.conformity_score, setting.n_classes, setting.domain) == (score.name, k, score.domain)
-    counts = (
-        min(setting.dropped, setting.novel, setting.equal) >= 0
-        and 0 <= setting.seed < _SEEDS
-        and setting.checked == evidence.verified.sum()
-        and 0 <= setting.top <= k
-        and (setting.sampled == 0 or setting.sampled >= evidence.n + setting.dropped)
-    )
-    if odd or not belongs or not counts or not isinstance(declared.estimated, bool):
+    if odd or not belongs or not 0 <= setting.seed < _SEEDS or not 0 <= setting.top <= k:
         raise ValueError(f"setting: {odd or 'its entries'} cannot be")
-    alone = evidence.label if evidence.truth is None else None
-    if alone is not None and not (setting.single and evidence.precise and (alone != MISSING).all()):
-        raise ValueError("evidence: label without truth, for rows that do not have one label by design")
     return setting
-
-
-def _samplable(evidence: Evidence, strategy: Strategy) -> bool:
-    """Whether rows like these can be a random sample of others (`CalibrationRows`)."""
-    torn = evidence.group is not None or evidence.chance is not None
-    verified = int(evidence.verified.sum())
-    return not torn and (verified == 0 or (strategy.uses_verified_rows and evidence.weight is None))
-
-
-def _check_categories(
-    setting: Setting, names: Vocabulary | None, category: Array | None, vocabulary: Vocabulary, evidence: Evidence
-) -> None:
-    """Refuses categories that are not those of the rows, where the rows determine them."""
-    if names is None or category is None:
-        if setting.scope or setting.by != "given":
-            raise ValueError("setting.by and setting.scope are about categories, and there are none")
-        return
-    if not setting.scope or len(np.unique(category)) < len(names):
-        raise ValueError("categories: one has no row, or setting.scope leaves them out")
-    found: Any = {"predicted": evidence.predicted, "size": evidence.sizes}.get(setting.by)
-    if found is None:
-        return
-    expected = vocabulary.classes[found] if setting.by == "predicted" else found
-    if not np.array_equal(names.classes[category], expected):
-        raise ValueError(f"category: not that of the rows, by {setting.by}")
-
-
-def _examine(setting: Setting, evidence: Evidence, category: Array | None) -> Setting:
-    """The setting, with what the rows plainly show against a random draw of the verified ones, if it lacks that.
-
-    For votes one more column was compared, the number of answers, which is not stored: there are up to twice as
-    many tests.
-    """
-    tests, written = 2 if setting.votes else 1, setting.written
-    if setting.chosen or not plainly_differ(evidence, category, tests, written=written):
-        return setting
-    found = compare_verified(evidence, category, written=written)
-    return setting if found is None else replace(setting, chosen=found)
 
 
 def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParameters | None:
@@ -214,9 +160,6 @@ def _annotators(stored: Any, arrays: dict[str, Any], k: int) -> AnnotatorParamet
     check_array(arrays["own"], "annotators.own", "f", (pairs, k), 0, 1)
     check_array(arrays["total"], "annotators.total", "f", (people, k), 0)
     check_array(arrays["shift"], "annotators.shift", "f", (k,))
-    keys = arrays["people"].astype(np.int64) * answers + arrays["said"]
-    if (keys[1:] <= keys[:-1]).any():
-        raise ValueError("annotators: their answers are not in order")
     return AnnotatorParameters(names=names, temperature=beta, shrink=shrink, **arrays)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Never, NoReturn, Self, overload
 
@@ -28,7 +28,7 @@ from setwise.calibration.base import (
     SmallCalibrationWarning,
 )
 from setwise.calibration.new_rows import fill_candidates
-from setwise.contamination.assumption import NOTHING, AssumptionLike
+from setwise.contamination.assumption import AssumptionLike
 from setwise.errors import InputError, Omission, Remedy, check_length, refuse_names
 from setwise.evidence.evidence import Evidence
 from setwise.findings import Finding
@@ -63,11 +63,6 @@ class BasePooledCalibration:
     parts: tuple[BaseCalibration, ...]
 
     def __post_init__(self) -> None:
-        first = _common_facts(self.parts[0])
-        if any(_common_facts(part) != first for part in self.parts):
-            raise ValueError("folds: they differ in strategy, score, labels or options")
-        for part in self.parts:
-            _check_fold(part)
         if not np.array_equal(np.sort(self._position), np.arange(self.n)):
             raise ValueError("folds: every row must be in exactly one of them")
 
@@ -228,26 +223,9 @@ class BasePooledCalibration:
         return below, mean
 
 
-def _common_facts(part: BaseCalibration) -> tuple[Any, ...]:
-    """What the folds of one classifier have in common: all but their rows, and labels new to their models."""
-    setting = replace(part.setting, novel=0, equal=0, assume=NOTHING)
-    columns = {field.name for field in fields(part.evidence) if getattr(part.evidence, field.name) is not None}
-    return part.strategy, part.conformity_score, part.classes.tolist(), setting, columns
-
-
-def _check_fold(part: BaseCalibration) -> None:
-    """Refuses what no cross-conformal method uses."""
-    known = {name: getattr(part.evidence, name) for name in ("weight", "group", "chance", "truth")}
-    odd = [name for name, value in (known | {"category": part.category}).items() if value is not None]
-    if odd or part.setting.assume.kind != "nothing":
-        raise ValueError(f"folds: no cross-conformal method uses {', '.join(odd) or 'assume'}")
-    if not part.strategy.pooled or not isinstance(part.rules[0], RankRule):
-        raise ValueError(f"folds: {part.strategy.name} has no cross-conformal form")
-
-
 def _rank_rule(part: BaseCalibration) -> RankRule:
     (rule,) = part.rules
-    assert isinstance(rule, RankRule)  # noqa: S101 - _check_fold() ensures it
+    assert isinstance(rule, RankRule)  # noqa: S101 - check_poolable() ensures it
     return rule
 
 

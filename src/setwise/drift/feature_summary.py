@@ -155,11 +155,8 @@ class FeatureSummary:
             values = iter([Counter({str(k): int(v) for k, v in each.items()}) for each in header["values"]])
             points = _split(arrays)
             held: dict[str | None, Iterator[Any]] = {"points": points, "values": values, None: repeat(None)}
-            columns = tuple([next(held[kind], None) if kind else None for kind in kinds])
-            fits = len(names) == len(kinds) and [_KINDS.get(type(column)) for column in columns] == kinds
-            fits = fits and not any(True for _ in (*points, *values)) and 0 <= rows < 2**63
-            fits = fits and all(0 <= _present(column) <= rows for column in columns)
-            if not fits or any(min(c.values(), default=0) < 0 for c in columns if isinstance(c, Counter)):
+            columns = tuple([next(held[kind], None) for kind in kinds])
+            if len(names) != len(kinds) or not 0 <= rows < 2**63:
                 raise ValueError("its parts do not belong together")
             if "distances" not in arrays:
                 return cls(tuple(map(str, names)), columns, rows)
@@ -396,7 +393,4 @@ def _split(arrays: dict[str, Array]) -> Iterator[Points]:
     parts = [check_array(arrays[name], name, kinds, (entries,), low) for name, (kinds, low) in bounds.items()]
     ends = np.cumsum(lengths)[:-1]
     for values, below, upto, rows in zip(*(np.split(part, ends) for part in parts), n.tolist(), strict=False):
-        counts = [0, *np.stack([below, upto], axis=1).ravel().tolist(), rows]
-        if (values[1:] <= values[:-1]).any() or counts != sorted(counts):
-            raise ValueError("points")
         yield Points(values, below, upto, rows)

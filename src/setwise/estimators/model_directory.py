@@ -12,7 +12,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from setwise._arrays import Floats
 from setwise._version import __version__
-from setwise.conformal.calibration import Calibration, PooledCalibration
+from setwise.conformal.calibration import Calibration
 from setwise.drift.feature_summary import FeatureSummary
 from setwise.errors import InputError, Remedy
 from setwise.estimators.adapters import answers, as_trained, feature_readers
@@ -38,7 +38,6 @@ _TOLERANCE = 1e-5
 _USUAL = as_level(0.9)
 _ENTRIES = {
     "kind": str,
-    "cross": bool,
     "classes": list,
     "files": dict,
     "members": list,
@@ -116,7 +115,7 @@ def load_calibrations(path: str | os.PathLike[str]) -> list[Calibration]:
     """Reads the calibrations in a directory, one per model."""
 
     def read(folder: Path, head: dict[str, Any]) -> list[Calibration]:
-        return _calibrations(Parts(folder, head["files"]), head)[0]
+        return _calibrations(Parts(folder, head["files"]), head)
 
     return _read_steadily(Path(path), read)
 
@@ -138,22 +137,16 @@ def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any,
     if head["kind"] != kind:
         raise ValueError(f"{folder}: holds a {head['kind']}; use {head['kind']}.load.")
     parts, members = Parts(folder, head["files"]), head["members"]
-    if head["cross"] != (len(members) > 1):
-        raise ValueError(f"{folder}: {len(members)} members cannot make a {kind}.")
     estimators = [None] * len(members) if estimator is None else estimator
     estimators = estimators if isinstance(estimators, (list, tuple)) else [estimators]
     if len(estimators) != len(members):
         raise ValueError(f"estimator: {len(estimators)} models for {len(members)} folds; give one per fold.")
     vocabulary = Vocabulary.declare(head["classes"])
-    calibrations, used_rows = _calibrations(parts, head)
+    calibrations = _calibrations(parts, head)
     models, probe = [], None
     for member, calibration, own in zip(members, calibrations, estimators, strict=True):
         if not calibration.vocabulary.same_order(vocabulary):
             raise ValueError(f"{folder}: its calibration is about other classes.")
-        if calibration.setting.top:
-            raise ValueError(
-                f"{folder}: its calibration is about the most probable labels alone, but its model is not."
-            )
         try:
             model, probe = _member(vocabulary, member, own, parts, trusted)
         except KeyError as error:
@@ -165,7 +158,7 @@ def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any,
         "vocabulary_": vocabulary,
         "classes_": np.array(vocabulary.classes),
         "learned_": [None if places is None else np.isin(labels, places) for places in named],
-        "used_rows_": used_rows,
+        "used_rows_": UsedRows.read(parts[head["used_rows"]]),
         "feature_summary_": None if summary is None else FeatureSummary.read(parts[summary]),
         "summary_": _training(head),
         **_features(head.get("features", {})),
@@ -244,7 +237,7 @@ def _head(model: Any, stage: Path) -> dict[str, Any]:
         "version": VERSION,
         "setwise": __version__,
         "kind": type(model).__name__,
-        "cross": isinstance(model.calibration_, PooledCalibration),
+        "cross": len(members) > 1,
         "classes": model.classes_.tolist(),
         "class_type": _KINDS.get(model.classes_.dtype.kind, "mixed"),
         "conformity_score": first.conformity_score.name,
@@ -303,14 +296,9 @@ def _is_part(path: Path) -> bool:
 # -------------------------------------------------------------------- reading
 
 
-def _calibrations(parts: Parts, head: dict[str, Any]) -> tuple[list[Calibration], UsedRows]:
-    """One calibration per model, and the used rows, which complete what an older calibration knows of them."""
-    calibrations = [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
-    used = UsedRows.read(parts[head["used_rows"]])
-    seen = used.find_seen()
-    if seen is not None and calibrations[0].setting.seen is None:
-        calibrations = [replace(part, setting=replace(part.setting, seen=seen)) for part in calibrations]
-    return calibrations, used
+def _calibrations(parts: Parts, head: dict[str, Any]) -> list[Calibration]:
+    """One calibration per model."""
+    return [Calibration.load(parts[member["calibration"]]) for member in head["members"]]
 
 
 def _member(
@@ -348,21 +336,12 @@ def _answers(vocabulary: Vocabulary, model: Any, rows: Any) -> Floats:
 
 def _training(head: dict[str, Any]) -> dict[str, Any]:
     """The facts about the rows of `fit`."""
-    training = {name: value for name, value in head.get("training", {}).items() if name != "calibrated_on"}
-    if not isinstance(training.get("data", {}), dict) or not isinstance(training.get("by", ""), str):
-        raise ValueError("training: its data is not an object, or its column of categories not text")  # noqa: TRY004
-    return training
+    return {name: value for name, value in head.get("training", {}).items() if name != "calibrated_on"}
 
 
 def _features(described: dict[str, Any]) -> dict[str, Any]:
     """Number and names of the columns of X, as far as they are known."""
     number, names = described.get("number"), described.get("names")
-    if number is not None and (type(number) is not int or number < 0):
-        raise ValueError(f"features: {str(number)[:40]!r} is not a number of columns")
-    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-        raise ValueError("features: the names of columns are not a list of texts")
-    if names is not None and number not in {None, len(names)}:
-        raise ValueError(f"features: {len(names)} names for {number} columns")
     known = {
         "n_features_in_": number,
         "feature_names_in_": None if names is None else np.array(names, dtype=object),

@@ -38,7 +38,6 @@ from setwise.storage.stored_arrays import check_array
 FORMAT, VERSION = "setwise-probe", 2
 USED_FORMAT, USED_VERSION = "setwise-used-rows", 2
 _ROWS = 8
-_NOTABLY, _PLAINLY = 3, 6  # standard deviations; more where no warning can tell what was found, on loading
 _RARE = 1e-3  # the probability that equal events are called the same rows
 _FRAMES = {"pandas", "polars", "setwise"}
 _NONE: Words = np.empty(0, dtype=np.uint64)
@@ -117,7 +116,7 @@ class UsedRows:
         known = len(self.labels) == len(self.learned) + len(self.calibrated) > 0
         labels = np.append(self.labels[: len(self.learned)], _single_labels(sets)) if known else self.labels
         used = replace(self, calibrated=digests, labels=labels, equal=np.zeros(len(sets), dtype=bool), seen=None)
-        overlap = used._find_overlap(_NOTABLY)
+        overlap = used._find_overlap()
         if overlap is None:
             return used
         if used._tells_events_apart():
@@ -130,19 +129,14 @@ class UsedRows:
         warnings.warn(MisuseWarning(problem, "calibrate on rows that the model has not seen"), stacklevel=3)
         return replace(used, seen=_overlap_finding(overlap))
 
-    def find_seen(self) -> Finding | None:
-        """The finding that calibration rows are training rows, where the digests alone leave no doubt."""
-        overlap = self._find_overlap(_PLAINLY)
-        return None if overlap is None or self._tells_events_apart() else _overlap_finding(overlap)
-
-    def _find_overlap(self, deviations: float) -> Coincidence | None:
+    def _find_overlap(self) -> Coincidence | None:
         """More calibration rows that equal a training row, or one with its label, than chance explains."""
-        overlap = coincidence(self.calibrated, self.learned, deviations)
+        overlap = coincidence(self.calibrated, self.learned)
         if overlap is not None or not len(self.labels):
             return overlap
         labels, others = np.split(self.labels, [len(self.learned)])
         pairs = with_labels(self.calibrated, others), with_labels(self.learned, labels)
-        return coincidence(*pairs, deviations)
+        return coincidence(*pairs)
 
     def _tells_events_apart(self) -> bool:
         """Whether calibration rows that equal a training row differ from it in the label, as other events do.

@@ -60,12 +60,12 @@ class Coincidence:
         return f"{self.rows:,} rows ({self.share:.0%}, the first is row {self.first})"
 
 
-def coincidence(digests: Words, known: Words, deviations: float = 3.0) -> Coincidence | None:
+def coincidence(digests: Words, known: Words) -> Coincidence | None:
     """Whether rows occur among known ones, and more often than rows drawn from the same source do.
 
     If they were drawn alike, every division of all of them into rows and known rows is equally likely: rows that
     occur several times, as with discrete features or a catalogue, lie on both sides by chance. None unless more do
-    than that explains, by three standard `deviations` and by the share `NOTABLE`.
+    than that explains, by three standard deviations and by the share `NOTABLE`.
     """
     n = len(digests)
     if n == 0 or len(known) == 0:
@@ -80,7 +80,7 @@ def coincidence(digests: Words, known: Words, deviations: float = 3.0) -> Coinci
     expected = m * p * (1 - p ** (m - 1))
     variance = m * p * (1 - p) + m**2 * p**2 - m**2 * p**m - expected**2
     excess = int(again.sum()) - float(expected.sum())
-    if excess <= max(deviations * float(variance.sum()) ** 0.5, NOTABLE * n):
+    if excess <= max(3 * float(variance.sum()) ** 0.5, NOTABLE * n):
         return None
     return Coincidence(again, int(again.argmax()))
 

@@ -52,7 +52,10 @@ def compare_verified(
     columns = _columns(evidence, category, votes, written=written)
     if not columns:
         return None
-    p_values = _p_values(columns, exact_below=50 * LEVEL)  # beyond, nothing is found
+    samples = [(values[checked], values[~checked]) for _, values, checked in columns]
+    sizes = np.array([[len(inside), len(outside)] for inside, outside in samples])
+    gaps = [gap_between(*pair) for pair in samples]
+    p_values = kolmogorov_smirnov(gaps, *sizes.T, exact_below=50 * LEVEL)  # beyond, nothing is found
     p_value = min(1.0, float(p_values.min()) * len(columns))
     if p_value >= LEVEL:
         return None
@@ -99,23 +102,6 @@ def refuse_written(evidence: Evidence, *, written: bool = False) -> None:
         return
     problem = "triage: the verified labels are the candidates of their rows, which would confirm themselves"
     raise InputError(problem, _AS_BEFORE)
-
-
-def plainly_differ(
-    evidence: Evidence, category: Ints | None = None, tests: int = 1, *, written: bool = False
-) -> bool:
-    """Whether `compare_verified` is almost sure to find a difference, even among so many times as many tests.
-
-    It looks at bounds of the p-values, which are quick to compute.
-    """
-    columns = _columns(evidence, category, None, written=written)
-    return bool((tests * len(columns) * _p_values(columns, exact_below=0.0) < LEVEL).any())
-
-
-def _p_values(columns: list[_Column], *, exact_below: float) -> Floats:
-    samples = [(values[checked], values[~checked]) for _, values, checked in columns]
-    sizes = np.array([[len(inside), len(outside)] for inside, outside in samples]).reshape(-1, 2)
-    return kolmogorov_smirnov([gap_between(*pair) for pair in samples], *sizes.T, exact_below=exact_below)
 
 
 _Column = tuple[str, Floats, Bools]

@@ -322,8 +322,6 @@ class CalibrationRows:
             parts = [_Rows.from_parts(header, arrays)] if arrays else []
             if sum(map(len, parts)) > header["seen"] or (header["seen"] and not parts):
                 raise ValueError("its rows are not as many as it has seen")
-            for part in parts:
-                made._check_stored(part, header["seen"])
             made._hold(parts, header["seen"])
         return made
 
@@ -374,14 +372,6 @@ class CalibrationRows:
             if name in rows.facts:
                 problem = f"{name}: more rows than fit into memory_limit ({self._limit(rows):,}), and {reason}"
                 raise InputError(problem, Remedy("memory_limit", None, "to hold all rows"))
-
-    def _check_stored(self, rows: _Rows, seen: int) -> None:
-        """Refuses the rows of a file that are neither all that were seen nor the sample that is kept of them."""
-        ids, room = rows.facts.get("sampling_ids"), self._limit(rows)
-        rehashed = ids is None or np.array_equal(rows.key, sampling_keys(ids, self._seed))
-        torn = (seen > len(rows) or rows.open > room) and not _TORN.keys().isdisjoint(rows.facts)
-        if torn or not rehashed or (seen > len(rows) and rows.open < room):
-            raise ValueError(f"its {len(rows):,} rows cannot be a sample of {seen:,}")
 
     def _check_seeds(self, other: CalibrationRows) -> None:
         """Keys of both must come from one hash, or from different draws."""
@@ -535,8 +525,6 @@ def _read_answers(
         check_array(indices, "candidates", "iu", (len(indices),), 0, k - 1)
         made = LabelSets.from_codes(vocabulary, indices, sizes)
         flags: dict[str, Any] = {name: bool(header["flags"][name]) for name in _FLAGS}
-        if flags["single"] and not (sizes == 1).all():
-            raise ValueError("several candidates of rows that have one label by design")
         return replace(made, **flags)
     row, label = (arrays[name] for name in _VOTES[:2])
     who, *rest = (arrays.get(name) for name in _VOTES[2:])
