@@ -14,18 +14,22 @@ def test_a_guarantee_reads_as_a_headline_and_labelled_lines(rng):
     p = simplex(rng, 6000, 5)
     mask = candidates_from(rng, labels_from(rng, p), 5)
     assert str(conformalize(p, mask).guarantee(0.9)) == (
-        "90 % prediction sets from 6,000 calibration rows (max, LAC)\n"
+        "90 % prediction sets from 6,000 calibration rows\n"
         "Guaranteed:    a new row's set contains its true label with probability at least\n"
-        "               0.90, on average over draws of the calibration rows. In 19 of 20\n"
-        "               draws of independent rows that probability is at least 0.893.\n"
+        "               0.90, on average over calibration rows drawn at random. If rows\n"
+        "               are independent, this probability is at least 0.893 in 19 of 20\n"
+        "               draws.\n"
         "You state:     the true label is always a candidate.\n"
-        "Assumed:       new rows come from the same source; the model was not trained on\n"
-        "               these rows; the model and its numerical precision stay the same;\n"
-        "               the true label is one of the 5 classes.\n"
-        "Note:          For smaller sets, verify some rows: auto then gives this\n"
-        "               guarantee whatever the candidates are.\n"
-        "Note:          If false labels enter by chance, state it (assume: uniform):\n"
-        "               corrected then gives smaller sets, unless the data contradict it."
+        "Assumed:       new rows come from the same source; the model did not learn from\n"
+        "               the calibration rows; the same model computes the new\n"
+        "               probabilities in the same way; the true label is one of the 5\n"
+        "               classes.\n"
+        "Note:          For smaller sets, verify some rows drawn at random, and calibrate\n"
+        "               again with strategy auto (the default). This guarantee then holds\n"
+        "               whatever the candidates are.\n"
+        "Note:          If every false label is a candidate equally often, calibrate\n"
+        "               again and state that (assume: uniform). Sets are then smaller,\n"
+        "               unless the data contradict you."
     )
 
 
@@ -57,7 +61,7 @@ def test_a_guarantee_is_plain_data_too(strategy, rng):
     assert plain["n"] == 60
     assert plain["text"].startswith("90 % prediction sets")
     worded = [premise["text"] for claim in plain["claims"] for premise in claim["premises"]]
-    assert "the model was not trained on these rows" in worded
+    assert "the model did not learn from the calibration rows" in worded
 
 
 def test_only_unconditional_claims_count_as_promised():

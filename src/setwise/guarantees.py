@@ -30,8 +30,8 @@ STANDING = {
     "same_source": "new rows come from the same source",
     "same_groups": "new groups and their rows come from the same source",
     "weights": "new rows differ from these only in how often each kind occurs, as the weights say",
-    "unseen": "the model was not trained on these rows",
-    "same_digits": "the model and its numerical precision stay the same",
+    "unseen": "the model did not learn from the calibration rows",
+    "same_digits": "the same model computes the new probabilities in the same way",
     "classes": "the true label is one of the {} classes",
     "independent_rows": "the calibration rows are independent of each other",
     "labels_unseen": "neither the model nor the annotators saw the verified labels",
@@ -163,8 +163,9 @@ class Claim:
 
     def _over(self, rows: str) -> str:
         """Over which draws the probability is meant."""
-        draws = "on average over draws" if self.delta is None else format_draws(self.delta)
-        return f"{draws} of the {rows} rows"
+        if self.delta is None:
+            return f"on average over {rows} rows drawn at random"
+        return f"{format_draws(self.delta)} of the {rows} rows"
 
     def __str__(self) -> str:
         return join_sentences(self.sentence, self.note)
@@ -282,7 +283,7 @@ class Guarantee:
             count += f", {self.verified:,} of them verified" if self.verified < self.n else ", all of them verified"
         if self.by_category:
             count += f", in {len(self.by_category):,} categories"
-        return f"{level} prediction sets from {count} ({self.strategy}, {self.conformity_score.upper()})"
+        return f"{level} prediction sets from {count}"
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:

@@ -338,10 +338,13 @@ def _advice(evidence: Evidence, setting: Setting) -> tuple[str, ...]:
     if evidence.shares is not None:
         return ()
     more = "more" if evidence.verified.any() else "some"
-    advice = [f"For smaller sets, verify {more} rows: auto then gives this guarantee whatever the candidates are."]
+    advice = [
+        f"For smaller sets, verify {more} rows drawn at random, and calibrate again with strategy auto (the default). "
+        "This guarantee then holds whatever the candidates are."
+    ]
     if setting.assume.kind == "nothing":
         advice.append(
-            "If false labels enter by chance, state it (assume: uniform): corrected then gives smaller sets, "
-            "unless the data contradict it."
+            "If every false label is a candidate equally often, calibrate again and state that (assume: uniform). "
+            "Sets are then smaller, unless the data contradict you."
         )
     return tuple(advice)

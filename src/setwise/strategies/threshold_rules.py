@@ -224,7 +224,7 @@ class RankRule:
             return ""
         low, _ = beta_interval(self.n, position, 2 * DELTA)
         low = math.floor(1000 * max(low - float(self.setting.miss_rate), 0.0)) / 1000
-        return f"In 19 of 20 draws of independent rows that probability is at least {low:.3f}."
+        return f"If rows are independent, this probability is at least {low:.3f} in 19 of 20 draws."
 
     def _shortage(self, level: Fraction) -> tuple[str, ...]:
         reason = self.shortage(level)
