@@ -200,7 +200,7 @@ def test_what_is_shown_is_short_escaped_and_plain_data(rng):
     names = ["<script>alert(1)</script>", "a\nb", "x" * 200, *(f"w{j}" for j in range(12))]
     found = annotators(named(cells, 3, names))
     assert isinstance(found, Annotators)
-    assert len(repr(found).splitlines()) == 14
+    assert len(repr(found).splitlines()) == 15
     assert max(map(len, repr(found).splitlines()[:12])) < 120
     assert "<script" not in found._repr_html_()
     assert json.loads(json.dumps(found.to_dict()))["annotators"][2]["name"] in names

@@ -490,7 +490,7 @@ def test_review_is_ordered_by_confidence_and_the_frame_says_all(world):
     assert listed["row"].tolist() == found.review.tolist()
     assert listed["review"].tolist() == list(range(1, len(found.review) + 1))
     first = str(found).splitlines()[0]
-    assert first.startswith(f"{int(found.accepted.sum()):,} of 700 labels accepted, ")
+    assert first.startswith(f"{int(found.accepted.sum()):,} of the 700 unverified labels accepted, ")
     assert first.endswith(f", {len(found.review):,} to review.")
     assert "<pre>" in found._repr_html_()
 

@@ -61,13 +61,13 @@ def test_what_differs_is_named(calibrated):
     assert "the largest probability of a row is 0." in sure.findings[0].sentence
     assert "differ from the 400 calibration rows" in printed(sure)
     moved = cal.compare(P[P.argmax(axis=1) != 2])
-    assert moved.findings[0].sentence.startswith("2 is predicted for 0.0% of rows, ")
+    assert moved.findings[0].sentence.startswith("2 is predicted for 0.0% of the new rows and ")
     same = cal.compare(P)
     assert not same.refuted
     assert same.findings == ()
     assert "A small difference may go unnoticed" in printed(same)
     for each in (same, sure):
-        assert "This is one look: of 100 batches from one source, one is called different" in printed(each)
+        assert "at most 1 of 100 batches from the same source is called different" in printed(each)
     assert sure.to_dict()["refuted"]
 
 
@@ -254,8 +254,8 @@ CHANGES = {
     "feature 'age' is at most": lambda X: X.assign(age=X.age + 1),
     "feature 'ward' is 'c' in": lambda X: X.assign(ward=np.where(np.arange(len(X)) % 5 == 0, "c", X.ward)),
     "feature 'count' is missing in": lambda X: X.assign(count=pd.array([None] * len(X), dtype="Int64")),
-    "feature 'ward' is 'a' in 0.0% of rows": lambda X: X.assign(ward=[f"w{i}" for i in range(len(X))]),
-    "feature 'kind' is 'x' in 100.0% of rows": lambda X: X.assign(kind="x"),
+    "feature 'ward' is 'a' in 0.0% of the new rows and": lambda X: X.assign(ward=[f"w{i}" for i in range(len(X))]),
+    "feature 'kind' is 'x' in 100.0% of the new rows and": lambda X: X.assign(kind="x"),
     "feature 'dose' is missing in": lambda X: X.assign(dose=np.where(np.arange(len(X)) % 2, X.dose, np.nan)),
 }
 

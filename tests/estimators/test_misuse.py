@@ -27,7 +27,7 @@ from setwise import (
 )
 from setwise.errors import InputError
 from setwise.report import report_model
-from tests.conftest import candidates_from, labels_from, simplex
+from tests.conftest import candidates_from, labels_from, printed, simplex
 
 
 def sample(rng, n=400):

@@ -105,7 +105,8 @@ class Annotators:
         if np.isnan(self.alpha):
             return "No row has two answers: agreement is unknown."
         unknown = "Too few rows have two answers to test whether annotators err independently."
-        return f"Krippendorff's alpha: {self.alpha:.2f}. {self.dependence or unknown}"
+        alpha = f"Agreement beyond chance is {self.alpha:.2f}, where 1 is perfect (Krippendorff's alpha)."
+        return f"{self.dependence or unknown} {alpha}"
 
     @property
     def caution(self) -> str:
@@ -180,7 +181,9 @@ class Annotators:
 
     def _more(self, left: int) -> list[str]:
         more = [f"… {left:,} more"] if left > 0 else []
-        return [*more, *filter(None, [self.caution])]
+        estimate = "Accuracies are estimates from the answers alone: they assume that annotators err independently."
+        known = not np.isnan(self.accuracy).all()
+        return [*more, *([estimate] if known else []), *filter(None, [self.caution])]
 
     def _cells(self, j: int) -> tuple[str, ...]:
         name, interval = str(self.names[j]), f"{self.lower[j]:.2f}–{self.upper[j]:.2f}"
@@ -222,8 +225,9 @@ def annotators(votes: Votes, probabilities: ProbabilityRows | None = None) -> An
     bob        100      0.74      0.63–0.84
     ann        100      0.84      0.73–0.92
     cyd        100      0.90      0.77–0.97
+    Accuracies are estimates from the answers alone: they assume that annotators err independently.
     With so few annotators the intervals are too narrow: each treats the other accuracies as known.
-    Krippendorff's alpha: 0.21. Two answers to a row agree in 60.5 % of cases; ...
+    Two answers to a row agree in 60.5 % of cases. ...
     """
     if not isinstance(votes, Votes):
         raise TypeError(f"votes: expected Votes, got {type(votes).__name__}; make them with Votes.from_table.")

@@ -78,11 +78,12 @@ class Dependence:
 
     def __str__(self) -> str:
         agree = f"Two answers to a row agree in {format_share(self.agreed, 1)} of cases"
-        expected = f"independent annotators would agree in {format_share(self.agreed - self.excess, 1)}"
+        expected = "Annotators this accurate who err independently would agree in "
+        expected += format_share(self.agreed - self.excess, 1)
         judged = "The data do not contradict independence"
         if self.refuted:
             judged = f"The annotators {'share their errors' if self.excess > 0 else 'avoid each other’s answers'}"
-        return f"{agree}; {expected}. {judged} ({format_p_value(self.p_value)})."
+        return f"{agree}. {expected}. {judged} ({format_p_value(self.p_value)})."
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""

@@ -153,7 +153,9 @@ class Triage:
         if not len(self):
             return "No row is left to decide."
         taken = int(self.accepted.sum())
-        head = f"{taken:,} of {len(self):,} labels accepted, {len(self) - taken:,} to review."
+        decided = self.decision or next(iter(self.by_category.values())).decision
+        kind = "new" if decided is not None and decided.ranked.new else "unverified"
+        head = f"{taken:,} of the {len(self):,} {kind} labels accepted, {len(self) - taken:,} to review."
         if self.by_category:
             return "\n".join([head, *str(self.guarantee).splitlines()[1:]])
         return "\n".join([head, *format_lines(self.guarantee.lines)])
@@ -240,7 +242,8 @@ def triage(
     refuse_written(evidence)
     chosen, seed = warn_about_choice(compare_verified(evidence, votes=votes)), draw_seed(random_state)
     setting = Setting("", k, votes=True, checked=len(facts.verified_rows), chosen=chosen, seed=seed)
-    return triage_calibration_rows(Judgement(evidence, setting), votes.classes, max_error, mode, by=by, look=look)
+    judged, model = Judgement(evidence, setting), matrix is not None
+    return triage_calibration_rows(judged, votes.classes, max_error, mode, by=by, look=look, model=model)
 
 
 def triage_calibration_rows(
@@ -252,6 +255,7 @@ def triage_calibration_rows(
     by: Column = None,
     look: int = 1,
     random_state: Seed = None,
+    model: bool = True,
 ) -> Triage:
     """Decides the calibration rows that are not verified: they and the verified rows are one population."""
     evidence, setting = judged.evidence, judged.setting
@@ -272,7 +276,9 @@ def triage_calibration_rows(
     proposed = Proposals(evidence.consensus, evidence.consensus_confidence, noise)
     open_rows = np.flatnonzero(label == MISSING)
     verified_rows = np.flatnonzero(label != MISSING)
-    blind = Premise("labels_unseen", "assumed")
+    blind = Premise(
+        "labels_unseen", "assumed", values=("neither the model nor the annotators" if model else "no annotator",)
+    )
 
     def claim(event: Literal["accepted", "overall"], probability: float, source: str, **options: Any) -> Claim:
         return Claim(event, probability, source, (*judged.verification, blind), **options)
@@ -578,9 +584,11 @@ class _Decision:
             return ""
         where = "calibration row" if self.ranked.new else "row"
         if len(first) == 1:
-            return f"{where} {first[0]:,}, the only proposal that a verified label contradicts."
-        rows = ", ".join(f"{row:,}" for row in first)
-        return f"{where}s {rows}, the most confident proposals that a verified label contradicts."
+            rows = f"{where} {first[0]}, the only one whose verified label contradicts the proposal."
+            return f"{rows} See whether that label is a slip, or the row is hard."
+        rows = f"{where}s {', '.join(map(str, first[:-1]))} and {first[-1]}"
+        why = "whose verified labels contradict the most confident proposals."
+        return f"{rows}, {why} See whether a label is a slip, or the row is hard."
 
 
 def _decide_by(decision: _Decision, of_rows: Array | None, of_verified: Array | None) -> Triage:

@@ -130,7 +130,8 @@ class Comparison:
         elif self.refuted:
             text = (
                 f"The {self.m:,} new rows differ from the {self.n:,} calibration rows: {self.differs}. "
-                "The guarantee does not extend to these rows."
+                "The guarantee does not extend to these rows. Verify some of them, drawn at random, and calibrate "
+                "again with them."
             )
         else:
             text = (
@@ -139,7 +140,8 @@ class Comparison:
             )
         if self.used is None and self.p_value is not None:
             text += (
-                " This is one look: of 100 batches from one source, one is called different. Use monitor for many."
+                " By chance, at most 1 of 100 batches from the same source is called different. For many batches, "
+                "use monitor() in Python."
             )
         return " ".join([text, *(f"Not compared: {remark}." for remark in self.remarks)])
 
@@ -418,9 +420,8 @@ def _probabilities(tallies: list[_PartTally]) -> Family:
 
     def sentence(i: int) -> str:
         tally, code, cell = cells[i]
-        means = (
-            f"{cell.new_total / cell.m:.3f} on average, {cell.total / cell.points.n:.3f} in the calibration rows"
-        )
+        old, new = cell.total / cell.points.n, cell.new_total / cell.m
+        means = f"{new:.3f} on average, and {old:.3f} in the calibration rows"
         return f"the largest probability of a row{tally.within(code)} is {means}"
 
     sizes = ([cell.points.n for *_, cell in cells], [cell.m for *_, cell in cells])
@@ -454,7 +455,7 @@ def _labels(tallies: list[_PartTally]) -> Family:
         tally, key, old, new = tests[i]
         code, label = divmod(key, tally.k)
         cell = tally.cells[code]
-        shares = f"{new / cell.m:.1%} of rows, {old / cell.points.n:.1%} of the calibration rows"
+        shares = f"{new / cell.m:.1%} of the new rows and {old / cell.points.n:.1%} of the calibration rows"
         return f"{tally.classes.tolist()[label]!r} is predicted for {shares}{tally.within(code)}"
 
     return Family(np.concatenate(p_values) if p_values else np.empty(0), sentence)

@@ -285,7 +285,7 @@ class FeatureTally:
             (i, column), (_, at) = here[test], gaps[test]
             new, old = self._counts[i][1][at] / self._present[i], column.upto[at] / column.n
             value = f"{column.values[at]:.4g}"
-            return f"{self._name(i)} is at most {value} in {new:.1%} of rows, {old:.1%} of the calibration rows"
+            return f"{self._name(i)} is at most {value} in {_shares(new, old)}"
 
         return Family(p_values, sentence)
 
@@ -309,7 +309,7 @@ class FeatureTally:
             i, value = found[test]
             column: Any = self.summary.columns[i]
             new, old = self._values[i][value] / self._present[i], column[value] / column.total()
-            return f"{self._name(i)} is {value!r} in {new:.1%} of rows, {old:.1%} of the calibration rows"
+            return f"{self._name(i)} is {value!r} in {_shares(new, old)}"
 
         return Family(np.concatenate(p_values) if p_values else np.empty(0), sentence)
 
@@ -322,8 +322,7 @@ class FeatureTally:
 
         def sentence(test: int) -> str:
             i = int(where[test])
-            shares = f"{new[i] / self.rows:.1%} of rows, {old[i] / self.summary.rows:.1%} of the calibration rows"
-            return f"{self._name(i)} is missing in {shares}"
+            return f"{self._name(i)} is missing in {_shares(new[i] / self.rows, old[i] / self.summary.rows)}"
 
         return Family(fisher(old[some], self.summary.rows, new[some], self.rows), sentence)
 
@@ -337,6 +336,11 @@ def _summary(values: Array) -> Points | Counter[str] | None:
         return Points.of(numbers[~np.isnan(numbers)], _POINTS)
     counts = Counter(_texts(values))
     return counts if len(counts) <= _VALUES else None
+
+
+def _shares(new: float, old: float) -> str:
+    """In how many new rows, and in how many calibration rows."""
+    return f"{new:.1%} of the new rows and {old:.1%} of the calibration rows"
 
 
 def _present(column: Points | Counter[str] | None) -> int:

@@ -338,10 +338,8 @@ def _advice(evidence: Evidence, setting: Setting) -> tuple[str, ...]:
     if evidence.shares is not None:
         return ()
     more = "more" if evidence.verified.any() else "some"
-    advice = [
-        f"For smaller sets, verify {more} rows drawn at random, and calibrate again with strategy auto (the default). "
-        "This guarantee then holds whatever the candidates are."
-    ]
+    verify = f"For smaller sets, verify {more} rows drawn at random, and calibrate again with strategy auto"
+    advice = [f"{verify} (the default). This guarantee then holds whatever the candidates are."]
     if setting.assume.kind == "nothing":
         advice.append(
             "If every false label is a candidate equally often, calibrate again and state that (assume: uniform). "
