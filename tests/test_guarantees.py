@@ -120,7 +120,7 @@ def test_bounds_are_never_rounded_up():
 
 def test_only_verified_rows_that_there_are_stand_in_the_headline():
     assert (
-        Guarantee("max", "lac", 10, 0.9, ()).headline == "90 % prediction sets from 10 calibration rows (max, LAC)"
+        Guarantee("max", "lac", 10, 0.9, ()).headline == "90 % prediction sets from 10 calibration rows"
     )
 
 
