@@ -119,9 +119,7 @@ def test_bounds_are_never_rounded_up():
 
 
 def test_only_verified_rows_that_there_are_stand_in_the_headline():
-    assert (
-        Guarantee("max", "lac", 10, 0.9, ()).headline == "90 % prediction sets from 10 calibration rows"
-    )
+    assert Guarantee("max", "lac", 10, 0.9, ()).headline == "90 % prediction sets from 10 calibration rows"
 
 
 def test_accepted_labels_are_guaranteed_by_the_share_that_may_be_wrong_that_of_this_draw_first():
