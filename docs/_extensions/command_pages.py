@@ -21,9 +21,8 @@ def commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 def lines(path: str, command: Any) -> Iterator[str]:
     """What there is to say of one command, line by line."""
-    parameters = [one for one in command.params if not getattr(one, "hidden", False)]
-    arguments = [one for one in parameters if one.param_type_name == "argument"]
-    options = [one for one in parameters if one.param_type_name == "option"]
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    options = [one for one in command.params if one.param_type_name == "option"]
     yield from (command.help or "").strip().splitlines()
     yield from ("", "```text", " ".join([path, *map(_usage, arguments), "[OPTIONS]"]), "```", "")
     panels = {getattr(one, "rich_help_panel", None) or "Options": None for one in options}

@@ -34,7 +34,8 @@ STANDING = {
     "same_digits": "the same model computes the new probabilities in the same way",
     "classes": "the true label is one of the {} classes",
     "independent_rows": "the calibration rows are independent of each other",
-    "labels_unseen": "{} saw the verified labels",
+    "labels_unseen": "neither the model nor the annotators saw the verified labels",
+    "unseen_by_annotators": "no annotator saw the verified labels",
 }
 """Premises of ordinary sampling and modelling, which void a guarantee only where they are refuted."""
 

@@ -216,6 +216,7 @@ def test_the_guide_on_shipping_runs_as_shown_and_keeps_its_guarantee(tmp_path, m
 
 def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(files(tmp_path, "id", n=160))
+    (tmp_path / "votes.csv").rename(tmp_path / "photos.csv")
     named = bare_commands((ROOT / "README.md").read_text(encoding="utf-8"))
     commands = [command for command in named if command.split()[1] != "demo"]  # test_commands.py runs it
     assert {command.split()[1] for command in commands} >= {"inspect", "fit", "predict", "evaluate", "conformalize"}

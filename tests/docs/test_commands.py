@@ -19,7 +19,7 @@ def test_every_command_and_every_option_is_on_the_page():
     for path, command in found.items():
         text = "\n".join(COMMANDS["lines"](path, command))
         for option in command.params:
-            if not getattr(option, "hidden", False) and option.name != "help":
+            if option.name != "help":
                 assert option.opts[0].upper() in text.upper(), (path, option.name)
         assert "Examples:" in text, path
 

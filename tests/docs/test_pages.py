@@ -131,8 +131,8 @@ def test_the_example_that_learns_prints_the_same_where_sums_are_rounded_otherwis
 
 def test_the_readme_says_what_to_run_in_a_clone_and_promises_no_index():
     first = (ROOT / "README.md").read_text(encoding="utf-8").split("```")[1]
-    assert "pip install .  " in first
-    assert "pip install setwise once it is on an index" in first
+    assert "pip install '.[cli,learn]'" in first
+    assert "pip install 'setwise[cli,learn]' once it is on an index" in first
 
 
 def test_versions_agree():

@@ -26,6 +26,7 @@ EVERYWHERE = {
     "same_candidates",
     "independent_rows",
     "labels_unseen",
+    "unseen_by_annotators",
     "verified_right",
 }
 """Premises that hold unless a breach takes them away."""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from setwise.crowd.annotators import Annotators
 
 EXAMPLES = (
-    "setwise annotators votes.csv --out consensus.csv",
-    "setwise annotators votes.csv --item call --annotator who --label bird --json",
+    "setwise annotators answers.csv --out consensus.csv",
+    "setwise annotators answers.csv --item photo --annotator who --label bird --json",
     "setwise annotators export.json --key id",
 )
 
@@ -23,7 +23,10 @@ def annotators(
     *,
     file: opt.Files,
     vote_table: opt.OwnVoteOptions,
-    key: opt.Key = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="FIELD", help="In a Label Studio export, the field of a task that names it."),
+    ] = None,
     show_all: Annotated[
         bool, typer.Option("--all", help="List all annotators. Without it, the ten to look at first.")
     ] = False,

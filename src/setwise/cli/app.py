@@ -20,7 +20,7 @@ from typer.main import get_command
 from setwise._version import __version__
 from setwise.cli.interruption import SENTENCE, STATUS
 from setwise.cli.option_groups import spread
-from setwise.cli.options import PANELS
+from setwise.cli.options import EXPERTS, PANELS
 from setwise.cli.screen import visible, write_any_text
 from setwise.errors import Advice, Omission, Remedy
 
@@ -89,6 +89,8 @@ def _command(name: str) -> Any:
     command.rich_help_panel = panel
     for one in getattr(command, "commands", {name: command}).values():
         one.params.sort(key=_panel_number)
+        for parameter in one.params:  # --help-all shows them
+            parameter.hidden = getattr(parameter, "rich_help_panel", None) == EXPERTS
     return command
 
 

@@ -64,7 +64,7 @@ def demo(
     for used, (answers, strategy, assume, verified) in {
         "the set of all answers": (votes[held].candidates(), "max", "nothing", None),
         "votes: how many gave each": (votes[held], "votes", "nothing", None),
-        "votes, and a model of the annotators": (votes[held], "crowd", "independent", None),
+        "votes, and how often each person errs": (votes[held], "crowd", "independent", None),
         f"votes, and {_VERIFIED} verified images": (votes[held], "auto", "nothing", verified_rows),
     }.items():
         made = ConformalClassifier(FrozenEstimator(learned), strategy, assume=assume, random_state=seed)

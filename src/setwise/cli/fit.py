@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from setwise.tables.rows import RowRequest
 
 EXAMPLES = (
-    "setwise fit votes.csv --candidates answers --ignore id --out model/",
-    "setwise fit votes.csv --candidates answers --cross 5 --out model/",
-    "setwise fit votes.csv --candidates answers --by hospital --out model/",
-    "setwise fit calls.csv --labels answers.csv --candidates answers --key id --out model/",
-    "setwise fit calls.csv --votes votes.csv --key id --item call --annotator who --label bird --out model/",
-    "setwise fit calls.csv --votes votes.csv --key id --item call --verified verified.csv --out model/",
-    "setwise fit votes.csv --candidates answers --strategy corrected --assume rates.csv --out model/",
+    "setwise fit photos.csv --candidates labels --ignore id --out model/",
+    "setwise fit photos.csv --candidates labels --ignore id --cross 5 --out model/",
+    "setwise fit photos.csv --candidates labels --ignore id --by hospital --out model/",
+    "setwise fit photos.csv --labels labels.csv --candidates labels --key id --out model/",
+    "setwise fit photos.csv --votes answers.csv --key id --item photo --annotator who --label bird --out model/",
+    "setwise fit photos.csv --votes answers.csv --key id --item photo --verified verified.csv --out model/",
 )
 _LEARNERS = ("auto", "covering", "network", "em")
 _MANY = 10_000  # rows from which more than one thread pays

@@ -9,7 +9,7 @@ from typing import Any
 from setwise import tables
 from setwise.cli import options as opt
 
-EXAMPLES = ("setwise inspect votes.csv --candidates answers --truth label",)
+EXAMPLES = ("setwise inspect photos.csv --candidates labels --truth label",)
 
 
 def inspect(

@@ -145,7 +145,8 @@ Labels = Annotated[
     _option(
         "--labels",
         "FILE",
-        "Second table, with the candidates or true labels of the same rows. Match the rows with --key.",
+        "Second table, if the candidates or true labels of the rows stand in a file of their own. Match the rows "
+        "with --key.",
     ),
 ]
 _probabilities = _option(
@@ -156,7 +157,7 @@ _probabilities = _option(
 Probabilities = Annotated[Path, _probabilities]
 OptionalProbabilities = Annotated[Path | None, _probabilities]
 ReportTo = Annotated[Path | None, _option("--report", "FILE", "Also write an HTML report to this file.")]
-Force = Annotated[bool, _option("--force", None, "Replace files that exist.")]
+Force = Annotated[bool, _option("--force", None, "Overwrite files that exist.")]
 Separator = Annotated[str, _option("--separator", "MARK", "Mark between the labels in one cell.", READING)]
 Delimiter = Annotated[
     str | None,
@@ -182,7 +183,7 @@ Trusted = Annotated[
     _option(
         "--trusted",
         "TYPE",
-        "Python type that the saved model may contain. Repeat the option for several types.",
+        "Type in the saved model that you trust, as the error names it. Repeat the option for several.",
         EXPERTS,
     ),
 ]
@@ -191,8 +192,8 @@ Trusted = Annotated[
 
 _candidates = _column(
     "--candidates",
-    "Column with the candidates, the labels that may be true: text ('cat|dog'), lists, or the start of the names "
-    "of 0/1 columns.",
+    "Column with the candidates, the labels that may be true: text ('cat|dog') or lists. If each label has a 0/1 "
+    "column of its own, give the beginning that their names share, such as is_.",
 )
 Candidates = Annotated[str, _candidates]
 OptionalCandidates = Annotated[str | None, _candidates]
@@ -200,22 +201,15 @@ _truth = _column("--truth", "Column with the true label.")
 Truth = Annotated[str, _truth]
 OptionalTruth = Annotated[str | None, _truth]
 SetsColumn = Annotated[str, _option("--column", "NAME", "Name of the column with the prediction sets.", READING)]
-AnswerColumn = Annotated[
-    str | None,
-    _option(
-        "--answer",
-        "NAME",
-        "Name of the column that is written for labels. Default: label in triage; verified in suggest, where it is "
-        "empty.",
-    ),
-]
+_answer = "Name of the column that is written for labels. Default:"
+AnswerColumn = Annotated[str | None, _option("--answer", "NAME", f"{_answer} label.")]
+VerifiedColumn = Annotated[str | None, _option("--answer", "NAME", f"{_answer} verified, which is empty.")]
+_features = "Column with a feature. Repeat the option for several. Default:"
 Features = Annotated[
-    list[str] | None,
-    _column(
-        "--features",
-        "Column with a feature. Repeat the option for several. Default: those of the model; in fit, all columns "
-        "that no other option names.",
-    ),
+    list[str] | None, _column("--features", f"{_features} all columns that no other option names.")
+]
+ModelsFeatures = Annotated[
+    list[str] | None, _column("--features", f"{_features} those that the model learned from.")
 ]
 Ignore = Annotated[
     list[str] | None,
@@ -239,13 +233,10 @@ Groups = Annotated[
     str | None,
     _column("--groups", "Column that shows which rows belong together, such as the patient."),
 ]
-By = Annotated[
-    str | None,
-    _column(
-        "--by",
-        "Column of categories; sets are calibrated, guaranteed and evaluated in each of them. In fit and "
-        "conformalize, predicted stands for the most probable label.",
-    ),
+_by = "Column of categories, such as the hospital: sets are calibrated, guaranteed and evaluated in each of them."
+By = Annotated[str | None, _column("--by", _by)]
+LearnedBy = Annotated[
+    str | None, _column("--by", f"{_by} The word predicted makes the most probable label the category.")
 ]
 VotesFile = Annotated[
     Path | None,
@@ -256,14 +247,19 @@ VotesFile = Annotated[
         "(JSON, JSON-MIN, CSV, TSV), or the output of a language model's batch.",
     ),
 ]
-_item = "Column of the votes table that names the item."
-_annotator = "Column of the votes table that names the annotator."
-_label = "Column of the votes table with the answer."
+_item = "In a table with one answer per line, the column that says which item (row) it is about."
+_annotator = "In this table, the column that says who answered."
+_label = "In this table, the column with the answer."
 Item = Annotated[str | None, _column("--item", _item, VOTES)]
 Annotator = Annotated[str | None, _column("--annotator", _annotator, VOTES)]
 Label = Annotated[str | None, _column("--label", _label, VOTES)]
 Weight = Annotated[
-    str | None, _column("--weight", "Column of the votes table with the weight of the answer.", VOTES)
+    str | None,
+    _column(
+        "--weight",
+        "In this table, a column that says how much an answer counts, such as 2 where an expert answered.",
+        VOTES,
+    ),
 ]
 Pattern = Annotated[
     str | None,
@@ -279,8 +275,8 @@ Key = Annotated[
     str | None,
     _column(
         "--key",
-        "Column that identifies a row in both tables; in Label Studio, a field of the task. Default: rows are "
-        "matched in their order.",
+        "Column that identifies a row, by which several files are matched; in Label Studio, a field of the task. "
+        "Default: rows are matched in their order.",
     ),
 ]
 FromName = Annotated[
@@ -288,13 +284,18 @@ FromName = Annotated[
     _option(
         "--from-name",
         "NAME",
-        "Name of the control in Label Studio. Default: the only one there is; in new tasks, choice.",
+        "Name of the labelling control in Label Studio (from_name). Default: the only one; in new tasks, choice.",
         STUDIO,
     ),
 ]
 ToName = Annotated[
     str,
-    _option("--to-name", "NAME", "Name of the object that is labelled, as in Label Studio's interface.", STUDIO),
+    _option(
+        "--to-name",
+        "NAME",
+        "What is labelled, by its name in Label Studio (to_name), such as text or image.",
+        STUDIO,
+    ),
 ]
 Classes = Annotated[
     str | None,
@@ -326,24 +327,16 @@ OneHot = Annotated[
 
 # -------------------------------------------------------------------- calibration
 
-_confidence = _option(
-    "--confidence",
-    "LEVEL",
-    "Probability that a set contains the true label. Default: that of the model, else 0.9.",
-    show_default=False,
-)
-Confidence = Annotated[float, _confidence]
-ModelsConfidence = Annotated[float | None, _confidence]
-_USUAL = ("auto", "max", "votes", "crowd", "rectified", "corrected", "classwise")
-_OTHERS = ", ".join(name for name in STRATEGIES if name not in _USUAL)
+_confidence = "Probability with which a set shall contain the true label. Default:"
+Confidence = Annotated[float, _option("--confidence", "LEVEL", f"{_confidence} 0.9.", show_default=False)]
+ModelsConfidence = Annotated[float | None, _option("--confidence", "LEVEL", f"{_confidence} that of the model.")]
 Strategy = Annotated[
     str,
     _option(
         "--strategy",
         "NAME",
-        f"auto takes the strongest guarantee that your data justify. The others: {', '.join(_USUAL[1:])}. Rules "
-        f"of the paper: {_OTHERS}; a mixture may have a weight, mixture:0.5 or mixture:verified. The page “Which "
-        "strategy” of the documentation compares them.",
+        "How sets are calibrated. auto takes the strongest guarantee that your data justify. The page “Which "
+        "strategy” of the documentation has the others.",
         EXPERTS,
         autocompletion=_complete_word(STRATEGIES, "mixture:0.5", "mixture:verified"),
     ),
@@ -353,7 +346,8 @@ ConformityScore = Annotated[
     _option(
         "--conformity-score",
         "NAME",
-        f"How unusual a label is, given the probabilities: {', '.join(SCORES)}.",
+        "How the probabilities of a row order its labels; the page “Which strategy” of the documentation has the "
+        "names.",
         EXPERTS,
         autocompletion=_complete_word(SCORES),
     ),
@@ -390,8 +384,8 @@ Cross = Annotated[
     _option(
         "--cross",
         "FOLDS",
-        "Use every row for learning and for calibration, in this many folds. The guarantee is weaker: confidence "
-        "0.9 guarantees 0.8, less a small term.",
+        "Use every row for learning and for calibration, in this many parts. At confidence 0.9 about 90 % of sets "
+        "contain the true label in practice. Guaranteed are 80 %, less a term that is small for many rows.",
         LEARNING,
         min=2,
     ),
@@ -407,32 +401,53 @@ Learner = Annotated[
     _option(
         "--learner",
         "NAME",
-        "auto; covering (a network that learns to cover the candidates); network; or em (logistic regression, "
-        "without torch).",
-        LEARNING,
+        "What learns: auto; covering or network (neural networks); or em (logistic regression, without torch).",
+        EXPERTS,
     ),
 ]
-Network = Annotated[str, _option("--network", "NAME", "Kind of network: auto, linear, mlp or cnn.", LEARNING)]
+Network = Annotated[str, _option("--network", "NAME", "Kind of network: auto, linear, mlp or cnn.", EXPERTS)]
 Loss = Annotated[
     str,
-    _option(
-        "--loss", "NAME", "Loss of the network: proden, rc, cc, naive, osl, merit, gce, lws or cavl.", LEARNING
-    ),
+    _option("--loss", "NAME", "Loss of the network; names: see the documentation of setwise.learn.", EXPERTS),
 ]
 Epochs = Annotated[
-    int | None, _option("--epochs", "NUMBER", "How often the network sees each row. Default: 100.", LEARNING)
+    int | None, _option("--epochs", "NUMBER", "How often the network sees each row. Default: 100.", EXPERTS)
 ]
 Preset = Annotated[
-    str | None, _option("--preset", "NAME", "Settings of the network by name, such as recommended.", LEARNING)
+    str | None,
+    _option(
+        "--preset", "NAME", "Settings of the network by name; see the documentation of setwise.learn.", EXPERTS
+    ),
 ]
 Device = Annotated[
-    str, _option("--device", "NAME", "Where networks run: auto, cpu, cuda, or another device of torch.", LEARNING)
+    str, _option("--device", "NAME", "Where networks run: auto, cpu, cuda, or another device of torch.", EXPERTS)
 ]
 Seed = Annotated[
     int, _option("--seed", "NUMBER", "Seed of random choices: the same seed gives the same result.", EXPERTS)
 ]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.", rich_help_panel=PRINTED)
+]
+
+
+def _show_all_options(context: typer.Context, wanted: bool) -> None:
+    """Help with the options for experts, which are hidden elsewhere."""
+    if wanted:
+        for parameter in context.command.params:
+            parameter.hidden = False  # type: ignore[attr-defined]
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool,
+    typer.Option(
+        "--help-all",
+        callback=_show_all_options,
+        is_eager=True,
+        help="Show this help with the options for experts, which you do not need.",
+        rich_help_panel=PRINTED,
+    ),
 ]
 Json = Annotated[bool, _option("--json", None, "Print one JSON object instead of text.", PRINTED)]
 
@@ -640,7 +655,7 @@ class PageOptions:
 class CalibrationOptions:
     """How sets are calibrated, and what the user states about the candidates."""
 
-    by: By = None
+    by: LearnedBy = None
     confidence_level: Confidence = 0.9
     strategy: Strategy = "auto"
     conformity_score: ConformityScore = "lac"
@@ -686,6 +701,7 @@ class ScreenOptions:
 
     quiet: Quiet = False
     as_json: Json = False
+    help_all: HelpAll = False
 
     def screen(self, out: Path | None = None) -> Screen:
         """Where it prints; `out` is where its result goes."""

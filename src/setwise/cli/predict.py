@@ -39,7 +39,7 @@ def predict(
     confidence_level: opt.ModelsConfidence = None,
     by: opt.By = None,
     p_values: Annotated[bool, typer.Option("--p-values", help="Also write one p-value for each class.")] = False,
-    columns: opt.Features = None,
+    columns: opt.ModelsFeatures = None,
     trusted: opt.Trusted = None,
     column: opt.SetsColumn = "labels",
     separator: opt.Separator = "|",

@@ -67,7 +67,7 @@ def report(
             rich_help_panel=opt.PRINTED,
         ),
     ] = None,
-    columns: opt.Features = None,
+    columns: opt.ModelsFeatures = None,
     trusted: opt.Trusted = None,
     column: opt.SetsColumn = "labels",
     title: Annotated[

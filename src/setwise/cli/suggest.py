@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "setwise suggest --votes export.json --key id --budget 50 --out to-verify.csv",
-    "setwise suggest model/ votes.csv --candidates answers --key id --budget 50 --out to-verify.csv",
-    "setwise suggest model/ calls.csv --votes votes.csv --key id --item call --budget 50 --out to-verify.json",
-    "setwise suggest model.cal --probabilities scores.csv --labels answers.csv --key id --budget 50 --out rows.csv",
+    "setwise suggest model/ photos.csv --candidates labels --key id --budget 50 --out to-verify.csv",
+    "setwise suggest model/ photos.csv --votes answers.csv --key id --item photo --budget 50 --out to-verify.json",
+    "setwise suggest model.cal --probabilities scores.csv --labels labels.csv --key id --budget 50 --out rows.csv",
 )
 _ORDER = (
     "The rows are in random order. You may stop early, as long as the answers so far do not influence when you "
@@ -54,8 +54,8 @@ def suggest(
     verified: opt.Verified = None,
     from_name: opt.FromName = None,
     confidence_level: opt.ModelsConfidence = None,
-    answer: opt.AnswerColumn = None,
-    columns: opt.Features = None,
+    answer: opt.VerifiedColumn = None,
+    columns: opt.ModelsFeatures = None,
     trusted: opt.Trusted = None,
     separator: opt.Separator = "|",
     text: opt.TextOptions,

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "setwise triage model/ new.csv --max-error 0.05 --out accepted.csv --review review.csv",
-    "setwise triage model/ votes.csv --out accepted.csv --review review.json",
+    "setwise triage model/ photos.csv --out accepted.csv --review review.json",
     "setwise triage model.cal --probabilities scores.csv --mode accepted --out accepted.csv --review review.csv",
-    "setwise triage --votes votes.csv --item call --verified verified.csv --key call --out ok.csv --review no.csv",
+    "setwise triage --votes answers.csv --item photo --verified true.csv --key photo --out ok.csv --review no.csv",
 )
 
 _ALIGNED = ("rows", "labels", "confidence", "accepted")
@@ -86,22 +86,24 @@ def triage(
     probabilities: opt.OptionalProbabilities = None,
     max_error: Annotated[
         float,
-        typer.Option("--max-error", metavar="SHARE", help="Share of the labels that may be wrong."),
+        typer.Option(
+            "--max-error", metavar="SHARE", help="Share of the labels that may be wrong in the end; see --mode."
+        ),
     ] = 0.05,
     mode: Annotated[
         str,
         typer.Option(
             "--mode",
             metavar="MODE",
-            help="What --max-error is a share of. overall: of all rows, once reviewed ones are corrected, in 19 of "
-            "20 draws of the verified rows. accepted: of accepted rows, in 19 of 20 draws. average: of accepted "
-            "rows, on average.",
+            help="What --max-error is a share of. overall: of all rows, after people corrected those to review. "
+            "accepted: of the accepted rows alone. Both hold in 19 of 20 draws of the verified rows. average: of "
+            "the accepted rows, on average.",
         ),
     ] = "overall",
     look: Annotated[
         int,
         typer.Option(
-            "--look",
+            "--looks",
             metavar="NUMBER",
             help="How many looks you plan, if you verify more rows and decide again: the guarantee holds at "
             "whichever you stop. Fix the numbers of verified rows beforehand.",
@@ -116,7 +118,7 @@ def triage(
     from_name: opt.FromName = None,
     to_name: opt.ToName = "text",
     answer: opt.AnswerColumn = None,
-    columns: opt.Features = None,
+    columns: opt.ModelsFeatures = None,
     trusted: opt.Trusted = None,
     separator: opt.Separator = "|",
     text: opt.TextOptions,

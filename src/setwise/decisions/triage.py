@@ -276,9 +276,7 @@ def triage_calibration_rows(
     proposed = Proposals(evidence.consensus, evidence.consensus_confidence, noise)
     open_rows = np.flatnonzero(label == MISSING)
     verified_rows = np.flatnonzero(label != MISSING)
-    blind = Premise(
-        "labels_unseen", "assumed", values=("neither the model nor the annotators" if model else "no annotator",)
-    )
+    blind = Premise("labels_unseen" if model else "unseen_by_annotators", "assumed")
 
     def claim(event: Literal["accepted", "overall"], probability: float, source: str, **options: Any) -> Claim:
         return Claim(event, probability, source, (*judged.verification, blind), **options)
