@@ -128,7 +128,7 @@ def test_accepted_labels_are_guaranteed_by_the_share_that_may_be_wrong_that_of_t
     bound = Claim("accepted", 0.9, "B", subject=labels, delta=0.05)
     assert printed(Guarantee("triage", "", 10, 0.95, (average, bound))).endswith(
         "Guaranteed: at most 10 % of the 7 accepted labels are wrong, in 19 of 20 draws of the verified rows. "
-        "At most 5 % of the 7 accepted labels are wrong, on average over draws of the verified rows."
+        "At most 5 % of the 7 accepted labels are wrong, on average over verified rows drawn at random."
     )
 
 
