@@ -8,6 +8,7 @@ BENCH  := .venv-bench/bin
 BENCH_READY := .venv-bench/.ready
 THIRD  := .venv-third/bin
 THIRD_READY := .venv-third/.ready
+STUDIO  := .venv-studio
 RELEASE := .venv-release/bin
 LOWEST := .venv-lowest/bin
 LICENCES := .venv-licences/bin
@@ -42,8 +43,8 @@ test: $(READY) browser  ## what CI runs: unit, property, statistical and doc tes
 test-long: $(READY)     ## the repeated-sampling tests with more repetitions
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
 
-test-third-party: $(THIRD_READY)   ## XGBoost, LightGBM, CatBoost, Hugging Face and MLflow, in an environment of their own
-	$(THIRD)/python -m pytest tests/third_party
+test-third-party: $(THIRD_READY) $(STUDIO)/.ready   ## XGBoost, LightGBM, CatBoost, Hugging Face, MLflow and Label Studio, in environments of their own
+	LABEL_STUDIO=$(STUDIO)/bin/label-studio $(THIRD)/python -m pytest tests/third_party
 
 # Old versions use what newer versions of their own dependencies call deprecated, which is not our business.
 test-lowest: .venv-lowest/.ready   ## the tests with the lowest versions that pyproject.toml allows, on the lowest Python
@@ -142,6 +143,11 @@ $(BENCH_READY): pyproject.toml constraints.txt
 	  PATH=/usr/bin:/bin $(CURDIR)/$(BENCH)/python -m pip install --quiet --no-build-isolation torchsort && \
 	  $(BENCH)/python -m pip install --quiet torch_geometric transformers pillow && \
 	  $(BENCH)/python -m pip install --quiet --no-deps torchvision torchcp
+	touch $@
+
+$(STUDIO)/.ready:
+	test -x $(STUDIO)/bin/python || $(PYTHON) -m venv $(STUDIO)
+	$(STUDIO)/bin/python -m pip install --quiet label-studio
 	touch $@
 
 $(THIRD_READY): pyproject.toml constraints.txt

@@ -43,6 +43,7 @@ from setwise.tables import (
     from_answers_jsonl,
     from_label_studio,
     from_snorkel,
+    merge_labels,
     read_batches,
     read_sets,
     read_table,
@@ -228,6 +229,27 @@ def tasks(answers: Sequence[Any] = ("cat", ["a", "b"], "dog")) -> bytes:
     return json.dumps(listed).encode()
 
 
+_ANNOTATIONS = [
+    {"text": "t", "id": i // 2, "c": label, "annotator": i, "annotation_id": i, "lead_time": 1.5}
+    for i, label in enumerate(["cat", "owl", {"choices": ["cat", "dog"]}, [{"taxonomy": [["a", "b"], ["a"]]}]])
+]
+_ANNOTATED = b"""annotation_id,annotator,c,id,lead_time,text
+1,4,cat,1,2.5,t
+2,5,"{""choices"": [""cat"", ""owl""]}",1,2.5,t
+,,,2,,u
+"""
+_TOP = [{"token": "cat", "logprob": -0.1}, {"token": "owl", "logprob": -2.5}]
+_CHOICE = {"message": {"content": "Label: cat"}, "logprobs": {"content": [{"token": "cat", "top_logprobs": _TOP}]}}
+_BATCH = b"\n".join(
+    json.dumps(line).encode()
+    for line in (
+        {"custom_id": "a", "response": {"body": {"choices": [_CHOICE, {"message": {"content": None}}]}}},
+        {"custom_id": "b", "response": {"body": {"output": [{"content": [{"text": "owl"}]}]}}},
+        {"custom_id": "c", "result": {"type": "succeeded", "message": {"content": [{"text": "cat or owl"}]}}},
+    )
+)
+
+
 # --------------------------------------------------------------------------------------------------- oracles
 
 
@@ -319,7 +341,7 @@ def wide_answers(path: Path) -> None:
 
 def checks(path: Path) -> None:
     ids = [f"r{i}" for i in range(6)]
-    found = read_verified(path, ids, NAMES, key="id", column="y")
+    found = read_verified(path, ids, NAMES, key="id")
     assert {label for label in found if label is not None} <= set(NAMES)
 
 
@@ -327,6 +349,18 @@ def exported(path: Path) -> None:
     found = from_label_studio(path, missing="empty")
     assert len(found.candidates) == len(found.ids) == len(found.votes)
     same_votes(found.votes, path)
+
+
+def batch(path: Path) -> None:
+    found = from_answers_jsonl(path, classes=NAMES, missing="empty")
+    assert len(found.candidates) == len(found.ids) == len(found.votes)
+
+
+def final(path: Path) -> None:
+    accepted = {"id": ["a", "b"], "label": ["cat", "owl"], "confidence": [0.9, 0.8]}
+    found = merge_labels([(accepted, None), (path, None)], key="id")
+    assert len({*map(len, found.values())}) == 1
+    assert {*found["source"].to_pylist()} <= {"accepted", "verified", "reviewed"}
 
 
 def answers(path: Path) -> None:
@@ -599,9 +633,16 @@ TARGETS: dict[str, Target] = {
     "votes.parquet": Target(voted, "v.parquet", lambda: [made("v.parquet", lambda p: write_votes(p, votes()))]),
     "long answers": Target(long_answers, "v.csv", lambda: [_LONG], words=_TEXT),
     "wide answers": Target(wide_answers, "v.csv", lambda: [_WIDE], words=_TEXT),
-    "checks": Target(checks, "c.csv", lambda: [b"id,y\nr0,cat\nr1,\nr2,owl\n"], words=_TEXT),
+    "checks": Target(
+        checks, "c.csv", lambda: [b"id,verified,drawn\nr0,cat,true\nr1,,false\nr2,owl,true\n"], words=_TEXT
+    ),
     "checked tasks": Target(checks, "c.json", lambda: [tasks(("cat", "owl", "dog"))], words=_JSON),
     "label studio": Target(exported, "e.json", lambda: [tasks()], words=_JSON),
+    "label studio rows": Target(exported, "e.json", lambda: [json.dumps(_ANNOTATIONS).encode()], words=_JSON),
+    "label studio table": Target(exported, "e.csv", lambda: [_ANNOTATED], words=_TEXT),
+    "batch": Target(batch, "b.jsonl", lambda: [_BATCH], words=_JSON),
+    "merged table": Target(final, "v.csv", lambda: [b"id,verified,drawn\nc,cat,true\nd,owl,true\n"], words=_TEXT),
+    "merged tasks": Target(final, "c.json", lambda: [tasks(("cat", "owl"))], words=_JSON),
     "answer lines": Target(answers, "a.jsonl", lambda: [_LINES], words=_JSON),
     "snorkel": Target(snorkel, "m.bin", lambda: [bytes([4, 2, 0, 1, 255, 255, 2, 0]), bytes([1, 1, 0, 0, 2, 0])]),
     "picture": Target(embedded_picture, "p.png", pictures),
