@@ -110,6 +110,15 @@ def triage(
             rich_help_panel=opt.EXPERTS,
         ),
     ] = 1,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="predicted",
+            help="Decide each proposed label by its own verified rows, so that the guarantee holds within each.",
+            rich_help_panel=opt.EXPERTS,
+        ),
+    ] = None,
     candidates: opt.OptionalCandidates = None,
     votes: opt.VotesFile = None,
     key: opt.Key = None,
@@ -156,7 +165,7 @@ def triage(
         separator=separator,
         missing="empty",
     )
-    asked: dict[str, Any] = {"max_error": max_error, "mode": mode, "look": look}
+    asked: dict[str, Any] = {"max_error": max_error, "mode": mode, "look": look, "by": by}
     if in_parts:
         if model is None or any((votes, verified)) or not (file or probabilities):
             raise ValueError(
@@ -247,6 +256,7 @@ def _summarize(found: Triage, out: Path, review: Path) -> dict[str, Any]:
         "mode": found.mode,
         "max_error": found.max_error,
         "bound": found.bound,
+        "by": {str(name): part.bound for name, part in found.by_category.items()},
         "deciding": found.deciding.tolist(),
         "verified": found.verified,
         "threshold": found.threshold if taken else None,

@@ -121,8 +121,10 @@ class OrderedRows:
         both = (self.verified, self.rows)
         confidence = np.concatenate([part.confidence for part in both])
         noise = np.concatenate([np.zeros(len(part)) if part.noise is None else part.noise for part in both])
-        # Where confidence and noise are equal, verified rows come first: a tie counts against acceptance.
-        order = np.lexsort((np.arange(self.n) >= self.m, -noise, -confidence))
+        # Where confidence and noise are equal, verified rows come first, as here: a tie counts against acceptance.
+        order = np.argsort(-confidence, kind="stable")
+        if (np.diff(confidence[order]) == 0).any():
+            order = np.lexsort((-noise, -confidence))
         above = np.cumsum(np.append(self.wrong, np.zeros(len(self.rows), dtype=bool))[order])
         to_decide = order >= self.m
         return order[to_decide] - self.m, above[to_decide]

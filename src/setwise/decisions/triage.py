@@ -415,7 +415,7 @@ def triage_proposals(
 def _predict_categories(by: str, decision: _Decision) -> tuple[Array, Array]:
     """The proposed labels as the categories of the rows to decide and of the verified rows."""
     if by != "predicted":
-        raise InputError(f"by: {by!r} is not known", Remedy("by", "predicted", "or pass a category per row"))
+        raise InputError(f"by: {by!r} is not known", Remedy("by", "predicted", "to decide each label by itself"))
     names, ranked = np.asarray(decision.classes), decision.ranked
     return names[ranked.rows.label], names[ranked.verified.label]
 

@@ -159,7 +159,7 @@ def _small(made: Proposals) -> Proposals:
 
 
 def decide(
-    predictor: BatchPredictor, found: Sequence[ProposedPart], max_error: float, mode: Mode, look: int
+    predictor: BatchPredictor, found: Sequence[ProposedPart], max_error: float, mode: Mode, **options: Any
 ) -> tuple[Triage, list[tuple[Bools, Ints]]]:
     """The triage of all rows, and for each part which rows are accepted and the places of the others."""
     calibration, compared = predictor.calibration, predictor.row_tally()
@@ -176,7 +176,7 @@ def decide(
         next((one.extra for one in found if len(one.proposed)), "nothing"),
         max_error,
         mode,
-        look=look,
+        **options,
         comparison=None if calibration.categories is not None else compared.compare(),
     )
     rank = np.zeros(len(made), dtype=np.int64)
@@ -202,6 +202,7 @@ def triage_parts(
     max_error: float,
     mode: Mode,
     look: int,
+    by: str | None,
     candidates: str | None,
     writer: TriageWriter,
     resume: bool,
@@ -211,7 +212,7 @@ def triage_parts(
         raise InputError("model: folds decide the rows that they were fitted on, which are read as one file")
     proposer = Proposer(predictor, tuple(columns), candidates, writer.separator)
     found = sorted(engine(parts, proposer.make_worker), key=lambda one: one.part.number)
-    made, decisions = decide(predictor, found, max_error, mode, look)
+    made, decisions = decide(predictor, found, max_error, mode, look=look, by=by)
     todo = [
         DecidedPart(one.part, place, predictor.calibration.classes, one.proposed, accepted, rank)
         for one, place, (accepted, rank) in zip(found, review, decisions, strict=True)
