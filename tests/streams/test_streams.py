@@ -445,7 +445,8 @@ def test_rows_that_the_model_knows_are_known_of_finished_files_too(tmp_path, cap
 
 
 @pytest.mark.parametrize(
-    ("mode", "error"), [("overall", 0.3), ("overall", 0.31), ("average", 0.3), ("accepted", 0.55), ("overall", 0.06)]
+    ("mode", "error"),
+    [("overall", 0.3), ("overall", 0.31), ("average", 0.3), ("accepted", 0.55), ("overall", 0.06)],
 )
 def test_a_triage_in_two_passes_decides_as_at_once(parts, capsys, mode, error):
     parts()
