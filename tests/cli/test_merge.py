@@ -84,7 +84,8 @@ def test_five_commands_lead_from_votes_to_the_final_table(tmp_path, given):
     key = told[told.index("--key") + 1] if "--key" in told else "custom_id"
     said = setwise("suggest", *told, "--budget", 100, "--out", "to-verify.csv", folder=tmp_path)
     assert f"drew 100 of {N} rows to verify" in said
-    assert f"give triage  --verified to-verify.csv --key {key}" in said
+    named = f" --key {key}" if "--key" in told else ""
+    assert f"give triage  --verified to-verify.csv{named}\n" in said
     assert fill(tmp_path / "to-verify.csv", "verified")[1]["draw"] == f"2 of 100 from {N} rows, seed 0"
     triage = ("triage", *told, "--verified", "to-verify.csv", "--max-error", 0.1)
     setwise(*triage, "--out", "accepted.csv", "--review", "review.csv", folder=tmp_path)

@@ -120,7 +120,7 @@ def suggest(
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     filled = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
     command = "triage" if model is None else "fit or conformalize"
-    option = f"--verified {filled} --key {key or next(iter(taken)) if model is None else key or 'COLUMN'}"
+    option = f"--verified {filled}" + ("" if key is None and model is None else f" --key {key or 'COLUMN'}")
     screen.say("\n".join(["", f"saved to {out}   then:  {todo}, and give {command}  {option}", *paged]))
     screen.emit(
         {"rows": len(rows), "drawn": len(drawn), "seed": random_state, **numbers, "column": answer, "out": str(out)}

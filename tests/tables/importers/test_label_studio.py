@@ -274,6 +274,14 @@ def test_a_control_that_nothing_tells_apart_is_asked_for(tmp_path, name):
 
 
 @FORMS
+def test_rows_of_one_person_show_their_control_by_what_setwise_wrote_beside_it(tmp_path, name):
+    marks = {"drawn": True, "draw": "1 of 2 from 9 rows, seed 0"}
+    rows = rows_of((1, 4, "owl"), (2, 4, "ant"), **marks)
+    file = written(tmp_path / name, [{name: row[name] for name in row if name != "note"} for row in rows])
+    assert import_votes(file, key="pkg").votes.classes.tolist() == ["ant", "owl"]
+
+
+@FORMS
 def test_a_broken_row_of_annotations_is_named(tmp_path, name):
     rows = rows_of((1, 4, "owl"), (1, 5, {"choices": [7]}))
     with pytest.raises(DataError, match=f"{name}: row 1: 7 is neither a choice nor a taxonomy path") as error:

@@ -33,6 +33,7 @@ _ADDED = ("annotator", "annotation_id", "created_at", "updated_at", "lead_time",
 _NESTED, _TABLES = {"annotations", "completions"}, {"csv", "tsv"}
 _EMPTY: tuple[Any, ...] = (None, "", [])
 _NAME_CONTROL = Remedy("from_name", None, "to name the control")
+_TASKS = ("drawn", "draw", "rank", "confidence")  # data of the tasks that setwise writes
 _TELLING = {"annotator", "annotation_id", "lead_time"}
 
 
@@ -81,7 +82,7 @@ def from_label_studio(
         if key == "id":
             problem = f"{where}: its column id holds Label Studio's own numbers in place of yours"
             raise DataError(problem, "export as JSON, or give your column another name")
-        tasks = _nest(tasks, from_name, classes if labels is None else labels, where)
+        tasks = _nest(tasks, key, from_name, classes if labels is None else labels, where)
     names: set[str] = set()
     found = _Annotations()
     for i, task in enumerate(tasks):
@@ -265,10 +266,10 @@ def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:
 
 
 def _nest(
-    rows: list[Mapping[str, Any]], from_name: str | None, classes: Classes, where: str
+    rows: list[Mapping[str, Any]], key: str | None, from_name: str | None, classes: Classes, where: str
 ) -> list[Mapping[str, Any]]:
     """The tasks of rows with one annotation each, with the data and the annotations of each task."""
-    control = from_name or _control(rows, classes, where)
+    control = from_name or _control(rows, key, classes, where)
     if not any(control in row for row in rows):
         names = ", ".join(name for name in rows[0] if name not in _ADDED)
         raise DataError(f"{where}: there is no column {control!r}; it has {names}", _NAME_CONTROL)
@@ -292,12 +293,13 @@ def _parse(value: Any) -> Any:
     return value
 
 
-def _control(rows: list[Mapping[str, Any]], classes: Classes, where: str) -> str:
+def _control(rows: list[Mapping[str, Any]], key: str | None, classes: Classes, where: str) -> str:
     """The column of answers: what differs between the annotations of a task, or is empty where there are none.
 
     Where every task has one annotation, it is the only one after the data in JSON-MIN, or the only one of labels.
     """
-    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in {"id", *_ADDED}]
+    others = {"id", key, *_ADDED, *_TASKS}
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in others]
     first: dict[str, Mapping[str, Any]] = {}
     varied = {
         name
@@ -309,6 +311,7 @@ def _control(rows: list[Mapping[str, Any]], classes: Classes, where: str) -> str
     vacant = [name for name in names if blank and all(row.get(name) in _EMPTY for row in blank)]
     order = [*rows[0]]
     after = order[order.index("id") + 1 : order.index("annotator")] if {"id", "annotator"} <= {*order} else []
+    after = [name for name in after if name in names]
     declared = Vocabulary.or_none(classes)
     known = {"", "None", *(() if declared is None else map(str, declared.classes.tolist()))}
     labels = [name for name in names if {str(row.get(name)) for row in rows} <= known]
