@@ -145,3 +145,9 @@ def test_what_a_draw_without_a_model_cannot_use_is_refused(tmp_path, capsys, mon
     assert "error: budget: 401 of 400 rows; draw 1 to 400 rows" in capsys.readouterr().err
     line = failure(capsys, "suggest", "--budget", 10, "--out", "v.csv")
     assert "give a MODEL and rows, or --votes FILE" in line
+
+
+def test_a_project_of_texts_is_told_that_votes_need_no_model(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(["fit", *as_table(tmp_path), "--ignore", "text", "--out", "m"]) == 2
+    assert "items.csv: no column is left for the features. Votes alone need no model" in capsys.readouterr().err

@@ -341,7 +341,7 @@ def wide_answers(path: Path) -> None:
 
 def checks(path: Path) -> None:
     ids = [f"r{i}" for i in range(6)]
-    found = read_verified(path, ids, NAMES, key="id")
+    found, _ = read_verified(path, ids, NAMES, key="id")
     assert {label for label in found if label is not None} <= set(NAMES)
 
 

@@ -56,7 +56,7 @@ GUARDS = {
     "tables.table_files._doubt_encoding": "UTF-8 text that is read with an old encoding",
     "tables.table_warnings.count_unanswered": "rows that nobody answered",
     "tables.table_warnings._warn": "features that number rows or tell the label, and separators inside labels",
-    "tables.verified_files.read_known_labels": "known labels of rows that were not drawn at random",
+    "tables.verified_files.read_verified": "known labels of rows that were not drawn at random",
 }
 """Each function that warns, withdraws a guarantee or refuses for what data show, and what it sees."""
 

@@ -20,7 +20,7 @@ from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets, Se
 from setwise.cli.app import run as run_command
 from setwise.strategies import Corrected, Mixture
 from setwise.tables import from_answers_jsonl, merge_labels, read_table
-from setwise.tables.verified_files import read_known_labels
+from setwise.tables.verified_files import read_verified
 from tests.honest.designs import NEW, beside, features, grouped, of_model, of_rows, probabilities, verify
 from tests.honest.judge import Outcome
 
@@ -503,11 +503,11 @@ def no_label(rng: Any) -> None:
     from_answers_jsonl([json.dumps(line) for line in lines], missing="empty", classes=["cat", "dog"])
 
 
-@mistake("rows from review, passed as verified rows", "tables.verified_files.read_known_labels")
+@mistake("rows from review, passed as verified rows", "tables.verified_files.read_verified")
 def reviewed(rng: Any) -> None:
     drawn = np.arange(20) < 10
     answers = {"id": np.arange(20), "verified": rng.choice(["cat", "dog"], 20), "drawn": drawn}
-    read_known_labels(pd.DataFrame(answers), np.arange(40), ["cat", "dog"], key="id")
+    read_verified(pd.DataFrame(answers), np.arange(40), ["cat", "dog"], key="id")
 
 
 @mistake("files merged without saying how many rows there are", "tables.merged_labels._all_rows")

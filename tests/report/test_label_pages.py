@@ -82,7 +82,7 @@ def test_keys_alone_label_the_rows_and_what_is_downloaded_is_read_as_verified(op
         b"id,verified,drawn,draw,note",
         b'=1+1,a\\sb,true,"0 of 6 from 50 rows, seed 0",',
     ]
-    found = read_verified(path, IDS, LABELS, key="id")
+    found, _ = read_verified(path, IDS, LABELS, key="id")
     assert found.tolist() == ["a|b", "7", None, " owl", "7", "a|b"]
     assert path.read_text(encoding="utf-8").count("unsure") == 1
     assert page.problems == []
@@ -143,7 +143,7 @@ def test_a_browser_that_keeps_nothing_says_so(open_page, verify, tmp_path, brows
     page.goto(verify.as_uri())
     page.keyboard.press("2")
     assert "download before you close" in page.locator("#kept").inner_text()
-    assert read_verified(downloaded(page, tmp_path), IDS, LABELS, key="id")[0] == "7"
+    assert read_verified(downloaded(page, tmp_path), IDS, LABELS, key="id")[0][0] == "7"
     context.close()
 
 
@@ -207,7 +207,7 @@ def test_hostile_text_is_shown_and_not_run(open_page, tmp_path):
     assert page.locator("#cells dd").first.inner_text() == HOSTILE_CLASSES[3]
     assert page.locator(".labels button > span").all_text_contents() == HOSTILE_CLASSES
     assert page.locator("#cells a, #cells img").count() == 0
-    found = read_verified(
+    found, _ = read_verified(
         f"{downloaded(page, tmp_path)}", HOSTILE_CLASSES, HOSTILE_CLASSES, key="id", column="label"
     )
     assert found.tolist() == [HOSTILE_CLASSES[0], None, None, None, None]

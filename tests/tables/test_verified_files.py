@@ -12,7 +12,7 @@ from setwise.errors import DataError, MisuseWarning
 from setwise.tables import from_label_studio
 from setwise.tables.importers.label_studio import is_export
 from setwise.tables.label_studio_tasks import write_tasks
-from setwise.tables.verified_files import merge_verified, read_known_labels, read_verified
+from setwise.tables.verified_files import merge_verified, read_verified
 from tests.conftest import check_sentence
 from tests.streams import conftest
 from tests.streams.conftest import CLASSES, failed, rows
@@ -36,34 +36,34 @@ def export(path, *tasks):
 
 def test_an_export_is_matched_by_the_data_of_its_tasks_not_by_their_numbers(tmp_path):
     file = export(tmp_path / "e.json", task(0, "c", "owl"), task(1, "a", None), task(2, "b"))
-    assert read_verified(file, IDS, ["owl", "wren"], key="id").tolist() == [None, None, "owl"]
+    assert read_verified(file, IDS, ["owl", "wren"], key="id")[0].tolist() == [None, None, "owl"]
     assert from_label_studio(file, missing="empty").ids.tolist() == [0, 1, 2]
     assert from_label_studio(file, key="id", missing="empty").ids.tolist() == ["c", "a", "b"]
 
 
 def test_labels_that_are_numbers_come_back_as_numbers(tmp_path):
     file = export(tmp_path / "e.json", task(0, 11, "7"), task(1, 10, "8"))
-    assert read_verified(file, [10, 11], [7, 8], key="id").tolist() == [8, 7]
+    assert read_verified(file, [10, 11], [7, 8], key="id")[0].tolist() == [8, 7]
 
 
 def test_the_ground_truth_outweighs_other_answers(tmp_path):
     both = task(0, "a", "owl", "wren")
     both["annotations"][1]["ground_truth"] = True
     file = export(tmp_path / "e.json", both, task(1, "b", "owl", "owl"))
-    assert read_verified(file, IDS, ["owl", "wren"], key="id").tolist() == ["wren", "owl", None]
+    assert read_verified(file, IDS, ["owl", "wren"], key="id")[0].tolist() == ["wren", "owl", None]
     with pytest.raises(DataError, match="id = 'a' has several answers .owl, wren.; mark one as the ground truth"):
         read_verified(export(file, task(0, "a", "owl", "wren")), IDS, ["owl", "wren"], key="id")
 
 
 def test_skipped_annotations_are_no_answers(tmp_path):
     file = export(tmp_path / "e.json", task(0, "a", "owl", was_cancelled=True))
-    assert read_verified(file, IDS, ["owl"], key="id").tolist() == [None] * 3
+    assert read_verified(file, IDS, ["owl"], key="id")[0].tolist() == [None] * 3
 
 
 def test_several_exports_are_read_as_one(tmp_path):
     export(tmp_path / "e1.json", task(0, "a", "owl"))
     export(tmp_path / "e2.json", task(0, "c", "wren"))
-    assert read_verified(tmp_path / "e*.json", IDS, ["owl", "wren"], key="id").tolist() == ["owl", None, "wren"]
+    assert read_verified(tmp_path / "e*.json", IDS, ["owl", "wren"], key="id")[0].tolist() == ["owl", None, "wren"]
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_checks_that_do_not_fit_are_named(answers, message):
 
 def test_a_row_named_twice_without_two_answers_is_no_mistake():
     answers = {"id": ["a", "a"], "verified": ["", "owl"]}
-    assert read_verified(answers, IDS, ["owl"], key="id").tolist() == ["owl", None, None]
+    assert read_verified(answers, IDS, ["owl"], key="id")[0].tolist() == ["owl", None, None]
     with pytest.raises(DataError, match="id = 'a' occurs twice"):
         read_verified({"id": ["a"], "verified": ["owl"]}, ["a", "a"], ["owl"], key="id")
 
 
 def test_nobody_answered_anything():
-    assert read_verified({"id": ["a"], "verified": [""]}, IDS, ["owl"], key="id").tolist() == [None] * 3
+    assert read_verified({"id": ["a"], "verified": [""]}, IDS, ["owl"], key="id")[0].tolist() == [None] * 3
 
 
 def test_two_sources_are_one_unless_they_differ():
@@ -129,7 +129,7 @@ def test_a_table_is_no_export(tmp_path):
     assert not is_export(export(tmp_path / "u.json"))
     (tmp_path / "lines.json").write_text('{"id": "a"}\n{"id": "b"}\n', encoding="utf-8")
     assert not is_export(tmp_path / "lines.json")
-    assert read_verified(tmp_path / "t.json", IDS, ["owl"], key="id").tolist() == ["owl", None, None]
+    assert read_verified(tmp_path / "t.json", IDS, ["owl"], key="id")[0].tolist() == ["owl", None, None]
 
 
 def test_tasks_hold_any_value_as_json(tmp_path):
@@ -192,15 +192,13 @@ def test_only_rows_drawn_at_random_are_verified(column):
     with pytest.warns(
         MisuseWarning, match="1 rows with a known label were not drawn at random.*verified rows; 1 do"
     ):
-        labels, known = read_known_labels(answers, IDS, ["owl", "wren"], key="id")
-    assert (labels.tolist(), known.tolist()) == (["owl", "wren", None], [False, True, False])
-    with pytest.warns(MisuseWarning):
-        assert read_verified(answers, IDS, ["owl", "wren"], key="id").tolist() == ["owl", None, None]
+        labels, known = read_verified(answers, IDS, ["owl", "wren"], key="id")
+    assert (labels.tolist(), known.tolist()) == (["owl", None, None], [False, True, False])
 
 
 def test_a_column_of_the_user_that_is_called_drawn_is_no_mark():
     answers = {"id": IDS, "verified": ["owl"] * 3, "drawn": ["white", "black", "true"]}
-    assert read_verified(answers, IDS, ["owl"], key="id").tolist() == ["owl"] * 3
+    assert read_verified(answers, IDS, ["owl"], key="id")[0].tolist() == ["owl"] * 3
 
 
 @pytest.mark.parametrize(

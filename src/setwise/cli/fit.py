@@ -163,7 +163,8 @@ def _read(request: RowRequest, stops: str | None) -> Table:
 
     rows = read_rows(request)
     if rows.X.shape[1] == 0:
-        raise ValueError(f"{rows.source}: no column is left for the features.")
+        alone = "" if rows.votes is None else " Votes alone need no model: use setwise triage --votes."
+        raise ValueError(f"{rows.source}: no column is left for the features.{alone}")
     if rows.votes is not None:
         if stops is None:  # a row that nobody answered cannot be learned from
             rows = rows.take(np.flatnonzero(rows.votes.sizes))

@@ -26,7 +26,7 @@ from setwise.tables.label_columns import categories_of, one_chunk
 from setwise.tables.table_files import names_files, source_name, table_files
 from setwise.tables.table_warnings import count_unanswered, doubt_features
 from setwise.tables.tabular import Layout, Table, candidate_columns, interpret, read_table, table_of
-from setwise.tables.verified_files import merge_verified, read_known_labels
+from setwise.tables.verified_files import merge_verified, read_verified
 
 _ROWS = 2**14
 
@@ -239,8 +239,7 @@ def _with_verified(request: RowRequest, main: Table) -> Table:
     key = request.key or next(iter(main.carried))  # of votes alone, the item
     options: dict[str, Any] = {"key": key, "column": request.verified_column, "from_name": request.from_name}
     options |= {"source": main.source, "separator": request.separator}
-    labels, known = read_known_labels(file, _column(main, key), classes, **options)
-    labels[known] = None
+    labels, known = read_verified(file, _column(main, key), classes, **options)
     truth = merge_verified(main.truth, labels, source=main.source, other=source_name(file))
     return replace(main, truth=truth, known=known)
 

@@ -40,10 +40,11 @@ def read_verified(
     source: str = "the table",
     separator: str = "|",
     from_name: str | None = None,
-) -> Array:
-    """The verified label of each row of another table, or None where the file has none.
+) -> tuple[Array, Bools]:
+    """The verified label of each row of another table, or None; and which rows have a label that is only known.
 
-    Rows that were not drawn at random, as the column `drawn` (true or false) or `source` says, are left out.
+    These were not drawn at random, as the column `drawn` (true or false) or `source` says. It is an error if no row
+    was drawn: such a file holds the answers from review.
 
     Parameters
     ----------
@@ -63,29 +64,8 @@ def read_verified(
     Examples
     --------
     >>> answers = {"id": ["b", "a", "c"], "verified": ["owl", "", "wren"]}
-    >>> read_verified(answers, ["a", "b", "c", "d"], ["owl", "wren"], key="id").tolist()
+    >>> read_verified(answers, ["a", "b", "c", "d"], ["owl", "wren"], key="id")[0].tolist()
     [None, 'owl', 'wren', None]
-    """
-    options: dict[str, Any] = {"key": key, "column": column, "source": source, "separator": separator}
-    labels, known = read_known_labels(file, ids, classes, **options, from_name=from_name)
-    labels[known] = None
-    return labels
-
-
-def read_known_labels(
-    file: Any,
-    ids: Sequence[Any] | Array,
-    classes: Sequence[Any],
-    *,
-    key: str,
-    column: str | None = None,
-    source: str = "the table",
-    separator: str = "|",
-    from_name: str | None = None,
-) -> tuple[Array, Bools]:
-    """The label of each row, and which rows have one although they were not drawn at random.
-
-    It is an error if none was drawn: such a file holds the answers from review.
     """
     where = source_name(file) if names_files(file) else "the verified labels"
     options: dict[str, Any] = {"classes": classes, "separator": separator, "from_name": from_name}
@@ -104,19 +84,16 @@ def read_known_labels(
             f"{where}: {key} = {known[strange]!r} has the label {answers[strange]!r}, which is not one of {names}"
         )
         raise DataError(problem, "correct it", Remedy("classes", None, "to list all labels"))
-    labels_of = np.full(len(ids), None, dtype=object)
-    labels_of[rows[given]] = answers[given]
-    others, drawn = given[found.sources[given] == "reviewed"], found.sources[given] == "verified"
-    labels_of[rows[given[found.sources[given] == "accepted"]]] = None  # nobody looked at these
-    if len(given) and not drawn.any():
+    others, drawn = (given[found.sources[given] == origin] for origin in ("reviewed", "verified"))
+    if len(given) and not len(drawn):
         problem = f"{where}: none of its rows was drawn at random, as its column {found.marked_by!r} says"
         raise DataError(problem, "name the file of setwise suggest, and give answers from review to setwise merge")
     if len(others):
         problem = f"{where}: {len(others):,} rows with a known label were not drawn at random, and do not count"
-        warnings.warn(MisuseWarning(f"{problem} as verified rows; {drawn.sum():,} do"), stacklevel=2)
-    chosen = np.zeros(len(ids), dtype=bool)
-    chosen[rows[others]] = True
-    return labels_of, chosen
+        warnings.warn(MisuseWarning(f"{problem} as verified rows; {len(drawn):,} do"), stacklevel=2)
+    labels_of, only_known = np.full(len(ids), None, dtype=object), np.zeros(len(ids), dtype=bool)
+    labels_of[rows[drawn]], only_known[rows[others]] = answers[drawn], True
+    return labels_of, only_known
 
 
 @dataclass(frozen=True, eq=False)
