@@ -61,7 +61,7 @@ def test_rows_that_differ_are_promised_nothing_and_their_names_stay_text(tmp_pat
     new = P[200:][P[200:].argmax(axis=1) != 0]
     text = build_report(tmp_path / "r.html", calibration, new).read_text(encoding="utf-8")
     assert "These rows differ from the calibration rows" in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;&#39; is predicted for 0.0% of rows" in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;&#39; is predicted for 0.0% of the new rows" in text
     assert HOSTILE not in text
     facts = data_of(tmp_path / "r.html")["facts"]
     assert {fact["promised"] for fact in facts} == {None}

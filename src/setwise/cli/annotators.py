@@ -23,10 +23,7 @@ def annotators(
     *,
     file: opt.Files,
     vote_table: opt.OwnVoteOptions,
-    key: Annotated[
-        str | None,
-        typer.Option("--key", metavar="FIELD", help="In a Label Studio export, the field of a task that names it."),
-    ] = None,
+    key: opt.Key = None,
     show_all: Annotated[
         bool, typer.Option("--all", help="List all annotators. Without it, the ten to look at first.")
     ] = False,
