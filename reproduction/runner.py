@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -52,25 +53,25 @@ def _silent(_stack: Stack, _epoch: int) -> None:
 
 @dataclass(frozen=True)
 class StackRunner:
-    """Makes workers of an engine, which compute stacks and keep each result; what stacks share is made once."""
+    """A worker of an engine: computes stacks and keeps each result; what stacks share is made once."""
 
     out: Path
     device: str
     watch: Watch = _silent
 
-    def __call__(self) -> Callable[[Stack], tuple[Stack, dict[str, float]]]:
-        """A worker, which returns the stack and how long each stage took."""
+    def __call__(self, stack: Stack) -> tuple[Stack, dict[str, float]]:
+        """The stack, and how long each stage took."""
+        stages, material = self._shared
+        stages.seconds.clear()
+        for result in compute(stack, material, self.watch):
+            with stages.timed("write"):
+                save(result, self.out)
+        return stack, dict(stages.seconds)
+
+    @cached_property
+    def _shared(self) -> tuple[Stages, Material]:
         stages = Stages()
-        material = Material(torch.device(self.device), stages)
-
-        def work(stack: Stack) -> tuple[Stack, dict[str, float]]:
-            stages.seconds.clear()
-            for result in compute(stack, material, self.watch):
-                with stages.timed("write"):
-                    save(result, self.out)
-            return stack, dict(stages.seconds)
-
-        return work
+        return stages, Material(torch.device(self.device), stages)
 
 
 def run(todo: Todo, out: Path, watch: Watch = _silent, engine: Any = None) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def run(todo: Todo, out: Path, watch: Watch = _silent, engine: Any = None) -> di
     began, seconds = time.perf_counter(), defaultdict[str, float](float)
     out.mkdir(parents=True, exist_ok=True)
     if engine is None:
-        done = map(StackRunner(out, todo.device, watch)(), todo.stacks)
+        done = map(StackRunner(out, todo.device, watch), todo.stacks)
     else:
         done = engine(todo.stacks, StackRunner(out, todo.device))
     for stack, stages in done:

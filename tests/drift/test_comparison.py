@@ -151,18 +151,13 @@ def test_every_claim_of_every_strategy_rests_on_it(rng, given):
 
 
 @pytest.mark.parametrize(
-    ("name", "broken"),
-    [
-        *(("p_value", value) for value in (-0.1, 1.5, True, "0.5")),
-        *(("new_rows", value) for value in (-1, 2**63, 1.0, True)),
-        ("remarks", [0]),
-    ],
+    ("name", "broken"), [("p_value", -0.1), ("p_value", "0.5"), ("refuted", "no"), ("bars", 1)]
 )
 def test_what_is_no_comparison_is_refused(calibrated, name, broken):
     cal, P = calibrated
     plain = cal.compare(P).to_dict()
     assert Comparison.from_dict(plain).to_dict() == plain
-    with pytest.raises((ValueError, TypeError), match="is no "):
+    with pytest.raises((ValueError, TypeError)):
         Comparison.from_dict(plain | {name: broken})
 
 

@@ -146,8 +146,6 @@ WRONG_NOTES = [
     {"p_value": "0"},
     {"p_value": 10**400},
     {"calibration_rows": float("inf")},
-    {"new_rows": -1},
-    {"remarks": [1]},
     {"findings": [{"p_value": 0, "sentence": 1}]},
 ]
 

@@ -90,9 +90,8 @@ def test_each_result_is_given_as_it_is_measured_and_epochs_are_told(benchmarks):
 
 
 def test_workers_of_an_engine_keep_what_this_process_would_and_say_when_a_stack_is_done(benchmarks, tmp_path):
-    def elsewhere(parts, make_worker):
-        worker = pickle.loads(pickle.dumps(make_worker))()  # noqa: S301 - our own
-        return map(worker, parts)
+    def elsewhere(parts, worker):
+        return map(pickle.loads(pickle.dumps(worker)), parts)  # noqa: S301 - our own
 
     told = []
     todo = plan([replace(SMALL, epochs=1), replace(SMALL, epochs=2)], tmp_path, "cpu")

@@ -11,7 +11,8 @@ from setwise.ranks import upper_bound
 from setwise.strategies import Classwise, classwise
 from setwise.strategies.classwise import _upper
 from setwise.strategies.corrected import label_weights, settings_between
-from setwise.strategies.curves import Curve, Steps
+from setwise.strategies.curves import Curve
+from setwise.strategies.step_function_sums import Steps
 from tests.conftest import candidates_from, labels_from, printed, simplex
 
 K = 4
@@ -58,10 +59,10 @@ def test_levels_of_a_class_are_those_of_its_column_of_a_whole_table(rng, assume,
     limits, values, errors = [], [], []
     for told in settings_between(rule.setting):
         weights, _, spread, new = label_weights(made.evidence, told)
-        columns = [Steps(table[:, [k]], weights[:, [k]], weights[:, k], spread, new) for k in range(5)]
+        columns = [Steps(table[:, [k]], weights[:, [k]].__getitem__, weights[:, k], spread, new) for k in range(5)]
         curves = [Curve(column, margin, 0.05) for column in columns]
-        limits.append([curve.threshold(Fraction(4, 5)) for curve in curves])
-        values.append(np.stack([curve.p_values(q[:, k]) for k, curve in enumerate(curves)], axis=1))
+        limits.append([curve.certified.threshold(Fraction(4, 5)) for curve in curves])
+        values.append(np.stack([curve.certified.p_values(q[:, k]) for k, curve in enumerate(curves)], axis=1))
         errors.append(max(curve.standard_error(Fraction(4, 5)) for curve in curves))
     np.testing.assert_allclose(rule.threshold(Fraction(4, 5))[0], np.max(limits, axis=0), rtol=0, atol=1e-12)
     np.testing.assert_allclose(rule.p_values(q), np.max(values, axis=0), rtol=0, atol=1e-12)

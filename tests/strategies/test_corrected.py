@@ -12,7 +12,8 @@ from setwise.probabilities.dense import DenseRows
 from setwise.scores import LAC
 from setwise.strategies import Corrected, Rectified, Setting, corrected
 from setwise.strategies.corrected import _centre, label_weights
-from setwise.strategies.curves import Curve, Steps, steps
+from setwise.strategies.curves import Curve
+from setwise.strategies.step_function_sums import Steps
 from tests.conftest import candidates_from, labels_from, printed, simplex
 from tests.test_scores import ALL_SCORES
 
@@ -233,14 +234,13 @@ def test_the_certified_level_is_the_root_it_is_said_to_be(rng):
     p, _, mask = rows(rng, 400)
     setting = Setting("lac", K, assume=as_assumption("uniform", K))
     evidence = evidence_of(p, mask)
-    made = steps(np.asarray(evidence.table), *label_weights(evidence, setting))
+    table, (weights, d, *_) = np.asarray(evidence.table), label_weights(evidence, setting)
     for margin in ("normal", "finite"):
-        curve = Curve(Steps(made.scores, made.values, made.d, 0.0), margin, 0.05)
+        curve = Curve(Steps(table, weights.__getitem__, d, 0.0), margin, 0.05)
         level = Fraction(7, 10)
-        threshold = curve.threshold(level)
-        row = np.where(made.scores <= threshold, np.diff(made.values, axis=1, prepend=0), 0).sum(axis=1)
+        row = np.where(table <= curve.certified.threshold(level), weights, 0).sum(axis=1)
         slack = {"normal": 1.6448536269514722, "finite": np.sqrt(2 * np.log(2 / 0.05))}[margin] / np.sqrt(400)
-        value = row - float(level) * made.d
+        value = row - float(level) * d
         assert value.mean() >= slack * value.std(ddof=1) - 1e-12
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from setwise import Calibration, SmallCalibrationWarning, Votes, _arrays, conformalize
 from setwise.crowd.annotator_model import fit_annotators
 from setwise.strategies import Crowd, step_function_sums
-from setwise.strategies.curves import Curve, steps
+from setwise.strategies.curves import Curve
 from setwise.strategies.random_answer import _unit
+from setwise.strategies.step_function_sums import Steps
 from tests.conftest import labels_from, printed, simplex
 
 K = 4
@@ -121,13 +122,13 @@ def test_curve_and_posterior_from_blocks_are_those_of_whole_tables(monkeypatch, 
     for margin in ("none", "normal"):
         made = conformalize(p, votes, Crowd(margin), assume="independent")
         held = made.evidence.posterior
-        dense = Curve(steps(-p, held, np.ones(len(p)), spread=1.0), margin, 0.05)
+        dense = Curve(Steps(-p, held.__getitem__, np.ones(len(p)), spread=1.0), margin, 0.05)
         scores = np.linspace(-1, 0, 101)
         np.testing.assert_allclose(
-            made.rules[0].curve.p_values(scores), dense.p_values(scores), rtol=0, atol=1.1e-12
+            made.rules[0].curve.certified.p_values(scores), dense.certified.p_values(scores), rtol=0, atol=1.1e-12
         )
-        assert [made.rules[0].curve.threshold(Fraction(j, 20)) for j in range(1, 20)] == [
-            dense.threshold(Fraction(j, 20)) for j in range(1, 20)
+        assert [made.rules[0].curve.certified.threshold(Fraction(j, 20)) for j in range(1, 20)] == [
+            dense.certified.threshold(Fraction(j, 20)) for j in range(1, 20)
         ]
 
 

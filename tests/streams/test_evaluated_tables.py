@@ -27,9 +27,7 @@ def rewritten(**entries):
 
 NOTES = {
     "silent in its p-value": rewritten(p_value=0.9),
-    "silent throughout but for a finding": rewritten(p_value=0.9, refuted=False),
     "silent in a word": rewritten(refuted=False),
-    "without a finding": rewritten(findings=[]),
     "another finding": rewritten(findings=[{"p_value": 1e-9, "sentence": "the largest probability differs"}]),
     "an entry twice": lambda text: text.replace('{"p_value"', '{"p_value": 0.9, "p_value"', 1),
     "lists in each other": lambda _: "[" * 10**5,

@@ -100,16 +100,11 @@ def many(tmp_path, monkeypatch):
 
 @dataclass
 class Stuck:
-    """Makes workers, of which the first that gets a certain part waits to be killed."""
+    """A worker whose first copy that gets a certain part waits to be killed."""
 
-    make_worker: Any
-    worker: Any = None
+    worker: Any
 
-    def __call__(self):
-        self.worker = self.make_worker()
-        return self.work
-
-    def work(self, part):
+    def __call__(self, part):
         told = Path("stuck")
         if f"{STUCK:03d}.parquet" in str(part) and not told.exists():
             import ray
@@ -135,10 +130,10 @@ def dying(cluster, monkeypatch):
         killed.append(name)
 
     def engine_of(name, *_):
-        def run(parts, make_worker):
+        def run(parts, worker):
             killer = threading.Thread(target=kill, daemon=True)
             killer.start()
-            yield from RayEngine(cluster.address)(parts, Stuck(make_worker))
+            yield from RayEngine(cluster.address)(parts, Stuck(worker))
             killer.join()
 
         return run if name == "ray" else run_local
@@ -220,7 +215,7 @@ def warned(part):
 
 def test_what_workers_warn_of_is_warned_of_here(cluster):
     with pytest.warns(UserWarning, match="part") as said:
-        assert list(RayEngine()([1, 2], lambda: warned)) == [1, 2]
+        assert list(RayEngine()([1, 2], warned)) == [1, 2]
     assert [str(one.message) for one in said] == ["part 1", "part 2"]
 
 
@@ -230,7 +225,7 @@ def faulty(part):
 
 def test_a_fault_of_ours_arises_here_with_where_it_arose_there(cluster):
     with pytest.raises(KeyError, match="'b'") as told:
-        list(RayEngine()("b", lambda: faulty))
+        list(RayEngine()("b", faulty))
     assert "in faulty" in str(told.value.__cause__)
 
 
@@ -241,12 +236,12 @@ def died(part):
 def test_a_part_that_kills_every_process_is_named(cluster, monkeypatch):
     monkeypatch.setattr(ray_engine, "RETRIES", 0)
     with pytest.raises(ChildProcessError, match=r"^a.parquet: its process died .* tried 1 times"):
-        list(RayEngine()(["a.parquet"], lambda: died))
+        list(RayEngine()(["a.parquet"], died))
 
 
 def test_a_gpu_that_is_not_there_is_not_waited_for(cluster):
     with pytest.raises(InputError, match="the cluster has no GPU; use device='cpu'"):
-        list(RayEngine(device="cuda")([1], lambda: warned))
+        list(RayEngine(device="cuda")([1], warned))
 
 
 def test_one_callable_serves_a_loop_ray_and_spark(cluster, parts):

@@ -610,7 +610,7 @@ def test_an_error_arises_where_the_item_would_have_been():
 
 
 def test_engines_are_known_by_name():
-    assert list(engine_of()([1, 2], lambda: lambda part: part + 1)) == [2, 3]
+    assert list(engine_of()([1, 2], lambda part: part + 1)) == [2, 3]
 
 
 def test_sets_are_put_below_each_other():

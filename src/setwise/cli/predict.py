@@ -160,7 +160,7 @@ def _in_parts(
         worker = PartWriter(predictor, asked, tuple(names), separator)
         for rows in done.values():
             advance(rows.rows)
-        for part, rows in engine([part for part in parts if part.number not in done], worker.make_worker):
+        for part, rows in engine([part for part in parts if part.number not in done], worker):
             done[part.number] = rows
             advance(rows.rows)
         check_complete(parts, [part.out for part in parts])

@@ -241,7 +241,7 @@ class _Gain:
     def interest(self) -> Floats:
         """The standard deviation of "the set contains the true label" for each row, plus a constant."""
         scores, weights = pad_scores(self.evidence)
-        inside = (weights * (scores <= self.truth.threshold(self.level))).sum(axis=1).clip(0, 1)
+        inside = (weights * (scores <= self.truth.certified.threshold(self.level))).sum(axis=1).clip(0, 1)
         spread: Floats = np.sqrt(inside * (1 - inside))
         return spread + max(float(spread.mean()), 1e-9) / 2
 
@@ -258,7 +258,7 @@ class _Gain:
 
     def _truth(self, level: float) -> float:
         """G⁻¹, and at most the threshold without verified rows."""
-        return min(float(self.truth.threshold(Fraction(level).limit_denominator(10**6))), self.without)
+        return min(float(self.truth.certified.threshold(Fraction(level).limit_denominator(10**6))), self.without)
 
 
 def _temper(P: Floats, sets: LabelSets) -> Floats:

@@ -109,17 +109,13 @@ class Comparison:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Comparison:
         """A comparison from what `to_dict` gave, without the calibration."""
-        p_value = None if plain["p_value"] is None else _as_p_value(plain["p_value"])
         findings = tuple(Finding.from_dict(found) for found in plain["findings"])
-        old, new = (tuple(_as_count(count) for count in each) for each in plain["bars"])
-        rows = _as_count(plain["calibration_rows"]), _as_count(plain["new_rows"])
+        old, new = map(tuple, plain["bars"])
+        rows = int(plain["calibration_rows"]), int(plain["new_rows"])
         used = None if plain["used"] is None else Finding.from_dict(plain["used"])
-        made = cls(p_value, findings, tuple(map(_as_text, plain["remarks"])), *rows, (old, new), used=used)
-        p_values = [found.p_value for found in findings if found.p_value is not None]
-        least = p_value if p_value is not None and p_value < LEVEL else None
-        fitting = len(p_values) == len(findings) and min(p_values, default=None) == least
-        if plain["refuted"] is not made.refuted or not fitting:
-            raise ValueError("p_value, refuted and findings contradict each other")
+        made = cls(plain["p_value"], findings, tuple(plain["remarks"]), *rows, (old, new), used=used)
+        if {name for name, value in made.to_dict().items() if plain[name] != value} - {"text"}:
+            raise ValueError("its entries are not those of a comparison")
         return made
 
     def __str__(self) -> str:
@@ -472,21 +468,3 @@ def _bars(tallies: Iterable[_PartTally]) -> tuple[tuple[int, ...], tuple[int, ..
         found += np.stack([tally.bars, tally.new_bars])
     old, new = found.tolist()
     return tuple(old), tuple(new)
-
-
-def _as_p_value(stored: Any) -> float:
-    if type(stored) not in {int, float} or not 0 <= stored <= 1:
-        raise ValueError(f"{str(stored)[:40]!r} is no p-value")
-    return float(stored)
-
-
-def _as_text(stored: Any) -> str:
-    if not isinstance(stored, str):
-        raise TypeError(f"{str(stored)[:40]!r} is no sentence")
-    return stored
-
-
-def _as_count(stored: Any) -> int:
-    if type(stored) is not int or not 0 <= stored < 2**63:
-        raise ValueError(f"{str(stored)[:40]!r} is no number of rows")
-    return stored

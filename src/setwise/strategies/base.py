@@ -57,23 +57,8 @@ class StrategyTraits:
     models_annotators: ClassVar[bool] = False
     uses_verified_rows: ClassVar[bool] = False
     adapts: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]] = ()
 
-
-class OnExtremes(StrategyTraits):
-    """For strategies that look at the extreme candidates alone."""
-
-    pooled: ClassVar[bool] = True
-
-    def needs(self, setting: Setting) -> Collection[str]:  # noqa: ARG002 - whatever the setting
-        """Nothing beyond the extremes."""
-        return ()
-
-
-class OnCandidates(StrategyTraits):
-    """For strategies that look at every candidate's score."""
-
-    pooled: ClassVar[bool] = True
-
-    def needs(self, setting: Setting) -> Collection[str]:  # noqa: ARG002 - whatever the setting
-        """Every candidate's score."""
-        return ("every",)
+    def needs(self, setting: Setting) -> Collection[str]:  # noqa: ARG002 - some ask what the setting is
+        """The `columns` of `Evidence` that it needs beyond the extremes."""
+        return self.columns

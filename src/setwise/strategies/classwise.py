@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,8 +31,6 @@ from setwise.strategies.corrected import check_declared, contamination_needs, co
 from setwise.strategies.curves import (
     Levels,
     Margin,
-    Steps,
-    TableSteps,
     WithMargin,
     margin_needs,
     not_filled,
@@ -39,6 +38,7 @@ from setwise.strategies.curves import (
     refuse_weights,
 )
 from setwise.strategies.judgement import Setting, judgement
+from setwise.strategies.step_function_sums import Steps
 from setwise.strategies.threshold_rules import Rule
 
 _PASSES = 8  # over the rows, to have the scores of each class by themselves
@@ -59,10 +59,7 @@ class Classwise(WithMargin):
 
     margin: Margin = "normal"
     name: ClassVar[str] = "classwise"
-
-    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
-        """The scores of all labels."""
-        return ("table",)
+    columns: ClassVar[tuple[str, ...]] = ("table",)
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """Bounds through singletons, or a curve for each class where a contamination is declared."""
@@ -79,7 +76,7 @@ class Classwise(WithMargin):
         made = tuple(corrected_steps(evidence, told) for told in settings_between(setting))
         return _Curves(self, evidence, setting, made, tuple(map(self._by_class, made)))
 
-    def _by_class(self, made: TableSteps) -> tuple[Levels, ...]:
+    def _by_class(self, made: Steps) -> tuple[Levels, ...]:
         """The levels of each class, of some classes at a time: blocks of rows hold all."""
         n, k = made.table.shape
         width = min(max(math.ceil(k / _PASSES), _GROUP_BYTES // (16 * n)), k)
@@ -91,7 +88,7 @@ class Classwise(WithMargin):
             for rows, *parts in made.parts(ordered=False):
                 scores[:, rows], weights[:, rows] = (part[:, some].T for part in parts)
             for s, w in zip(scores, weights, strict=True):
-                steps = Steps(s[:, None], w[:, None], w, made.spread, made.new)
+                steps = Steps(s[:, None], w[:, None].__getitem__, w, made.spread, made.new)
                 found.append(Levels.of(steps, self.margin, self.delta))
         return tuple(found)
 
@@ -216,19 +213,11 @@ class _Curves(_ByClass):
     strategy: Classwise
     evidence: Evidence
     setting: Setting
-    steps: tuple[TableSteps, ...]
+    steps: tuple[Steps, ...]
     """For each miss rate to be served."""
     certified: tuple[tuple[Levels, ...], ...]
     """For each miss rate the levels of each class."""
     remarks: tuple[str, ...] = ()
-
-    @property
-    def margin(self) -> Margin:
-        return self.strategy.margin
-
-    @property
-    def delta(self) -> float:
-        return self.strategy.delta
 
     def _limits(self, level: Fraction) -> Floats:
         limits: Floats = np.max([_thresholds(levels, level) for levels in self.certified], axis=0)
@@ -240,13 +229,14 @@ class _Curves(_ByClass):
         return values
 
     def claim(self, level: Fraction) -> Guarantee:
-        needs = (*contamination_needs(self.setting), *margin_needs(self, level))
-        return self._guarantee(level, "corrected for contamination", *needs, **over(self))
+        margin, delta = self.strategy.margin, self.strategy.delta
+        needs = (*contamination_needs(self.setting), *margin_needs(margin, partial(self.standard_error, level)))
+        return self._guarantee(level, "corrected for contamination", *needs, **over(margin, delta))
 
     def standard_error(self, level: Fraction) -> float:
         """The largest of those of the classes."""
         made, limits = self.steps[0], _thresholds(self.certified[0], level)
-        made.check()
+        check_unchanged(made.table)
         k = len(limits)
         d, d_squared, reached, squared = np.zeros((4, k))
         for _, scores, weights in made.parts(ordered=False):

@@ -31,8 +31,9 @@ from setwise.contamination.diagnose import AssumptionRefuted
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.score_table import check_unchanged
-from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, refuse_weights
+from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, refuse_weights
 from setwise.strategies.judgement import Setting, judgement
+from setwise.strategies.step_function_sums import Steps
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,12 @@ class Corrected(WithMargin):
 
     if_refuted: Literal["raise", "continue"] = "raise"
     name: ClassVar[str] = "corrected"
+    columns: ClassVar[tuple[str, ...]] = ("table",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.if_refuted not in {"raise", "continue"}:
             raise ValueError(f"if_refuted: {self.if_refuted!r} is neither 'raise' nor 'continue'.")
-
-    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
-        """The scores of all labels."""
-        return ("table",)
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> CurveRule:
         """The curve of estimated coverage, if the data do not refute what was declared."""
@@ -121,12 +119,12 @@ def contamination_needs(setting: Setting) -> tuple[str, ...]:
     return tuple(needs)
 
 
-def corrected_steps(evidence: Evidence, setting: Setting) -> TableSteps:
+def corrected_steps(evidence: Evidence, setting: Setting) -> Steps:
     """Σ_{l: s_il ≤ t} weight_il per row, whose mean over that of d is the coverage at t."""
     if evidence.table is None or evidence.named is None:
         raise ValueError("strategy 'corrected' needs evidence gathered with needs={'table'}.")
     weigh = partial(_weights_of, evidence, setting)
-    return TableSteps(check_unchanged(evidence.table), weigh, *_of_rows(evidence, setting))
+    return Steps(check_unchanged(evidence.table), weigh, *_of_rows(evidence, setting))
 
 
 def label_weights(evidence: Evidence, setting: Setting) -> tuple[Floats, Floats, float, float]:

@@ -15,9 +15,10 @@ import numpy as np
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.score_table import check_unchanged
 from setwise.guarantees import Premise
-from setwise.strategies.curves import Curve, CurveRule, TableSteps, WithMargin, not_filled, refuse_weights
+from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, refuse_weights
 from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.random_answer import check_votes
+from setwise.strategies.step_function_sums import Steps
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,8 @@ class Crowd(WithMargin):
     """
 
     name: ClassVar[str] = "crowd"
+    columns: ClassVar[tuple[str, ...]] = ("table", "posterior")
     models_annotators: ClassVar[bool] = True
-
-    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
-        """The scores of all labels, and their posterior given the votes."""
-        return ("table", "posterior")
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> CurveRule:
         """The curve of posterior-weighted coverage."""
@@ -48,7 +46,7 @@ class Crowd(WithMargin):
         if evidence.table is None or evidence.posterior is None:
             raise ValueError("strategy 'crowd' needs evidence gathered with needs={'table', 'posterior'}.")
         weigh = evidence.posterior.__getitem__
-        made = TableSteps(check_unchanged(evidence.table), weigh, np.ones(evidence.n), spread=1.0)
+        made = Steps(check_unchanged(evidence.table), weigh, np.ones(evidence.n), spread=1.0)
         curve = Curve(made, self.margin, self.delta)
         independent = judgement(evidence, setting).independence
         advice = "Verify 50 rows drawn at random: auto then gives a guarantee, with sets nearly as small."

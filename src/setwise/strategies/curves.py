@@ -22,25 +22,25 @@ probability at least 1 − δ. Where no threshold counts, every label is in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
-from setwise._arrays import Bools, Floats, along_rows, blocks
+from setwise._arrays import Bools, Floats
 from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
-from setwise.evidence.score_table import Table, check_unchanged, row_order
+from setwise.evidence.score_table import check_unchanged
 from setwise.guarantees import Guarantee, Premise
 from setwise.ranks import Ascending, instances_needed
 from setwise.strategies.base import StrategyTraits
 from setwise.strategies.judgement import DELTA, Setting, judgement
-from setwise.strategies.step_function_sums import Bounds, StepBlocks, step_sums, sums_at
+from setwise.strategies.step_function_sums import Bounds, Steps, step_sums, sums_at
 
 Margin = Literal["none", "normal", "finite"]
 
@@ -68,102 +68,6 @@ class WithMargin(StrategyTraits):
 
 
 @dataclass(frozen=True)
-class Steps:
-    """The rows' step functions: N_i is `values[i, j]` from the j-th smallest score of the row on, 0 before.
-
-    N_i ends at about d_i. `spread` is the length R of the interval that holds N_i(t) − L·d_i for all t and all L in
-    [0, 1]; `new` is the d of a new row, on average over the steps that truths make.
-    """
-
-    scores: Floats
-    values: Floats
-    d: Floats
-    spread: float
-    new: float = 1.0
-
-    @property
-    def n(self) -> int:
-        """How many rows there are."""
-        return len(self.d)
-
-    @property
-    def size(self) -> int:
-        """How many steps there are."""
-        return self.scores.size
-
-    def check(self) -> None:
-        """These are held."""
-
-    def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:  # noqa: ARG002 - always in order
-        """Blocks of rows with their scores and jumps."""
-        for rows in blocks(self.scores):
-            yield rows, self.scores[rows], np.diff(self.values[rows], axis=1, prepend=0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class TableSteps:
-    """Step functions that jump by the weights (n, K) of all labels at their scores, made a block of rows at a time.
-
-    `weigh` gives the weights of a block. The others are as of `Steps`.
-    """
-
-    table: Table
-    weigh: Callable[[slice], Floats]
-    d: Floats
-    spread: float
-    new: float = 1.0
-
-    @property
-    def n(self) -> int:
-        """How many rows there are."""
-        return len(self.d)
-
-    @property
-    def size(self) -> int:
-        """How many steps there are."""
-        return math.prod(self.table.shape)
-
-    def check(self) -> None:
-        """Refuses probabilities that were changed."""
-        check_unchanged(self.table)
-
-    def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Blocks of rows with the scores of their labels, and these labels' weights."""
-        for rows in blocks(self.table, 2):
-            scores, weights = self.table[rows], self.weigh(rows)
-            if ordered:
-                order = row_order(scores)
-                scores, weights = along_rows(scores, order), along_rows(weights, order)
-            yield rows, scores, weights
-
-
-class RowSteps(StepBlocks, Protocol):
-    """Step functions of rows, held as `Steps` or made a block at a time."""
-
-    @property
-    def n(self) -> int:
-        """How many rows there are."""
-
-    @property
-    def spread(self) -> float:
-        """As of `Steps`."""
-
-    @property
-    def new(self) -> float:
-        """As of `Steps`."""
-
-    def check(self) -> None:
-        """Refuses where the rows are no longer those that were counted."""
-
-
-def steps(scores: Floats, weights: Floats, d: Floats, spread: float, new: float = 1.0) -> Steps:
-    """Step functions that jump by `weights` (n, K) at `scores` (n, K)."""
-    order = np.argsort(scores, axis=1, kind="stable")
-    values = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
-    return Steps(np.take_along_axis(scores, order, axis=1), values, d, spread, new)
-
-
-@dataclass(frozen=True)
 class Levels:
     """The level certified at each threshold, both in order and increasing; 0 before the first."""
 
@@ -171,7 +75,7 @@ class Levels:
     levels: Floats
 
     @classmethod
-    def of(cls, steps: RowSteps, margin: Margin, delta: float) -> Levels:
+    def of(cls, steps: Steps, margin: Margin, delta: float) -> Levels:
         """Those that the step functions of rows certify."""
         if margin == "none":
             thresholds, levels = _on_average(steps)
@@ -199,26 +103,11 @@ class Levels:
         return Ascending(self.thresholds), (1 - np.append(0.0, self.levels)).round(12)
 
 
-class Estimate(Protocol):
-    """An estimated coverage: its margin, how often that may fail, and its standard error."""
-
-    @property
-    def margin(self) -> Margin:
-        """The margin."""
-
-    @property
-    def delta(self) -> float:
-        """How often it may fail."""
-
-    def standard_error(self, level: Fraction) -> float:
-        """The standard error of the coverage estimated at the threshold of a level."""
-
-
 @dataclass(frozen=True)
 class Curve:
     """The levels that the step functions of rows certify, and how sure they are."""
 
-    steps: RowSteps
+    steps: Steps
     margin: Margin
     delta: float
 
@@ -230,18 +119,10 @@ class Curve:
         """The level certified at each threshold."""
         return Levels.of(self.steps, self.margin, self.delta)
 
-    def threshold(self, level: Fraction) -> float:
-        """The smallest threshold at which the level is certified, +∞ where it is nowhere."""
-        return self.certified.threshold(level)
-
-    def p_values(self, scores: Floats) -> Floats:
-        """One minus the level certified just below each score."""
-        return self.certified.p_values(scores)
-
     def standard_error(self, level: Fraction) -> float:
         """The standard error of the coverage estimated at the threshold of a level."""
-        steps, limit = self.steps, np.float64(self.threshold(level))
-        steps.check()
+        steps, limit = self.steps, np.float64(self.certified.threshold(level))
+        check_unchanged(steps.table)
         parts = steps.parts(ordered=False)
         reached = np.concatenate([(jumps * (scores <= limit)).sum(axis=1) for _, scores, jumps in parts])
         mean_d = float(steps.d.mean())
@@ -251,7 +132,7 @@ class Curve:
         return math.sqrt(float(np.square(error).sum()) / max(steps.n - 1, 1) / steps.n) / mean_d
 
 
-def _on_average(steps: RowSteps) -> tuple[Floats, Floats]:
+def _on_average(steps: Steps) -> tuple[Floats, Floats]:
     """Thresholds in order, and the coverage that each has on average over samples, non-decreasing.
 
     Let T be the threshold of L. Were the error of the estimate a smooth normal process, with variance V(g) where
@@ -276,7 +157,7 @@ def _on_average(steps: RowSteps) -> tuple[Floats, Floats]:
 
 
 def _noise(
-    steps: RowSteps, thresholds: Floats, level: Floats, total: Floats, all_d: float
+    steps: Steps, thresholds: Floats, level: Floats, total: Floats, all_d: float
 ) -> tuple[Floats, Floats, Floats]:
     """The levels around the middles of the unit interval's cells, the variance at each, and that of precise labels.
 
@@ -318,7 +199,7 @@ def _new_extremes(unit: float, bounds: Bounds) -> Bools:
     return found
 
 
-def _certify(steps: RowSteps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
+def _certify(steps: Steps, margin: Margin, delta: float) -> tuple[Floats, Floats]:
     """Thresholds in order, and the level certified at each with a margin.
 
     The level grows with ΣN and ΣN·d and falls with ΣN², so that bounds on these bound it.
@@ -347,7 +228,7 @@ def _certify(steps: RowSteps, margin: Margin, delta: float) -> tuple[Floats, Flo
     return thresholds, certify(*sums)
 
 
-def _binomial_bound(steps: RowSteps, total: Floats, delta: float) -> Floats:
+def _binomial_bound(steps: Steps, total: Floats, delta: float) -> Floats:
     """Clopper and Pearson's bound for as many precise labels as the rows are worth, at their estimated coverage.
 
     Where few rows miss, their standard deviation is far too small or zero; this bound does not rest on it.
@@ -360,7 +241,7 @@ def _binomial_bound(steps: RowSteps, total: Floats, delta: float) -> Floats:
     return found
 
 
-def _factors(steps: RowSteps, margin: Margin, delta: float) -> tuple[float, float]:
+def _factors(steps: Steps, margin: Margin, delta: float) -> tuple[float, float]:
     """What multiplies the standard deviation, and what is taken off besides."""
     if margin == "normal":
         return float(ndtri(1 - delta)) / math.sqrt(steps.n), 0.0
@@ -400,7 +281,7 @@ class CurveRule:
         """The stored score up to which labels are in the set."""
         if 1 - level < self._smallest:
             return math.inf
-        return max(curve.threshold(level) for curve in self._curves)
+        return max(curve.certified.threshold(level) for curve in self._curves)
 
     @property
     def _smallest(self) -> Fraction:
@@ -415,14 +296,14 @@ class CurveRule:
 
     def p_values(self, scores: Floats, new_weight: Floats | None = None) -> Floats:  # noqa: ARG002 - unweighted
         """One minus the level certified just below a label's score, and never below what so few rows can say."""
-        values: Floats = np.max([curve.p_values(scores) for curve in self._curves], axis=0)
+        values: Floats = np.max([curve.certified.p_values(scores) for curve in self._curves], axis=0)
         return np.maximum(values, float(self._smallest), out=values)
 
     def claim(self, level: Fraction) -> Guarantee:
         """The level, for large samples or with the margin's confidence."""
-        judged = judgement(self.evidence, self.setting)
-        needs = (*self.needs, *margin_needs(self.curve, level, self.fitted))
-        said = over(self.curve)
+        judged, curve = judgement(self.evidence, self.setting), self.curve
+        needs = (*self.needs, *margin_needs(curve.margin, partial(curve.standard_error, level), self.fitted))
+        said = over(curve.margin, curve.delta)
         if self.fitted:
             said |= {"note": APPROXIMATE}
         if self.looks is not None:
@@ -451,21 +332,21 @@ class CurveRule:
         return ""
 
 
-def margin_needs(curve: Estimate, level: Fraction, fitted: str = "") -> tuple[str | Premise, ...]:
+def margin_needs(margin: Margin, error: Callable[[], float], fitted: str = "") -> tuple[str | Premise, ...]:
     """What a margin rests on: independent rows, or, without a proof, a large sample."""
-    if curve.margin == "finite" and not fitted:
+    if margin == "finite" and not fitted:
         return ("independent_rows",)
-    detail = f"standard error of the coverage {curve.standard_error(level):.3f}"
+    detail = f"standard error of the coverage {error():.3f}"
     besides = f", besides that of the {fitted}" if fitted else ""
-    rows = ("independent_rows",) if curve.margin == "finite" else ()
+    rows = ("independent_rows",) if margin == "finite" else ()
     return (*rows, Premise("large_sample", "assumed", detail + besides))
 
 
-def over(curve: Estimate) -> dict[str, Any]:
+def over(margin: Margin, delta: float) -> dict[str, Any]:
     """Over which draws a claim with this margin is meant: the average, approximately, or a share of them."""
-    if curve.margin == "none":
+    if margin == "none":
         return {"note": APPROXIMATE}
-    return {"delta": curve.delta} | ({"note": APPROXIMATE} if curve.margin == "normal" else {})
+    return {"delta": delta} | ({"note": APPROXIMATE} if margin == "normal" else {})
 
 
 def not_filled(setting: Setting, name: str) -> None:

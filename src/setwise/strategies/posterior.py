@@ -17,8 +17,9 @@ from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim
-from setwise.strategies.curves import Curve, CurveRule, Steps, WithMargin, not_filled, refuse_weights, steps
+from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, refuse_weights
 from setwise.strategies.judgement import Setting
+from setwise.strategies.step_function_sums import Steps
 from setwise.strategies.threshold_rules import RankRule, Rule
 
 
@@ -36,6 +37,7 @@ class Posterior(WithMargin):
 
     draws: int | None = None
     name: ClassVar[str] = "posterior"
+    columns: ClassVar[tuple[str, ...]] = ("every", "share")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -43,10 +45,6 @@ class Posterior(WithMargin):
             return
         if not isinstance(self.draws, int) or self.draws < 1 or self.margin != "none":
             raise ValueError(f"draws: {self.draws!r}; a whole number from 1 on, and with margin='none'.")
-
-    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
-        """Every candidate's score and its share of the posterior."""
-        return ("every", "share")
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The curve of posterior-weighted coverage, or ranks among drawn labels."""
@@ -78,7 +76,7 @@ class Posterior(WithMargin):
 def posterior_steps(evidence: Evidence) -> Steps:
     """Σ_{y∈S, s_iy ≤ t} w_iy per row."""
     scores, weights = pad_scores(evidence)
-    return steps(scores, weights, np.ones(evidence.n), spread=1.0)
+    return Steps(scores, weights.__getitem__, np.ones(evidence.n), spread=1.0)
 
 
 def pad_scores(evidence: Evidence) -> tuple[Floats, Floats]:

@@ -35,10 +35,7 @@ class RandomAnswer(StrategyTraits):
     """
 
     name: ClassVar[str] = "votes"
-
-    def needs(self, setting: Setting) -> tuple[str, ...]:  # noqa: ARG002 - whatever the setting
-        """The score of every label that somebody gave, and how many gave it."""
-        return ("every", "backing")
+    columns: ClassVar[tuple[str, ...]] = ("every", "backing")
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """Every answer's score, with its share of the row."""

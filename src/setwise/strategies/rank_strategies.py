@@ -27,19 +27,20 @@ from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise, Status
 from setwise.ranks import as_fraction, as_level, clopper_pearson, order_statistic, rank, upper_bound
-from setwise.strategies.base import OnCandidates, OnExtremes, StrategyTraits
+from setwise.strategies.base import StrategyTraits
 from setwise.strategies.judgement import DELTA, Setting, judgement
 from setwise.strategies.threshold_rules import RankRule
 
 
 @dataclass(frozen=True)
-class Max(OnExtremes):
+class Max(StrategyTraits):
     """The largest candidate score counts: valid however the candidate sets were made (Theorem 1).
 
     With a miss rate η it runs at ε − η, and so promises 1 − ε.
     """
 
     name: ClassVar[str] = "max"
+    pooled: ClassVar[bool] = True
     covers_candidates: ClassVar[bool] = True
     allows_for_misses: ClassVar[bool] = True
 
@@ -65,13 +66,14 @@ class Max(OnExtremes):
 
 
 @dataclass(frozen=True)
-class Min(OnExtremes):
+class Min(StrategyTraits):
     """The smallest candidate score counts: promises that T and S overlap, and nothing more about the truth.
 
     This is the weak coverage of Cauchois, Gupta, Ali and Duchi (JMLR 2024).
     """
 
     name: ClassVar[str] = "min"
+    pooled: ClassVar[bool] = True
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score per row: the smallest over its candidates."""
@@ -86,10 +88,12 @@ class Min(OnExtremes):
 
 
 @dataclass(frozen=True)
-class Mean(OnCandidates):
+class Mean(StrategyTraits):
     """The mean candidate score counts: Theorem 3 if the truth never exceeds it, otherwise the ρ line."""
 
     name: ClassVar[str] = "mean"
+    pooled: ClassVar[bool] = True
+    columns: ClassVar[tuple[str, ...]] = ("every",)
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score per row: the average over its candidates."""
@@ -109,7 +113,7 @@ class Mean(OnCandidates):
 
 
 @dataclass(frozen=True)
-class Mixture(OnExtremes):
+class Mixture(StrategyTraits):
     """μ times the least plus (1−μ) times the most strange candidate: μ = 0 is `max`, μ = 1 is `min`.
 
     ``mu="verified"`` chooses μ from verified rows: on them, for each μ of a fixed grid, ρ is bounded with

@@ -38,9 +38,10 @@ from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim
-from setwise.strategies.curves import Curve, CurveRule, Levels, Steps, WithMargin, refuse_weights, steps
+from setwise.strategies.curves import Curve, CurveRule, Levels, WithMargin, refuse_weights
 from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.posterior import pad_scores
+from setwise.strategies.step_function_sums import Steps
 from setwise.strategies.threshold_rules import RankRule, Rule
 
 
@@ -98,7 +99,8 @@ class Rectified(WithMargin):
             assert evidence.truth is not None  # noqa: S101 - rows are verified
             truth = evidence.truth[evidence.verified][:, None]
             spent = self.delta if self.look is None else 6 * self.delta / (math.pi * self.look) ** 2
-            curve = _Tolerance(steps(truth, np.ones((m, 1)), np.ones(m), spread=1.0), self.margin, spent)
+            alone = Steps(truth, np.ones((m, 1)).__getitem__, np.ones(m), spread=1.0)
+            curve = _Tolerance(alone, self.margin, spent)
         else:
             raise ValueError(
                 "margin: 'finite' is proved for rows verified with equal probability; with verified_probability "
@@ -121,9 +123,9 @@ def rectified_steps(evidence: Evidence, *, alone: bool = False) -> Steps:
     step = own * (weights * (scores == truth[:, None])).sum(axis=1)
     strange = evidence.verified & (truth >= np.quantile(truth[evidence.verified], 0.8))
     missed = float((step + inverse * (1 - step))[strange].mean())
-    return steps(
+    return Steps(
         np.column_stack([scores, truth]),
-        np.column_stack([weights * (lean - inverse * own)[:, None], inverse]),
+        np.column_stack([weights * (lean - inverse * own)[:, None], inverse]).__getitem__,
         np.ones(evidence.n),
         spread=math.nan,  # for the finite margin, which these rows have no proof of
         new=missed,

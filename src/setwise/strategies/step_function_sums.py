@@ -14,13 +14,15 @@ blocks are added, in any order: rows may as well come from a stream that can be 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from setwise._arrays import Bools, Floats, Ints, along_rows, blocks
+from setwise.evidence.score_table import Table, row_order
 from setwise.ranks import Ascending, sortable_bits
 
 FEW = 2**16
@@ -30,19 +32,38 @@ _FINER = 5  # bits by which the second pass tells more scores apart than the fir
 Columns: TypeAlias = tuple[Floats, ...]
 
 
-class StepBlocks(Protocol):
-    """Step functions of rows, whose blocks can be read more than once."""
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The rows' step functions: N_i jumps by weights (n, K) at the scores of the labels, and ends at about d_i.
+
+    `weigh` gives the weights of a block of rows. `spread` is the length R of the interval that holds N_i(t) − L·d_i
+    for all t and all L in [0, 1]; `new` is the d of a new row, on average over the steps that truths make.
+    """
+
+    table: Table
+    weigh: Callable[[slice], Floats]
+    d: Floats
+    spread: float
+    new: float = 1.0
 
     @property
-    def d(self) -> Floats:
-        """A number for each row."""
+    def n(self) -> int:
+        """How many rows there are."""
+        return len(self.d)
 
     @property
     def size(self) -> int:
         """How many steps there are."""
+        return math.prod(self.table.shape)
 
     def parts(self, *, ordered: bool) -> Iterator[tuple[slice, Floats, Floats]]:
         """Blocks of rows with their scores and jumps (rows, steps), by score within each row if that is asked."""
+        for rows in blocks(self.table, 2):
+            scores, weights = self.table[rows], self.weigh(rows)
+            if ordered and scores.shape[1] > 1:
+                order = row_order(scores)
+                scores, weights = along_rows(scores, order), along_rows(weights, order)
+            yield rows, scores, weights
 
 
 class Bounds:
@@ -112,9 +133,7 @@ def count(parts: Iterable[tuple[Ints, Columns]], counted: CellCounts) -> None:
         counted.add(cells, columns)
 
 
-def step_sums(
-    steps: StepBlocks, matters: Callable[[Bounds], Bools], *, products: bool = False
-) -> tuple[Floats, Floats]:
+def step_sums(steps: Steps, matters: Callable[[Bounds], Bools], *, products: bool = False) -> tuple[Floats, Floats]:
     """Thresholds in order, and ΣN at each as a (1, m) array; with `products` (ΣN, ΣN², ΣN·d) as a (3, m) array.
 
     `matters` chooses cells by the bounds on these sums. Of a run of cells that were not chosen the end is given,
@@ -149,7 +168,7 @@ def step_sums(
     return scores, _running(jumps)
 
 
-def sums_at(steps: StepBlocks, thresholds: Floats) -> tuple[Floats, Floats]:
+def sums_at(steps: Steps, thresholds: Floats) -> tuple[Floats, Floats]:
     """ΣN² and ΣN·end at some thresholds, given in order, and in the last place at the end of all steps."""
     ascending, bins = Ascending(thresholds), len(thresholds) + 1
     squares, ends = np.zeros(bins), np.zeros(bins)
@@ -200,7 +219,7 @@ class _FineCells:
         return scores.ravel().take(found), cells, tuple(column.ravel().take(found) for column in columns)
 
 
-def _entries(steps: StepBlocks, products: bool) -> Iterator[tuple[Floats, Columns]]:
+def _entries(steps: Steps, products: bool) -> Iterator[tuple[Floats, Columns]]:
     """The scores of blocks of rows, and by how much the sums jump there."""
     for rows, scores, jumps in steps.parts(ordered=products):
         yield scores, (jumps, *_products(jumps, steps.d[rows])) if products else (jumps,)

@@ -157,10 +157,6 @@ class CalibrationRowReader:
             part.add_to(made, self.layout, self.by)
         return made
 
-    def make_worker(self) -> CalibrationRowReader:
-        """What makes a worker, for an engine."""
-        return self
-
 
 def read_calibration_rows(
     table: ProbabilityTable,
@@ -177,7 +173,7 @@ def read_calibration_rows(
         return rows
     reader = CalibrationRowReader(rows.empty_copy(), tuple(column_names(table.files)), layout, by)
     parts, others = tee(_parts(table, known))
-    for part, found in zip(others, engine(parts, reader.make_worker), strict=True):
+    for part, found in zip(others, engine(parts, reader), strict=True):
         with reading_from(str(part)):
             rows = rows.merge(found)
     return rows

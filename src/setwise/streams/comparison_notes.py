@@ -35,7 +35,7 @@ def _read(sets: Path) -> Comparison | None:
         return None
     try:
         return Comparison.from_dict(read_json(note.read_bytes()))
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"{note}: is not what `setwise predict` wrote ({error!r}); remove it.") from error
 
 

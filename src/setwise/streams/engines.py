@@ -1,8 +1,8 @@
 """Who works through the parts of a table: this process (`local`), or the nodes of a cluster (`ray`).
 
-An engine is a function ``run(parts, make_worker)`` that makes workers, gives each part to one of them, and yields
-what they return, in the order of the parts. A worker is a function of a part that is safe to repeat: it writes the
-part's output whole or not at all. `make_worker`, parts and what workers return can be pickled; the text of a
+An engine is a function ``run(parts, worker)`` that gives each part to the worker, or to a copy of it elsewhere, and
+yields what comes back, in the order of the parts. A worker is a function of a part that is safe to repeat: it
+writes the part's output whole or not at all. Workers, parts and what workers return can be pickled; the text of a
 part names it in errors.
 """
 
@@ -21,21 +21,17 @@ _Result = TypeVar("_Result")
 class Engine(Protocol):
     """Works through parts."""
 
-    def __call__(
-        self, parts: Iterable[_Part], make_worker: Callable[[], Callable[[_Part], _Result]]
-    ) -> Iterator[_Result]:
-        """What workers return for each part, in the order of the parts."""
+    def __call__(self, parts: Iterable[_Part], worker: Callable[[_Part], _Result]) -> Iterator[_Result]:
+        """What the worker returns for each part, in the order of the parts."""
 
 
-def run_local(parts: Iterable[_Part], make_worker: Callable[[], Callable[[_Part], _Result]]) -> Iterator[_Result]:
-    """One worker in this process, part by part.
+def run_local(parts: Iterable[_Part], worker: Callable[[_Part], _Result]) -> Iterator[_Result]:
+    """In this process, part by part.
 
-    >>> list(run_local([1, 2], lambda: lambda part: 10 * part))
+    >>> list(run_local([1, 2], lambda part: 10 * part))
     [10, 20]
     """
-    worker = make_worker()
-    for part in parts:
-        yield worker(part)
+    yield from map(worker, parts)
 
 
 def engine_of(name: str = "local", address: str | None = None, device: str = "cpu") -> Engine:

@@ -49,10 +49,6 @@ class SetCounter:
             counts.add(batch.candidates, batch.truth, candidates=known, by=category, groups=group)
         return counts
 
-    def make_worker(self) -> SetCounter:
-        """What makes a worker, for an engine."""
-        return self
-
 
 def evaluate_table(
     files: TableFiles,
@@ -77,7 +73,7 @@ def evaluate_table(
     counter = SetCounter(column, truth, candidates, by, groups, told, tuple(names))
     parts = [files] if engine is run_local else [replace(files, paths=(path,)) for path in files.paths]
     counts = SetCounts()
-    for found in engine(parts, counter.make_worker):
+    for found in engine(parts, counter):
         counts.include(found)
     return counts.result()
 

@@ -117,10 +117,6 @@ class PartWriter:
         part.finish(self.question, held)
         return part, found
 
-    def make_worker(self) -> PartWriter:
-        """What makes a worker, for an engine."""
-        return self
-
 
 def read_finished(part: TablePart, question: str, predictor: BatchPredictor) -> PredictedRows | None:
     """What an earlier run found of a part, if its output is there and all of this can be read; else None."""

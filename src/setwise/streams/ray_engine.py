@@ -1,10 +1,10 @@
 """The engine `ray`: parts are tasks of a Ray cluster, each on one core of some node.
 
 Tasks and not actors: Ray repeats the task of a node that died on any other with a free core, whereas an actor that
-is lost waits for a core of its own, and its parts with it. A process makes its worker once, which holds the model,
-and uses it for all parts that it is given. The output of a part is the same whoever makes it, and appears whole or
-not at all, so that it may be made twice. Results come back in the order of the parts: nothing depends on who is
-fast, nor which of two broken parts is named.
+is lost waits for a core of its own, and its parts with it. A process keeps its first copy of the worker, with the
+model that it loads, for all parts that it is given. The output of a part is the same whoever makes it, and appears
+whole or not at all, so that it may be made twice. Results come back in the order of the parts: nothing depends on
+who is fast, nor which of two broken parts is named.
 """
 
 from __future__ import annotations
@@ -51,9 +51,7 @@ class RayEngine:
     def __init__(self, address: str | None = None, device: str = "cpu") -> None:
         self.address, self.device = address, device
 
-    def __call__(
-        self, parts: Iterable[_Part], make_worker: Callable[[], Callable[[_Part], _Result]]
-    ) -> Iterator[_Result]:
+    def __call__(self, parts: Iterable[_Part], worker: Callable[[_Part], _Result]) -> Iterator[_Result]:
         """What workers return for each part, in the order of the parts."""
         ray = connect(self.address)
         there = "GPU" in ray.cluster_resources()
@@ -61,7 +59,7 @@ class RayEngine:
             raise InputError(f"device: {self.device!r}, and the cluster has no GPU", Remedy("device", "cpu"))
         gpus = there and self.device != "cpu"
         task = ray.remote(num_cpus=1, num_gpus=int(gpus), max_retries=RETRIES)(work)
-        given = token_hex(8), ray.put(make_worker), Path.cwd()
+        given = token_hex(8), ray.put(worker), Path.cwd()
         waiting: deque[tuple[_Part, Any]] = deque()
         todo = iter(parts)
         try:
@@ -95,7 +93,7 @@ class Returned:
     error: Exception | None = None
 
 
-def work(run: str, make_worker: Callable[[], Any], folder: Path, part: Any) -> Returned:
+def work(run: str, worker: Callable[[Any], Any], folder: Path, part: Any) -> Returned:
     """What a worker makes of a part, on a node of the cluster. What is wrong with the part is no fault of Ray's."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -103,7 +101,7 @@ def work(run: str, make_worker: Callable[[], Any], folder: Path, part: Any) -> R
             if run not in _made:
                 _made.clear()
                 _enter(folder)
-                _made[run] = make_worker()
+                _made[run] = worker
             found, error = _made[run](part), None
         except (ValueError, TypeError, OSError, ImportError) as wrong:
             found, error = None, wrong

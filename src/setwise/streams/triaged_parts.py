@@ -82,10 +82,6 @@ class Proposer:
         seen = made if self.candidates is None else Proposals.concatenate(predicted)
         return ProposedPart(part, made, seen, extra, beside.export(), used)
 
-    def make_worker(self) -> Proposer:
-        """What makes a worker, for an engine."""
-        return self
-
     def _batches(self, part: TablePart) -> Iterator[tuple[str, int, Any, Any]]:
         check_columns(part.source, self.columns)
         source, names = part.source, column_names(part.source)
@@ -149,10 +145,6 @@ class TriageWriter:
             place.finish(self.question, {"rows": first})
         return part
 
-    def make_worker(self) -> TriageWriter:
-        """What makes a worker, for an engine."""
-        return self
-
 
 def _small(made: Proposals) -> Proposals:
     return replace(made, label=made.label.astype(np.int32))
@@ -211,7 +203,7 @@ def triage_parts(
     if len(predictor.calibration.parts) > 1:
         raise InputError("model: folds decide the rows that they were fitted on, which are read as one file")
     proposer = Proposer(predictor, tuple(columns), candidates, writer.separator)
-    found = sorted(engine(parts, proposer.make_worker), key=lambda one: one.part.number)
+    found = sorted(engine(parts, proposer), key=lambda one: one.part.number)
     made, decisions = decide(predictor, found, max_error, mode, look=look, by=by)
     todo = [
         DecidedPart(one.part, place, predictor.calibration.classes, one.proposed, accepted, rank)
@@ -219,7 +211,7 @@ def triage_parts(
         if len(one.proposed)
         and not (resume and all(p.read_result(writer.question) is not None for p in (one.part, place)))
     ]
-    for _ in engine(todo, writer.make_worker):
+    for _ in engine(todo, writer):
         continue
     check_complete(parts, [part.out for part in parts], [part.out for part in review])
     return made, len(parts) - len(todo)
