@@ -347,8 +347,10 @@ def test_an_option_has_one_meaning_in_every_command():
     for name, command in commands():
         for one in command.params:
             if one.opts[0].startswith("--"):
-                # --out says what the command writes; defaults are those of the command, and stand behind
-                help_text = "" if one.opts[0] == "--out" else one.help.partition(". ")[0].removesuffix(".")
+                # These two say what the command writes; what follows the first sentence is the command's own.
+                help_text = (
+                    "" if one.opts[0] in {"--out", "--report"} else one.help.partition(". ")[0].removesuffix(".")
+                )
                 kind_of_value = getattr(one, "bare_type", lambda one=one: one.type.name)()  # typer before 0.29
                 kind = (str(kind_of_value), one.multiple, one.is_flag, help_text)
                 meanings.setdefault(one.opts[0], {}).setdefault(kind, []).append(name)
