@@ -119,7 +119,7 @@ def change(name, before, after):
         (change("review.csv", "id,text", "name,text"), "review.csv: there is no column 'id'; it has name, text"),
         (
             change("review.csv", ",label", ",mine"),
-            "review.csv: there is no column verified or label or answer; it has",
+            "review.csv: there is no column 'verified' or label or answer; it has",
         ),
     ],
 )

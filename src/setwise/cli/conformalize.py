@@ -28,17 +28,11 @@ def conformalize(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Calibration file to write.")],
     labels: opt.Labels = None,
     candidates: opt.Candidates = "candidates",
-    votes: opt.VotesFile = None,
-    vote_table: opt.VoteOptions,
-    key: opt.Key = None,
+    about: opt.RowOptions,
     carry: opt.Ignore = None,
-    verified: opt.Verified = None,
     look: opt.Look = None,
-    from_name: opt.FromName = None,
     promise: opt.CalibrationOptions,
     missing: opt.Missing = None,
-    separator: opt.Separator = "|",
-    text: opt.TextOptions,
     random_state: opt.Seed = 0,
     memory_limit: opt.MemoryLimit = "1GB",
     engines: opt.EngineOptions,
@@ -49,48 +43,36 @@ def conformalize(
     from setwise.streams.calibration_rows import CalibrationRows  # Arrow is loaded for files
     from setwise.streams.calibration_tables import ProbabilityTable, read_calibration_rows
     from setwise.tables.file_formats import column_names
-    from setwise.tables.rows import RowRequest, other_columns, read_rows
+    from setwise.tables.rows import other_columns, read_rows
     from setwise.tables.tabular import Layout, candidate_columns
 
     screen = display.screen()
     opt.refuse_existing(out, force=force)
     by, strategy, runs = promise.by, promise.strategy_at(look), engines.workers()
-    source, labelled = text.files(probabilities), text.files(labels)
+    source, labelled = about.files(probabilities), about.files(labels)
     names = column_names(source)
-    own = labels is None and votes is None and bool(candidate_columns(names, candidates))
+    own = labels is None and about.votes is None and bool(candidate_columns(names, candidates))
     if not own:
-        opt.one_of(labels, votes, f"--labels (a file, as that of the probabilities lacks {candidates!r})")
+        opt.one_of(labels, about.votes, f"--labels (a file, as that of the probabilities lacks {candidates!r})")
     rows = CalibrationRows(memory_limit=opt.bytes_of(memory_limit), random_state=random_state)
     with screen.working(f"reading {probabilities}"):
         predicted = opt.is_by_prediction(by, *filter(None, (source, labelled)))
-        reading: dict[str, Any] = {"separator": separator, "missing": missing or "error"}
-        request = RowRequest(
-            source=source,
-            labels=labelled,
-            votes=text.files(votes),
-            vote_columns=vote_table.columns,
-            **opt.verified_in(verified, text, source, labelled),
-            from_name=from_name,
-            key=key,
-            candidates=candidates,
-            by=None if predicted else by,
-            carry=carry or [],
-            features=(),
-            **reading,
-        )
+        reading: dict[str, Any] = {"candidates": candidates, "missing": missing or "error"}
+        columns = {"by": None if predicted else by, "carry": carry or [], "features": (), **reading}
+        request = about.request(source, labelled, **columns)
         beside = {*names} - {*(other_columns(request) or ())}
-        table = ProbabilityTable.of(source, {*beside, *request.carry, *([key] if key else [])})
+        table = ProbabilityTable.of(source, {*beside, *request.carry, *([about.key] if about.key else [])})
         known: dict[str, Any] | None = None  # of rows by their place, where it does not stand beside them
         if not own or request.verified is not None:
             found = read_rows(replace(request, carry=(), classes=table.classes))
             known = {"candidates": found.answers, "by": found.by}
-            known["verified"] = found.truth if verified else None
-        layout = Layout(candidates=candidates, truth=request.truth, **reading)
+            known["verified"] = found.truth if about.verified else None
+        layout = Layout(truth=request.truth, separator=about.separator, **reading)
         rows = read_calibration_rows(table, rows, known, layout, request.by, engine=runs)
     classes = table.classes
     declared = promise.declarations(classes) | ({"by": by} if predicted else {})
     calibration = rows.conformalize(
-        strategy, **declared, **({} if votes is None else {"missing": missing or "drop"})
+        strategy, **declared, **({} if about.votes is None else {"missing": missing or "drop"})
     )
     calibration.save(out)
     screen.say(f"read {probabilities}: {rows.seen:,} rows, {len(classes):,} classes, such as {classes[0]!r}")

@@ -44,14 +44,10 @@ def fit(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Model directory to write.")],
     candidates: opt.OptionalCandidates = None,
     labels: opt.Labels = None,
-    votes: opt.VotesFile = None,
-    key: opt.Key = None,
-    vote_table: opt.OwnVoteOptions,
+    about: opt.OwnRowOptions,
     features: opt.Features = None,
     carry: opt.Ignore = None,
-    verified: opt.Verified = None,
     look: opt.Look = None,
-    from_name: opt.FromName = None,
     groups: opt.Groups = None,
     promise: opt.CalibrationOptions,
     calibration_size: opt.CalibrationSize = 0.2,
@@ -61,8 +57,6 @@ def fit(
     impute: opt.Impute = None,
     categories: opt.OneHot = False,
     missing: opt.Missing = None,
-    separator: opt.Separator = "|",
-    text: opt.TextOptions,
     report_to: opt.ReportTo = None,
     random_state: opt.Seed = 0,
     device: opt.Device = "auto",
@@ -71,31 +65,24 @@ def fit(
 ) -> None:
     """Learns from candidates or votes, calibrates on rows kept for that, and saves a model."""
     from setwise.estimators.model_directory import save_model  # with scikit-learn as it is loaded
-    from setwise.tables.rows import RowRequest
 
     screen = display.screen()
-    opt.one_of(candidates, votes, "--candidates (a column)")
+    opt.one_of(candidates, about.votes, "--candidates (a column)")
     _check_targets(out, report_to, force=force)
     _check(learner, networks)
     by, strategy = promise.by, promise.strategy_at(look)
-    source, labelled = text.files(file), text.files(labels)
+    source, labelled = about.files(file), about.files(labels)
     column_by = None if by is None or opt.is_by_prediction(by, source) else by
     reading: dict[str, Any] = {
-        "separator": separator,
         "missing": missing or "error",
         "impute": _filling(impute),
         "categories": "onehot" if categories else None,
-        "classes": vote_table.labels(separator),
+        "classes": about.labels(about.separator),
         "as_frame": categories or impute is not None,
     }
-    request = RowRequest(
-        source=source,
-        labels=labelled,
-        votes=text.files(votes),
-        vote_columns=vote_table.columns,
-        **opt.verified_in(verified, text, source, labelled),
-        from_name=from_name,
-        key=key,
+    request = about.request(
+        source,
+        labelled,
         candidates=candidates,
         by=column_by,
         carry=[*(carry or []), *([groups] if groups else [])],
@@ -104,15 +91,15 @@ def fit(
     )
     with screen.working(f"reading {source}"):
         table = _read(request, missing)
-    numbers = _announce(screen, table, separator)
+    numbers = _announce(screen, table, about.separator)
     if len(table) < _MANY and learner != "em":
         use_one_thread()
     sets: Any = table.candidates
     classes_there = sets.classes.tolist()
-    truth = table.truth if verified else None
+    truth = table.truth if about.verified else None
     made = {"strategy": strategy, **promise.declarations(classes_there)}
     if learner == "auto":
-        learner = _default(truth, made, votes=votes is not None)
+        learner = _default(truth, made, votes=about.votes is not None)
     estimator = _estimator(learner, networks, {"device": device, "verbose": int(screen.shows_progress)})
     made |= {"confidence_level": promise.confidence_level, "random_state": random_state}
     model = _conformal(_encoding(estimator, _filling(impute), table), cv, calibration_size, made)

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +25,7 @@ from setwise.streams.engines import engine_of
 
 if TYPE_CHECKING:
     from setwise.tables.importers.vote_sources import VoteColumns
+    from setwise.tables.rows import RowRequest
     from setwise.tables.table_files import TableFiles
 
 STANDARD = Path("-")
@@ -526,19 +527,17 @@ def is_by_prediction(by: str | None, *sources: TableFiles) -> bool:
     return by == "predicted" and not any(is_table(source) and by in column_names(source) for source in sources)
 
 
-def verified_in(named: list[str] | None, text: TextOptions, *tables: TableFiles | None) -> dict[str, Any]:
-    """Where verified labels stand, as a `RowRequest` takes it: in a column of these tables, in files, or in both.
+def _verified_in(named: list[str] | None, tables: list[TableFiles]) -> tuple[str | None, list[Path], str | None]:
+    """Where verified labels stand: a column of these tables, files, and the column of these files.
 
     A column comes before a file of the same name. Files of arrays do not name their columns.
     """
     from setwise.tables.file_formats import column_names, is_table  # Arrow is loaded for files
 
-    if not named:
-        return {}
-    known = [(table, column_names(table) if is_table(table) else None) for table in tables if table is not None]
+    known = [(table, column_names(table) if is_table(table) else None) for table in tables if named]
     columns: list[str] = []
     files: dict[Path, str | None] = {}
-    for name in named:
+    for name in named or ():
         file, column = file_and_column(name)
         if any(names is not None and name in names for _, names in known):
             columns.append(name)
@@ -552,11 +551,7 @@ def verified_in(named: list[str] | None, text: TextOptions, *tables: TableFiles 
             raise ValueError(f"--verified: {name!r} is {sought} FILE:COLUMN.")
     if len(columns) > 1 or len({*files.values()}) > 1:
         raise ValueError("--verified: names several columns; name one of the table, and one of all files.")
-    return {
-        "truth": columns[0] if columns else None,
-        "verified": text.files([*files]),
-        "verified_column": next(iter(files.values()), None),
-    }
+    return next(iter(columns), None), [*files], next(iter(files.values()), None)
 
 
 def file_and_column(name: str) -> tuple[Path, str | None]:
@@ -588,7 +583,7 @@ class TextOptions:
 
         if not named:
             return None
-        declared = asdict(self)
+        declared = {name: getattr(self, name) for name in ("delimiter", "encoding", "decimal")}
         several = named if isinstance(named, list) else [named]
         if STANDARD in several:
             if len(several) > 1:
@@ -612,7 +607,8 @@ class VoteOptions:
         """As the readers of votes take them."""
         from setwise.tables.importers.vote_sources import VoteColumns  # Arrow is loaded for files
 
-        return VoteColumns(**asdict(self) | {"classes": self.labels()})
+        columns = {name: getattr(self, name) for name in ("item", "annotator", "label", "weight", "pattern")}
+        return VoteColumns(**columns, classes=self.labels())
 
     def labels(self, separator: str = "|") -> tuple[str, ...] | None:
         """All labels, where they are listed."""
@@ -625,6 +621,55 @@ class OwnVoteOptions(VoteOptions):
     """The columns of a table of votes, and their labels, where no model knows them."""
 
     classes: Classes = None
+
+
+@dataclass(frozen=True)
+class RowOptions(TextOptions, VoteOptions):
+    """Files of votes and verified labels about the rows of a table, and how all files are read."""
+
+    votes: VotesFile = None
+    key: Key = None
+    verified: Verified = None
+    from_name: FromName = None
+    separator: Separator = "|"
+
+    def request(self, source: TableFiles | None, labels: TableFiles | None = None, **others: Any) -> RowRequest:
+        """The rows of a table, and of another one with their labels; `others` are the columns of both."""
+        from setwise.tables.rows import RowRequest  # Arrow is loaded for files
+
+        truth, files, column = _verified_in(self.verified, [*filter(None, (source, labels))])
+        return RowRequest(
+            source=source,
+            labels=labels,
+            votes=self.files(self.votes),
+            vote_columns=self.columns,
+            truth=truth,
+            verified=self.files(files),
+            verified_column=column,
+            **{name: getattr(self, name) for name in ("key", "from_name", "separator")},
+            **others,
+        )
+
+
+@dataclass(frozen=True)
+class OwnRowOptions(RowOptions, OwnVoteOptions):
+    """The same where no model knows the labels."""
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How a model is loaded, and what it predicts from."""
+
+    columns: ModelsFeatures = None
+    trusted: Trusted = None
+    device: Device = "auto"
+
+    def load(self, path: Path, source: TableFiles | None = None) -> tuple[Any, Any]:
+        """The model, and the features of all rows of a table."""
+        from setwise.streams import model_inputs  # Arrow is loaded for files
+
+        model = model_inputs.load_asked_model(path, self.device, self.trusted)
+        return model, None if source is None else model_inputs.all_features(source, model, self.columns)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,12 +39,10 @@ def predict(
     confidence_level: opt.ModelsConfidence = None,
     by: opt.By = None,
     p_values: Annotated[bool, typer.Option("--p-values", help="Also write one p-value for each class.")] = False,
-    columns: opt.ModelsFeatures = None,
-    trusted: opt.Trusted = None,
+    loading: opt.ModelOptions,
     column: opt.SetsColumn = "labels",
     separator: opt.Separator = "|",
     text: opt.TextOptions,
-    device: opt.Device = "auto",
     engines: opt.EngineOptions,
     resume: opt.Resume = False,
     force: opt.Force = False,
@@ -72,10 +70,8 @@ def predict(
         probabilities=probabilities is not None,
         by=by,
         p_values=p_values,
-        columns=columns,
         column=column,
-        device=device,
-        trusted=trusted,
+        **asdict(loading),
     )
     doubt_level(predictor.confidence_level)
     predictor.check_categories()

@@ -67,15 +67,13 @@ def report(
             rich_help_panel=opt.PRINTED,
         ),
     ] = None,
-    columns: opt.ModelsFeatures = None,
-    trusted: opt.Trusted = None,
+    loading: opt.ModelOptions,
     column: opt.SetsColumn = "labels",
     title: Annotated[
         str | None, typer.Option("--title", metavar="TEXT", help="Title of the page.", rich_help_panel=opt.PRINTED)
     ] = None,
     separator: opt.Separator = "|",
     text: opt.TextOptions,
-    device: opt.Device = "auto",
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
@@ -126,7 +124,7 @@ def report(
         elif source is run:
             made = _of_sets(out, column, request, options)
         else:
-            made = _of_model(out, run, request, options, columns, image, device, trusted)
+            made = _of_model(out, run, request, options, image, loading)
     size = made.stat().st_size
     screen.say(f"wrote {made} ({size / 1e6:.1f} MB) in {clock}; open it in a browser")
     screen.emit({"out": str(made), "bytes": size, "seconds": clock.seconds})
@@ -154,24 +152,16 @@ def _read_known(request: RowRequest, classes: Any, options: dict[str, Any]) -> d
 
 
 def _of_model(
-    out: Path,
-    path: Path,
-    request: RowRequest,
-    options: dict[str, Any],
-    columns: list[str] | None,
-    image: Any,
-    device: str,
-    trusted: list[str] | None,
+    out: Path, path: Path, request: RowRequest, options: dict[str, Any], image: Any, loading: opt.ModelOptions
 ) -> Path:
     """Of a model directory and new rows."""
     from setwise.streams import model_inputs as saved  # Arrow is loaded for files
 
-    model = saved.load_asked_model(path, device, trusted)
-    X = saved.all_features(request.source, model, columns)
+    model, X = loading.load(path, request.source)
     by = request.by or saved.category_column(model)
     options = _read_known(replace(request, by=by), model.classes_, options)
     options["settings"] = {"model": path.name, "data": request.source.name}
-    names = columns or list(getattr(model, "feature_names_in_", []))
+    names = loading.columns or list(getattr(model, "feature_names_in_", []))
     if names and len(names) == X.shape[1]:
         options["feature_names"] = names
     if image:

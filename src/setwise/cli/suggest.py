@@ -48,60 +48,42 @@ def suggest(
     probabilities: opt.OptionalProbabilities = None,
     candidates: opt.OptionalCandidates = None,
     labels: opt.Labels = None,
-    votes: opt.VotesFile = None,
-    key: opt.Key = None,
-    vote_table: opt.OwnVoteOptions,
-    verified: opt.Verified = None,
-    from_name: opt.FromName = None,
+    about: opt.OwnRowOptions,
     confidence_level: opt.ModelsConfidence = None,
     answer: opt.VerifiedColumn = None,
-    columns: opt.ModelsFeatures = None,
-    trusted: opt.Trusted = None,
-    separator: opt.Separator = "|",
-    text: opt.TextOptions,
+    loading: opt.ModelOptions,
     random_state: opt.Seed = 0,
-    device: opt.Device = "auto",
     force: opt.Force = False,
     display: opt.ScreenOptions,
 ) -> None:
     """Draws rows at random for you to verify, and estimates how much smaller sets become with a model."""
     from setwise.cli.outputs import refuse_taken, take, write_rows  # Arrow is loaded for files
     from setwise.decisions.verification import draw_to_verify
-    from setwise.tables.rows import RowRequest, output_columns, read_rows
+    from setwise.tables.rows import output_columns, read_rows
 
     screen = display.screen(out)
-    if model is not None and not file and votes is not None and opt.is_table_file(model):
+    if model is not None and not file and about.votes is not None and opt.is_table_file(model):
         file, model = [model], None  # votes without a model
-    if model is None and votes is None:
+    if model is None and about.votes is None:
         raise ValueError("suggest: give a MODEL and rows, or --votes FILE for votes without a model.")
     if model is not None and bool(probabilities) == bool(file):
         raise ValueError("suggest: give a FILE of rows for a model, or --probabilities FILE for a calibration.")
-    opt.one_of(candidates or labels, votes, "--candidates (a column)")
+    opt.one_of(candidates or labels, about.votes, "--candidates (a column)")
     for target in filter(None, (out, pages.page)):
         opt.refuse_existing(target, force=force)
-    source, labelled = text.files(probabilities or file or None), text.files(labels)
-    with screen.working(f"reading {source or votes}"):
-        request = RowRequest(
-            source=source,
-            labels=labelled,
-            votes=text.files(votes),
-            vote_columns=vote_table.columns,
-            **opt.verified_in(verified, text, *filter(None, (source, labelled))),
-            from_name=from_name,
-            key=key,
-            candidates=candidates or (None if labels is None else "candidates"),
-            features=(),
-            separator=separator,
-        )
+    source, labelled = about.files(probabilities or file or None), about.files(labels)
+    with screen.working(f"reading {source or about.votes}"):
+        candidates = candidates or (None if labels is None else "candidates")
+        request = about.request(source, labelled, candidates=candidates, features=())
         if model is None:
-            _refuse_models(confidence_level, probabilities, columns)
+            _refuse_models(confidence_level, probabilities, loading.columns)
             rows = read_rows(request)
             drawn = draw_to_verify(len(rows), budget, verified=rows.truth, random_state=random_state)
             numbers, gain = {}, ""
         else:
-            asked: dict[str, Any] = {"features": columns, "trusted": trusted, "device": device}
-            asked |= {"confidence_level": confidence_level, "random_state": random_state}
-            rows, drawn, suggestion = _of_model(model, request, budget, probabilities is None, **asked)
+            asked = {"confidence_level": confidence_level, "random_state": random_state}
+            features = None if probabilities else loading
+            rows, drawn, suggestion = _of_model(model, request, budget, features, asked)
             gain, numbers = f"{suggestion.gain}\n", _as_numbers(suggestion)
     answer, taken = answer or request.truth or "verified", take(output_columns(source, rows), drawn)
     if answer == request.truth:
@@ -112,15 +94,16 @@ def suggest(
     more = {**marks, **({} if tasks else {answer: [""] * len(drawn)})}
     refuse_taken(taken, [answer, "drawn", "draw"])
     answers: Any = rows.answers
-    paged = pages.write(taken, answers.classes.tolist(), source, key, separator=separator, marks=marks)
-    write_rows(out, taken, more=more, separator=separator, from_name=from_name)
+    paged = pages.write(taken, answers.classes.tolist(), source, about.key, separator=about.separator, marks=marks)
+    write_rows(out, taken, more=more, separator=about.separator, from_name=about.from_name)
     chance = numbers.get("chance", len(drawn) / len(rows))
     screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to verify, each with probability {chance:.3g}")
     screen.say(f"{gain}{_ORDER}{(numbers and _LOOKS) or _MORE}")
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     filled = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
     command = "triage" if model is None else "fit or conformalize"
-    option = f"--verified {filled}" + ("" if key is None and model is None else f" --key {key or 'COLUMN'}")
+    unkeyed = model is None and about.key is None
+    option = f"--verified {filled}" + ("" if unkeyed else f" --key {about.key or 'COLUMN'}")
     screen.say("\n".join(["", f"saved to {out}   then:  {todo}, and give {command}  {option}", *paged]))
     screen.emit(
         {"rows": len(rows), "drawn": len(drawn), "seed": random_state, **numbers, "column": answer, "out": str(out)}
@@ -139,13 +122,8 @@ def _of_model(
     model: Path,
     request: RowRequest,
     budget: int,
-    has_features: bool,
-    *,
-    device: str,
-    random_state: int,
-    confidence_level: float | None,
-    features: list[str] | None,
-    trusted: list[str] | None,
+    loading: opt.ModelOptions | None,
+    options: dict[str, Any],
 ) -> tuple[Table, Ints, Suggestion]:
     """The rows, those that are drawn among the answered ones, and what they are worth to a model or calibration."""
     from setwise.decisions.verification import suggest_verification
@@ -153,9 +131,9 @@ def _of_model(
     from setwise.tables.rows import read_rows
 
     asked: Any
-    if has_features:
-        asked = saved.load_asked_model(model, device, trusted)
-        level, X = asked.confidence_level, saved.all_features(request.source, asked, features)
+    if loading is not None:
+        asked, X = loading.load(model, request.source)
+        level = asked.confidence_level
     else:
         asked, level = _Stated(saved.load_calibration(model).classes), 0.9
         X = saved.all_probabilities(request.source, asked.classes_.tolist())
@@ -163,14 +141,14 @@ def _of_model(
     kept = np.arange(len(rows)) if rows.votes is None else np.flatnonzero(rows.votes.sizes)
     answered = rows.take(kept)
     known: dict[str, Any] = {"verified": answered.truth if request.truth or request.verified else None}
-    known |= {"confidence_level": confidence_level or level, "random_state": random_state}
+    known |= {**options, "confidence_level": options["confidence_level"] or level}
     with saved.no_name_warnings():
-        if has_features:
+        if loading is not None:
             found = asked.suggest(X[kept], answered.answers, budget, **known)
         else:
             found = suggest_verification(asked, X[kept], answered.answers, budget, **known)
     # In random order: the first rows of the file are a random sample too.
-    return rows, kept[np.random.default_rng([random_state, 1]).permutation(found.rows)], found
+    return rows, kept[np.random.default_rng([options["random_state"], 1]).permutation(found.rows)], found
 
 
 def _as_numbers(found: Suggestion) -> dict[str, Any]:

@@ -23,8 +23,7 @@ def suspects(
         str, typer.Option("--given", metavar="COLUMN", help="Column of the labels that may be wrong.")
     ] = "label",
     probabilities: opt.OptionalProbabilities = None,
-    votes: opt.VotesFile = None,
-    verified: opt.Verified = None,
+    about: opt.RowOptions,
     max_false: Annotated[
         float,
         typer.Option(
@@ -34,11 +33,6 @@ def suspects(
         ),
     ] = 0.1,
     out: opt.OutFile,
-    key: opt.Key = None,
-    vote_table: opt.VoteOptions,
-    from_name: opt.FromName = None,
-    separator: opt.Separator = "|",
-    text: opt.TextOptions,
     random_state: opt.Seed = 0,
     force: opt.Force = False,
     display: opt.ScreenOptions,
@@ -56,29 +50,19 @@ def suspects(
         raise ValueError(
             "suspects: give a FILE with labels and --votes, or --probabilities FILE with labels in it."
         )
-    if file and votes is None:
+    if file and about.votes is None:
         raise ValueError(
             "suspects: name --votes FILE, or --probabilities FILE: one of them shows what looks wrong."
         )
     opt.refuse_existing(out, force=force)
-    source = text.files(probabilities or file or [])
+    source = about.files(probabilities or file or [])
     if given not in (names := column_names(source)):
         raise ValueError(f"{source}: has no column {given!r}; name that of the labels with --given.")
-    request = RowRequest(
-        source=source,
-        votes=text.files(votes),
-        vote_columns=vote_table.columns,
-        **opt.verified_in(verified, text, source),
-        from_name=from_name,
-        key=key,
-        features=(),
-        separator=separator,
-        missing="empty",
-    )
+    request = about.request(source, features=(), missing="empty")
     with screen.working("reading"):
         known: dict[str, Any] = {}
         if probabilities is not None:
-            beside = {given, *filter(None, (key, request.truth))}
+            beside = {given, *filter(None, (about.key, request.truth))}
             classes = ProbabilityTable.of(source, beside).classes
             request = replace(request, classes=classes)
             known["probabilities"] = saved.all_probabilities(source, classes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -120,19 +120,11 @@ def triage(
         ),
     ] = None,
     candidates: opt.OptionalCandidates = None,
-    votes: opt.VotesFile = None,
-    key: opt.Key = None,
-    vote_table: opt.OwnVoteOptions,
-    verified: opt.Verified = None,
-    from_name: opt.FromName = None,
+    about: opt.OwnRowOptions,
     to_name: opt.ToName = "text",
     answer: opt.AnswerColumn = None,
-    columns: opt.ModelsFeatures = None,
-    trusted: opt.Trusted = None,
-    separator: opt.Separator = "|",
-    text: opt.TextOptions,
+    loading: opt.ModelOptions,
     random_state: opt.Seed = 0,
-    device: opt.Device = "auto",
     engines: opt.EngineOptions,
     resume: opt.Resume = False,
     force: opt.Force = False,
@@ -140,43 +132,29 @@ def triage(
 ) -> None:
     """Accepts labels so that few of them are wrong, and lists the other rows for review."""
     from setwise.streams.batch_predictor import BatchPredictor  # Arrow is loaded for files
-    from setwise.tables.rows import RowRequest
 
     screen = display.screen(opt.STANDARD if opt.STANDARD in {out, review} else out)
     if out.resolve() == review.resolve():
         raise ValueError("--review: is the file of --out; name another one.")
-    if model is not None and not file and votes is not None and opt.is_table_file(model):
+    if model is not None and not file and about.votes is not None and opt.is_table_file(model):
         file, model = [model], None  # votes without a model
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
     in_parts = _are_folders(
         out, review, [pages.page, report], choose, engines.workers(), force=force, resume=resume
     )
-    source = _rows_to_decide(text, file, probabilities)
-    request = RowRequest(
-        source=source,
-        votes=text.files(votes),
-        vote_columns=vote_table.columns,
-        **opt.verified_in(verified, text, source),
-        from_name=from_name,
-        key=key,
-        candidates=candidates,
-        features=(),
-        separator=separator,
-        missing="empty",
-    )
+    source = _rows_to_decide(about, file, probabilities)
+    request = about.request(source, candidates=candidates, features=(), missing="empty")
     asked: dict[str, Any] = {"max_error": max_error, "mode": mode, "look": look, "by": by}
     if in_parts:
-        if model is None or any((votes, verified)) or not (file or probabilities):
+        if model is None or any((about.votes, about.verified)) or not (file or probabilities):
             raise ValueError(
                 "triage: folders take new rows of a MODEL, as FILE or --probabilities. With --votes or --verified "
                 "name files as --out and --review."
             )
-        predictor = BatchPredictor(
-            model, probabilities=probabilities is not None, columns=columns, device=device, trusted=trusted
-        )
+        predictor = BatchPredictor(model, probabilities=probabilities is not None, **asdict(loading))
         _refuse_checks(request, model, predictor.calibration.parts[0])
-        asked |= {"candidates": candidates, "separator": separator}
+        asked |= {"candidates": candidates, "separator": about.separator}
         runs: dict[str, Any] = {"force": force, "resume": resume}
         runs["engine"] = engines.workers(predictor.wanted_device)
         with screen.working("deciding"):
@@ -191,13 +169,12 @@ def triage(
         elif probabilities is not None:
             made = _of_calibration(model, request, asked)
         else:
-            made = _of_model(model, request, asked, columns, device, trusted)
+            made = _of_model(model, request, asked, loading)
     made = made.choose(choose)
-    left, told = len(made.undecided), _write_page(made, pages, source, key, separator=separator)
+    left, told = len(made.undecided), _write_page(made, pages, source, about.key, separator=about.separator)
     told += _write_report(report, made.found, made)
-    _write(
-        made, out, review, answer or "label", {"separator": separator, "from_name": from_name, "to_name": to_name}
-    )
+    written = {"separator": about.separator, "from_name": about.from_name, "to_name": to_name}
+    _write(made, out, review, answer or "label", written)
     if len(made.checked):
         told.append(f"{len(made.checked):,} rows were verified or reviewed before, and are in neither file.")
     if left:
@@ -206,11 +183,11 @@ def triage(
     _say(screen, made.found, out, review, counts, *told)
 
 
-def _rows_to_decide(text: Any, file: list[Path] | None, probabilities: Any) -> Any:
+def _rows_to_decide(about: opt.RowOptions, file: list[Path] | None, probabilities: Path | None) -> Any:
     """The table of the rows: a file, or one of probabilities."""
     if file and probabilities is not None:
         raise ValueError("--probabilities: this file holds the rows to decide; leave out FILE.")
-    return text.files(probabilities or file)
+    return about.files(probabilities or file)
 
 
 def _are_folders(
@@ -382,14 +359,7 @@ def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _
     return _Decided(columns, classes, calibration.triage(matrix, rows.answers, **asked), np.arange(0))
 
 
-def _of_model(
-    path: Path,
-    request: RowRequest,
-    asked: dict[str, Any],
-    columns: list[str] | None,
-    device: str,
-    trusted: list[str] | None,
-) -> _Decided:
+def _of_model(path: Path, request: RowRequest, asked: dict[str, Any], loading: opt.ModelOptions) -> _Decided:
     """Of a model and rows: new ones, or those that it was fitted on; without any, those it was calibrated on."""
     from setwise.streams import model_inputs as saved  # Arrow is loaded for files
     from setwise.tables.rows import output_columns, read_rows
@@ -399,7 +369,7 @@ def _of_model(
         calibration = saved.load_calibration(path)
         _refuse_checks(request, path, calibration)
         return _decide_numbers(calibration, calibration.triage(**asked))
-    model = saved.load_asked_model(path, device, trusted)
+    model, X = loading.load(path, source)
     parts = model.calibration_.parts
     if len(parts) == 1:
         _refuse_checks(request, path, parts[0])
@@ -407,7 +377,6 @@ def _of_model(
             return _decide_numbers(parts[0], model.triage(**asked))
     elif source is None:
         raise ValueError(f"{path}: give the FILE that it was fitted on, with --verified.")
-    X = saved.all_features(source, model, columns)
     classes = model.classes_.tolist()
     rows = read_rows(replace(request, classes=classes))
     given, answers = output_columns(source, rows), rows.answers if request.candidates or request.votes else None

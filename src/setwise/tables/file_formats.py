@@ -140,7 +140,7 @@ def is_table(source: Any) -> bool:
         return files.form(files.paths[0]) != "npz"
 
 
-def absent_column(name: str, names: Sequence[str], where: str, why: str = "", *ways: Remedy) -> DataError:
+def absent_column(name: str, names: Sequence[str], where: str, why: str = "", *ways: Remedy | str) -> DataError:
     """The error about a column that a table lacks; `why` says what needs it, and `ways` are remedies."""
     names = [one if one.isprintable() and one == one.strip() != "" else repr(one) for one in names if any(names)]
     shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,8 +15,9 @@ import pyarrow as pa
 
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.vocabulary import is_missing
-from setwise.tables.file_formats import arrow_table, column_names
+from setwise.tables.file_formats import absent_column, arrow_table, column_names
 from setwise.tables.importers.label_studio import is_export
+from setwise.tables.key_join import key_column
 from setwise.tables.label_columns import one_chunk
 from setwise.tables.table_files import names_files, source_name
 from setwise.tables.verified_files import Answers, read_answers
@@ -94,7 +96,10 @@ def merge_labels(
                 problem = f"{place} has the label {one!r}, but {there} has {before!r}"
                 raise DataError(problem, "correct one of them")
             found[text] = (one, max(first, source, key=_ORDER.index), there)
-    _refuse_review(found, reviewed)
+    false = next((text for text, (_, source, _) in found.items() if source == "verified" and text in reviewed), "")
+    if false:
+        problem = f"{found[false][2]} is called verified, but it was chosen for review: {reviewed[false]}"
+        raise DataError(problem, "give answers from review as such, with false in a column drawn")
     names, table = _all_rows(rows, key, parts, listed)
     lost = next((text for text in names if text not in found), None)
     if lost is not None:
@@ -117,25 +122,15 @@ def _read(file: Any, column: str | None, key: str, separator: str, from_name: st
     if not (names_files(file) and is_export(file)):
         names = column_names(file)
         if key not in names:
-            raise DataError(f"{where}: there is no column {key!r}; it has {', '.join(names[:8])}", Remedy("key"))
-        usual = [name for name in _LABELS if name in names]
-        if column is None and not usual:
-            problem = f"{where}: there is no column {' or '.join(_LABELS)}; it has {', '.join(names[:8])}"
-            raise DataError(problem, f"write {where}:COLUMN")
-        column = usual[0] if column is None else column
+            raise absent_column(key, names, where)
+        column = column or next((name for name in _LABELS if name in names), None)
+        if column is None:
+            raise absent_column(
+                _LABELS[0], names, where, f" or {' or '.join(_LABELS[1:])}", f"write {where}:COLUMN"
+            )
         unmarked = "verified" if column == "verified" else "accepted" if "confidence" in names else "reviewed"
     options: dict[str, Any] = {"separator": separator, "from_name": from_name}
     return where, read_answers(file, key, column, where=where, unmarked=unmarked, **options)
-
-
-def _refuse_review(found: Mapping[str, tuple[Any, str, str]], reviewed: Mapping[str, str]) -> None:
-    """Refuses answers to rows that were chosen for review and are called verified."""
-    false = next(
-        (text for text, (_, source, _) in found.items() if source == "verified" and text in reviewed), None
-    )
-    if false is not None:
-        problem = f"{found[false][2]} is called verified, but it was chosen for review: {reviewed[false]}"
-        raise DataError(problem, "give answers from review as such, with false in a column drawn")
 
 
 def _all_rows(
@@ -145,34 +140,22 @@ def _all_rows(
     if rows is not None:
         table = arrow_table(rows, text=[key])
         if key not in table.column_names:
-            raise DataError(f"{source_name(rows)}: there is no column {key!r}")
+            raise absent_column(key, table.column_names, source_name(rows))
         names = [*map(_text, table[key].to_pylist())]
-        twice = (
-            next((i for i, name in enumerate(names) if name in names[:i]), None)
-            if len({*names}) < len(names)
-            else None
-        )
+        twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
-            raise DataError(f"{source_name(rows)}: {key} = {names[twice]!r} occurs twice", "keep one of them")
+            raise DataError(f"{source_name(rows)}: {key} = {twice!r} occurs twice", "keep one of them")
         return names, {name: one_chunk(table[name]) for name in table.column_names}
-    drawn = next(
-        (
-            int(mark[1])
-            for _, part in parts
-            for text in part.columns.get("draw", ())[:1]
-            if (mark := _FROM.search(str(text)))
-        ),
-        None,
-    )
+    draws = (_FROM.search(str(text)) for _, part in parts for text in part.columns.get("draw", ())[:1])
+    drawn = next((int(found[1]) for found in draws if found), None)
+    remedy = Remedy("rows", None, "to name the table of all rows")
     if drawn is None:
         problem = "no file says how many rows there are, so that missing rows are not noticed"
-        warnings.warn(MisuseWarning(problem, Remedy("rows", None, "to name the table of all rows")), stacklevel=3)
+        warnings.warn(MisuseWarning(problem, remedy), stacklevel=3)
     elif len(listed) < drawn:
         files = ", ".join(where for where, _ in parts)
         problem = f"{files}: they have {len(listed):,} of the {drawn:,} rows that those to verify were drawn from"
-        raise DataError(
-            problem, "name the files of the others", Remedy("rows", None, "to name the table of all rows")
-        )
+        raise DataError(problem, "name the files of the others", remedy)
     shared = [
         name for name in parts[0][1].columns if all(name in part.columns for _, part in parts) and name not in _OURS
     ]
@@ -182,17 +165,9 @@ def _all_rows(
         for name, cells in zip(part.keys.tolist(), values, strict=True):
             kept.setdefault(_text(name), [name, *cells])
     columns = zip(*kept.values(), strict=True) if kept else ()
-    return list(kept), {name: _column(values) for name, values in zip([key, *shared], columns, strict=True)}
-
-
-def _column(values: Sequence[Any]) -> Any:
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, OverflowError):
-        return pa.array([None if value is None else str(value) for value in values])
+    return list(kept), {name: key_column(values) for name, values in zip([key, *shared], columns, strict=True)}
 
 
 def _text(value: Any) -> str:
-    return (
-        "" if is_missing(value) else str(int(value) if isinstance(value, float) and value.is_integer() else value)
-    )
+    whole = isinstance(value, float) and value.is_integer()  # of frames with gaps
+    return "" if is_missing(value) else str(int(value) if whole else value)

@@ -70,30 +70,28 @@ def read_verified(
     where = source_name(file) if names_files(file) else "the verified labels"
     options: dict[str, Any] = {"classes": classes, "separator": separator, "from_name": from_name}
     found = read_answers(file, key, column, where=where, unmarked="verified", **options)
-    known, answers = found.keys, found.labels
-    rows = matching_rows(key, known, ids, source=where, other=source)
-    given = np.flatnonzero(~missing_labels(answers))
+    rows = matching_rows(key, found.keys, ids, source=where, other=source)
+    given = np.flatnonzero(~missing_labels(found.labels))
     row, times = Counter(rows[given].tolist()).most_common(1)[0] if len(given) else (0, 0)
     if times > 1:
         raise DataError(f"{where}: {key} = {ids[row]!r} has {times} verified labels; keep one of them.")
     labels = set(classes)
-    strange = next((place for place in given if answers[place] not in labels), None)
+    strange = next((place for place in given if found.labels[place] not in labels), None)
     if strange is not None:
         names = ", ".join(map(str, list(classes)[:_SHOWN])) + (", …" if len(classes) > _SHOWN else "")
-        problem = (
-            f"{where}: {key} = {known[strange]!r} has the label {answers[strange]!r}, which is not one of {names}"
-        )
-        raise DataError(problem, "correct it", Remedy("classes", None, "to list all labels"))
-    others, drawn = (given[found.sources[given] == origin] for origin in ("reviewed", "verified"))
+        said = f"{key} = {found.keys[strange]!r} has the label {found.labels[strange]!r}"
+        ways = "correct it", Remedy("classes", None, "to list all labels")
+        raise DataError(f"{where}: {said}, which is not one of {names}", *ways)
+    drawn, others = (given[found.sources[given] == source] for source in ("verified", "reviewed"))
     if len(given) and not len(drawn):
         problem = f"{where}: none of its rows was drawn at random, as its column {found.marked_by!r} says"
         raise DataError(problem, "name the file of setwise suggest, and give answers from review to setwise merge")
     if len(others):
         problem = f"{where}: {len(others):,} rows with a known label were not drawn at random, and do not count"
         warnings.warn(MisuseWarning(f"{problem} as verified rows; {len(drawn):,} do"), stacklevel=2)
-    labels_of, only_known = np.full(len(ids), None, dtype=object), np.zeros(len(ids), dtype=bool)
-    labels_of[rows[drawn]], only_known[rows[others]] = answers[drawn], True
-    return labels_of, only_known
+    verified, known = np.full(len(ids), None, dtype=object), np.zeros(len(ids), dtype=bool)
+    verified[rows[drawn]], known[rows[others]] = found.labels[drawn], True
+    return verified, known
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +170,7 @@ def _read_export(
             if true is None and len(said) > 1:
                 problem = f"{where}: {key} = {name!r} has several answers ({', '.join(said)})"
                 raise DataError(problem, "mark one as the ground truth")
-            label = true if true is not None else next(iter(said), None)
-            answers.append(label)
+            answers.append(next(iter(said), None) if true is None else true)
             ids.append(name)
     if classes is not None:
         answers = match_classes(answers, classes)  # Label Studio has text only
