@@ -370,6 +370,7 @@ READERS = {
     "report",
     "suggest",
     "triage",
+    "suspects",
 }
 
 
