@@ -98,7 +98,7 @@ CHANGES = {
     "a strategy with a wild number": (
         "rectified.cal",
         lambda h, _: h["strategy"].update(delta=float("nan")),
-        "delta of rectified",
+        "delta: nan is not",
     ),
     "no strategy": ("max.cal", lambda h, _: h.pop("strategy"), "strategy"),
     "an unknown strategy": ("max.cal", lambda h, _: h["strategy"].update(name="os.system"), "KeyError"),

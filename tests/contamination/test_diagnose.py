@@ -305,9 +305,7 @@ def test_it_prints_and_travels(plausible):
     assert plain["refuted"] is True
     assert plain["sentence"] == diagnosis.sentence
     assert plain["findings"][0]["family"] == diagnosis.strongest.family
-    page = diagnosis._repr_html_()
-    assert page.count("<tr>") == 7
-    assert "p &lt; 0.001" in page
+    assert repr(diagnosis) == text
 
 
 def test_the_exception_carries_the_diagnosis_and_a_remedy(plausible):

@@ -386,7 +386,7 @@ def test_rows_of_parts_merge_to_those_of_the_whole(parts):
 
     def read(path):
         made = CalibrationRows(max_rows=50, random_state=0)
-        ProbabilityTable.of(table_files(path), names).add_own_to(made, told, None)
+        ProbabilityTable.of(table_files(path), names).add_to(made, told, None)
         return made
 
     assert len(read("in")) == 50
@@ -642,7 +642,7 @@ def test_identifiers_among_the_probabilities_raise_a_doubt(parts):
     table = ProbabilityTable.of(table_files("odd.parquet"), {"s"})
     told = setwise.tables.tabular.Layout(candidates="s")
     with pytest.warns(MisuseWarning, match="'id' has another value"), pytest.raises(ValueError, match="row 1 "):
-        table.add_own_to(made, told, None)
+        table.add_to(made, told, None)
 
 
 # -------------------------------------------------------------------- folders of answers to one question

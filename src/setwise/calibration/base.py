@@ -115,14 +115,6 @@ class BaseCalibration:
 
     # ---------------------------------------------------------------- questions
 
-    @overload
-    def threshold(
-        self, confidence_level: Level = 0.9, *, by: Hashable = None, sample_weight: ArrayLike | None = None
-    ) -> Any: ...
-    @overload
-    def threshold(
-        self, confidence_level: Levels, *, by: Hashable = None, sample_weight: ArrayLike | None = None
-    ) -> list[Any]: ...
     def threshold(
         self, confidence_level: Level | Levels = 0.9, *, by: Hashable = None, sample_weight: ArrayLike | None = None
     ) -> Any:

@@ -171,16 +171,7 @@ def _under(prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
 
 def _build(stored: Mapping[str, Any], registry: dict[str, Any]) -> Any:
     """A score or strategy out of its name and parameters."""
-    given = {name: value for name, value in stored.items() if name != "name"}
-    kind = registry[stored["name"]]
-    for field in fields(kind):
-        value = given.get(field.name, field.default)
-        plain = value is None or isinstance(value, (bool, int, float, str))
-        if not plain or isinstance(value, bool) != isinstance(field.default, bool):
-            raise ValueError(f"{field.name} of {stored['name']} is {value!r}")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{field.name} of {stored['name']} is {value!r}")
-    return kind(**given)
+    return registry[stored["name"]](**{name: value for name, value in stored.items() if name != "name"})
 
 
 def _describe(thing: Any, registry: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """Whether the data refute the declared contamination, and where.
 
@@ -122,7 +121,7 @@ class Diagnosis:
             return f"{what} in {one.seen:.2%} of cases, below the floor of {one.expected:.2%}"
         return f"it gives {one.where} a share {one.seen:.2g} of the truths, which cannot be negative"
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         top = ", ".join(f"{rate:.2f}" for rate in self.rate[:8]) + (", …" if self.n_classes > 8 else "")
         spread = f"{self.sizes['variance']:.3g}, Binomial would have {self.sizes['binomial_variance']:.3g}"
         lines = [
@@ -135,16 +134,6 @@ class Diagnosis:
             f"|S| − 1: mean {self.sizes['mean']:.3g}, variance {spread} (described, not tested).",
         ]
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{r + 1}</td><td>{rate:.3f}</td><td>{low:.3f}–{high:.3f}</td><td>{floor:.3f}</td></tr>"
-            for r, (rate, low, high, floor) in enumerate(
-                zip(self.rate[:20], self.lower, self.upper, self.floor, strict=False)
-            )
-        )
-        head = "<tr><th>rank</th><th>inclusion</th><th>95 %</th><th>floor</th></tr>"
-        return f"<p>{escape(self.sentence)}</p><table>{head}{rows}</table>"
 
     def to_dict(self) -> dict[str, Any]:
         """The diagnosis as plain data, ready for JSON."""

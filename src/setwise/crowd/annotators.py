@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -162,18 +161,6 @@ class Annotators:
         shown = lines if len(self) else []
         more = self._more(len(self) - len(listed))
         return "\n".join(line.rstrip() for line in [self._head(), *shown, *more, self.agreement])
-
-    def _repr_html_(self) -> str:
-        head = "".join(
-            f"<th>{name}</th>" for name in ("annotator", "answers", "accuracy", "95 % interval", "remarks")
-        )
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._cells(j)) + "</tr>"
-            for j in self.worst_first[:_SHOWN]
-        )
-        more = "".join(f"<p>{escape(line)}</p>" for line in [*self._more(len(self) - _SHOWN), self.agreement])
-        table = f"<table><tr>{head}</tr>{rows}</table>" if len(self) else ""
-        return f"<p>{escape(self._head())}</p>{table}{more}"
 
     def _head(self) -> str:
         by = f"{len(self):,} annotators" if len(self) else "Anonymous annotators"

@@ -295,17 +295,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def load(
         cls, path: str | os.PathLike[str], estimator: Any = None, trusted: Sequence[str] | None = None
     ) -> Self:
-        """Reads what `save` wrote; `setwise.load` reads any model or calibration.
-
-        Parameters
-        ----------
-        path
-            The directory.
-        estimator
-            The trained model, where the directory does not hold it. Stored rows show whether it is the same one.
-        trusted
-            Further types that a scikit-learn model may contain, as in `skops.io.load`.
-        """
+        """Reads what `save` wrote; arguments as in `setwise.load`, which reads any model or calibration."""
         stored = read_stored(path, cls.__name__, estimator, trusted)
         with reading_untrusted(path, FORMAT):
             return cls._restore(stored)

@@ -69,14 +69,7 @@ class StoredModel:
 def save_model(model: Any, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> None:
     """Writes a fitted conformal classifier; an earlier model in the same place is replaced in one step.
 
-    Parameters
-    ----------
-    model
-        A fitted `ConformalClassifier` or `CrossConformalClassifier`.
-    path
-        The directory. One that exists must be empty or hold a model.
-    feature_names
-        The names of the columns of X, where the model was fitted on an array; loading makes them known.
+    `feature_names` are those of the columns of X where the model was fitted on an array; loading makes them known.
     """
     target = Path(path)
     if not hasattr(model, "calibration_"):
@@ -94,20 +87,7 @@ def save_model(model: Any, path: str | os.PathLike[str], feature_names: Sequence
 def read_stored(
     path: str | os.PathLike[str], kind: str, estimator: Any = None, trusted: Sequence[str] | None = None
 ) -> StoredModel:
-    """Reads the content of a directory.
-
-    Parameters
-    ----------
-    path
-        The directory.
-    kind
-        The name of the class that was saved.
-    estimator
-        The model itself where the directory holds its calibration alone (a list of models, one per fold, for a
-        cross-conformal classifier). Its probabilities are compared on stored rows.
-    trusted
-        Names of types that a skops file may hold, for `skops.io.load`.
-    """
+    """Reads the content of a directory that a class called `kind` wrote; the others are arguments of `load`."""
     return _read_steadily(Path(path), lambda folder, head: _read_content(folder, head, kind, estimator, trusted))
 
 

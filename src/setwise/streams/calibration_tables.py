@@ -32,7 +32,7 @@ _ROWS = 2**14
 _PART = 2**40  # rows that a file has at most, for the numbers by which rows are known
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProbabilityTable:
     """Files with a column of probabilities for each class."""
 
@@ -40,6 +40,8 @@ class ProbabilityTable:
     columns: tuple[str, ...]
     first_file: int = 0
     """The number of the first file, by which rows are known wherever they are read."""
+    known: Mapping[str, Any] | None = None
+    """Candidates or votes, by and verified of all rows; None where these stand in the files."""
 
     @classmethod
     def of(cls, files: TableFiles, others: set[str]) -> ProbabilityTable:
@@ -64,12 +66,19 @@ class ProbabilityTable:
         """The labels after which the columns are named."""
         return probability_labels(self.columns)
 
-    def files_of_one(self) -> list[ProbabilityTable]:
-        """A table for each file, whose rows are known by the same numbers."""
-        return [
-            replace(self, files=replace(self.files, paths=(path,)), first_file=number)
-            for number, path in enumerate(self.files.paths, self.first_file)
-        ]
+    def __str__(self) -> str:
+        return str(self.files)
+
+    def parts(self) -> Iterator[ProbabilityTable]:
+        """A table for each file, whose rows are known by the same numbers, with what is `known` of them."""
+        first = 0
+        for number, path in enumerate(self.files.paths, self.first_file):
+            one = replace(self, files=replace(self.files, paths=(path,)), first_file=number)
+            if self.known is not None:
+                rows = slice(first, first + one.count())
+                known = {name: value[rows] for name, value in self.known.items() if value is not None}
+                one, first = replace(one, known=known), rows.stop
+            yield one
 
     def count(self) -> int:
         """How many rows there are: as files say, or as they are read."""
@@ -78,22 +87,21 @@ class ProbabilityTable:
             return stored
         return sum(len(batch) for *_, batch in batches_with_origin(self.files, _ROWS, only=self.columns[:1]))
 
-    def add_to(self, rows: CalibrationRows, known: Mapping[str, Any]) -> None:
-        """Adds all rows, with what is `known` of each: candidates or votes, by, verified."""
+    def add_to(self, rows: CalibrationRows, layout: Layout, by: str | None) -> None:
+        """Adds all rows; `layout` and `by` say what stands in the files where it is not `known`."""
+        told = Layout(features=list(self.columns))
+        if self.known is None:
+            told = replace(layout, features=told.features, carry=[by] if by else [], classes=self.classes)
         first = 0
-        for table, ids in self._batches(Layout(features=list(self.columns))):
-            part = slice(first, first + len(table))
-            given = {name: value[part] for name, value in known.items() if value is not None}
-            self._add(rows, table, given, ids)
-            first += len(table)
-
-    def add_own_to(self, rows: CalibrationRows, layout: Layout, by: str | None) -> None:
-        """Adds all rows, whose candidates and whatever else `layout` names stand in the same files."""
-        told = replace(layout, features=list(self.columns), carry=[by] if by else [], classes=self.classes)
         for table, ids in self._batches(told):
-            given: dict[str, Any] = {"candidates": table.candidates, "verified": table.truth}
-            if by:
-                given["by"] = categories_of(table.carried[by], by, table.source, table.first_row)
+            part = slice(first, first + len(table))
+            first = part.stop
+            if self.known is not None:
+                given = {name: value[part] for name, value in self.known.items() if value is not None}
+            else:
+                given = {"candidates": table.candidates, "verified": table.truth}
+                if by:
+                    given["by"] = categories_of(table.carried[by], by, table.source, table.first_row)
             self._add(rows, table, {name: value for name, value in given.items() if value is not None}, ids)
 
     def _batches(self, layout: Layout) -> Iterator[tuple[Table, Ints]]:
@@ -120,24 +128,6 @@ class ProbabilityTable:
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationPart:
-    """Files, and what is known of its rows; None where all of that stands in them."""
-
-    table: ProbabilityTable
-    known: Mapping[str, Any] | None
-
-    def __str__(self) -> str:
-        return str(self.table.files)
-
-    def add_to(self, rows: CalibrationRows, layout: Layout, by: str | None) -> None:
-        """Adds the rows to others; `layout` and `by` say what stands in the files."""
-        if self.known is None:
-            self.table.add_own_to(rows, layout, by)
-        else:
-            self.table.add_to(rows, self.known)
-
-
-@dataclass(frozen=True, eq=False)
 class CalibrationRowReader:
     """A worker of an engine: the calibration rows of one file, or a sample of them.
 
@@ -149,11 +139,11 @@ class CalibrationRowReader:
     layout: Layout
     by: str | None
 
-    def __call__(self, part: CalibrationPart) -> CalibrationRows:
+    def __call__(self, part: ProbabilityTable) -> CalibrationRows:
         """The rows of a part."""
         made = self.rows.empty_copy()
-        if has_rows(part.table.files):
-            check_columns(part.table.files, self.names)
+        if has_rows(part.files):
+            check_columns(part.files, self.names)
             part.add_to(made, self.layout, self.by)
         return made
 
@@ -167,25 +157,13 @@ def read_calibration_rows(
     engine: Engine = run_local,
 ) -> CalibrationRows:
     """The rows of a table beside those there are: the same ones, and the same sample, whatever the engine."""
-    layout = layout or Layout()
+    layout, table = layout or Layout(), replace(table, known=known)
     if engine is run_local:  # one batch after the other into the same rows, which takes the least memory
-        CalibrationPart(table, known).add_to(rows, layout, by)
+        table.add_to(rows, layout, by)
         return rows
     reader = CalibrationRowReader(rows.empty_copy(), tuple(column_names(table.files)), layout, by)
-    parts, others = tee(_parts(table, known))
+    parts, others = tee(table.parts())
     for part, found in zip(others, engine(parts, reader), strict=True):
         with reading_from(str(part)):
             rows = rows.merge(found)
     return rows
-
-
-def _parts(table: ProbabilityTable, known: Mapping[str, Any] | None) -> Iterator[CalibrationPart]:
-    """One for each file, with what is known of its rows."""
-    first = 0
-    for one in table.files_of_one():
-        if known is None:
-            yield CalibrationPart(one, None)
-            continue
-        rows = slice(first, first + one.count())
-        yield CalibrationPart(one, {name: value[rows] for name, value in known.items() if value is not None})
-        first = rows.stop
