@@ -405,6 +405,7 @@ def test_what_has_one_score_per_row_has_a_cross_conformal_form():
 def test_strategies_by_name_or_object():
     assert as_strategy("MEAN") == Mean()
     assert as_strategy(Auto()) == Auto()
+    assert [Mixture(mu=mu).name for mu in (0.3, "verified")] == ["mixture(μ=0.3)", "mixture(μ=verified)"]
     with pytest.raises(ValueError, match="strategy: 'median' is not known"):
         as_strategy("median")
     for bad in (Max, 3):
