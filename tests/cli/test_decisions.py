@@ -273,12 +273,15 @@ MISTAKES = {
     ),
     "folds and new rows": (("crossed", "new.csv"), "decides the rows that it was fitted on, in their order"),
     "folds alone": (("crossed",), "give the FILE that it was fitted on, with --verified"),
-    "folds without checks": (("crossed", "old.csv"), "name their column or file with --verified"),
+    "folds without checks": (
+        ("crossed", "old.csv"),
+        "needs verified labels, to see how often proposals are wrong; use --verified",
+    ),
     "votes without checks": (VOTES, "--verified: votes alone do not show who is right"),
     "votes without a key": (("old.csv", *VOTES, "--verified", "w"), "use --key … to name its column"),
     "votes of a table without checks": (
         ("old.csv", *VOTES, "--key", "id"),
-        "name their column or file with --verified",
+        "needs verified labels, to see how often proposals are wrong; use --verified",
     ),
     "votes and candidates": ((*VOTES, *CHECKS, "--candidates", "answers"), "leave out --candidates"),
     "a calibration and a table": (("model.cal", "new.csv"), "needs probabilities; use --probabilities"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from setwise._arrays import Bools, Ints
+from setwise._arrays import Ints
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.labels.vocabulary import MISSING, missing_labels
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from setwise.streams.batch_predictor import BatchPredictor
     from setwise.tables.rows import RowRequest
     from setwise.tables.table_files import TableFiles
+    from setwise.tables.tabular import Table
 
 EXAMPLES = (
     "setwise triage model/ new.csv --max-error 0.05 --out accepted.csv --review review.csv",
@@ -320,7 +321,7 @@ def _of_votes(request: RowRequest, asked: dict[str, Any], *, with_probabilities:
     import setwise  # scikit-learn is loaded
     from setwise.crowd.vote_warnings import UnansweredWarning
     from setwise.streams import model_inputs as saved  # Arrow is loaded for files
-    from setwise.tables.rows import output_columns, read_rows  # Arrow is loaded for files
+    from setwise.tables.rows import read_rows
 
     if request.votes is None:
         raise ValueError("triage: give a MODEL with verified rows, or --votes FILE with --verified.")
@@ -330,15 +331,12 @@ def _of_votes(request: RowRequest, asked: dict[str, Any], *, with_probabilities:
         raise ValueError("--verified: votes alone do not show who is right; name a FILE with verified labels.")
     rows = read_rows(request)
     votes: Any = rows.votes
-    checked = _verified_rows(rows.truth)
-    given = output_columns(request.source, rows)
     if with_probabilities:
         asked |= {"probabilities": saved.all_probabilities(request.source, votes.classes.tolist())}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnansweredWarning)  # it was said of the file
-        found = _of_unknown(setwise.triage(votes, rows.truth, **asked), rows.known)
-    known = _with_known(checked, rows.known)
-    return _Decided(given, votes.classes.tolist(), found, known, "nobody answered them.")
+        found = setwise.triage(votes, rows.truth, **asked)
+    return _decide_unknown(request.source, votes.classes.tolist(), found, rows, "nobody answered them.")
 
 
 def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _Decided:
@@ -392,26 +390,18 @@ def _of_model(path: Path, request: RowRequest, asked: dict[str, Any], loading: o
             learned = "the model learned from them. With fit --cross 5, and --verified here, every row is decided."
             return _Decided(given, classes, model.triage(**asked), _verified_numbers(parts[0]), learned)
     verified = rows.truth if request.truth or request.verified else None
-    checked = _verified_rows(verified)
-    found = _of_unknown(model.triage(verified=verified, **asked), rows.known)
-    return _Decided(given, classes, found, _with_known(checked, rows.known))
+    return _decide_unknown(source, classes, model.triage(verified=verified, **asked), rows)
 
 
-def _of_unknown(found: Triage, known: Bools | None) -> Triage:
-    """The decisions without rows whose label is known although they were not drawn at random."""
-    kept = np.arange(len(found)) if known is None else np.flatnonzero(~known[found.rows])
-    return replace(found, **{name: getattr(found, name)[kept] for name in _ALIGNED})
+def _decide_unknown(source: Any, classes: list[Any], found: Triage, rows: Table, why: str = "") -> _Decided:
+    """The decision without rows whose label is known, be they drawn at random or not."""
+    from setwise.tables.rows import output_columns  # Arrow is loaded for files
 
-
-def _with_known(checked: Ints, known: Bools | None) -> Ints:
-    return checked if known is None else np.union1d(checked, np.flatnonzero(known))
-
-
-def _verified_rows(verified: Any) -> Ints:
-    """The rows that somebody checked, as the command line names them."""
-    if verified is None:
-        raise ValueError("triage: needs verified labels; name their column or file with --verified.")
-    return np.flatnonzero(~missing_labels(verified))
+    known = ~missing_labels(np.asarray(rows.truth))
+    known |= False if rows.known is None else rows.known
+    kept = np.flatnonzero(~known[found.rows])
+    found = replace(found, **{name: getattr(found, name)[kept] for name in _ALIGNED})
+    return _Decided(output_columns(source, rows), classes, found, np.flatnonzero(known), why)
 
 
 def _refuse_checks(request: RowRequest, path: Path, calibration: Any) -> None:

@@ -287,13 +287,11 @@ def triage_calibration_rows(
     )
     numbers, verified = _positions(evidence, open_rows), _positions(evidence, verified_rows)
     decision = _Decision(numbers, verified, ranked, classes, mode, error, claim, looks)
-    if by is None:
-        return decision.decide()
-    if isinstance(by, str):
-        return _decide_by(decision, *_predict_categories(by, decision))
+    if by is None or isinstance(by, str):
+        return _decide_by(decision, by)
     n = evidence.n if evidence.position is None else len(np.asarray(by))
     of_row = categories(by, n)
-    return _decide_by(decision, of_row[numbers], of_row[verified])
+    return _decide_within(decision, of_row[numbers], of_row[verified])
 
 
 def triage_folds(
@@ -400,24 +398,13 @@ def triage_proposals(
     ranked = OrderedRows(verified[verified_rows], label[verified_rows], rows, new=True, delta=DELTA / looks)
     places = _positions(evidence, verified_rows)
     decision = _Decision(np.arange(len(rows)), places, ranked, calibration.classes, mode, error, claim, looks)
-    if by is None:
-        return decision.decide()
-    if isinstance(by, str):
-        return _decide_by(decision, *_predict_categories(by, decision))
+    if by is None or isinstance(by, str):
+        return _decide_by(decision, by)
     if calibration.categories is None or calibration.category is None:
         raise InputError("by: the calibration rows have no categories", "pass by=… to conformalize too")
     known = np.asarray(calibration.category_names, dtype=object)
-    return _decide_by(
-        decision, categories(by, len(rows)).astype(object), known[calibration.category[verified_rows]]
-    )
-
-
-def _predict_categories(by: str, decision: _Decision) -> tuple[Array, Array]:
-    """The proposed labels as the categories of the rows to decide and of the verified rows."""
-    if by != "predicted":
-        raise InputError(f"by: {by!r} is not known", Remedy("by", "predicted", "to decide each label by itself"))
-    names, ranked = np.asarray(decision.classes), decision.ranked
-    return names[ranked.rows.label], names[ranked.verified.label]
+    of_rows = categories(by, len(rows)).astype(object)
+    return _decide_within(decision, of_rows, known[calibration.category[verified_rows]])
 
 
 def _positions(evidence: Evidence, rows: Ints) -> Ints:
@@ -589,10 +576,18 @@ class _Decision:
         return f"{rows}, {why} See whether a label is a slip, or the row is hard."
 
 
-def _decide_by(decision: _Decision, of_rows: Array | None, of_verified: Array | None) -> Triage:
-    """All rows together, or the rows of each category by its own verified rows."""
-    if of_rows is None or of_verified is None:
+def _decide_by(decision: _Decision, by: str | None) -> Triage:
+    """All rows together, or those with each proposed label."""
+    if by is None:
         return decision.decide()
+    if by != "predicted":
+        raise InputError(f"by: {by!r} is not known", Remedy("by", "predicted", "to decide each label by itself"))
+    names, ranked = np.asarray(decision.classes), decision.ranked
+    return _decide_within(decision, names[ranked.rows.label], names[ranked.verified.label])
+
+
+def _decide_within(decision: _Decision, of_rows: Array, of_verified: Array) -> Triage:
+    """The rows of each category by its own verified rows."""
     names = np.unique(np.concatenate([of_rows, of_verified])).tolist()
     picked = {name: (np.flatnonzero(of_rows == name), np.flatnonzero(of_verified == name)) for name in names}
     picked = {name: places for name, places in picked.items() if len(places[0])}

@@ -20,6 +20,7 @@ import pyarrow as pa
 from setwise.errors import DataError, Remedy
 from setwise.report.html_pages import embedded_picture, fill_page
 from setwise.storage.atomic_files import replacing
+from setwise.tables.file_formats import absent_column
 from setwise.tables.label_notation import encode_labels
 
 _PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg"}
@@ -72,7 +73,7 @@ def write_label_page(
     table = pa.table(dict(columns))
     strange = next((name for name in (key, *(show or ())) if name not in table.column_names), None)
     if strange is not None:
-        raise DataError(f"the page: there is no column {strange!r}; there is {_format_names(table.column_names)}")
+        raise absent_column(strange, table.column_names, "the page")
     names = [_text(value) for value in table[key].to_pylist()]
     if "" in names or len(set(names)) < len(names):
         raise DataError(f"the column {key!r} does not identify rows: a value is missing or occurs twice")
@@ -129,7 +130,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_text, value))
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
-
-
-def _format_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")

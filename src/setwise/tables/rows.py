@@ -17,7 +17,14 @@ from setwise._arrays import Array, concatenate
 from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
-from setwise.tables.file_formats import arrow_table, batches_with_origin, column_names, has_column, is_table
+from setwise.tables.file_formats import (
+    absent_column,
+    arrow_table,
+    batches_with_origin,
+    column_names,
+    has_column,
+    is_table,
+)
 from setwise.tables.importers.imported import Imported
 from setwise.tables.importers.label_studio import is_export
 from setwise.tables.importers.vote_sources import VoteColumns, import_votes
@@ -233,8 +240,8 @@ def _with_verified(request: RowRequest, main: Table) -> Table:
     """The true labels from the column of a table and from the file of verified labels."""
     file, column = request.verified, request.verified_column or "verified"
     if not (names_files(file) and is_export(file)) and not has_column(file, column):
-        problem = f"{source_name(file)}: there is no column {column!r}; it has {', '.join(column_names(file)[:8])}"
-        raise DataError(problem, Remedy("verified", f"{source_name(file)}:COLUMN", "to name that of true labels"))
+        remedy = Remedy("verified", f"{source_name(file)}:COLUMN", "to name that of true labels")
+        raise absent_column(column, column_names(file), source_name(file), "", remedy)
     classes = (_list_classes(request.classes) or []) if main.answers is None else main.answers.classes.tolist()
     key = request.key or next(iter(main.carried))  # of votes alone, the item
     options: dict[str, Any] = {"key": key, "column": request.verified_column, "from_name": request.from_name}
