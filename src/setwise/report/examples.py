@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 from fractions import Fraction
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from setwise._arrays import Array, Ints
 from setwise.labels.vocabulary import UNKNOWN
+from setwise.report.html_pages import data_address
 from setwise.report.label_entry_levels import EntrySource, Sweep
 from setwise.report.reported_rows import Rows
 
@@ -85,7 +85,7 @@ def png(image: Array) -> str:
     picture.thumbnail((_SIDE, _SIDE))
     held = io.BytesIO()
     picture.save(held, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(held.getvalue()).decode("ascii")
+    return data_address("png", held.getvalue())
 
 
 def p_text(value: float) -> str:

@@ -61,7 +61,7 @@ def embedded_picture(path: Path) -> str:
     from PIL import Image, ImageOps  # optional, needed for pictures alone
 
     if path.suffix.lower() == ".svg":
-        return _address("svg+xml", path.read_bytes())
+        return data_address("svg+xml", path.read_bytes())
     try:
         with Image.open(path) as opened:
             picture = ImageOps.exif_transpose(opened)
@@ -71,10 +71,11 @@ def embedded_picture(path: Path) -> str:
             (picture if form == "PNG" else picture.convert("RGB")).save(held, form, quality=85)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{path}: is no picture that can be read ({error})") from None
-    return _address(form.lower(), held.getvalue())
+    return data_address(form.lower(), held.getvalue())
 
 
-def _address(form: str, content: bytes) -> str:
+def data_address(form: str, content: bytes) -> str:
+    """A picture as an address that holds it."""
     return f"data:image/{form};base64,{base64.b64encode(content).decode('ascii')}"
 
 

@@ -38,9 +38,7 @@ from setwise.report.review_list import review_facts
 from setwise.report.row_comparison import row_comparison_facts
 from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
 from setwise.report.subgroups import subgroup_facts
-from setwise.report.verdict import (
-    guarantees,
-)
+from setwise.report.verdict import guarantees
 from setwise.storage.atomic_files import replacing
 
 MOST_LABELS = 20_000_000

@@ -137,28 +137,18 @@ def from_annotators_wide(
         if name not in names:
             raise absent_column(name, names, where)
     n = len(lines)
-    labels: list[Any] = []
     position: dict[Any, int] = {}
-    rows, people, codes = [], [], []
-    for number, name in enumerate(named):
-        found, local = distinct(one_chunk(lines[name]))
-        found = _tidy(found)
-        for value in found:
-            if value not in position and value is not None:
-                position[value] = len(labels)
-                labels.append(value)
-        known = np.array([-1 if value is None else position[value] for value in found] or [-1])
-        held = np.flatnonzero(known[local] >= 0)
-        rows.append(held)
-        people.append(np.full(len(held), number))
-        codes.append(known[local][held])
-    nobody = [np.empty(0, dtype=np.int64)]  # a table without annotators
-    row, who, code = (np.concatenate(part or nobody) for part in (rows, people, codes))
+    codes = np.full((len(named), n), -1)
+    for column, name in zip(codes, named, strict=True):
+        values, local = distinct(one_chunk(lines[name]))
+        known = [-1 if value is None else position.setdefault(value, len(position)) for value in _tidy(values)]
+        column[:] = np.array(known, dtype=np.int64)[local]
+    who, row = np.nonzero(codes >= 0)
     identifiers = frozen(lines[ids].to_numpy() if ids else np.arange(n))
     with reading_from(where):
         classes = Vocabulary.or_none(classes)
-        labels = match_classes(labels, classes)
-        votes = Votes.from_codes(n, row, labels, code, named, who, classes=classes, items=identifiers)
+        labels = match_classes([*position], classes)
+        votes = Votes.from_codes(n, row, labels, codes[who, row], named, who, classes=classes, items=identifiers)
         if classes is None:
             doubt_spellings(votes.classes.tolist(), where)
         return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes)

@@ -8,15 +8,14 @@ ground truth is a vote too, and gives the true label if it names a single one.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from setwise._arrays import Array, Ints, frozen
+from setwise._arrays import Array, frozen
 from setwise.errors import DataError, InputError, Remedy, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
@@ -84,21 +83,21 @@ def from_label_studio(
             raise DataError(problem, "export as JSON, or give your column another name")
         tasks = _nest(tasks, key, from_name, classes if labels is None else labels, where)
     names: set[str] = set()
-    found = _Annotations()
+    given: list[Any] = []
+    found: list[_Annotation] = []
     for i, task in enumerate(tasks):
         place = f"{where}: task {i}"
         if not isinstance(task, Mapping):
             raise DataError(f"{place} is not a JSON object; export as JSON or JSON-MIN.")
         name = task.get("id", i) if key is None else _field(task, key, place)
-        found.ids.append(_identifier(name, place))
-        for who, paths, true in _answers(task, from_name, names, place):
-            found.add(i, who, paths, true=true)
+        given.append(_identifier(name, place))
+        found.extend(_annotations(task, i, from_name, names, place))
     if len(names) > 1 if from_name is None else names and from_name not in names:
         lacks = (
             "tasks have several controls" if from_name is None else f"there is no control {from_name!r}; there is"
         )
         raise DataError(f"{where}: {lacks} {' and '.join(sorted(names))}", _NAME_CONTROL)
-    ids = frozen(id_array(found.ids))
+    ids = frozen(id_array(given))
     with reading_from(where):
         votes, truth = _votes_and_truth(found, path_separator, classes, ids)
         sets, data = votes.candidates(rule, missing=missing), [task.get("data") or {} for task in tasks]
@@ -119,22 +118,13 @@ def is_export(source: Any) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class _Annotations:
-    """The annotations, one entry per path, with their annotators and those that are ground truth."""
+class _Annotation(NamedTuple):
+    """An annotation: the number of its task, who made it, its labels, and whether it is the ground truth."""
 
-    ids: list[Any] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-    workers: list[Any] = field(default_factory=list)
-    paths: list[PathLabel] = field(default_factory=list)
-    verified: list[tuple[int, list[PathLabel]]] = field(default_factory=list)
-
-    def add(self, row: int, worker: Any, paths: list[PathLabel], *, true: bool) -> None:
-        self.rows.extend([row] * len(paths))
-        self.workers.extend([worker] * len(paths))
-        self.paths.extend(paths)
-        if true:
-            self.verified.append((row, paths))
+    row: int
+    who: Any
+    paths: list[PathLabel]
+    is_true: bool
 
 
 def _tasks(export: Any, where: str) -> list[Any]:
@@ -159,10 +149,10 @@ def _tasks(export: Any, where: str) -> list[Any]:
     return export
 
 
-def _answers(
-    task: Mapping[str, Any], from_name: str | None, names: set[str], place: str
-) -> Iterator[tuple[Any, list[PathLabel], bool]]:
-    """For each annotation: its annotator, its paths, and whether it is the ground truth."""
+def _annotations(
+    task: Mapping[str, Any], row: int, from_name: str | None, names: set[str], place: str
+) -> Iterator[_Annotation]:
+    """The annotations of a task that are not cancelled."""
     annotations = task.get("annotations", task.get("completions"))
     if annotations is None:
         raise DataError(f"{place} has no annotations, but other tasks have; export all as JSON or all as JSON-MIN.")
@@ -172,19 +162,13 @@ def _answers(
         if annotation.get("was_cancelled") or annotation.get("skipped"):
             continue
         regions = _require_list(annotation.get("result") or [], f"{place}: result")
-        yield (
-            _who(annotation, number),
-            _labels_of(regions, from_name, names, place),
-            bool(annotation.get("ground_truth")),
-        )
-
-
-def _who(annotation: Mapping[str, Any], number: int) -> Any:
-    """The annotator, by e-mail or number; without a name, the number of the annotation in its task."""
-    who = annotation.get("completed_by", annotation.get("annotator"))
-    if isinstance(who, Mapping):
-        who = who.get("email") or who.get("id")
-    return who if isinstance(who, (str, int)) and not isinstance(who, bool) else f"annotation {number}"
+        who = annotation.get("completed_by", annotation.get("annotator"))
+        if isinstance(who, Mapping):
+            who = who.get("email") or who.get("id")
+        if not isinstance(who, (str, int)) or isinstance(who, bool):
+            who = f"annotation {number}"
+        paths = _labels_of(regions, from_name, names, place)
+        yield _Annotation(row, who, paths, bool(annotation.get("ground_truth")))
 
 
 def _labels_of(regions: list[Any], from_name: str | None, names: set[str], place: str) -> list[PathLabel]:
@@ -218,40 +202,31 @@ def _paths(value: Any, place: str) -> list[PathLabel]:
 
 
 def _votes_and_truth(
-    found: _Annotations, path_separator: str, classes: Classes, ids: Array
+    found: list[_Annotation], path_separator: str, classes: Classes, ids: Array
 ) -> tuple[Votes, Array | None]:
     """The votes for leaves, and the true labels where an annotation is marked as ground truth."""
-    leaves = _leaves_below(set(found.paths))
-    said = dict.fromkeys(
-        (row, who, leaf)
-        for row, who, path in zip(found.rows, found.workers, found.paths, strict=True)
-        for leaf in leaves[path]
-    )
-    rows = np.array([row for row, _, _ in said], dtype=np.int64)
-    labels, codes = _factorize([path_separator.join(leaf) for _, _, leaf in said])
-    people, who = _factorize([who for _, who, _ in said])
-    classes = Vocabulary.or_none(classes)
-    labels = match_classes(labels, classes)  # Label Studio has text only
-    votes = Votes.from_codes(len(found.ids), rows, labels, codes, people, who, classes=classes, items=ids)
-    told: dict[int, set[str]] = defaultdict(set)
-    for row, paths in found.verified:
-        told[row] |= {path_separator.join(leaf) for path in paths for leaf in leaves[path]}
-    truth = np.full(len(found.ids), None, dtype=object)
-    marked = Counter(row for row, _ in found.verified)
-    for row, named in told.items():
-        if len(named) > 1 and marked[row] > 1:
-            shown = " and ".join(map(repr, sorted(named)[:2]))
-            problem = f"task {row}: two annotations are marked as ground truth, {shown}"
+    leaves = _leaves_below({path for one in found for path in one.paths})
+    told = [[path_separator.join(leaf) for path in one.paths for leaf in leaves[path]] for one in found]
+    pairs = [*zip(found, told, strict=True)]
+    said = dict.fromkeys((one.row, one.who, label) for one, named in pairs for label in named)
+    rows, people, texts = zip(*said, strict=True) if said else ((), (), ())
+    classes, each = Vocabulary.or_none(classes), np.arange(len(said))
+    labels = match_classes(texts, classes)  # Label Studio has text only
+    row = np.array(rows, dtype=np.int64)
+    votes = Votes.from_codes(len(ids), row, labels, each, people, each, classes=classes, items=ids)
+    marked: dict[int, list[list[str]]] = defaultdict(list)
+    for one, named in pairs:
+        if one.is_true:
+            marked[one.row].append(named)
+    truth = np.full(len(ids), None, dtype=object)
+    for place, answers in marked.items():
+        true = sorted({label for named in answers for label in named})
+        if len(true) > 1 and len(answers) > 1:
+            problem = f"task {place}: two annotations are marked as ground truth, {true[0]!r} and {true[1]!r}"
             raise InputError(problem, "keep one of them")
-        if len(named) == 1:
-            (truth[row],) = match_classes([*named], classes)
-    return votes, frozen(truth) if found.verified else None
-
-
-def _factorize(values: list[Any]) -> tuple[list[Any], Ints]:
-    """The distinct values, and the position of each value among them."""
-    position = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    return list(position), np.array([position[value] for value in values], dtype=np.int64)
+        if len(true) == 1:
+            (truth[place],) = match_classes(true, classes)
+    return votes, frozen(truth) if marked else None
 
 
 def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:

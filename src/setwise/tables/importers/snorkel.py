@@ -60,15 +60,6 @@ def from_snorkel(
     denied = np.array([name in against for name in names], dtype=bool)[who]
     labels, identifiers = vocabulary.classes.tolist(), row_ids(ids, len(given))
     with reading_from("matrix"):
-        votes = Votes.from_codes(
-            len(given),
-            rows,
-            labels,
-            given[rows, who],
-            names,
-            who,
-            against=denied,
-            classes=vocabulary,
-            items=identifiers,
-        )
+        columns = (rows, labels, given[rows, who], names, who, None, denied)
+        votes = Votes.from_codes(len(given), *columns, classes=vocabulary, items=identifiers)
         return Imported(votes.candidates(rule, missing=missing), identifiers, votes=votes)
