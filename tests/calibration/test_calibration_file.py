@@ -90,7 +90,6 @@ CHANGES = {
     "answers of other labels": ("votes.cal", drop_an_answer, "their names or answers"),
     "an answer that is none": ("votes.cal", spoil("annotators.said", -1), "annotators.said"),
     "a confusion above one": ("votes.cal", spoil("annotators.confusion", 2.0), "annotators.confusion"),
-    "an unknown array": ("max.cal", lambda _, a: a.update(more=np.zeros(1)), "more is not known"),
     "another number of labels": ("max.cal", told(n_classes=7), "setting"),
     "a type for another": ("max.cal", told(votes="no"), "setting.votes"),
     "an unknown word": ("max.cal", told(by="moon"), "setting: by"),

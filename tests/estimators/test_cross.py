@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -36,12 +35,6 @@ def test_every_fold_counts_once(which, crossed, tmp_path):
     with_members(tmp_path / "model", MEMBERS[which])
     with pytest.raises(ValueError, match=f"{tmp_path / 'model'}: .*folds: every row"):
         CrossConformalClassifier.load(tmp_path / "model")
-
-
-def test_the_fold_of_each_row_is_known(crossed):
-    fold = crossed.calibration_.fold
-    for number, part in enumerate(crossed.calibration_.parts):
-        assert np.flatnonzero(fold == number).tolist() == part.evidence.position.tolist()
 
 
 @pytest.mark.parametrize(("strategy", "score"), [("auto", "lac"), ("mixture", "aps")])

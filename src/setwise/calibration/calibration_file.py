@@ -103,8 +103,6 @@ def read_parts(source: Source) -> dict[str, Any]:
         setting = _setting(header["setting"], arrays.pop("assume", None), score, k)
         strategy = _build(header["strategy"], STRATEGIES)
         annotators = _annotators(header["annotators"], _under("annotators.", arrays), k)
-        if arrays:
-            raise ValueError(f"{next(iter(arrays))} is not known")
         return {
             "conformity_score": score,
             "strategy": strategy,

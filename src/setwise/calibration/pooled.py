@@ -88,12 +88,6 @@ class BasePooledCalibration:
             np.argsort(self._position)
         )
 
-    @property
-    def fold(self) -> Ints:
-        """The fold of each row, in the order in which rows were passed."""
-        sizes = [part.evidence.n for part in self.parts]
-        return np.repeat(np.arange(len(sizes)), sizes)[np.argsort(self._position)]
-
     def predict_p(self, probabilities: Sequence[ProbabilityRows], *, row_ids: Column = None) -> Floats:
         """The (n, K) p-values: at level 1−ε a label is in the set exactly where its p-value exceeds ε."""
         below, _ = self._below(probabilities, row_ids)

@@ -122,16 +122,14 @@ def conformalize(
     """
     instead = "predict_set(…, confidence_level=1 - alpha)"
     refuse_names(others, alpha=instead, y="candidates", y_true="candidates", method="conformity_score")
-    check_row_names(
-        probabilities=probabilities,
-        candidates=candidates,
-        by=by,
-        verified=verified,
-        verified_probability=verified_probability,
-        sample_weight=sample_weight,
-        groups=groups,
-        row_ids=row_ids,
-    )
+    given: dict[str, Column] = {
+        "verified": verified,
+        "verified_probability": verified_probability,
+        "sample_weight": sample_weight,
+        "by": by,
+        "groups": groups,
+    }
+    check_row_names(probabilities=probabilities, candidates=candidates, row_ids=row_ids, **given)
     score = as_score(conformity_score)
     rows = read_probabilities(probabilities, score.domain, device=on_device(probabilities), later=True)
     n, k = rows.shape
@@ -143,15 +141,7 @@ def conformalize(
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
     if frame_columns(probabilities) is not None:
         rows = read_probabilities(probabilities, score.domain, k, sets.classes, later=True)
-    facts = RowFacts.read(
-        n,
-        sets.vocabulary,
-        verified=verified,
-        verified_probability=verified_probability,
-        sample_weight=sample_weight,
-        by=None if isinstance(by, str) else by,
-        groups=groups,
-    )
+    facts = RowFacts.read(n, sets.vocabulary, **given)
     if votes is not None:
         facts, sets = with_votes(facts, votes.recode(sets.vocabulary), sets)
     return calibrate(

@@ -164,24 +164,15 @@ class ConformalClassifier(BaseConformalClassifier):
             The probability with which each row was chosen to be verified, where they differ.
         """
         (X,) = indexable(X)
-        check_row_names(
-            X=X, y=y, groups=groups, verified=verified, by=by, verified_probability=verified_probability
-        )
+        given = {"verified": verified, "verified_probability": verified_probability, "by": by, "groups": groups}
+        check_row_names(X=X, y=y, **given)
         sets = self._read(X, y, unanswered=isinstance(y, Votes))
         n, named = len(sets), by if isinstance(by, str) else "given"
-        facts = RowFacts.read(
-            n,
-            sets.vocabulary,
-            verified=verified,
-            verified_probability=verified_probability,
-            by=None if isinstance(by, str) else by,
-            groups=groups,
-        )
+        facts = replace(RowFacts.read(n, sets.vocabulary, **given), position=np.arange(n))
         _check_learnable(sets, facts)
         rng = check_random_state(self.random_state)
         task = (self.strategy, self.conformity_score, self.assume, len(facts.verified_rows))
         votes = y.recode(sets.vocabulary) if isinstance(y, Votes) else None
-        facts = replace(facts, position=np.arange(n))
         if votes is not None:
             facts, sets = with_votes(facts, votes, sets)
             votes = facts.votes
@@ -242,14 +233,13 @@ class ConformalClassifier(BaseConformalClassifier):
         columns = {name: settings.pop(name, None) for name in _FACTS}
         check_row_names(X=X, y=y, row_ids=settings.get("row_ids"), **columns)
         sets = as_candidates(y, len(self.classes_), self.vocabulary_, name="y")
-        by = columns.pop("by")
-        named = isinstance(by, str)
-        facts = RowFacts.read(len(sets), self.vocabulary_, by=None if named else by, **columns)
+        named = columns["by"] if isinstance(columns["by"], str) else "given"
+        facts = RowFacts.read(len(sets), self.vocabulary_, **columns)
         if isinstance(y, Votes):
             facts, sets = with_votes(facts, y.recode(self.vocabulary_), sets)
         used = self.used_rows_.with_calibration(X, sets)
         settings |= {"seen": used.seen, "equal": int(used.equal.sum())}
-        self._calibrate(X, sets, facts, by=by if named else "given", **settings)
+        self._calibrate(X, sets, facts, by=named, **settings)
         self.used_rows_ = used
         return self
 

@@ -80,14 +80,17 @@ class RowFacts(LastingFacts):
         by: Any = None,
         groups: Any = None,
     ) -> RowFacts:
-        """Reads the arguments of `conformalize` for n rows; an error names the argument and the row."""
+        """Reads the arguments of `conformalize` for n rows; an error names the argument and the row.
+
+        Where `by` is a word categories are found later.
+        """
         if groups is not None and sample_weight is not None:
             raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
         return cls(
             verified=_read_verified(verified, vocabulary, n),
             chance=_chances(verified_probability, n),
             weight=weights(sample_weight, n),
-            category=None if by is None else categories(by, n),
+            category=None if by is None or isinstance(by, str) else categories(by, n),
             group=None if groups is None else _codes(categories(groups, n, "groups")),
         )
 

@@ -23,29 +23,18 @@ class Strategy(Protocol):
     def calibrate(self, evidence: Evidence, setting: Setting) -> Rule:
         """The rule that this evidence supports."""
 
-    @property
-    def pooled(self) -> bool:
-        """Whether it has a cross-conformal form: one score per row, whose ranks may be pooled over folds."""
-
-    @property
-    def covers_candidates(self) -> bool:
-        """Whether its sets are to hold whole candidate sets."""
-
-    @property
-    def allows_for_misses(self) -> bool:
-        """Whether its level makes up for candidate sets that lack the truth, as often as declared."""
-
-    @property
-    def models_annotators(self) -> bool:
-        """Whether it believes the annotator model."""
-
-    @property
-    def uses_verified_rows(self) -> bool:
-        """Whether its promise rests on verified rows, where there are any."""
-
-    @property
-    def adapts(self) -> bool:
-        """Whether it chooses among strategies by what is known of the rows."""
+    pooled: ClassVar[bool]
+    """Whether it has a cross-conformal form: one score per row, whose ranks may be pooled over folds."""
+    covers_candidates: ClassVar[bool]
+    """Whether its sets are to hold whole candidate sets."""
+    allows_for_misses: ClassVar[bool]
+    """Whether its level makes up for candidate sets that lack the truth, as often as declared."""
+    models_annotators: ClassVar[bool]
+    """Whether it believes the annotator model."""
+    uses_verified_rows: ClassVar[bool]
+    """Whether its promise rests on verified rows, where there are any."""
+    adapts: ClassVar[bool]
+    """Whether it chooses among strategies by what is known of the rows."""
 
 
 class StrategyTraits:

@@ -87,7 +87,7 @@ class Bounds:
 
 @dataclass
 class CellCounts:
-    """What was counted in each cell: `sums[:, j]` in the cell `start` + j. Counts of blocks can be added.
+    """What was counted in each cell: `sums[:, j]` in the cell `start` + j.
 
     There are two rows for each column: the sums of all its entries, and of those that are positive.
     """
@@ -107,11 +107,6 @@ class CellCounts:
             rises = np.flatnonzero(column > 0)
             np.add.at(self.sums[2 * j + 1], place.take(rises), column.take(rises))
 
-    def merge(self, other: CellCounts) -> None:
-        """Adds what was counted elsewhere."""
-        self._reach(other.start, other.start + other.sums.shape[1])
-        self.sums[:, other.start - self.start :][:, : other.sums.shape[1]] += other.sums
-
     @property
     def bounds(self) -> Bounds:
         """The bounds on the sums of all columns."""
@@ -127,12 +122,6 @@ class CellCounts:
             self.sums, self.start = np.pad(self.sums, ((0, 0), (left, right))), self.start - left
 
 
-def count(parts: Iterable[tuple[Ints, Columns]], counted: CellCounts) -> None:
-    """Counts blocks of entries by their cells."""
-    for cells, columns in parts:
-        counted.add(cells, columns)
-
-
 def step_sums(steps: Steps, matters: Callable[[Bounds], Bools], *, products: bool = False) -> tuple[Floats, Floats]:
     """Thresholds in order, and ΣN at each as a (1, m) array; with `products` (ΣN, ΣN², ΣN·d) as a (3, m) array.
 
@@ -145,11 +134,13 @@ def step_sums(steps: Steps, matters: Callable[[Bounds], Bools], *, products: boo
     kinds = 3 if products else 1
     omitted = min(max(36 - steps.size.bit_length(), 11), 16)  # bits: about as many cells, whatever the size
     coarse = CellCounts(0, np.zeros((2 * kinds, 0)))
-    count(((sortable_bits(s) >> omitted, c) for s, c in _entries(steps, products)), coarse)
+    for s, c in _entries(steps, products):
+        coarse.add(sortable_bits(s) >> omitted, c)
     cells = _FineCells(coarse, matters(coarse.bounds), omitted)
     fine = CellCounts(0, cells.outside(coarse))
     del coarse
-    count((cells.inside(s, c)[1:] for s, c in _entries(steps, products)), fine)
+    for s, c in _entries(steps, products):
+        fine.add(*cells.inside(s, c)[1:])
     chosen = matters(fine.bounds) & cells.split
     chosen[: 1 << _FINER] = True  # before the first threshold there is none
     runs = np.flatnonzero(np.diff(chosen, append=True) & ~chosen)  # where cells that were not chosen end
