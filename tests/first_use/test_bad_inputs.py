@@ -451,7 +451,7 @@ COMMANDS = {  # files, a command line, and what happens
     "a file in the model's place": ({}, "fit plain.csv --candidates answers --out p.csv --force", error("p.csv: is a file; a model is saved as a directory")),
     "a folder of other things": ({"work/mine.txt": "mine"}, "fit plain.csv --candidates answers --out work --force", error("work: holds other files and no model; choose a new directory")),
     # predict
-    "the training rows": ({}, "predict model train.csv --out s.csv --json", warns("train.csv: 60 rows (100%, the first is row 0) were learned from or calibrated on. Nothing is guaranteed for these rows")),
+    "the training rows": ({}, "predict model train.csv --out s.csv --json", warns("train.csv: 60 rows (100%, the first is row 0) were learned from or calibrated on. Guaranteed: nothing for these rows")),
     "rows of another kind": ({"r.csv": (FRAME + 50).to_csv(index=False)}, "predict model r.csv --out s.csv", warns("r.csv: The 60 new rows differ from the 12 calibration rows")),
     "no model": ({}, "predict nowhere rows.csv --out s.csv", error("nowhere: there is no such model directory")),
     "half a model": ({"half/model.json": "{}"}, "predict half rows.csv --out s.csv", error("half: not a model directory; it has no setwise.json")),

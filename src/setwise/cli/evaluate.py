@@ -103,7 +103,7 @@ def _finish(
     """Says what was found."""
     _show(screen, result)
     if compared is not None:
-        warnings.warn(f"{sets}: {compared}", stacklevel=3)
+        warnings.warn(f"{sets}: {compared.sentence}", stacklevel=3)
         result["comparison"] = compared.to_dict()
     if report is not None:
         screen.say(f"wrote {report}")

@@ -224,8 +224,8 @@ Verified = Annotated[
     _option(
         "--verified",
         "COLUMN or FILE[:COLUMN]",
-        "True labels of the rows that somebody verified; other rows are empty. Name a column of the table, or a "
-        "file whose rows --key matches. In a file the default column is verified; Label Studio exports are read, "
+        "True labels of rows that were drawn at random and verified; other cells are empty. Name a column of the "
+        "table, or a file whose rows --key matches. In a file the default column is verified; Label Studio exports are read, "
         "too. Repeat the option to combine both.",
         autocompletion=_complete_column,
     ),
@@ -386,7 +386,7 @@ Cross = Annotated[
         "--cross",
         "FOLDS",
         "Use every row for learning and for calibration, in this many parts. At confidence 0.9 about 90 % of sets "
-        "contain the true label in practice. Guaranteed are 80 %, less a term that is small for many rows.",
+        "contain the true label in practice. A little less than 80 % is guaranteed; the guarantee prints how much.",
         LEARNING,
         min=2,
     ),

@@ -178,7 +178,7 @@ def _state_guarantee(screen: Screen, predictor: BatchPredictor, found: _Found, s
     compared, level = found.compared, predictor.confidence_level
     made = compared.guarantee(level)
     if compared.refuted:
-        warnings.warn(f"{source}: {compared}", stacklevel=3)
+        warnings.warn(f"{source}: {compared.sentence}", stacklevel=3)
         screen.say(str(made))
     claimed: dict[str, Any] = {"confidence_level": level, "promised": made.promised, "delta": made.delta}
     if made.by_category:

@@ -72,8 +72,8 @@ def triage(
             "--choose",
             metavar="SHARE",
             rich_help_panel=opt.PAGES,
-            help="Accept what the curve accepts at this max error. You may choose it after you have seen the "
-            "curve; leave --max-error as it was.",
+            help="Use this max error instead, after you have seen on the page of --report how many labels each max "
+            "error accepts. Leave --max-error as it was.",
         ),
     ] = None,
     model: Annotated[

@@ -104,7 +104,9 @@ class Calibration(BaseCalibration):
         >>> cal.compare(P[500:]).refuted
         False
         >>> print(cal.compare(P[500:] ** 2 / (P[500:] ** 2).sum(axis=1, keepdims=True)))
-        The 400 new rows differ from the 500 calibration rows: the largest probability of a row is 0.758 ...
+        The 400 new rows differ from the 500 calibration rows (p < 0.001).
+        Guaranteed:    nothing for these rows.
+        Seen:          the largest probability of a row is 0.758 ...
         """
         return RowTally(self).add(probabilities, by=by, candidates=candidates, groups=groups).compare()
 

@@ -25,7 +25,7 @@ from setwise.drift.feature_summary import Family, FeatureSummary
 from setwise.errors import InputError
 from setwise.evidence.row_facts import categories
 from setwise.findings import Finding, format_p_value
-from setwise.guarantees import Guarantee
+from setwise.guarantees import Guarantee, format_lines
 from setwise.labels.vocabulary import Vocabulary
 from setwise.ranks import Level
 from setwise.two_samples import Points, fisher, kolmogorov_smirnov
@@ -79,10 +79,13 @@ class Comparison:
         """What shows that these are no new rows from the same source, the most certain findings in one."""
         if self.used is not None or not self.refuted or self.p_value is None:
             return self.used
-        named = "; ".join(finding.sentence for finding in self.findings[:_SHOWN])
+        return Finding(self.p_value, f"{self._seen}; {format_p_value(self.p_value)}")
+
+    @property
+    def _seen(self) -> str:
         more = len(self.findings) - _SHOWN
-        sentence = f"{named}{f'; and {more:,} more' if more > 0 else ''}; {format_p_value(self.p_value)}"
-        return Finding(self.p_value, sentence)
+        named = "; ".join(finding.sentence for finding in self.findings[:_SHOWN])
+        return f"{named}; and {more:,} more" if more > 0 else named
 
     def guarantee(self, confidence_level: Level = 0.9) -> Guarantee:
         """What may be claimed for these rows: nothing that rests on the same source, where that is refuted."""
@@ -103,7 +106,7 @@ class Comparison:
             "new_rows": self.m,
             "bars": [list(each) for each in self.bars],
             "used": None if self.used is None else asdict(self.used),
-            "text": str(self),
+            "text": self.sentence,
         }
 
     @classmethod
@@ -118,28 +121,39 @@ class Comparison:
             raise ValueError("its entries are not those of a comparison")
         return made
 
-    def __str__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """What was found, in a sentence."""
         if self.used is not None:
-            text = f"{self.used}. Nothing is guaranteed for these rows."
-        elif self.p_value is None:
-            text = "These rows were not compared with the calibration rows."
-        elif self.refuted:
-            text = (
-                f"The {self.m:,} new rows differ from the {self.n:,} calibration rows: {self.differs}. "
-                "The guarantee does not extend to these rows. Verify some of them, drawn at random, and calibrate "
-                "again with them."
-            )
-        else:
-            text = (
-                f"The {self.m:,} new rows show no difference from the {self.n:,} calibration rows "
-                f"({format_p_value(self.p_value)}). A small difference may go unnoticed."
-            )
-        if self.used is None and self.p_value is not None:
-            text += (
-                " By chance, at most 1 of 100 batches from the same source is called different. For many batches, "
-                "use monitor() in Python."
-            )
-        return " ".join([text, *(f"Not compared: {remark}." for remark in self.remarks)])
+            return f"{self.used}."
+        if self.p_value is None:
+            return "These rows were not compared with the calibration rows."
+        what = "differ" if self.refuted else "show no difference"
+        p = format_p_value(self.p_value)
+        return f"The {self.m:,} new rows {what} from the {self.n:,} calibration rows ({p})."
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """What is printed below the headline: labels and texts, what is guaranteed first."""
+        compared = self.used is None and self.p_value is not None
+        lines = [("Guaranteed", "nothing for these rows.")] if self.refuted else []
+        if self.refuted and compared:
+            lines += [("Seen", f"{self._seen}.")]
+            lines += [("Do next", "verify some of the new rows, drawn at random, and calibrate again with them.")]
+        elif compared:
+            lines += [("Assumed", "new rows come from the same source. A small difference may go unnoticed.")]
+        if compared:
+            chance = "at most 1 of 100 batches from the same source is called different by chance."
+            lines += [("Note", f"{chance} For many batches, use monitor() in Python.")]
+        return (*lines, *(("Not compared", f"{remark}.") for remark in self.remarks))
+
+    @property
+    def sentence(self) -> str:
+        """All of it in one line, as warnings need it."""
+        return " ".join([self.headline, *(f"{label}: {text}" for label, text in self.lines)])
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *format_lines(self.lines)])
 
 
 class RowTally:

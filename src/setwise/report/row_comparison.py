@@ -14,7 +14,7 @@ def row_comparison_facts(comparison: Comparison) -> dict[str, Any]:
     shares = [[count / max(sum(bars), 1) for count in bars] for bars in comparison.bars]
     highest = max(max(each) for each in shares) or 1.0
     return {
-        "text": str(comparison),
+        "text": comparison.sentence,
         "refuted": comparison.refuted,
         "differs": str(comparison.differs or ""),
         "findings": [finding.sentence for finding in comparison.findings],

@@ -342,7 +342,7 @@ def _advice(evidence: Evidence, setting: Setting) -> tuple[str, ...]:
     if evidence.shares is not None:
         return ()
     more = "more" if evidence.verified.any() else "some"
-    verify = f"For smaller sets, verify {more} rows drawn at random, and calibrate again with strategy auto"
+    verify = f"For smaller sets, verify {more} rows drawn at random, and pass them as verified to strategy auto"
     advice = [f"{verify} (the default). This guarantee then holds whatever the candidates are."]
     if setting.assume.kind == "nothing":
         advice.append(
