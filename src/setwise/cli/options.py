@@ -225,8 +225,8 @@ Verified = Annotated[
         "--verified",
         "COLUMN or FILE[:COLUMN]",
         "True labels of rows that were drawn at random and verified; other cells are empty. Name a column of the "
-        "table, or a file whose rows --key matches. In a file the default column is verified; Label Studio exports are read, "
-        "too. Repeat the option to combine both.",
+        "table, or a file whose rows --key matches. In a file the default column is verified; Label Studio exports "
+        "are read, too. Repeat the option to combine both.",
         autocompletion=_complete_column,
     ),
 ]
