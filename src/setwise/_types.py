@@ -37,11 +37,16 @@ Seed: TypeAlias = RandomState | np.random.Generator
 """What seeds noise and draws; None takes fresh entropy."""
 
 
-class NewRowOptions(TypedDict, total=False):
-    """What `predict_set` takes beside the probabilities of new rows."""
+class OwnRowOptions(TypedDict, total=False):
+    """What `predict_set` takes beside the probabilities of new rows, whatever calibrated."""
 
-    by: Column
     candidates: Candidates
-    sample_weight: Column
     row_ids: Column
     allow_empty: bool
+
+
+class NewRowOptions(OwnRowOptions, total=False):
+    """What `predict_set` of one calibration takes beside the probabilities of new rows."""
+
+    by: Column
+    sample_weight: Column

@@ -418,7 +418,6 @@ def test_samples_of_rows_come_back(tmp_path):
 
 TORN = {
     "another domain": ({}, {}, lambda h, _: h.update(domain="moon"), "domain"),
-    "another array": ({}, {}, lambda _, a: a.update(moon=a["key"]), "an array is not known"),
     "arrays of no rows": ({}, {}, lambda h, _: h.update(classes=None, seen=0), "classes"),
     "rows that are not there": (
         {},

@@ -17,12 +17,12 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Never, NoReturn, Self, overload
+from typing import Any, Never, NoReturn, Self, Unpack, overload
 
 import numpy as np
 
 from setwise._arrays import Array, Floats, Ints
-from setwise._types import Candidates, Column, ProbabilityRows
+from setwise._types import Candidates, Column, OwnRowOptions, ProbabilityRows
 from setwise.calibration.base import (
     BaseCalibration,
     SmallCalibrationWarning,
@@ -99,20 +99,11 @@ class BasePooledCalibration:
         self,
         probabilities: Sequence[ProbabilityRows],
         confidence_level: Level = 0.9,
-        *,
-        candidates: Candidates = None,
-        row_ids: Column = None,
-        allow_empty: bool = True,
+        **given: Unpack[OwnRowOptions],
     ) -> LabelSets: ...
     @overload
     def predict_set(
-        self,
-        probabilities: Sequence[ProbabilityRows],
-        confidence_level: Levels,
-        *,
-        candidates: Candidates = None,
-        row_ids: Column = None,
-        allow_empty: bool = True,
+        self, probabilities: Sequence[ProbabilityRows], confidence_level: Levels, **given: Unpack[OwnRowOptions]
     ) -> list[LabelSets]: ...
     def predict_set(
         self,

@@ -127,7 +127,7 @@ def _read_content(folder: Path, head: dict[str, Any], kind: str, estimator: Any,
         "learned_": [None if places is None else np.isin(labels, places) for places in named],
         "used_rows_": UsedRows.read(parts[head["used_rows"]]),
         "feature_summary_": None if summary is None else FeatureSummary.read(parts[summary]),
-        "summary_": _training(head),
+        "summary_": {name: value for name, value in head.get("training", {}).items() if name != "calibrated_on"},
         **_features(head.get("features", {})),
         **({} if probe is None else {"probe_": probe}),
     }
@@ -295,11 +295,6 @@ def _answers(vocabulary: Vocabulary, model: Any, rows: Any) -> Floats:
         warnings.simplefilter("ignore", UserWarning)
         values: Floats = answers(model, rows, vocabulary)
     return values
-
-
-def _training(head: dict[str, Any]) -> dict[str, Any]:
-    """The facts about the rows of `fit`."""
-    return {name: value for name, value in head.get("training", {}).items() if name != "calibrated_on"}
 
 
 def _features(described: dict[str, Any]) -> dict[str, Any]:

@@ -201,12 +201,8 @@ class CalibrationRows:
 
     def merge(self, other: CalibrationRows) -> CalibrationRows:
         """The rows of both; associative, and with `sampling_ids` commutative too."""
-        made = CalibrationRows(
-            classes=self.classes or other.classes,
-            memory_limit=self.memory_limit,
-            max_rows=self.max_rows,
-            domain=self.domain,
-        )
+        made = self.empty_copy()
+        made.classes = self.classes or other.classes
         for name in ("memory_limit", "max_rows", "domain"):
             if getattr(self, name) != getattr(other, name):
                 raise ValueError(
@@ -498,10 +494,7 @@ class _Rows:
         key, matrix, verified = arrays["key"], arrays["matrix"], arrays["verified"]
         n, k = matrix.shape
         as_probabilities(matrix, header["domain"], len(vocabulary))
-        beside = _SETS if header["annotators"] is None else _VOTES
         facts = {name.removeprefix("facts."): v for name, v in arrays.items() if name.startswith("facts.")}
-        if {*arrays} - {"key", "matrix", "verified", *beside, *(f"facts.{name}" for name in _NAMES)}:
-            raise ValueError("an array is not known")
         named = [facts[name].dtype.kind in "iuU" for name in _IDS if name in facts]
         per_row = all(values.shape == (n,) for values in (key, verified, *facts.values()))
         if key.dtype != np.uint64 or not per_row or not all(named):
