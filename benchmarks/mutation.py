@@ -603,11 +603,13 @@ def _try_imports(
         tests = trials[mutant.key]
         _limit(60 + SPARE)
         with contextlib.chdir(ROOT):
-            _session(
+            code = _session(
                 Trial(mutant, tests, results, part),
                 sorted({_of(t) for t, _ in tests}),
                 WORK / f"tmp{os.getpid()}",
             )
+        if code == pytest.ExitCode.USAGE_ERROR:  # the import of tests/conftest.py fails
+            results.add(mutant, part, "killed", "collection of tests/conftest.py")
 
     _fork_each(mutants, one, results, part, processes)
 
@@ -660,11 +662,11 @@ def _limit(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, resource.RLIM_INFINITY))
 
 
-def _session(plugin: object, files: list[str] | None = None, tmp: Path | None = None) -> None:
+def _session(plugin: object, files: list[str] | None = None, tmp: Path | None = None) -> int:
     options = ["-q", "-s", "--tb=no", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
     options += ["--assert=plain"]  # else pytest would load the modules that it is given, past `get_code`
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is imported already
-    pytest.main([*options, *([f"--basetemp={tmp}"] if tmp else []), *(files or TESTS)], plugins=[plugin])
+    return pytest.main([*options, *([f"--basetemp={tmp}"] if tmp else []), *(files or TESTS)], plugins=[plugin])
 
 
 def _in_a_fork(work: Callable[[], None]) -> None:
