@@ -63,7 +63,6 @@ GUARDS = {
 NO_GUARDS = {
     "crowd.vote_warnings.warn_of_unanswered": "counts rows that nobody answered",
     "datasets.benchmark_sets._content": "a file of a benchmark set without a known checksum",
-    "drift.comparison.Comparison.from_dict": "reads a file",
     "drift.monitor.Monitor.__init__": "the guarantee is withdrawn already",
     "estimators.model_directory._member": "a model that is passed to `load` without rows to compare it on",
     "learn.classifier.PartialLabelClassifier._fit": "a temperature that the data do not fix",
