@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from setwise.cli import options as opt
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ def annotators(
     vote_table: opt.OwnVoteOptions,
     key: opt.Key = None,
     show_all: Annotated[
-        bool, typer.Option("--all", help="List all annotators. Without it, the ten to look at first.")
+        bool, opt.option("--all", "List all annotators. Without it, the ten to look at first.")
     ] = False,
     out: opt.OptionalOutFile = None,
     text: opt.TextOptions,

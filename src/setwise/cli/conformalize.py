@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from setwise.cli import options as opt
 from setwise.cli.screen import claims, show_claims
 
@@ -25,7 +23,7 @@ EXAMPLES = (
 def conformalize(
     *,
     probabilities: opt.Probabilities,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Calibration file to write.")],
+    out: Annotated[Path, opt.option("--out FILE", "Calibration file to write.")],
     labels: opt.Labels = None,
     candidates: opt.Candidates = "candidates",
     about: opt.RowOptions,

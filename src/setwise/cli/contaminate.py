@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from setwise import datasets
 from setwise.cli import options as opt
@@ -19,10 +18,7 @@ def contaminate(
     file: opt.Files,
     truth: opt.Truth,
     out: opt.OutFile,
-    p: Annotated[
-        float,
-        typer.Option("--p", metavar="PROBABILITY", help="Probability that a false label becomes a candidate."),
-    ] = 0.1,
+    p: Annotated[float, opt.option("--p PROBABILITY", "Probability that a false label becomes a candidate.")] = 0.1,
     probabilities: opt.OptionalProbabilities = None,
     key: opt.Key = None,
     miss_rate: opt.MissRate = 0.0,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from setwise import tables
 from setwise.cli import options as opt
 from setwise.cli.screen import Screen
@@ -30,28 +28,23 @@ def convert(
     out: opt.OutFile,
     source: Annotated[
         str,
-        typer.Option(
-            "--from",
-            metavar="KIND",
-            help="What FILE holds: table (with candidates), votes (one answer per line), label-studio, or answers. "
+        opt.option(
+            "--from KIND",
+            "What FILE holds: table (with candidates), votes (one answer per line), label-studio, or answers. "
             "Answers are JSON lines of a language model: an id, with answers or with labels and probabilities.",
         ),
     ] = "table",
     target: Annotated[
         str,
-        typer.Option(
-            "--to",
-            metavar="KIND",
-            help="What to write: candidates, votes or probabilities. Probabilities are the share that each label "
+        opt.option(
+            "--to KIND",
+            "What to write: candidates, votes or probabilities. Probabilities are the share that each label "
             "has of the answers to a row, one column per label. A table can only become candidates.",
         ),
     ] = "candidates",
     candidates: opt.Candidates = "candidates",
     rule: Annotated[
-        str,
-        typer.Option(
-            "--rule", metavar="RULE", help="Which answers become candidates: union, at_least:2, plurality."
-        ),
+        str, opt.option("--rule RULE", "Which answers become candidates: union, at_least:2, plurality.")
     ] = "union",
     key: opt.Key = None,
     from_name: opt.FromName = None,
@@ -108,8 +101,7 @@ def _write_votes(screen: Screen, out: Path, votes: Votes | None) -> None:
     """Writes the answers themselves, as `setwise fit --votes` and `setwise annotators` read them."""
     from setwise.cli.outputs import file_for  # Arrow is loaded for files
 
-    if votes is None:
-        raise ValueError("--to: this file does not say who answered what.")
+    assert votes is not None  # noqa: S101 - answers were read
     with file_for(out) as place:
         tables.write_votes(place, votes)
     screen.say(f"{len(votes.row):,} answers on {len(votes):,} rows, {votes.n_classes:,} classes")
@@ -122,8 +114,7 @@ def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None
     from setwise.cli.outputs import writing  # Arrow is loaded for files
     from setwise.tables.label_notation import encode_labels
 
-    if found.votes is None:
-        raise ValueError("--to: this file does not say who answered what.")
+    assert found.votes is not None  # noqa: S101 - answers were read
     counts, labels = found.votes.counts, found.votes.classes.tolist()
     total = counts.sum(axis=1, keepdims=True)
     if not total.all():

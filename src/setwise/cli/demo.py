@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 from setwise import learn, tables
 from setwise.cli import options as opt
@@ -27,9 +26,9 @@ _VERIFIED = 50
 
 def demo(
     *,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Folder to write; it replaces an earlier demo there.")
-    ] = Path("demo"),
+    out: Annotated[Path, opt.option("--out FOLDER", "Folder to write; it replaces an earlier demo there.")] = Path(
+        "demo"
+    ),
     level: opt.Confidence = 0.9,
     seed: opt.Seed = 0,
     display: opt.ScreenOptions,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import typer
 
 from setwise import learn
 from setwise.cli import options as opt
@@ -41,7 +40,7 @@ _MANY = 10_000  # rows from which more than one thread pays
 def fit(
     *,
     file: opt.Files,
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Model directory to write.")],
+    out: Annotated[Path, opt.option("--out FOLDER", "Model directory to write.")],
     candidates: opt.OptionalCandidates = None,
     labels: opt.Labels = None,
     about: opt.OwnRowOptions,

@@ -30,11 +30,9 @@ def merge(
     key: opt.Key = None,
     rows: Annotated[
         Path | None,
-        typer.Option(
-            "--rows",
-            metavar="FILE",
-            help="Table of all rows; its columns and order are kept. Default: the rows and shared columns of all "
-            "files.",
+        opt.option(
+            "--rows FILE",
+            "Table of all rows; its columns and order are kept. Default: the rows and shared columns of all files.",
         ),
     ] = None,
     from_name: opt.FromName = None,

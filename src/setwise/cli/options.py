@@ -53,14 +53,15 @@ def _complete_word(words: Iterable[str], *more: str) -> Any:
     return complete
 
 
-def _option(name: str, metavar: str | None, meaning: str, panel: str | None = None, **more: Any) -> Any:
-    """An option, what to type after it, what it means, and under which heading help lists it."""
-    return typer.Option(name, metavar=metavar, help=meaning, rich_help_panel=panel, **more)
+def option(named: str, meaning: str, panel: str | None = None, **more: Any) -> Any:
+    """An option with what to type after it, what it means, and under which heading help lists it."""
+    name, _, metavar = named.partition(" ")
+    return typer.Option(name, metavar=metavar or None, help=meaning, rich_help_panel=panel, **more)
 
 
 def _column(name: str, meaning: str, panel: str | None = None) -> Any:
     """An option that names a column."""
-    return _option(name, "COLUMN", meaning, panel, autocompletion=_complete_column)
+    return option(f"{name} COLUMN", meaning, panel, autocompletion=_complete_column)
 
 
 VOTES, STUDIO, PAGES, LEARNING, LARGE = (
@@ -83,25 +84,23 @@ _TABLE = (
 Files = Annotated[list[Path], typer.Argument(help=_TABLE, metavar="FILE...")]
 OptionalFiles = Annotated[list[Path] | None, typer.Argument(help=_TABLE, metavar="FILE...")]
 WRITTEN = "Its suffix sets the format; - writes CSV to standard output."
-_out_file = _option("--out", "FILE", f"File to write. {WRITTEN}")
+_out_file = option("--out FILE", f"File to write. {WRITTEN}")
 OutFile = Annotated[Path, _out_file]
 OutTable = Annotated[
     Path,
-    _option(
-        "--out",
-        "FILE",
+    option(
+        "--out FILE",
         f"File to write. {WRITTEN} A folder, or a name without a suffix, receives one file for each file that is "
         "read.",
     ),
 ]
 Resume = Annotated[
-    bool, _option("--resume", None, "Keep the finished files of the output folder and write the others.", LARGE)
+    bool, option("--resume", "Keep the finished files of the output folder and write the others.", LARGE)
 ]
 MemoryLimit = Annotated[
     str,
-    _option(
-        "--memory-limit",
-        "SIZE",
+    option(
+        "--memory-limit SIZE",
         "Memory for the calibration rows, such as 512MB or 4GB. If they need more, a random sample of them is "
         "used.",
         LARGE,
@@ -109,18 +108,14 @@ MemoryLimit = Annotated[
 ]
 Engine = Annotated[
     str,
-    _option(
-        "--engine",
-        "ENGINE",
-        "local works in this process; ray works on a Ray cluster, one file at a time.",
-        LARGE,
+    option(
+        "--engine ENGINE", "local works in this process; ray works on a Ray cluster, one file at a time.", LARGE
     ),
 ]
 Address = Annotated[
     str | None,
-    _option(
-        "--address",
-        "HOST:PORT",
+    option(
+        "--address HOST:PORT",
         "Address of the Ray cluster, or auto for the one on this machine. Default: RAY_ADDRESS, else a new one "
         "here.",
         LARGE,
@@ -128,12 +123,11 @@ Address = Annotated[
 ]
 OptionalOutFile = Annotated[Path | None, _out_file]
 OutTasks = Annotated[
-    Path,
-    _option("--out", "FILE", f"File to write. {WRITTEN} A .json file holds tasks for Label Studio."),
+    Path, option("--out FILE", f"File to write. {WRITTEN} A .json file holds tasks for Label Studio.")
 ]
 Page = Annotated[
     Path | None,
-    _option("--page", "FILE", "HTML page to write, on which people label these rows. It needs --key.", PAGES),
+    option("--page FILE", "HTML page to write, on which people label these rows. It needs --key.", PAGES),
 ]
 Show = Annotated[
     list[str] | None,
@@ -143,47 +137,39 @@ Show = Annotated[
 ]
 Labels = Annotated[
     Path | None,
-    _option(
-        "--labels",
-        "FILE",
+    option(
+        "--labels FILE",
         "Second table, if the candidates or true labels of the rows stand in a file of their own. Match the rows "
         "with --key.",
     ),
 ]
-_probabilities = _option(
-    "--probabilities",
-    "FILE",
+_probabilities = option(
+    "--probabilities FILE",
     "Table with the probabilities of your own model: one column per class, named like the class or p:class.",
 )
 Probabilities = Annotated[Path, _probabilities]
 OptionalProbabilities = Annotated[Path | None, _probabilities]
-ReportTo = Annotated[Path | None, _option("--report", "FILE", "Also write an HTML report to this file.")]
-Force = Annotated[bool, _option("--force", None, "Overwrite files that exist.")]
-Separator = Annotated[str, _option("--separator", "MARK", "Mark between the labels in one cell.", READING)]
+ReportTo = Annotated[Path | None, option("--report FILE", "Also write an HTML report to this file.")]
+Force = Annotated[bool, option("--force", "Overwrite files that exist.")]
+Separator = Annotated[str, option("--separator MARK", "Mark between the labels in one cell.", READING)]
 Delimiter = Annotated[
     str | None,
-    _option(
-        "--delimiter", "MARK", "Mark between columns of text files. Default: found in the first lines.", READING
-    ),
+    option("--delimiter MARK", "Mark between columns of text files. Default: found in the first lines.", READING),
 ]
 Encoding = Annotated[
     str | None,
-    _option(
-        "--encoding",
-        "NAME",
+    option(
+        "--encoding NAME",
         "Encoding of text files: utf-8, utf-16, cp1252, latin-1, … Default: utf-8, unless the file starts with the "
         "mark of another.",
         READING,
     ),
 ]
-Decimal = Annotated[
-    str | None, _option("--decimal", "MARK", "Decimal mark in text files. Default: a point.", READING)
-]
+Decimal = Annotated[str | None, option("--decimal MARK", "Decimal mark in text files. Default: a point.", READING)]
 Trusted = Annotated[
     list[str] | None,
-    _option(
-        "--trusted",
-        "TYPE",
+    option(
+        "--trusted TYPE",
         "Type in the saved model that you trust, as the error names it. Repeat the option for several.",
         EXPERTS,
     ),
@@ -201,10 +187,10 @@ OptionalCandidates = Annotated[str | None, _candidates]
 _truth = _column("--truth", "Column with the true label.")
 Truth = Annotated[str, _truth]
 OptionalTruth = Annotated[str | None, _truth]
-SetsColumn = Annotated[str, _option("--column", "NAME", "Name of the column with the prediction sets.", READING)]
+SetsColumn = Annotated[str, option("--column NAME", "Name of the column with the prediction sets.", READING)]
 _answer = "Name of the column that is written for labels. Default:"
-AnswerColumn = Annotated[str | None, _option("--answer", "NAME", f"{_answer} label.")]
-VerifiedColumn = Annotated[str | None, _option("--answer", "NAME", f"{_answer} verified, which is empty.")]
+AnswerColumn = Annotated[str | None, option("--answer NAME", f"{_answer} label.")]
+VerifiedColumn = Annotated[str | None, option("--answer NAME", f"{_answer} verified, which is empty.")]
 _features = "Column with a feature. Repeat the option for several. Default:"
 Features = Annotated[
     list[str] | None, _column("--features", f"{_features} all columns that no other option names.")
@@ -221,9 +207,8 @@ Ignore = Annotated[
 ]
 Verified = Annotated[
     list[str] | None,
-    _option(
-        "--verified",
-        "COLUMN or FILE[:COLUMN]",
+    option(
+        "--verified COLUMN or FILE[:COLUMN]",
         "True labels of rows that were drawn at random and verified; other cells are empty. Name a column of the "
         "table, or a file whose rows --key matches. In a file the default column is verified; Label Studio exports "
         "are read, too. Repeat the option to combine both.",
@@ -231,8 +216,7 @@ Verified = Annotated[
     ),
 ]
 Groups = Annotated[
-    str | None,
-    _column("--groups", "Column that shows which rows belong together, such as the patient."),
+    str | None, _column("--groups", "Column that shows which rows belong together, such as the patient.")
 ]
 _by = "Column of categories, such as the hospital: sets are calibrated, guaranteed and evaluated in each of them."
 By = Annotated[str | None, _column("--by", _by)]
@@ -241,9 +225,8 @@ LearnedBy = Annotated[
 ]
 VotesFile = Annotated[
     Path | None,
-    _option(
-        "--votes",
-        "FILE",
+    option(
+        "--votes FILE",
         "Votes in place of candidates, matched with --key: a table with one answer per line, a Label Studio export "
         "(JSON, JSON-MIN, CSV, TSV), or the output of a language model's batch.",
     ),
@@ -264,9 +247,8 @@ Weight = Annotated[
 ]
 Pattern = Annotated[
     str | None,
-    _option(
-        "--pattern",
-        "REGEX",
+    option(
+        "--pattern REGEX",
         "Regular expression for the label in a language model's free text, such as 'Label: (.+)'. Default: the "
         "labels of --classes.",
         VOTES,
@@ -282,27 +264,22 @@ Key = Annotated[
 ]
 FromName = Annotated[
     str | None,
-    _option(
-        "--from-name",
-        "NAME",
+    option(
+        "--from-name NAME",
         "Name of the labelling control in Label Studio (from_name). Default: the only one; in new tasks, choice.",
         STUDIO,
     ),
 ]
 ToName = Annotated[
     str,
-    _option(
-        "--to-name",
-        "NAME",
-        "What is labelled, by its name in Label Studio (to_name), such as text or image.",
-        STUDIO,
+    option(
+        "--to-name NAME", "What is labelled, by its name in Label Studio (to_name), such as text or image.", STUDIO
     ),
 ]
 Classes = Annotated[
     str | None,
-    _option(
-        "--classes",
-        "LABELS",
+    option(
+        "--classes LABELS",
         "All labels, written like candidates: ant|cat|owl. Default: those in the table. Free text needs them, or "
         "--pattern.",
         READING,
@@ -310,9 +287,8 @@ Classes = Annotated[
 ]
 Missing = Annotated[
     str | None,
-    _option(
-        "--missing",
-        "WHAT",
+    option(
+        "--missing WHAT",
         "Rows without candidates: error stops there; full makes every label a candidate. Default: error; of votes, "
         "rows that nobody answered are left out.",
         READING,
@@ -320,22 +296,21 @@ Missing = Annotated[
 ]
 Impute = Annotated[
     str | None,
-    _option("--impute", "VALUE", "Fill missing features with the median, the mean, or this number.", LEARNING),
+    option("--impute VALUE", "Fill missing features with the median, the mean, or this number.", LEARNING),
 ]
 OneHot = Annotated[
-    bool, _option("--one-hot", None, "Turn each text feature into 0/1 columns, one for each value.", LEARNING)
+    bool, option("--one-hot", "Turn each text feature into 0/1 columns, one for each value.", LEARNING)
 ]
 
 # -------------------------------------------------------------------- calibration
 
 _confidence = "Probability with which a set shall contain the true label. Default:"
-Confidence = Annotated[float, _option("--confidence", "LEVEL", f"{_confidence} 0.9.", show_default=False)]
-ModelsConfidence = Annotated[float | None, _option("--confidence", "LEVEL", f"{_confidence} that of the model.")]
+Confidence = Annotated[float, option("--confidence LEVEL", f"{_confidence} 0.9.", show_default=False)]
+ModelsConfidence = Annotated[float | None, option("--confidence LEVEL", f"{_confidence} that of the model.")]
 Strategy = Annotated[
     str,
-    _option(
-        "--strategy",
-        "NAME",
+    option(
+        "--strategy NAME",
         "How sets are calibrated. auto takes the strongest guarantee that your data justify. The page “Which "
         "strategy” of the documentation has the others.",
         EXPERTS,
@@ -344,9 +319,8 @@ Strategy = Annotated[
 ]
 ConformityScore = Annotated[
     str,
-    _option(
-        "--conformity-score",
-        "NAME",
+    option(
+        "--conformity-score NAME",
         "How the probabilities of a row order its labels; the page “Which strategy” of the documentation has the "
         "names.",
         EXPERTS,
@@ -354,14 +328,12 @@ ConformityScore = Annotated[
     ),
 ]
 MissRate = Annotated[
-    float,
-    _option("--miss-rate", "SHARE", "Share of rows whose candidates may lack the true label.", EXPERTS),
+    float, option("--miss-rate SHARE", "Share of rows whose candidates may lack the true label.", EXPERTS)
 ]
 Assume = Annotated[
     str,
-    _option(
-        "--assume",
-        "WHAT",
+    option(
+        "--assume WHAT",
         "Your statement on how false labels become candidates: nothing; uniform (each equally often); class (it "
         "depends on the true class alone); or a FILE with the rates (.csv, .npy). For votes: independent, if "
         "annotators err independently of each other.",
@@ -371,9 +343,8 @@ Assume = Annotated[
 ]
 Look = Annotated[
     int | None,
-    _option(
-        "--look",
-        "NUMBER",
+    option(
+        "--look NUMBER",
         "If you inspect the sets before verifying more rows: 1 for the first inspection, 2 for the second, … The "
         "guarantee then holds in 19 of 20 draws, whenever you stop.",
         EXPERTS,
@@ -382,9 +353,8 @@ Look = Annotated[
 ]
 Cross = Annotated[
     int | None,
-    _option(
-        "--cross",
-        "FOLDS",
+    option(
+        "--cross FOLDS",
         "Use every row for learning and for calibration, in this many parts. At confidence 0.9 about 90 % of sets "
         "contain the true label in practice. A little less than 80 % is guaranteed; the guarantee prints how much.",
         LEARNING,
@@ -392,39 +362,35 @@ Cross = Annotated[
     ),
 ]
 CalibrationSize = Annotated[
-    float, _option("--calibration-size", "SHARE", "Share of the rows that is kept for calibration.", LEARNING)
+    float, option("--calibration-size SHARE", "Share of the rows that is kept for calibration.", LEARNING)
 ]
 
 # -------------------------------------------------------------------- learning, and what is printed
 
 Learner = Annotated[
     str,
-    _option(
-        "--learner",
-        "NAME",
+    option(
+        "--learner NAME",
         "What learns: auto; covering or network (neural networks); or em (logistic regression, without torch).",
         EXPERTS,
     ),
 ]
-Network = Annotated[str, _option("--network", "NAME", "Kind of network: auto, linear, mlp or cnn.", EXPERTS)]
+Network = Annotated[str, option("--network NAME", "Kind of network: auto, linear, mlp or cnn.", EXPERTS)]
 Loss = Annotated[
-    str,
-    _option("--loss", "NAME", "Loss of the network; names: see the documentation of setwise.learn.", EXPERTS),
+    str, option("--loss NAME", "Loss of the network; names: see the documentation of setwise.learn.", EXPERTS)
 ]
 Epochs = Annotated[
-    int | None, _option("--epochs", "NUMBER", "How often the network sees each row. Default: 100.", EXPERTS)
+    int | None, option("--epochs NUMBER", "How often the network sees each row. Default: 100.", EXPERTS)
 ]
 Preset = Annotated[
     str | None,
-    _option(
-        "--preset", "NAME", "Settings of the network by name; see the documentation of setwise.learn.", EXPERTS
-    ),
+    option("--preset NAME", "Settings of the network by name; see the documentation of setwise.learn.", EXPERTS),
 ]
 Device = Annotated[
-    str, _option("--device", "NAME", "Where networks run: auto, cpu, cuda, or another device of torch.", EXPERTS)
+    str, option("--device NAME", "Where networks run: auto, cpu, cuda, or another device of torch.", EXPERTS)
 ]
 Seed = Annotated[
-    int, _option("--seed", "NUMBER", "Seed of random choices: the same seed gives the same result.", EXPERTS)
+    int, option("--seed NUMBER", "Seed of random choices: the same seed gives the same result.", EXPERTS)
 ]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.", rich_help_panel=PRINTED)
@@ -450,7 +416,7 @@ HelpAll = Annotated[
         rich_help_panel=PRINTED,
     ),
 ]
-Json = Annotated[bool, _option("--json", None, "Print one JSON object instead of text.", PRINTED)]
+Json = Annotated[bool, option("--json", "Print one JSON object instead of text.", PRINTED)]
 
 
 def strategy_of(text: str, confidence_level: float, look: int | None = None) -> Any:

@@ -38,7 +38,7 @@ def predict(
     probabilities: opt.OptionalProbabilities = None,
     confidence_level: opt.ModelsConfidence = None,
     by: opt.By = None,
-    p_values: Annotated[bool, typer.Option("--p-values", help="Also write one p-value for each class.")] = False,
+    p_values: Annotated[bool, opt.option("--p-values", "Also write one p-value for each class.")] = False,
     loading: opt.ModelOptions,
     column: opt.SetsColumn = "labels",
     separator: opt.Separator = "|",

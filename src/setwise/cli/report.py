@@ -43,7 +43,7 @@ def report(
     file: Annotated[
         Path | None, typer.Argument(help="Rows that the model did not learn from.", metavar="FILE")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="HTML file to write.")] = Path("report.html"),
+    out: Annotated[Path, opt.option("--out FILE", "HTML file to write.")] = Path("report.html"),
     probabilities: opt.OptionalProbabilities = None,
     truth: opt.OptionalTruth = None,
     candidates: opt.OptionalCandidates = None,
@@ -54,24 +54,20 @@ def report(
     by: opt.By = None,
     groups: opt.Groups = None,
     ids: Annotated[
-        str | None,
-        typer.Option("--ids", metavar="COLUMN", help="Column with the names of rows, which the page then shows."),
+        str | None, opt.option("--ids COLUMN", "Column with the names of rows, which the page then shows.")
     ] = None,
     confidence_level: opt.ModelsConfidence = None,
     image: Annotated[
         str | None,
-        typer.Option(
-            "--image",
-            metavar="ROWSxCOLUMNS",
-            help="Show the features of a row as an image of this size, such as 28x28.",
-            rich_help_panel=opt.PRINTED,
+        opt.option(
+            "--image ROWSxCOLUMNS",
+            "Show the features of a row as an image of this size, such as 28x28.",
+            opt.PRINTED,
         ),
     ] = None,
     loading: opt.ModelOptions,
     column: opt.SetsColumn = "labels",
-    title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="Title of the page.", rich_help_panel=opt.PRINTED)
-    ] = None,
+    title: Annotated[str | None, opt.option("--title TEXT", "Title of the page.", opt.PRINTED)] = None,
     separator: opt.Separator = "|",
     text: opt.TextOptions,
     force: opt.Force = False,

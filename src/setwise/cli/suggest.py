@@ -37,7 +37,7 @@ def suggest(
     *,
     out: opt.OutTasks,
     pages: opt.PageOptions,
-    budget: Annotated[int, typer.Option("--budget", metavar="NUMBER", help="Number of rows to verify.", min=1)],
+    budget: Annotated[int, opt.option("--budget NUMBER", "Number of rows to verify.", min=1)],
     model: Annotated[
         Path | None,
         typer.Argument(
@@ -119,11 +119,7 @@ def _refuse_models(confidence_level: float | None, probabilities: Path | None, f
 
 
 def _of_model(
-    model: Path,
-    request: RowRequest,
-    budget: int,
-    loading: opt.ModelOptions | None,
-    options: dict[str, Any],
+    model: Path, request: RowRequest, budget: int, loading: opt.ModelOptions | None, options: dict[str, Any]
 ) -> tuple[Table, Ints, Suggestion]:
     """The rows, those that are drawn among the answered ones, and what they are worth to a model or calibration."""
     from setwise.decisions.verification import suggest_verification

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-import typer
-
 from setwise.cli import options as opt
 from setwise.labels.label_sets import LabelSets
 
@@ -19,18 +17,12 @@ EXAMPLES = (
 def suspects(
     *,
     file: opt.OptionalFiles = None,
-    given: Annotated[
-        str, typer.Option("--given", metavar="COLUMN", help="Column of the labels that may be wrong.")
-    ] = "label",
+    given: Annotated[str, opt.option("--given COLUMN", "Column of the labels that may be wrong.")] = "label",
     probabilities: opt.OptionalProbabilities = None,
     about: opt.RowOptions,
     max_false: Annotated[
         float,
-        typer.Option(
-            "--max-false",
-            metavar="SHARE",
-            help="Share of the labels found that may be right, on average over draws.",
-        ),
+        opt.option("--max-false SHARE", "Share of the labels found that may be right, on average over draws."),
     ] = 0.1,
     out: opt.OutFile,
     random_state: opt.Seed = 0,

@@ -39,41 +39,37 @@ def triage(
     *,
     out: Annotated[
         Path,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help=f"File for the accepted rows, with their labels. {opt.WRITTEN} A folder, or a name without a "
+        opt.option(
+            "--out FILE",
+            f"File for the accepted rows, with their labels. {opt.WRITTEN} A folder, or a name without a "
             "suffix, receives one file for each file that is read.",
         ),
     ],
     review: Annotated[
         Path,
-        typer.Option(
-            "--review",
-            metavar="FILE",
-            help="File for the other rows, those to look at first on top. A .json file holds tasks for Label "
+        opt.option(
+            "--review FILE",
+            "File for the other rows, those to look at first on top. A .json file holds tasks for Label "
             "Studio. In a folder the rows keep their order, and the column rank gives their place.",
         ),
     ],
     pages: opt.PageOptions,
     report: Annotated[
         Path | None,
-        typer.Option(
-            "--report",
-            metavar="FILE",
-            rich_help_panel=opt.PAGES,
-            help="HTML page to write on this decision: what is accepted and guaranteed, what other max errors "
+        opt.option(
+            "--report FILE",
+            "HTML page to write on this decision: what is accepted and guaranteed, what other max errors "
             "would accept, and the rows to look at first.",
+            opt.PAGES,
         ),
     ] = None,
     choose: Annotated[
         float | None,
-        typer.Option(
-            "--choose",
-            metavar="SHARE",
-            rich_help_panel=opt.PAGES,
-            help="Use this max error instead, after you have seen on the page of --report how many labels each max "
+        opt.option(
+            "--choose SHARE",
+            "Use this max error instead, after you have seen on the page of --report how many labels each max "
             "error accepts. Leave --max-error as it was.",
+            opt.PAGES,
         ),
     ] = None,
     model: Annotated[
@@ -86,38 +82,32 @@ def triage(
     file: opt.OptionalFiles = None,
     probabilities: opt.OptionalProbabilities = None,
     max_error: Annotated[
-        float,
-        typer.Option(
-            "--max-error", metavar="SHARE", help="Share of the labels that may be wrong in the end; see --mode."
-        ),
+        float, opt.option("--max-error SHARE", "Share of the labels that may be wrong in the end; see --mode.")
     ] = 0.05,
     mode: Annotated[
         str,
-        typer.Option(
-            "--mode",
-            metavar="MODE",
-            help="What --max-error is a share of. overall: of all rows, after people corrected those to review. "
+        opt.option(
+            "--mode MODE",
+            "What --max-error is a share of. overall: of all rows, after people corrected those to review. "
             "accepted: of the accepted rows alone. Both hold in 19 of 20 draws of the verified rows. average: of "
             "the accepted rows, on average.",
         ),
     ] = "overall",
     look: Annotated[
         int,
-        typer.Option(
-            "--looks",
-            metavar="NUMBER",
-            help="How many looks you plan, if you verify more rows and decide again: the guarantee holds at "
+        opt.option(
+            "--looks NUMBER",
+            "How many looks you plan, if you verify more rows and decide again: the guarantee holds at "
             "whichever you stop. Fix the numbers of verified rows beforehand.",
-            rich_help_panel=opt.EXPERTS,
+            opt.EXPERTS,
         ),
     ] = 1,
     by: Annotated[
         str | None,
-        typer.Option(
-            "--by",
-            metavar="predicted",
-            help="Decide each proposed label by its own verified rows, so that the guarantee holds within each.",
-            rich_help_panel=opt.EXPERTS,
+        opt.option(
+            "--by predicted",
+            "Decide each proposed label by its own verified rows, so that the guarantee holds within each.",
+            opt.EXPERTS,
         ),
     ] = None,
     candidates: opt.OptionalCandidates = None,

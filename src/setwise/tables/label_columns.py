@@ -87,12 +87,11 @@ def sets_from_column(
 
     With `encoded`, lists hold labels in the notation of delimited text, which is how files store mixed types.
     """
-    classes = classes if classes is None or isinstance(classes, Vocabulary) else list(classes)
-    known = classes.classes.tolist() if isinstance(classes, Vocabulary) else classes
+    classes = Vocabulary.or_none(classes)
     if is_text(column.type):
         pieces, codes, sizes, absent = split_text(column, separator)
         labels = read_labels(
-            pieces, codes, sizes, separator, known, escapes=escapes, where=where, first_row=first_row
+            pieces, codes, sizes, separator, classes, escapes=escapes, where=where, first_row=first_row
         )
     elif is_list(column.type):
         lists = one_chunk(column)
@@ -102,7 +101,7 @@ def sets_from_column(
         labels, codes, sizes, absent = _flatten(lists)
         if encoded:
             labels = read_labels(
-                labels, codes, sizes, separator, known, escapes=True, where=where, first_row=first_row
+                labels, codes, sizes, separator, classes, escapes=True, where=where, first_row=first_row
             )
         elif len(sizes) and sizes.min() == sizes.max() > 2 and {*labels} <= {0, 1}:
             problem = f"{where}: rows of {sizes[0]} zeros and ones look like a mask, but labels are expected"
@@ -120,7 +119,7 @@ def read_labels(
     codes: Ints,
     sizes: Ints,
     separator: str,
-    classes: Sequence[Any] | None,
+    classes: Classes,
     *,
     escapes: bool,
     where: str,
@@ -155,14 +154,12 @@ def truth_from_column(
             f"{where}: a true label is one label per row, but this column holds lists",
             Remedy("candidates", None, "for a column of candidate sets"),
         )
-    known = (
-        classes.classes.tolist() if isinstance(classes, Vocabulary) else None if classes is None else list(classes)
-    )
-    array = one_chunk(column)
+    known, array = Vocabulary.or_none(classes), one_chunk(column)
     if is_text(column.type):
         text = array.cast(pa.large_string())
         blank = pc.equal(text if verbatim else pc.utf8_trim(text, " \t"), "")
-        array = text if verbatim and "" in (known or ()) else pc.if_else(blank, None, text)
+        named = verbatim and known is not None and "" in known.classes.tolist()
+        array = text if named else pc.if_else(blank, None, text)
     labels, codes, sizes, absent = _singles(array, where)
     if is_text(column.type) and verbatim:
         labels = match_classes(labels, known)

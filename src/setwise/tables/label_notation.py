@@ -68,7 +68,7 @@ def encode_each(labels: Iterable[Any]) -> list[str]:
 
 
 def decode_labels(
-    texts: Sequence[str | None], separator: str, classes: Iterable[Any] | None = None, *, escapes: bool = True
+    texts: Sequence[str | None], separator: str, classes: Classes = None, *, escapes: bool = True
 ) -> list[Any]:
     r"""The labels that distinct pieces of delimited text stand for; None stays None.
 

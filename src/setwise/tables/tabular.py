@@ -367,9 +367,9 @@ def _flag_labels(flags: list[str], layout: Layout, where: str) -> list[Any]:
     if not isinstance(layout.candidates, str):
         return flags
     start = len(layout.candidates.removesuffix(":")) + 1
-    known = layout.classes.classes.tolist() if isinstance(layout.classes, Vocabulary) else None
+    names = [name[start:] for name in flags]
     try:
-        return decode_labels([name[start:] for name in flags], layout.separator, known, escapes=layout.escapes)
+        return decode_labels(names, layout.separator, layout.classes, escapes=layout.escapes)
     except TokenError as error:
         column = flags[error.position]
         raise DataError(f"{where}: the name of column {column!r} {error.problem}", *error.remedies) from None
