@@ -89,6 +89,6 @@ def test_the_note_beside_sets_says_that_rows_were_learned_from(tmp_path, capsys,
     assert done(capsys, "predict", "model", "x.parquet", "--out", "s.parquet")["promised"] is None
     found = done(capsys, "evaluate", "s.parquet", "--truth", "truth")["comparison"]
     assert found["refuted"]
-    assert "were learned from or calibrated on. Nothing is guaranteed for these rows" in found["text"]
+    assert "were learned from or calibrated on. Guaranteed: nothing for these rows" in found["text"]
     done(capsys, "report", "s.parquet", "--truth", "truth", "--out", "r.html")
     assert "were learned from or calibrated on" in Path("r.html").read_text(encoding="utf-8")
