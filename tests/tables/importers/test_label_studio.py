@@ -122,7 +122,7 @@ def test_several_controls_need_a_name_and_other_answers_are_passed_over():
         ("[7]", "task 0 is not a JSON object"),
         ('[{"id": 1}]', "there are no answers"),
         ('[{"id": 1}, {"id": 2, "annotations": []}]', "task 0 has no annotations, but other tasks have"),
-        ('[{"id": 1, "annotations": 3}]', "task 0: annotations is int, not a list"),
+        ('[{"id": 1, "annotations": 3}]', "task 0 is not a task as Label Studio exports it"),
         ('[{"id": [1], "annotations": []}]', "its id is"),
         (json.dumps([{"annotations": [annotation(choice(7))]}]), "7 is neither a choice nor a taxonomy path"),
         ("[" * 100_000, "is not JSON"),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, frozen
+from setwise.errors import DataError
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.votes import Votes
 from setwise.tables.table_warnings import count_unanswered
@@ -47,6 +48,13 @@ def row_ids(ids: ArrayLike | None, n: int) -> Array:
     if array.shape != (n,):
         raise ValueError(f"ids: shape {array.shape} for {n} rows; give one identifier per row.")
     return frozen(array)
+
+
+def check_identifier(value: Any, name: str) -> Any:
+    """Refuses an identifier in JSON that is neither a number nor text; `name` is what to call it."""
+    if not isinstance(value, (str, int)) or isinstance(value, bool):
+        raise DataError(f"{name} is {value!r}; expected a number or text.")
+    return value
 
 
 def id_array(values: list[Any]) -> Array:

@@ -21,7 +21,7 @@ from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
 from setwise.tables.file_formats import arrow_table, column_names, file_text, reading
-from setwise.tables.importers.imported import Imported, id_array
+from setwise.tables.importers.imported import Imported, check_identifier, id_array
 from setwise.tables.json_objects import read_objects
 from setwise.tables.label_notation import match_classes
 from setwise.tables.table_files import TableFiles, is_path, table_files
@@ -90,7 +90,7 @@ def from_label_studio(
         if not isinstance(task, Mapping):
             raise DataError(f"{place} is not a JSON object; export as JSON or JSON-MIN.")
         name = task.get("id", i) if key is None else _field(task, key, place)
-        given.append(_identifier(name, place))
+        given.append(check_identifier(name, f"{place}: its id"))
         found.extend(_annotations(task, i, from_name, names, place))
     if len(names) > 1 if from_name is None else names and from_name not in names:
         lacks = (
@@ -156,26 +156,26 @@ def _annotations(
     annotations = task.get("annotations", task.get("completions"))
     if annotations is None:
         raise DataError(f"{place} has no annotations, but other tasks have; export all as JSON or all as JSON-MIN.")
-    for number, annotation in enumerate(_require_list(annotations, f"{place}: annotations")):
-        if not isinstance(annotation, Mapping):
-            raise DataError(f"{place}: an annotation is {annotation!r}, not an object.")
-        if annotation.get("was_cancelled") or annotation.get("skipped"):
-            continue
-        regions = _require_list(annotation.get("result") or [], f"{place}: result")
-        who = annotation.get("completed_by", annotation.get("annotator"))
-        if isinstance(who, Mapping):
-            who = who.get("email") or who.get("id")
-        if not isinstance(who, (str, int)) or isinstance(who, bool):
-            who = f"annotation {number}"
-        paths = _labels_of(regions, from_name, names, place)
-        yield _Annotation(row, who, paths, bool(annotation.get("ground_truth")))
+    try:
+        for number, annotation in enumerate(annotations):
+            if annotation.get("was_cancelled") or annotation.get("skipped"):
+                continue
+            who = annotation.get("completed_by", annotation.get("annotator"))
+            if isinstance(who, Mapping):
+                who = who.get("email") or who.get("id")
+            if not isinstance(who, (str, int)) or isinstance(who, bool):
+                who = f"annotation {number}"
+            paths = _labels_of(annotation.get("result") or [], from_name, names, place)
+            yield _Annotation(row, who, paths, bool(annotation.get("ground_truth")))
+    except (AttributeError, TypeError):
+        raise DataError(f"{place} is not a task as Label Studio exports it.") from None
 
 
 def _labels_of(regions: list[Any], from_name: str | None, names: set[str], place: str) -> list[PathLabel]:
     """The paths in one annotation; without `from_name`, `names` collects the controls."""
     paths: list[PathLabel] = []
     for region in regions:
-        value = region.get("value") if isinstance(region, Mapping) else None
+        value = region.get("value")
         if not isinstance(value, Mapping) or not {"choices", "taxonomy"} & value.keys():
             continue  # other kinds of answer: text, boxes, ratings
         name = str(region.get("from_name"))
@@ -190,7 +190,7 @@ def _paths(value: Any, place: str) -> list[PathLabel]:
     if isinstance(value, Mapping):
         value = value.get("taxonomy", value.get("choices"))
     found = []
-    for item in [value] if isinstance(value, str) else _require_list(value, f"{place}: choices"):
+    for item in value if isinstance(value, list) else [value]:
         if isinstance(item, Mapping):  # a region
             found += _paths(item, place)
             continue
@@ -250,7 +250,7 @@ def _nest(
         raise DataError(f"{where}: there is no column {control!r}; it has {names}", _NAME_CONTROL)
     tasks: dict[Any, dict[str, Any]] = {}
     for i, row in enumerate(rows):
-        name = _identifier(row.get("id", i), f"{where}: row {i}")
+        name = check_identifier(row.get("id", i), f"{where}: row {i}: its id")
         data = {field: value for field, value in row.items() if field not in {"id", control, *_ADDED}}
         task = tasks.setdefault(name, {"id": name, "data": data, "annotations": []})
         if row.get(control) not in _EMPTY:
@@ -304,15 +304,3 @@ def _field(task: Mapping[str, Any], key: str, place: str) -> Any:
         names = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""
         raise DataError(f"{place}: its data have no {key!r}; they have {names or 'nothing'}.")
     return held[key]
-
-
-def _identifier(value: Any, place: str) -> Any:
-    if not isinstance(value, (str, int)):
-        raise DataError(f"{place}: its id is {value!r}; expected a number or text.")
-    return value
-
-
-def _require_list(value: Any, place: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise DataError(f"{place} is {type(value).__name__}, not a list.")
-    return value

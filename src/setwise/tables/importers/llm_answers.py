@@ -17,7 +17,7 @@ from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, is_missing
 from setwise.labels.votes import Votes
 from setwise.tables.file_formats import file_text, reading
-from setwise.tables.importers.imported import Imported, id_array
+from setwise.tables.importers.imported import Imported, check_identifier, id_array
 from setwise.tables.importers.llm_batches import BatchReader, is_batch_line
 from setwise.tables.json_objects import read_objects
 from setwise.tables.label_columns import LABEL_FIELDS
@@ -90,7 +90,7 @@ def from_answers_jsonl(
             continue
         if batch is None and not position and is_batch_line(found):
             batch, ids = BatchReader.of(pattern, classes, where), "custom_id"
-        row = position.setdefault(_identifier(found, ids, place), len(position))
+        row = position.setdefault(check_identifier(found.get(ids), f"{place}: {ids!r}"), len(position))
         for label, weight in _answers(found, place) if batch is None else batch.read(found, place):
             rows.append(row)
             labels.append(label)
@@ -130,13 +130,6 @@ def _object(line: str, place: str) -> Mapping[str, Any] | None:
     if not isinstance(found, Mapping):
         raise DataError(f"{place} is {type(found).__name__}, not an object.")
     return found
-
-
-def _identifier(found: Mapping[str, Any], ids: str, place: str) -> Any:
-    value = found.get(ids)
-    if not isinstance(value, (str, int)) or isinstance(value, bool):
-        raise DataError(f"{place}: {ids!r} is {value!r}; expected a number or text.")
-    return value
 
 
 def _answers(found: Mapping[str, Any], place: str) -> Iterator[tuple[Any, float]]:
