@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from setwise import ConformalClassifier, CrossConformalClassifier, LabelSets
 from setwise.cli.app import app, run
-from setwise.tables import file_formats as arrow_tables
+from setwise.tables import arrow_reading as arrow_tables
 from setwise.tables import read_table
 
 from .conftest import NAMES, rows, write

@@ -24,7 +24,7 @@ from setwise.storage.stored_arrays import read_arrays
 from setwise.streams import CalibrationRows
 from setwise.streams.comparison_notes import read_note
 from setwise.tables import from_label_studio, read_batches, read_sets, read_table, read_votes, write_sets
-from setwise.tables.file_formats import arrow_batches
+from setwise.tables.arrow_reading import arrow_batches
 from setwise.tables.importers.ontology import read_tree
 from setwise.tables.key_join import key_column
 from setwise.tables.table_files import table_files

@@ -47,7 +47,7 @@ GUARDS = {
     "strategies.rank_strategies.Mixture._tune": "verified labels that were written in",
     "strategies.rank_strategies._confident_truth": "true labels too improbable for the proof of `all`",
     "strategies.rank_strategies._truth_below_mean": "verified labels stranger than the average candidate",
-    "tables.file_formats._read_excel": "a workbook with several sheets",
+    "tables.arrow_reading._read_excel": "a workbook with several sheets",
     "tables.importers.llm_batches.BatchReader.report": "answers of a language model that name no label",
     "tables.key_join.matching_rows": "keys that occur in one file only, or twice",
     "tables.label_columns._say_unused": "numbers beside labels, which candidates do not use",

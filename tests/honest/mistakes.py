@@ -475,7 +475,7 @@ def encoding(rng: Any) -> None:
         _command("inspect", folder / "rows.csv", "--candidates", "label", "--encoding", "latin-1")
 
 
-@mistake("a workbook with several sheets", "tables.file_formats._read_excel")
+@mistake("a workbook with several sheets", "tables.arrow_reading._read_excel")
 def sheets(rng: Any) -> None:
     with _folder() as folder:
         with pd.ExcelWriter(folder / "rows.xlsx") as book:

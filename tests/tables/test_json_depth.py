@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from setwise.tables import file_formats as arrow_tables
+from setwise.tables import arrow_reading as arrow_tables
 from setwise.tables import read_table
 from setwise.tables.json_depth import DEEPEST, check_depth
 from tests.conftest import refused

@@ -12,7 +12,7 @@ from setwise.tables import (
     from_label_studio,
     read_table,
 )
-from setwise.tables.file_formats import arrow_table
+from setwise.tables.arrow_reading import arrow_table
 from tests.tables.conftest import answered_task
 
 # ------------------------------------------------------------------------------------------------------------- JSON

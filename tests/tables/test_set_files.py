@@ -15,7 +15,7 @@ import setwise
 from setwise import LabelSets, Votes
 from setwise.errors import DataError, InputError
 from setwise.tables import read_batches, read_sets, read_table, write_sets, write_votes
-from setwise.tables.file_formats import arrow_table
+from setwise.tables.arrow_reading import arrow_table
 from setwise.tables.label_notation import decode_labels, encode_each, encode_labels
 from setwise.tables.set_files import set_writer
 from tests.conftest import check_sentence

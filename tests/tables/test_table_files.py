@@ -21,7 +21,7 @@ from setwise import LabelSets, Votes
 from setwise.cli.app import run
 from setwise.errors import DataError, MisuseWarning
 from setwise.tables import read_batches, read_table, write_sets, write_votes
-from setwise.tables.file_formats import arrow_table, column_names, row_count
+from setwise.tables.arrow_reading import arrow_table, column_names, row_count
 from setwise.tables.table_files import spool_stream, table_files
 from tests.streams.conftest import done
 from tests.tables.conftest import new_table

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from setwise import LabelSets
 from setwise.errors import MisuseWarning
 from setwise.tables import DataError, read_batches, read_table, tabular
-from setwise.tables.file_formats import column_names
+from setwise.tables.arrow_reading import column_names
 from tests.conftest import calls_in, check_sentence
 
 

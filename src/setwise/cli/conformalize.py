@@ -40,7 +40,7 @@ def conformalize(
     """Calibrates the probabilities of your own model on candidates or votes, and saves a calibration."""
     from setwise.streams.calibration_rows import CalibrationRows  # Arrow is loaded for files
     from setwise.streams.calibration_tables import ProbabilityTable, read_calibration_rows
-    from setwise.tables.file_formats import column_names
+    from setwise.tables.arrow_reading import column_names
     from setwise.tables.rows import other_columns, read_rows
     from setwise.tables.tabular import Layout, candidate_columns
 

@@ -35,7 +35,7 @@ def contaminate(
     """
     from setwise.cli.outputs import output_columns, write_candidates  # Arrow is loaded for files
     from setwise.streams.model_inputs import probability_layout
-    from setwise.tables.file_formats import column_names
+    from setwise.tables.arrow_reading import column_names
     from setwise.tables.rows import RowRequest, match_tables, read_rows
 
     screen = display.screen(out)

@@ -44,7 +44,7 @@ def evaluate(
     """Measures coverage and size of prediction sets, against true labels or candidates."""
     from setwise.streams.comparison_notes import read_note  # Arrow is loaded for files
     from setwise.streams.evaluated_tables import evaluate_table
-    from setwise.tables.file_formats import is_table
+    from setwise.tables.arrow_reading import is_table
     from setwise.tables.rows import RowRequest, read_rows
     from setwise.tables.set_files import read_predicted
     from setwise.tables.table_files import MODEL_HEAD

@@ -45,7 +45,7 @@ def merge(
     """Joins accepted, verified and reviewed rows into the final table, and says where each label comes from."""
     from setwise.cli.outputs import refuse_taken, write_rows  # Arrow is loaded for files
     from setwise.tables import merge_labels
-    from setwise.tables.file_formats import column_names
+    from setwise.tables.arrow_reading import column_names
 
     screen = display.screen(out)
     if key is None:

@@ -34,7 +34,7 @@ STANDARD = Path("-")
 
 def _complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
     """For the shell's completion: the columns of the first table that the command line names."""
-    from setwise.tables.file_formats import column_names  # Arrow is loaded when a file is read
+    from setwise.tables.arrow_reading import column_names  # Arrow is loaded when a file is read
 
     for value in (*ctx.args, *ctx.params.values()):  # an unfinished line is not parsed yet
         try:
@@ -462,7 +462,7 @@ def assume_of(text: str, labels: list[Any]) -> Any:
         except (ValueError, EOFError) as error:
             raise ValueError(f"{path}: not an array of numbers as numpy.save writes it ({error}).") from None
     from setwise.tables import read_table  # Arrow is loaded for files
-    from setwise.tables.file_formats import column_names
+    from setwise.tables.arrow_reading import column_names
     from setwise.tables.set_files import probability_columns
 
     names = column_names(path)
@@ -488,7 +488,7 @@ def one_of(candidates: Any, votes: Any, other: str) -> None:
 
 def is_by_prediction(by: str | None, *sources: TableFiles) -> bool:
     """Whether `--by predicted` means the most probable label; a column of that name comes first."""
-    from setwise.tables.file_formats import column_names, is_table  # Arrow is loaded for files
+    from setwise.tables.arrow_reading import column_names, is_table  # Arrow is loaded for files
 
     return by == "predicted" and not any(is_table(source) and by in column_names(source) for source in sources)
 
@@ -498,7 +498,7 @@ def _verified_in(named: list[str] | None, tables: list[TableFiles]) -> tuple[str
 
     A column comes before a file of the same name. Files of arrays do not name their columns.
     """
-    from setwise.tables.file_formats import column_names, is_table  # Arrow is loaded for files
+    from setwise.tables.arrow_reading import column_names, is_table  # Arrow is loaded for files
 
     known = [(table, column_names(table) if is_table(table) else None) for table in tables if named]
     columns: list[str] = []

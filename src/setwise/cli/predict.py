@@ -51,7 +51,7 @@ def predict(
     """Writes a prediction set for every row of a table, beside its other columns."""
     from setwise.streams.batch_predictor import BatchPredictor  # Arrow is loaded for files
     from setwise.streams.comparison_notes import write_note
-    from setwise.tables.file_formats import row_count
+    from setwise.tables.arrow_reading import row_count
 
     screen, clock = display.screen(out), Clock()
     if bool(probabilities) == bool(file):
@@ -145,7 +145,7 @@ def _in_parts(
     """Each file into one of a folder; finished ones are kept where that is asked for."""
     from setwise.streams.predicted_parts import PartWriter, PredictedRows, read_finished
     from setwise.streams.table_parts import check_complete, digest_of, open_folders, parts_of
-    from setwise.tables.file_formats import column_names, is_table  # Arrow is loaded for files
+    from setwise.tables.arrow_reading import column_names, is_table  # Arrow is loaded for files
 
     parts = parts_of(source, out)
     names = column_names(source) if is_table(source) else []

@@ -34,7 +34,7 @@ def suspects(
     from setwise.decisions.suspects import suspects as find
     from setwise.streams import model_inputs as saved
     from setwise.streams.calibration_tables import ProbabilityTable
-    from setwise.tables.file_formats import column_names
+    from setwise.tables.arrow_reading import column_names
     from setwise.tables.rows import RowRequest, output_columns, read_rows
 
     screen = display.screen(out)

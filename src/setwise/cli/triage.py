@@ -250,7 +250,7 @@ def _in_parts(
     from setwise.cli.outputs import refuse_taken  # Arrow is loaded for files
     from setwise.streams.table_parts import digest_of, open_folders, parts_of
     from setwise.streams.triaged_parts import TriageWriter, triage_parts
-    from setwise.tables.file_formats import column_names
+    from setwise.tables.arrow_reading import column_names
 
     names = column_names(source)
     refuse_taken(names, [column, "confidence", "proposed", "rank"])

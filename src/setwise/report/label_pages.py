@@ -20,7 +20,7 @@ import pyarrow as pa
 from setwise.errors import DataError, Remedy
 from setwise.report.html_pages import embedded_picture, fill_page
 from setwise.storage.atomic_files import replacing
-from setwise.tables.file_formats import absent_column
+from setwise.tables.arrow_reading import absent_column
 from setwise.tables.label_notation import encode_labels
 
 _PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg"}

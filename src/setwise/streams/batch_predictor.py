@@ -24,7 +24,7 @@ from setwise.labels.label_sets import LabelSets
 from setwise.probabilities.dense import as_probabilities
 from setwise.ranks import as_level
 from setwise.streams import model_inputs as saved
-from setwise.tables.file_formats import absent_column
+from setwise.tables.arrow_reading import absent_column
 from setwise.tables.label_columns import categories_of
 from setwise.tables.set_files import set_table
 from setwise.tables.tabular import Layout

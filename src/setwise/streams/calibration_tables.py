@@ -21,7 +21,7 @@ from setwise.streams.calibration_rows import CalibrationRows
 from setwise.streams.engines import Engine, run_local
 from setwise.streams.prefetch import ahead
 from setwise.streams.table_parts import check_columns
-from setwise.tables.file_formats import absent_column, batches_with_origin, column_names, has_rows, row_count
+from setwise.tables.arrow_reading import absent_column, batches_with_origin, column_names, has_rows, row_count
 from setwise.tables.label_columns import categories_of
 from setwise.tables.set_files import probability_labels
 from setwise.tables.table_files import TableFiles

@@ -10,7 +10,7 @@ from typing import Any
 from setwise.metrics import SetCounts
 from setwise.streams.engines import Engine, run_local
 from setwise.streams.table_parts import check_columns
-from setwise.tables.file_formats import column_names, has_rows
+from setwise.tables.arrow_reading import column_names, has_rows
 from setwise.tables.label_columns import categories_of
 from setwise.tables.set_files import p_value_columns, probability_labels
 from setwise.tables.table_files import TableFiles

@@ -18,7 +18,7 @@ from setwise.learn.feature_frame import FeatureFrame
 from setwise.learn.threads import use_one_thread
 from setwise.probabilities.proposed_labels import Proposals
 from setwise.tables import read_table
-from setwise.tables.file_formats import absent_column, batches_with_origin, column_names, is_table
+from setwise.tables.arrow_reading import absent_column, batches_with_origin, column_names, is_table
 from setwise.tables.label_columns import one_chunk
 from setwise.tables.set_files import probability_columns
 from setwise.tables.tabular import Layout, interpret

@@ -15,7 +15,7 @@ from setwise.streams import model_inputs as saved
 from setwise.streams.batch_predictor import BatchPredictor, Predicted
 from setwise.streams.prefetch import ahead
 from setwise.streams.table_parts import TablePart, check_columns
-from setwise.tables.file_formats import batches_with_origin, column_names, has_rows, is_table
+from setwise.tables.arrow_reading import batches_with_origin, column_names, has_rows, is_table
 from setwise.tables.set_files import SetWriter, set_writer
 from setwise.tables.table_files import TableFiles
 

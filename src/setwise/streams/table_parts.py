@@ -20,7 +20,7 @@ from typing import Any
 from setwise._version import __version__
 from setwise.errors import DataError, InputError, Remedy
 from setwise.storage.atomic_files import check_replaceable, lock_folder, open_regular, replacing
-from setwise.tables.file_formats import TABLES, column_names, is_table, row_count
+from setwise.tables.arrow_reading import TABLES, column_names, is_table, row_count
 from setwise.tables.table_files import MODEL_HEAD, TableFiles, without_compression
 
 _RECORD = ".{}.done.json"

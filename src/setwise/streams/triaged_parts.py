@@ -26,7 +26,7 @@ from setwise.streams.batch_predictor import BatchPredictor
 from setwise.streams.engines import Engine
 from setwise.streams.prefetch import ahead
 from setwise.streams.table_parts import TablePart, check_columns, check_complete
-from setwise.tables.file_formats import batches_with_origin, column_names, has_rows
+from setwise.tables.arrow_reading import batches_with_origin, column_names, has_rows
 from setwise.tables.set_files import set_writer
 from setwise.tables.tabular import Layout, interpret
 

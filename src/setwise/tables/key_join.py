@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from setwise._arrays import Ints
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.vocabulary import is_missing
-from setwise.tables.file_formats import arrow_batches, arrow_table, column_names, is_table
+from setwise.tables.arrow_reading import arrow_batches, arrow_table, column_names, is_table
 from setwise.tables.label_columns import is_text, one_chunk
 from setwise.tables.table_files import names_files, source_name
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.vocabulary import is_missing
-from setwise.tables.file_formats import absent_column, arrow_table, column_names
+from setwise.tables.arrow_reading import absent_column, arrow_table, column_names
 from setwise.tables.importers.label_studio import is_export
 from setwise.tables.key_join import key_column
 from setwise.tables.label_columns import one_chunk

@@ -17,7 +17,7 @@ from setwise._arrays import Array, concatenate
 from setwise.errors import DataError, InputError, Remedy
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
-from setwise.tables.file_formats import (
+from setwise.tables.arrow_reading import (
     absent_column,
     arrow_table,
     batches_with_origin,

@@ -27,8 +27,8 @@ from setwise.errors import DataError, InputError, MisuseWarning, Omission, Remed
 from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Vocabulary
 from setwise.storage.atomic_files import replacing
+from setwise.tables.arrow_reading import CLASSES, ENCODED, TABLES, column_names, is_table
 from setwise.tables.arrow_types import plain_column
-from setwise.tables.file_formats import CLASSES, ENCODED, TABLES, column_names, is_table
 from setwise.tables.label_columns import distinct, is_list, is_text, one_chunk
 from setwise.tables.label_notation import check_separator, decode_labels, encode_each, encode_labels
 from setwise.tables.stored_vocabulary import vocabulary_json

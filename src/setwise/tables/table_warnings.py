@@ -20,7 +20,7 @@ from setwise.labels.label_sets import LabelSets
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.votes import Votes
 from setwise.learn.feature_frame import FeatureFrame, category_codes
-from setwise.tables.file_formats import arrow_batches
+from setwise.tables.arrow_reading import arrow_batches
 from setwise.tables.label_columns import is_text
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from setwise.labels.label_sets import LabelSets, Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
 from setwise.learn.feature_frame import FeatureFrame, Impute
-from setwise.tables.features import Categories, read_features
-from setwise.tables.file_formats import (
+from setwise.tables.arrow_reading import (
     CLASSES,
     DELIMITED,
     ENCODED,
@@ -27,6 +26,7 @@ from setwise.tables.file_formats import (
     has_rows,
     is_table,
 )
+from setwise.tables.features import Categories, read_features
 from setwise.tables.label_columns import (
     as_lists,
     is_list,

@@ -13,7 +13,7 @@ import numpy as np
 from setwise._arrays import Array, Bools
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.vocabulary import missing_labels
-from setwise.tables.file_formats import arrow_table
+from setwise.tables.arrow_reading import arrow_table
 from setwise.tables.importers.imported import id_array
 from setwise.tables.importers.label_studio import from_label_studio, is_export
 from setwise.tables.key_join import matching_rows

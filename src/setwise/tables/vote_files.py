@@ -11,7 +11,7 @@ from setwise._arrays import Array
 from setwise.errors import DataError, reading_from
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
-from setwise.tables.file_formats import as_written
+from setwise.tables.arrow_reading import as_written
 from setwise.tables.label_notation import match_classes
 from setwise.tables.set_files import set_writer
 

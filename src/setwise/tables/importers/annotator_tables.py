@@ -14,7 +14,7 @@ from setwise.labels.label_sets import Missing
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, Vocabulary, is_missing
 from setwise.labels.votes import Votes, doubt_copies
-from setwise.tables.file_formats import absent_column, arrow_table, as_written
+from setwise.tables.arrow_reading import absent_column, arrow_table, as_written
 from setwise.tables.importers.imported import Imported, id_array
 from setwise.tables.label_columns import distinct, one_chunk
 from setwise.tables.label_notation import match_classes

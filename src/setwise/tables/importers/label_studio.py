@@ -20,7 +20,7 @@ from setwise.errors import DataError, InputError, Remedy, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
-from setwise.tables.file_formats import arrow_table, column_names, file_text, reading
+from setwise.tables.arrow_reading import arrow_table, column_names, file_text, reading
 from setwise.tables.importers.imported import Imported, check_identifier, id_array
 from setwise.tables.json_objects import read_objects
 from setwise.tables.label_notation import match_classes

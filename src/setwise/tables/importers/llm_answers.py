@@ -16,7 +16,7 @@ from setwise.labels.label_sets import Missing
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, is_missing
 from setwise.labels.votes import Votes
-from setwise.tables.file_formats import file_text, reading
+from setwise.tables.arrow_reading import file_text, reading
 from setwise.tables.importers.imported import Imported, check_identifier, id_array
 from setwise.tables.importers.llm_batches import BatchReader, is_batch_line
 from setwise.tables.json_objects import read_objects

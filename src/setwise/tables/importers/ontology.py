@@ -11,7 +11,7 @@ from typing import Any
 from setwise.errors import DataError
 from setwise.labels import constructors
 from setwise.labels.vocabulary import is_missing
-from setwise.tables.file_formats import absent_column, arrow_table, reading
+from setwise.tables.arrow_reading import absent_column, arrow_table, reading
 
 
 def read_tree(path: Any) -> list[tuple[Any, Any]]:

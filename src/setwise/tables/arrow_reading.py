@@ -1,4 +1,4 @@
-"""Anything tabular as an Arrow table, whole or in batches: text, JSON, Parquet, Arrow, Excel, data frames."""
+"""CSV, JSON, Parquet, Arrow, Excel and data frames as Arrow tables, whole or in batches."""
 
 from __future__ import annotations
 

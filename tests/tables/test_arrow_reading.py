@@ -12,9 +12,9 @@ import pytest
 from setwise import Calibration, LabelSets
 from setwise.cli.app import run
 from setwise.errors import DataError, InputError
-from setwise.tables import file_formats as arrow_tables
+from setwise.tables import arrow_reading as arrow_tables
 from setwise.tables import set_files, write_sets
-from setwise.tables.file_formats import arrow_table, batches_with_origin, column_names, has_column
+from setwise.tables.arrow_reading import arrow_table, batches_with_origin, column_names, has_column
 from tests.streams.conftest import CLASSES, done, rows
 from tests.tables.conftest import P_NAMES, new_table
 
