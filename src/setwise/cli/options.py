@@ -707,6 +707,14 @@ class EngineOptions:
 
 
 @dataclass(frozen=True)
+class RunOptions(EngineOptions):
+    """The same, and what becomes of files that exist."""
+
+    resume: Resume = False
+    force: Force = False
+
+
+@dataclass(frozen=True)
 class ScreenOptions:
     """What a command prints."""
 

@@ -13,7 +13,7 @@ import typer
 from setwise.cli import options as opt
 from setwise.cli.screen import Clock, Screen
 from setwise.ranks import doubt_level
-from setwise.streams.engines import Engine, run_local
+from setwise.streams.engines import run_local
 
 if TYPE_CHECKING:
     from setwise.drift.comparison import Comparison
@@ -43,9 +43,7 @@ def predict(
     column: opt.SetsColumn = "labels",
     separator: opt.Separator = "|",
     text: opt.TextOptions,
-    engines: opt.EngineOptions,
-    resume: opt.Resume = False,
-    force: opt.Force = False,
+    runs: opt.RunOptions,
     display: opt.ScreenOptions,
 ) -> None:
     """Writes a prediction set for every row of a table, beside its other columns."""
@@ -58,11 +56,11 @@ def predict(
         raise ValueError("predict: give a FILE of new rows for a model, or --probabilities FILE for a calibration.")
     in_parts = opt.is_folder(out)
     if not in_parts:
-        if resume:
+        if runs.resume:
             raise ValueError("--resume: completes a folder of files; name a folder with --out.")
-        if engines.workers() is not run_local:
+        if runs.workers() is not run_local:
             raise ValueError("--engine: others than local write a folder of files; name a folder with --out.")
-        opt.refuse_existing(out, force=force)
+        opt.refuse_existing(out, force=runs.force)
     source = text.files(probabilities or file)
     predictor = BatchPredictor(
         model,
@@ -77,13 +75,7 @@ def predict(
     predictor.check_categories()
     with screen.counting(f"predicting {source.name}", row_count(source)) as advance:
         if in_parts:
-            asked: dict[str, Any] = {
-                "force": force,
-                "resume": resume,
-                "engine": engines.workers(predictor.wanted_device),
-                "separator": separator,
-            }
-            found = _in_parts(predictor, source, out, advance, **asked)
+            found = _in_parts(predictor, source, out, advance, runs, separator)
         else:
             found = _in_one(predictor, source, out, advance, separator)
     level, shares = predictor.confidence_level, found.shares()
@@ -132,15 +124,7 @@ def _in_one(predictor: BatchPredictor, source: TableFiles, out: Path, advance: A
 
 
 def _in_parts(
-    predictor: BatchPredictor,
-    source: TableFiles,
-    out: Path,
-    advance: Any,
-    *,
-    force: bool,
-    resume: bool,
-    engine: Engine,
-    separator: str,
+    predictor: BatchPredictor, source: TableFiles, out: Path, advance: Any, runs: opt.RunOptions, separator: str
 ) -> _Found:
     """Each file into one of a folder; finished ones are kept where that is asked for."""
     from setwise.streams.predicted_parts import PartWriter, PredictedRows, read_finished
@@ -150,8 +134,11 @@ def _in_parts(
     parts = parts_of(source, out)
     names = column_names(source) if is_table(source) else []
     asked = digest_of(predictor.describe() | {"separator": separator, "columns of the first file": names}, source)
-    with open_folders({out: parts}, asked, force=force, resume=resume):
-        done = {part.number: rows for part in parts if resume and (rows := read_finished(part, asked, predictor))}
+    engine = runs.workers(predictor.wanted_device)
+    with open_folders({out: parts}, asked, force=runs.force, resume=runs.resume):
+        done = {
+            part.number: rows for part in parts if runs.resume and (rows := read_finished(part, asked, predictor))
+        }
         kept = len(done)
         worker = PartWriter(predictor, asked, tuple(names), separator)
         for rows in done.values():

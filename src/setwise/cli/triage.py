@@ -16,7 +16,7 @@ from setwise.cli import options as opt
 from setwise.cli.screen import Screen
 from setwise.labels.vocabulary import MISSING, missing_labels
 from setwise.storage.atomic_files import replacing_together
-from setwise.streams.engines import Engine, run_local
+from setwise.streams.engines import run_local
 
 if TYPE_CHECKING:
     from setwise.decisions.triage import Triage
@@ -116,9 +116,7 @@ def triage(
     answer: opt.AnswerColumn = None,
     loading: opt.ModelOptions,
     random_state: opt.Seed = 0,
-    engines: opt.EngineOptions,
-    resume: opt.Resume = False,
-    force: opt.Force = False,
+    runs: opt.RunOptions,
     display: opt.ScreenOptions,
 ) -> None:
     """Accepts labels so that few of them are wrong, and lists the other rows for review."""
@@ -131,9 +129,7 @@ def triage(
         file, model = [model], None  # votes without a model
     if model is not None and opt.is_table_file(model):
         raise ValueError(f"{model}: is a table; name a MODEL before it, or --votes FILE for votes without a model.")
-    in_parts = _are_folders(
-        out, review, [pages.page, report], choose, engines.workers(), force=force, resume=resume
-    )
+    in_parts = _are_folders(out, review, [pages.page, report], choose, runs)
     source = _rows_to_decide(about, file, probabilities)
     request = about.request(source, candidates=candidates, features=(), missing="empty")
     asked: dict[str, Any] = {"max_error": max_error, "mode": mode, "look": look, "by": by}
@@ -146,10 +142,8 @@ def triage(
         predictor = BatchPredictor(model, probabilities=probabilities is not None, **asdict(loading))
         _refuse_checks(request, model, predictor.calibration.parts[0])
         asked |= {"candidates": candidates, "separator": about.separator}
-        runs: dict[str, Any] = {"force": force, "resume": resume}
-        runs["engine"] = engines.workers(predictor.wanted_device)
         with screen.working("deciding"):
-            decided = _in_parts(predictor, request.source, out, review, answer or "label", asked, **runs)
+            decided = _in_parts(predictor, request.source, out, review, answer or "label", asked, runs)
         counts = {"rows": len(decided), "checked": 0, "undecided": 0}
         _say(screen, decided, out, review, counts, *_write_report(report, decided))
         return
@@ -182,27 +176,20 @@ def _rows_to_decide(about: opt.RowOptions, file: list[Path] | None, probabilitie
 
 
 def _are_folders(
-    out: Path,
-    review: Path,
-    pages: list[Path | None],
-    choose: float | None,
-    engine: Engine,
-    *,
-    force: bool,
-    resume: bool,
+    out: Path, review: Path, pages: list[Path | None], choose: float | None, runs: opt.RunOptions
 ) -> bool:
     """Whether the outputs are folders, and not files; refuses one of each, and files that exist."""
     folders = opt.is_folder(out)
     if folders != opt.is_folder(review):
         raise ValueError("--review: name a folder where --out is one, and a file where it is a file.")
-    if resume and not folders:
+    if runs.resume and not folders:
         raise ValueError("--resume: completes folders of files; name folders with --out and --review.")
-    if engine is not run_local and not folders:
+    if runs.workers() is not run_local and not folders:
         raise ValueError("--engine: others than local write folders; name folders with --out and --review.")
     if folders and (pages[0] or choose) is not None:
         raise ValueError("--page, --choose: are for the rows of files; name files with --out and --review.")
     for target in filter(None, pages if folders else (out, review, *pages)):
-        opt.refuse_existing(target, force=force)
+        opt.refuse_existing(target, force=runs.force)
     return folders
 
 
@@ -212,13 +199,7 @@ def _say(screen: Screen, found: Triage, out: Path, review: Path, counts: dict[st
     screen.say("\n\n".join([str(found), *told]))
     left = len(found) - taken + counts["undecided"]
     screen.say(f"\nsaved to {out} ({taken:,} rows) and {review} ({left:,} rows)")
-    screen.emit(counts | _summarize(found, out, review))
-
-
-def _summarize(found: Triage, out: Path, review: Path) -> dict[str, Any]:
-    """What was decided, as plain data."""
-    taken = int(found.accepted.sum())
-    return {
+    result = {
         "accepted": taken,
         "review": len(found) - taken,
         "mode": found.mode,
@@ -232,6 +213,7 @@ def _summarize(found: Triage, out: Path, review: Path) -> dict[str, Any]:
         "out": str(out),
         "review_out": str(review),
     }
+    screen.emit(counts | result)
 
 
 def _in_parts(
@@ -241,10 +223,7 @@ def _in_parts(
     review: Path,
     column: str,
     asked: dict[str, Any],
-    *,
-    engine: Engine,
-    force: bool,
-    resume: bool,
+    runs: opt.RunOptions,
 ) -> Triage:
     """Each file into one of accepted rows and one of rows to review."""
     from setwise.cli.outputs import refuse_taken  # Arrow is loaded for files
@@ -258,8 +237,9 @@ def _in_parts(
     # The rows of all files decide together: one that changed changes the output of the others.
     everything = {"files": [part.input for part in parts], "answer": column, **predictor.describe(), **asked}
     writer = TriageWriter(digest_of(everything, source), column, asked.pop("separator"))
-    with open_folders({out: parts, review: others}, writer.question, force=force, resume=resume):
-        return triage_parts(predictor, parts, others, names, engine, **asked, writer=writer, resume=resume)[0]
+    asked |= {"writer": writer, "resume": runs.resume}
+    with open_folders({out: parts, review: others}, writer.question, force=runs.force, resume=runs.resume):
+        return triage_parts(predictor, parts, others, names, runs.workers(predictor.wanted_device), **asked)[0]
 
 
 @dataclass(frozen=True, eq=False)
