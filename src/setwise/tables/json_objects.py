@@ -1,7 +1,8 @@
-"""JSON in tables, with errors that name the place."""
+"""JSON in tables: read with errors that name the place, and written without NaN."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from setwise.errors import DataError
@@ -21,3 +22,16 @@ def read_objects(content: str | bytes, place: str) -> Any:
         raise DataError(f"{place.removesuffix(':')}: {error}", "keep one of them") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place} is not JSON ({error}).") from None
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """A value as JSON, with NaN and infinity as null, as pandas writes them.
+
+    >>> json_text({"x": float("nan")})
+    '{"x": null}'
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=indent, default=str, allow_nan=False)
+    except ValueError:
+        finite = json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)
+        return json.dumps(finite, ensure_ascii=False, indent=indent)

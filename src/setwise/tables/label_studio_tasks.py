@@ -6,7 +6,6 @@ The columns of a row become the data of its task. An export therefore returns th
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from setwise._version import __version__
 from setwise.storage.atomic_files import replacing
+from setwise.tables.json_objects import json_text
 
 
 def write_tasks(
@@ -42,7 +42,7 @@ def write_tasks(
 
     Examples
     --------
-    >>> import tempfile, pathlib
+    >>> import json, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "tasks.json")
     >>> write_tasks(path, {"id": ["a7"], "text": ["ki-ki-ki"]}, ["owl"], [0.5])
     >>> json.loads(path.read_text())[0]["predictions"][0]["result"][0]["value"]
@@ -57,19 +57,9 @@ def write_tasks(
         for row, label, score in zip(rows, proposed, sure, strict=True)
     ]
     with replacing(path) as beside:
-        text = json.dumps(_plain(tasks), ensure_ascii=False, indent=1, default=str, allow_nan=False)
-        beside.write_text(text + "\n", encoding="utf-8")
+        beside.write_text(json_text(tasks, indent=1) + "\n", encoding="utf-8")
 
 
 def _prediction(label: Any, score: float, names: Mapping[str, str]) -> dict[str, Any]:
     result = {**names, "type": "choices", "value": {"choices": [str(label)]}}
     return {"model_version": f"setwise {__version__}", "score": float(score), "result": [result]}
-
-
-def _plain(value: Any) -> Any:
-    """Replaces numbers that JSON does not have, such as NaN, by null."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -29,6 +29,7 @@ from setwise.labels.vocabulary import Vocabulary
 from setwise.storage.atomic_files import replacing
 from setwise.tables.arrow_reading import CLASSES, ENCODED, TABLES, column_names, is_table
 from setwise.tables.arrow_types import plain_column
+from setwise.tables.json_objects import json_text
 from setwise.tables.label_columns import distinct, is_list, is_text, one_chunk
 from setwise.tables.label_notation import check_separator, decode_labels, encode_each, encode_labels
 from setwise.tables.stored_vocabulary import vocabulary_json
@@ -475,23 +476,14 @@ def _json_texts(values: Any) -> Any:
     """Each value as JSON text; unless they are nested, only distinct values pass through Python."""
     values = plain_column(values)
     if pa.types.is_nested(values.type):
-        return pa.array([_json_text(value) for value in values.to_pylist()], pa.string())
+        return pa.array([json_text(value) for value in values.to_pylist()], pa.string())
     if pa.types.is_null(values.type):
         return pa.array(["null"] * len(values), pa.string())
     if values.type == pa.time64("ns"):
         values = values.cast(pa.string())  # Python's times have no nanoseconds
     encoded = values.dictionary_encode(null_encoding="encode")
-    texts = [_json_text(value) for value in encoded.dictionary.to_pylist()]
+    texts = [json_text(value) for value in encoded.dictionary.to_pylist()]
     return pa.array(texts, pa.string()).take(encoded.indices)
-
-
-def _json_text(value: Any) -> str:
-    """A value as JSON, with NaN and infinity as null, as pandas writes them."""
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
-    except ValueError:
-        finite = json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)
-        return json.dumps(finite, ensure_ascii=False)
 
 
 def _write_npz(file: Any, sets: LabelSets, carry: Mapping[str, Any], p_values: ArrayLike | None) -> None:

@@ -22,7 +22,12 @@ from setwise.tables.table_files import source_name
 
 _ITEM, _ANNOTATOR = ("item", "task", "id", "custom_id"), ("annotator", "worker", "performer")  # their usual names
 _LABEL = ("label", "answer")
-_HOLDS = {"item": "items", "annotator": "annotators", "label": "answers", "weight": "weights"}
+_NAMED = {
+    "item": Remedy("item", None, "to name its column of items"),
+    "annotator": Remedy("annotator", None, "to name its column of annotators"),
+    "label": Remedy("label", None, "to name its column of answers"),
+    "weight": Remedy("weight", None, "to name its column of weights"),
+}
 
 
 def from_annotators_long(
@@ -70,8 +75,7 @@ def from_annotators_long(
     roles = {"item": item, "annotator": annotator, "label": label, **({"weight": weight} if weight else {})}
     for role, name in roles.items():
         if name not in lines.column_names:
-            remedy = Remedy(role, None, f"to name its column of {_HOLDS[role]}")
-            raise absent_column(name, lines.column_names, where, "", remedy)
+            raise absent_column(name, lines.column_names, where, "", _NAMED[role])
     taken = list(roles.values())
     twice = next((name for name in taken if taken.count(name) > 1), None)
     if twice is not None:
