@@ -78,7 +78,7 @@ def predict(
             found = _in_parts(predictor, source, out, advance, runs, separator)
         else:
             found = _in_one(predictor, source, out, advance, separator)
-    level, shares = predictor.confidence_level, found.shares()
+    level, shares = predictor.confidence_level, found.rows.shares()
     screen.say(
         f"{shares['rows']:,} rows at confidence {level:g}: {shares['mean_size']:.2f} labels per row, "
         f"{shares['singleton_rate']:.1%} with one label, {shares['empty_rate']:.1%} with none, {clock}"
@@ -103,9 +103,6 @@ class _Found:
     rows: PredictedRows
     compared: Comparison
     kept: int = 0
-
-    def shares(self) -> dict[str, Any]:
-        return self.rows.shares()
 
 
 def _in_one(predictor: BatchPredictor, source: TableFiles, out: Path, advance: Any, separator: str) -> _Found:

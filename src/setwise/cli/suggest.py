@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from setwise._arrays import Array, Floats, Ints
+from setwise._arrays import Ints
 from setwise.cli import options as opt
 
 if TYPE_CHECKING:
@@ -131,7 +132,11 @@ def _of_model(
         asked, X = loading.load(model, request.source)
         level = asked.confidence_level
     else:
-        asked, level = _Stated(saved.load_calibration(model).classes), 0.9
+        # A model that is known by its probabilities alone.
+        asked, level = (
+            SimpleNamespace(classes_=saved.load_calibration(model).classes, predict_proba=np.asarray),
+            0.9,
+        )
         X = saved.all_probabilities(request.source, asked.classes_.tolist())
     rows = read_rows(replace(request, classes=asked.classes_.tolist()))
     kept = np.arange(len(rows)) if rows.votes is None else np.flatnonzero(rows.votes.sizes)
@@ -157,14 +162,3 @@ def _as_numbers(found: Suggestion) -> dict[str, Any]:
         "size_then": found.size_then,
         "curve": {str(count): size for count, size in found.curve.items()},
     }
-
-
-@dataclass(frozen=True)
-class _Stated:
-    """A model that is known by its probabilities alone."""
-
-    classes_: Array
-
-    def predict_proba(self, X: Any) -> Floats:
-        """The rows are the probabilities."""
-        return np.asarray(X)
