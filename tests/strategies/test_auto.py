@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setwise import Calibration, MisuseWarning, conformalize
+from setwise import Calibration, MisuseWarning, Votes, conformalize
 from setwise.calibration.base import SmallCalibrationWarning
 from tests.conftest import candidates_from, labels_from, printed, simplex
 from tests.strategies.test_rectified import rows, some
@@ -255,3 +255,15 @@ def test_verified_groups_give_a_guarantee_that_names_and_counts_them(rng):
         str(few.guarantee()).split()
     )
     np.testing.assert_array_equal(cal.predict_p(p) > 0.1 + 1e-12, cal.predict_set(p, 0.9).to_mask())
+
+
+def test_one_answer_per_row_does_not_support_the_annotator_model(rng):
+    p = rng.dirichlet([0.5] * 3, size=300)
+    y = (p.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
+    answers = np.full((300, 5), None, dtype=object)
+    who = rng.integers(5, size=300)
+    answers[np.arange(300), who] = np.where(rng.random(300) < 0.8, y, rng.integers(3, size=300))
+    votes = Votes.from_matrix(answers, classes=range(3))
+    guarantee = conformalize(p, votes, assume="independent").guarantee()
+    assert "too few rows have two answers" in str(guarantee)
+    assert guarantee.promised is None

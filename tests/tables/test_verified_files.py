@@ -70,7 +70,7 @@ def test_several_exports_are_read_as_one(tmp_path):
     ("answers", "message"),
     [
         ({"id": ["z"], "verified": ["owl"]}, "no row with id = 'z'"),
-        ({"id": ["a", "a"], "verified": ["owl", "owl"]}, "id = 'a' has 2 verified labels; keep one of them"),
+        ({"id": ["a", "a"], "verified": ["owl", "wren"]}, "id = 'a' has 2 verified labels; keep one of them"),
         ({"id": ["a"], "verified": ["Owl"]}, "id = 'a' has the label 'Owl', which is not one of owl, wren"),
         ({"id": ["a"], "truth": ["owl"]}, "there is no column 'verified'"),
         ({"name": ["a"], "verified": ["owl"]}, "there is no column 'id'"),

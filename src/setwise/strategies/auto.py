@@ -115,8 +115,10 @@ def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
     plain = RandomAnswer().calibrate(evidence, setting)
     if setting.assume.kind != "independent" or evidence.shares is not None or setting.filled:
         return plain
-    crowd = Crowd().calibrate(evidence, setting)
-    independent = judgement(evidence, setting).independence
+    judged = judgement(evidence, setting)
+    if judged.dependence is None:
+        return _add_remark(plain, "auto chose votes: too few rows have two answers to fit the annotator model.")
+    crowd, independent = Crowd().calibrate(evidence, setting), judged.independence
     if independent.status != "refuted by the data":
         return _add_remark(crowd, "auto chose crowd: the data do not contradict that annotators err independently.")
     level = Fraction(9, 10)

@@ -17,7 +17,7 @@ from setwise._arrays import Ints
 from setwise._lazy import lazy
 from setwise.contamination.assumption import NOTHING, Assumption
 from setwise.contamination.diagnose import Diagnosis, examine
-from setwise.crowd.dependence import dependence
+from setwise.crowd.dependence import Dependence, dependence
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.score_table import check_unchanged
 from setwise.findings import Finding, format_p_value
@@ -266,14 +266,20 @@ class Judgement:
         return Premise(kind, "stated by you", f"the data do not contradict it, {p}")
 
     @lazy
+    def dependence(self) -> Dependence | None:
+        """How pairs of answers agree beside independence; None where too few rows have two answers to tell."""
+        if self.evidence.excess is None or self.evidence.agreed is None:
+            return None
+        return dependence(self.evidence.agreed, self.evidence.excess)
+
+    @lazy
     def independence(self) -> Premise:
         """That annotators err independently: pairs of answers then agree as often as the annotator model says."""
         declared: Status = "stated by you" if self.setting.assume.kind == "independent" else "assumed"
-        if self.evidence.excess is None or self.evidence.agreed is None:
-            return Premise("independent", declared)
-        found = dependence(self.evidence.agreed, self.evidence.excess)
+        found = self.dependence
         if found is None:
-            return Premise("independent", declared, "too few rows with two answers to tell")
+            few = self.evidence.excess is not None and self.evidence.agreed is not None
+            return Premise("independent", declared, "too few rows with two answers to tell" if few else "")
         detail = (
             f"two answers to a row agree in {found.agreed:.1%} of cases, independent ones would in "
             f"{found.agreed - found.excess:.1%}"

@@ -72,7 +72,8 @@ def read_verified(
     found = read_answers(file, key, column, where=where, unmarked="verified", **options)
     rows = matching_rows(key, found.keys, ids, source=where, other=source)
     given = np.flatnonzero(~missing_labels(found.labels))
-    row, times = Counter(rows[given].tolist()).most_common(1)[0] if len(given) else (0, 0)
+    different = {*zip(rows[given].tolist(), found.labels[given].tolist(), strict=True)}
+    row, times = Counter(row for row, _ in different).most_common(1)[0] if different else (0, 0)
     if times > 1:
         raise DataError(f"{where}: {key} = {ids[row]!r} has {times} verified labels; keep one of them.")
     labels = set(classes)

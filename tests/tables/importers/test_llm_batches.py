@@ -7,6 +7,7 @@ import pytest
 
 from setwise.errors import MisuseWarning
 from setwise.tables import DataError, VoteColumns, from_answers_jsonl, import_votes
+from setwise.tables.importers.llm_batches import BatchReader
 from tests.conftest import check_sentence
 
 LABELS = ["games", "java", "net"]
@@ -131,3 +132,14 @@ def test_a_model_with_other_labels_is_not_mixed_with_a_list(tmp_path):
     )
     with pytest.raises(ValueError, match="classes: the model has other labels; leave them out"):
         import_votes(path, VoteColumns(classes=("net",)), classes=LABELS)
+
+
+def test_an_answer_that_does_not_match_the_pattern_may_be_the_label_itself():
+    def line(text, number):
+        choice = {"message": {"content": text}}
+        return {"custom_id": str(number), "response": {"status_code": 200, "body": {"choices": [choice]}}}
+
+    texts = ["Label: net.", "games", "Label: games", "I cannot say."]
+    reader = BatchReader.of("Label: (.+)", ["games", "net"], "the lines")
+    found = [[label for label, _ in reader.read(line(text, i), "line")] for i, text in enumerate(texts)]
+    assert found == [["net"], ["games"], ["games"], []]

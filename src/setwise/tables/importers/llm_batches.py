@@ -63,9 +63,11 @@ class BatchReader:
     def _votes(self, text: str | None, tokens: Any) -> Iterator[tuple[Any, float]]:
         self.unread["answers"] += 1
         said = [(match[1] if match.re.groups else match[0]) for match in self.pattern.finditer(text or "")]
-        found = {label.strip() for label in said if label}
+        found = {label.strip().rstrip(".,;!") for label in said or [text] if label}
         if self.labels is not None:
             found = {self.labels[label.casefold()] for label in found if label.casefold() in self.labels}
+        elif not said:
+            found = set()
         if len(found) == 1:
             (label,) = found
             yield from (self._shares(label, tokens) or {label: 1.0}).items()
