@@ -52,7 +52,7 @@ PREMISES = STANDING | {
     "verified_at_random": "the {} verified rows were drawn at random",
     "groups_at_random": "the {} verified groups were drawn at random",
     "verified_right": "the verified labels are right",
-    "verified_written": "the verified labels were written into the candidates of their rows",
+    "verified_written": "the verified labels were written into the candidates or votes of their rows",
     "known_chances": "each of the {} verified rows was drawn with the given probability, independently",
     "uniform": "every false label is a candidate with the same probability in every row",
     "class": "which labels are candidates depends on the true class alone",

@@ -246,7 +246,7 @@ def test_verified_labels_that_were_written_into_the_candidates_leave_sets_their_
     with pytest.warns(MisuseWarning, match="each of the 60 verified labels is the only candidate of its row"):
         found = conformalize(p, mask, verified=verified, random_state=0)
     assert found.guarantee().promised == 0.9
-    assert "the verified labels were written into the candidates of their rows" in " ".join(
+    assert "the verified labels were written into the candidates or votes of their rows" in " ".join(
         str(found.guarantee()).split()
     )
     found.save(tmp_path / "c.cal")
@@ -264,7 +264,7 @@ def test_verified_labels_that_were_written_into_the_candidates_leave_sets_their_
 
 def test_triage_refuses_verified_labels_that_were_written_into_the_candidates(written):
     p, _, mask, before, verified = written
-    remedy = "pass the candidates as they were before rows were verified"
+    remedy = "pass the candidates or votes as they were before rows were verified"
     with pytest.warns(MisuseWarning, match="only candidate"):
         found = conformalize(p, mask, verified=verified, random_state=0)
     with pytest.raises(InputError, match=remedy):

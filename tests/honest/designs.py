@@ -620,6 +620,30 @@ def written_back(rng: Any) -> Outcome:
     return of_rows(conformalize(p[:300], sets, verified=known), p[300:], y[300:])
 
 
+@design("given labels, one in six wrong, corrected in place where rows were verified")
+def corrected_in_place(rng: Any) -> Outcome:
+    p, y = probabilities(rng, 400 + NEW)
+    given, known = np.where(rng.random(400) < 0.2, rng.integers(4, size=400), y[:400]), verify(rng, y[:400], 100)
+    rows = np.flatnonzero([label is not None for label in known])
+    given[rows] = y[rows]
+    return of_rows(conformalize(p[:400], given, verified=known), p[400:], y[400:])
+
+
+@design("answers of an expert, who verified, in place of all others", True)
+@design("answers of an expert, who verified, beside all others", False)
+def adjudicated(rng: Any, replaced: bool) -> Outcome:
+    p, y = probabilities(rng, 400 + NEW)
+    answers = np.full((400, 4), None, dtype=object)
+    answers[:, :3] = np.where(rng.random((400, 3)) < 0.7, y[:400, None], rng.integers(4, size=(400, 3)))
+    known = verify(rng, y[:400], 80)
+    rows = np.flatnonzero([label is not None for label in known])
+    answers[rows, :3] = None if replaced else answers[rows, :3]
+    answers[rows, 3] = y[rows]
+    answers[rng.permutation(np.setdiff1d(np.arange(400), rows))[:30], 3] = 0  # who labels other rows, too
+    votes = setwise.Votes.from_matrix(answers, classes=range(4), annotators=["a", "b", "c", "expert"])
+    return of_rows(conformalize(p[:400], votes, verified=known), p[400:], y[400:])
+
+
 @design("verified labels written back, learned by a classifier")
 def written_back_and_learned(rng: Any) -> Outcome:
     X, y = features(rng, 300 + NEW)

@@ -30,6 +30,7 @@ GUARDS = {
     "evidence.verified_rows.compare_verified": "verified rows unlike the others",
     "evidence.verified_rows.refuse_written": "triage by verified labels that were written into the candidates",
     "evidence.verified_rows.warn_about_choice": "the same: a warning with the remedy",
+    "evidence.verified_rows.warn_about_verified": "verified labels that seem to stand among candidates or votes",
     "evidence.verified_rows.warn_of_written": "verified labels that were written into the candidates",
     "evidence.verified_rows.warn_outside": "verified labels that are no candidates of their row",
     "labels.spellings.doubt_spellings": "labels in two spellings, or that mean “not known”",

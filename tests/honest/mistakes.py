@@ -232,6 +232,18 @@ def confirming(rng: Any) -> None:
 
 
 @mistake(
+    "given labels that were corrected in place where rows were verified",
+    "evidence.verified_rows.warn_about_verified",
+)
+def corrected(rng: Any) -> Outcome:
+    p, y = probabilities(rng, 500 + NEW)
+    given, known = np.where(rng.random(500) < 0.6, rng.integers(4, size=500), y[:500]), verify(rng, y[:500], 200)
+    rows = np.flatnonzero([label is not None for label in known])
+    given[rows] = y[rows]
+    return of_rows(conformalize(p[:500], given, verified=known), p[500:], y[500:])
+
+
+@mistake(
     "a mixture tuned where verified labels were written into the candidates",
     "strategies.rank_strategies.Mixture._tune",
 )

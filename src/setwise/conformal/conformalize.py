@@ -242,7 +242,7 @@ def calibrate(
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
     misses = rate > 0 or (chosen.uses_verified_rows and len(facts.verified_rows) > 0) or facts.votes is not None
     written = written or warn_of_written(sets, facts.verified)
-    differs = warn_about_verified(evidence, sets, facts, codes, kept, misses=misses, written=written)
+    differs, written = warn_about_verified(evidence, sets, facts, codes, kept, misses=misses, written=written)
     setting = replace(setting, chosen=choice or differs, written=written)
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, people)
 

@@ -25,9 +25,16 @@ _NAMED = 3
 
 
 def leave_out_verifiers(votes: Votes, verified: Ints | None) -> Votes:
-    """The votes without annotators who gave the `verified` labels (codes over theirs), whom a warning names."""
+    """The votes without annotators who gave the `verified` labels (codes over theirs), whom a warning names.
+
+    Where a verified row has no other answers, these replaced them: the votes then stay as they are.
+    """
     found = np.zeros(0, dtype=bool) if verified is None else _find(votes, verified)
-    if not found.any() or votes.annotator is None:
+    if verified is None or not found.any() or votes.annotator is None:
+        return votes
+    keep = ~found[votes.annotator]
+    answered = np.bincount(votes.row[keep], minlength=len(votes)) > 0
+    if not answered[verified != MISSING].all():
         return votes
     names = votes.annotators[found].tolist()
     who = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
@@ -36,7 +43,6 @@ def leave_out_verifiers(votes: Votes, verified: Ints | None) -> Votes:
         "confirm its own proposal"
     )
     warnings.warn(MisuseWarning(problem, "leave them out of the votes"), stacklevel=4)
-    keep = ~found[votes.annotator]
     columns = {name: getattr(votes, name) for name in ("row", "label", "weight", "against")}
     taken = {name: None if column is None else frozen(column[keep]) for name, column in columns.items()}
     place = np.cumsum(~found) - 1

@@ -25,7 +25,7 @@ from setwise.two_samples import gap_between, kolmogorov_smirnov
 LEVEL = 0.01
 """Rows that were chosen at random are called different with at most this probability."""
 _RARE = 1e-6  # the probability that candidates are called written though rows were drawn at random
-_AS_BEFORE = "pass the candidates as they were before rows were verified"
+_AS_BEFORE = "pass the candidates or votes as they were before rows were verified"
 _BINS = 10  # of the probabilities of being verified
 _STATISTICS = {
     "number of candidates": "sizes",
@@ -94,6 +94,21 @@ def warn_of_written(sets: LabelSets, verified: Ints | None) -> bool:
     )
     warnings.warn(MisuseWarning(problem, _AS_BEFORE), stacklevel=4)
     return True
+
+
+def _seem_written(evidence: Evidence, category: Ints | None, votes: Votes | None) -> bool:
+    """Whether verified rows differ as they do where their labels were written into the candidates or votes.
+
+    Each label is the only candidate, or rows have more answers among which it is; and the model, which knows
+    neither, is as sure of verified rows as of the others.
+    """
+    checked, held = evidence.verified, evidence.held
+    if held is None or evidence.confidence is None or evidence.chance is not None or not held[checked].all():
+        return False
+    answers = np.zeros(evidence.n) if votes is None else np.bincount(votes.row, minlength=len(votes))
+    alone = bool((evidence.sizes[checked] == 1).all())
+    explained = alone or answers[checked].mean() > answers[~checked].mean()
+    return explained and not compare_verified(evidence, category, written=True)
 
 
 def refuse_written(evidence: Evidence, *, written: bool = False) -> None:
@@ -221,15 +236,24 @@ def warn_about_verified(
     *,
     misses: bool,
     written: bool,
-) -> Finding | None:
-    """Warns if verified rows differ from the others, which it returns, and if a verified label is no candidate.
+) -> tuple[Finding | None, bool]:
+    """Warns if verified rows differ from the others, and if a verified label is no candidate.
 
-    `kept` are the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
+    It returns what differs, and whether the labels are taken for written into the candidates or votes. `kept` are
+    the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
     """
-    differs = warn_about_choice(compare_verified(evidence, category, facts.votes, written=written))
+    found = compare_verified(evidence, category, facts.votes, written=written)
+    if found and not written and _seem_written(evidence, category, facts.votes):
+        problem = (
+            f"verified: {found.sentence}. The verified labels are taken for written into the candidates or votes. "
+            "If rows were chosen by these, nothing is guaranteed"
+        )
+        warnings.warn(MisuseWarning(problem, _AS_BEFORE), stacklevel=4)
+        found, written = None, True
+    differs = warn_about_choice(found)
     if not misses:
         warn_outside(sets, facts, facts.verified_rows, kept)
-    return differs
+    return differs, written
 
 
 def warn_outside(sets: LabelSets, facts: RowFacts, rows: Ints, kept: Ints | None = None) -> None:
