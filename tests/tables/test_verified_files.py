@@ -187,8 +187,12 @@ def test_verified_labels_that_are_neither_column_nor_file_are_an_error(parts, tm
 
 @pytest.mark.parametrize("column", ["drawn", "source"])
 def test_only_rows_drawn_at_random_are_verified(column):
-    marks = {"drawn": [True, False, None], "source": ["verified", "reviewed", "accepted"]}[column]
-    answers = {"id": ["a", "b", "c"], "verified": ["owl", "wren", "owl"], column: marks}
+    marks = {"drawn": [True, False, False], "source": ["verified", "reviewed", "accepted"]}[column]
+    answers = {
+        "id": ["a", "b", "c"],
+        "verified": ["owl", "wren", "owl" if column == "source" else ""],
+        column: marks,
+    }
     with pytest.warns(
         MisuseWarning, match="1 rows with a known label were not drawn at random.*verified rows; 1 do"
     ):
@@ -196,9 +200,25 @@ def test_only_rows_drawn_at_random_are_verified(column):
     assert (labels.tolist(), known.tolist()) == (["owl", None, None], [False, True, False])
 
 
-def test_a_column_of_the_user_that_is_called_drawn_is_no_mark():
-    answers = {"id": IDS, "verified": ["owl"] * 3, "drawn": ["white", "black", "true"]}
-    assert read_verified(answers, IDS, ["owl"], key="id")[0].tolist() == ["owl"] * 3
+@pytest.mark.parametrize(
+    "marks", [["True", "FALSE", " no"], [1, 0, 0], [1.0, 0.0, float("nan")], ["1", "0.0", ""], ["yes", "0", None]]
+)
+def test_true_and_false_are_read_as_people_write_them(marks):
+    answers = pd.DataFrame({"id": IDS, "verified": ["owl", "wren", None], "drawn": marks})
+    with pytest.warns(MisuseWarning, match="1 rows with a known label were not drawn at random"):
+        labels, known = read_verified(answers, IDS, ["owl", "wren"], key="id")
+    assert (labels.tolist(), known.tolist()) == (["owl", None, None], [False, True, False])
+
+
+@pytest.mark.parametrize(("mark", "named"), [("maybe", "'maybe'"), ("2", "2"), ("", "nothing")])
+def test_a_label_needs_true_or_false_in_drawn(tmp_path, mark, named):
+    marks = {"maybe": ("true", "false"), "2": ("1", "0"), "": ("true", "false")}[mark]
+    lines = [f"{name},owl,{drawn}" for name, drawn in zip(IDS, (*marks, mark), strict=True)]
+    (tmp_path / "v.csv").write_text("\n".join(["id,verified,drawn", *lines]))
+    said = rf"v.csv: row 2 \(id = 'c'\) has {named} in the column 'drawn'; say true or false in drawn"
+    with pytest.raises(DataError, match=said) as caught:
+        read_verified(tmp_path / "v.csv", IDS, ["owl"], key="id")
+    check_sentence(caught.value, ".csv")
 
 
 @pytest.mark.parametrize(

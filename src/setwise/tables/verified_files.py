@@ -12,7 +12,7 @@ import numpy as np
 
 from setwise._arrays import Array, Bools
 from setwise.errors import DataError, MisuseWarning, Remedy
-from setwise.labels.vocabulary import missing_labels
+from setwise.labels.vocabulary import is_missing, missing_labels
 from setwise.tables.arrow_reading import arrow_table
 from setwise.tables.importers.imported import id_array
 from setwise.tables.importers.label_studio import from_label_studio, is_export
@@ -22,12 +22,11 @@ from setwise.tables.table_files import TableFiles, names_files, source_name, tab
 from setwise.tables.tabular import read_table
 
 _SHOWN = 8
-_BLANK = {"": "accepted", "none": "accepted"}
-_MARKS: dict[str, dict[str, str]] = {
-    "source": {name: name for name in ("verified", "reviewed", "accepted")} | _BLANK,
-    "drawn": {"true": "verified", "false": "reviewed"} | _BLANK,
-}
-"""The columns that say where labels come from, and what their values mean."""
+_SOURCES = {"verified", "reviewed", "accepted", ""}
+_DRAWN = dict.fromkeys(("true", "yes", "1", "1.0"), "verified") | dict.fromkeys(
+    ("false", "no", "0", "0.0"), "reviewed"
+)
+"""What the values of the column `drawn` mean."""
 
 
 def read_verified(
@@ -136,11 +135,26 @@ def read_answers(
         keys, answers = table.carried[key], np.asarray(table.truth, dtype=object)
     if columns.keys() >= {"proposed", "rank"}:  # what triage writes for review
         return Answers(keys, answers, np.full(len(keys), "reviewed", dtype=object), columns, "rank")
-    for name, meanings in _MARKS.items():
-        marks = [str(value).strip().lower() for value in columns.get(name, ())]
-        if marks and {*marks} <= meanings.keys():
-            return Answers(keys, answers, np.array([meanings[mark] for mark in marks], dtype=object), columns, name)
-    return Answers(keys, answers, np.full(len(keys), unmarked, dtype=object), columns, None)
+    marks = _texts(columns.get("source", ()))
+    if any(marks) and {*marks} <= _SOURCES:  # what merge writes; others may have a column of this name
+        sources = [mark or "accepted" for mark in marks]
+        return Answers(keys, answers, np.array(sources, dtype=object), columns, "source")
+    if "drawn" not in columns:
+        return Answers(keys, answers, np.full(len(keys), unmarked, dtype=object), columns, None)
+    marks = _texts(columns["drawn"])
+    unlabelled = missing_labels(answers) | (unmarked == "accepted")  # these need no mark
+    known = _DRAWN | {"": "accepted"}
+    for row, mark in enumerate(marks):
+        if mark not in known or not (mark or unlabelled[row]):
+            given = repr(columns["drawn"][row]) if mark else "nothing"
+            problem = f"{where}: row {row} ({key} = {keys[row]!r}) has {given} in the column 'drawn'"
+            raise DataError(problem, "say true or false in drawn, for a row drawn at random or not")
+    return Answers(keys, answers, np.array([known[mark] for mark in marks], dtype=object), columns, "drawn")
+
+
+def _texts(values: Sequence[Any]) -> list[str]:
+    """The cells of a column as plain text, empty for missing ones."""
+    return ["" if is_missing(value) else str(value).strip().lower() for value in values]
 
 
 def merge_verified(ours: Array | None, others: Array, *, source: str, other: str) -> Array:
