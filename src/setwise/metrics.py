@@ -49,7 +49,7 @@ def evaluate(
         A category per row, for coverage and size by category.
     groups
         Which rows belong together (frames of one film). Intervals then hold for groups that were drawn at random,
-        and are None for fewer than 10 groups.
+        and are None for fewer than 20 groups. A rare group that outweighs all others may escape them.
     delta
         Intervals miss with at most this probability: exactly binomial for independent rows.
 

@@ -25,7 +25,7 @@ Level: TypeAlias = float | Fraction
 Levels: TypeAlias = Sequence[Level] | Floats
 
 _T = TypeVar("_T")
-FEWEST_GROUPS = 10
+FEWEST_GROUPS = 20
 """Fewer groups than these show too little of how groups differ for an interval."""
 
 _WRITTEN = 10**6  # denominators that a person writes

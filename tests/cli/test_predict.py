@@ -52,7 +52,7 @@ def test_groups_widen_the_interval_of_coverage_in_evaluate_and_report(tmp_path, 
         assert f"{low:.1%} to {high:.1%}" in Path(page).read_text("utf-8")
     Path("few.csv").write_text("\n".join(["labels,truth,patient", *rows[:60]]) + "\n")
     assert run(["evaluate", "few.csv", "--truth", "truth", "--groups", "patient"]) == 0
-    assert "no interval from fewer than 10 groups" in capsys.readouterr().out
+    assert "no interval from fewer than 20 groups" in capsys.readouterr().out
 
 
 def json_of(capsys, *arguments):

@@ -112,7 +112,7 @@ def _finish(
 
 def _show(screen: Screen, result: dict[str, Any]) -> None:
     if "coverage" in result:
-        between = "no interval from fewer than 10 groups"
+        between = "no interval from fewer than 20 groups"
         if result["coverage_interval"] is not None:
             low, high = result["coverage_interval"]
             between = f"between {low:.4f} and {high:.4f} in 95 of 100 cases"
