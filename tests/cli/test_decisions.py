@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -256,8 +257,10 @@ def test_rows_that_are_lost_or_twice_are_our_fault():
     given = {"id": pa.array(["a", "b", "c"])}
     assert _Decided(given, [], Found, np.array([2])).undecided.tolist() == []
     assert _Decided(given, [], Found, np.array([], int)).undecided.tolist() == [2]
+    assert _Decided(given, [], Found, np.array([1])).undecided.tolist() == [2]
+    Found.rows = np.array([0, 0])
     with pytest.raises(RuntimeError, match="rows of 3"):
-        _ = _Decided(given, [], Found, np.array([1])).undecided
+        _ = _Decided(given, [], Found, np.array([2])).undecided
 
 
 VOTES = ("--votes", "votes.csv", "--item", "item", "--annotator", "who")
@@ -449,6 +452,49 @@ def test_a_point_of_the_curve_is_chosen_after_it_was_seen(here, capsys):
         assert len(accepted) == chosen["accepted"] <= fixed["accepted"]
     out = ("--out", here / "a.csv", "--review", here / "b.csv", "--force")
     assert "choose one of 0.01, 0.02" in failure(capsys, "triage", "model.cal", "--choose", "0.07", *out)
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+def test_a_chosen_point_gives_every_row_its_own_label_where_others_were_reviewed_before(here, crossed, suffix):
+    ids, _, _, truth, rng = world(N, 0)
+    looked = rng.permutation(N)[:180]
+    drawn = ["true"] * 90 + ["false"] * 90
+    known = {"id": [ids[i] for i in looked], "verified": [truth[i] for i in looked], "drawn": drawn}
+    pq.write_table(pa.table(known), here / "known.parquet")
+    of = ("crossed", "old.csv") if crossed else ("old.csv", *VOTES, "--label", "label")
+    arguments = (*of, "--verified", here / "known.parquet", "--key", "id")
+    pq.write_table(pa.table(known).drop_columns("drawn").slice(0, 90), here / "drawn.parquet")
+    parts = decided(*of, "--verified", here / "drawn.parquet", "--key", "id", to=here, suffix=suffix)[1:]
+    label = {row["id"]: row.get("label") or row.get("proposed") for part in parts for row in part}
+    told, accepted, review = decided(*arguments, "--choose", "0.2", to=here, suffix=suffix)
+    assert {row["id"] for row in (*accepted, *review)} == set(ids) - set(known["id"])
+    assert len(accepted) == told["accepted"] > 20
+    assert len(review) == told["review"]
+    assert told["rows"] == told["accepted"] + told["review"] + told["checked"]
+    for row in (*accepted, *(review if suffix == ".json" else [])):
+        assert row["label"] == label[row["id"]]
+
+
+def test_what_is_printed_counts_the_rows_that_were_reviewed_before(here):
+    ids, _, _, truth, rng = world(N, 0)
+    looked = rng.permutation(N)[:180]
+    drawn = ["true"] * 90 + ["false"] * 90
+    known = {"id": [ids[i] for i in looked], "verified": [truth[i] for i in looked], "drawn": drawn}
+    pq.write_table(pa.table(known), here / "known.parquet")
+    arguments = ("old.csv", *VOTES, "--label", "label", "--verified", here / "known.parquet", "--key", "id")
+    out = ("--out", here / "a.csv", "--review", here / "r.csv", "--max-error", "0.05", "--force")
+    said = " ".join(setwise("triage", *arguments, *out, folder=".").split())
+    taken, open_rows, left = map(
+        int, re.search(r"(\d+) of the (\d+) unverified .*?, (\d+) to review", said).groups()
+    )
+    assert (open_rows, taken + left) == (N - 90, N - 90)
+    if left:
+        assert f"once the {left} are corrected" in said
+    before, after = map(int, re.search(r"count (\d+) of them as accepted and (\d+) as to", said).groups())
+    assert before + after == 90
+    assert f"a.csv ({taken - before} rows)" in said
+    assert f"r.csv ({left - after} rows)" in said
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,6 @@ EXAMPLES = (
     "setwise triage --votes answers.csv --item photo --verified true.csv --key photo --out ok.csv --review no.csv",
 )
 
-_ALIGNED = ("rows", "labels", "confidence", "accepted")
-
 
 def triage(
     *,
@@ -155,17 +153,15 @@ def triage(
             made = _of_calibration(model, request, asked)
         else:
             made = _of_model(model, request, asked, loading)
-    made = made.choose(choose)
-    left, told = len(made.undecided), _write_page(made, pages, source, about.key, separator=about.separator)
+    if choose is not None:
+        made = replace(made, found=made.found.choose(choose))
+    told = _write_page(made, pages, source, about.key, separator=about.separator)
     told += _write_report(report, made.found, made)
     written = {"separator": about.separator, "from_name": about.from_name, "to_name": to_name}
     _write(made, out, review, answer or "label", written)
-    if len(made.checked):
-        told.append(f"{len(made.checked):,} rows were verified or reviewed before, and are in neither file.")
-    if left:
-        told.append(f"{left:,} rows are not decided, and stand last in {review}: {made.why}")
-    counts = {"rows": made.n, "checked": len(made.checked), "undecided": left}
-    _say(screen, made.found, out, review, counts, *told)
+    told += made.remarks(review)
+    counts = {"rows": made.n, "checked": len(made.checked), "undecided": len(made.undecided)}
+    _say(screen, made.found, out, review, counts, *told, kept=made.kept)
 
 
 def _rows_to_decide(about: opt.RowOptions, file: list[Path] | None, probabilities: Path | None) -> Any:
@@ -193,15 +189,23 @@ def _are_folders(
     return folders
 
 
-def _say(screen: Screen, found: Triage, out: Path, review: Path, counts: dict[str, int], *told: str) -> None:
-    """What was decided, for people and for scripts."""
-    taken = int(found.accepted.sum())
+def _say(
+    screen: Screen,
+    found: Triage,
+    out: Path,
+    review: Path,
+    counts: dict[str, int],
+    *told: str,
+    kept: Ints | slice = slice(None),
+) -> None:
+    """What was decided, for people and for scripts; `kept` are the entries that stand in the files."""
+    accepted = found.accepted[kept]
+    taken, others = int(accepted.sum()), int((~accepted).sum())
     screen.say("\n\n".join([str(found), *told]))
-    left = len(found) - taken + counts["undecided"]
-    screen.say(f"\nsaved to {out} ({taken:,} rows) and {review} ({left:,} rows)")
+    screen.say(f"\nsaved to {out} ({taken:,} rows) and {review} ({others + counts['undecided']:,} rows)")
     result = {
         "accepted": taken,
-        "review": len(found) - taken,
+        "review": others,
         "mode": found.mode,
         "max_error": found.max_error,
         "bound": found.bound,
@@ -244,8 +248,10 @@ def _in_parts(
 
 @dataclass(frozen=True, eq=False)
 class _Decided:
-    """The columns of rows, all labels, what was decided, and the positions of rows that were verified before.
+    """The columns of rows, all labels, what was decided, and the positions of rows that somebody looked at before.
 
+    `found` is as the triage made it, and may hold some of those, reviewed and not drawn; only `kept` leaves them
+    out. `numbers` are the numbers of all rows where positions in the columns are not those of the triage;
     `why` says why others are not decided.
     """
 
@@ -254,6 +260,7 @@ class _Decided:
     found: Triage
     checked: Ints
     why: str = ""
+    numbers: Ints | None = None
 
     @property
     def n(self) -> int:
@@ -261,19 +268,47 @@ class _Decided:
         return max(map(len, self.columns.values()), default=0)
 
     @property
+    def rows(self) -> Ints:
+        """The position in the columns of each entry of what was decided."""
+        return self.found.rows if self.numbers is None else np.searchsorted(self.numbers, self.found.rows)
+
+    @property
+    def settled(self) -> Ints:
+        """The entries of what was decided whose label somebody looked up before."""
+        return np.flatnonzero(np.isin(self.rows, self.checked))
+
+    @property
+    def kept(self) -> Ints:
+        """The other entries."""
+        return np.setdiff1d(np.arange(len(self.found.rows)), self.settled)
+
+    @property
     def undecided(self) -> Ints:
         """Rows that are neither decided nor checked."""
-        settled = np.concatenate([self.found.rows, self.checked])
+        settled = np.concatenate([self.rows[self.kept], self.checked])
         left = np.setdiff1d(np.arange(self.n), settled)
         if len(settled) + len(left) != self.n:
             raise RuntimeError(f"{len(settled):,} + {len(left):,} rows of {self.n:,} are accounted for")
         return left
 
-    def choose(self, max_error: float | None) -> _Decided:
-        """The decision at a point of the curve, where one is named."""
-        if max_error is None:
-            return self
-        return replace(self, found=replace(self.found.choose(max_error), rows=self.found.rows))
+    def remarks(self, review: Path) -> list[str]:
+        """Which rows stand in neither file, and which are not decided: sentences."""
+        said = []
+        if len(self.checked):
+            said = [f"{len(self.checked):,} rows were verified or reviewed before, and are in neither file."]
+        if len(self.settled):
+            taken = int(self.found.accepted[self.settled].sum())
+            left = len(self.settled) - taken
+            said[0] += f" The figures above count {taken:,} of them as accepted and {left:,} as to review."
+        if left := len(self.undecided):
+            said.append(f"{left:,} rows are not decided, and stand last in {review}: {self.why}")
+        return said
+
+    @property
+    def accepted(self) -> Ints:
+        """The entries that are accepted, in the order of the rows."""
+        entries = self.kept[self.found.accepted[self.kept]]
+        return entries[np.argsort(self.rows[entries])]
 
     @property
     def reviewed(self) -> tuple[Ints, list[Any], list[float | None]]:
@@ -281,9 +316,10 @@ class _Decided:
         found, left = self.found, self.undecided
         place = np.argsort(found.rows)
         order = place[np.searchsorted(found.rows, found.review, sorter=place)]
+        order = order[np.isin(order, self.kept)]
         none = [None] * len(left)
         proposed = [*found.labels[order].tolist(), *none]
-        return np.concatenate([found.rows[order], left]), proposed, [*found.confidence[order].tolist(), *none]
+        return np.concatenate([self.rows[order], left]), proposed, [*found.confidence[order].tolist(), *none]
 
 
 def _of_votes(request: RowRequest, asked: dict[str, Any], *, with_probabilities: bool) -> _Decided:
@@ -306,7 +342,7 @@ def _of_votes(request: RowRequest, asked: dict[str, Any], *, with_probabilities:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnansweredWarning)  # it was said of the file
         found = setwise.triage(votes, rows.truth, **asked)
-    return _decide_unknown(request.source, votes.classes.tolist(), found, rows, "nobody answered them.")
+    return _decide_rows(request.source, votes.classes.tolist(), found, rows, "nobody answered them.")
 
 
 def _of_calibration(path: Path, request: RowRequest, asked: dict[str, Any]) -> _Decided:
@@ -360,17 +396,15 @@ def _of_model(path: Path, request: RowRequest, asked: dict[str, Any], loading: o
             learned = "the model learned from them. With fit --cross 5, and --verified here, every row is decided."
             return _Decided(given, classes, model.triage(**asked), _verified_numbers(parts[0]), learned)
     verified = rows.truth if request.truth or request.verified else None
-    return _decide_unknown(source, classes, model.triage(verified=verified, **asked), rows)
+    return _decide_rows(source, classes, model.triage(verified=verified, **asked), rows)
 
 
-def _decide_unknown(source: Any, classes: list[Any], found: Triage, rows: Table, why: str = "") -> _Decided:
-    """The decision without rows whose label is known, be they drawn at random or not."""
+def _decide_rows(source: Any, classes: list[Any], found: Triage, rows: Table, why: str = "") -> _Decided:
+    """The decision on rows some of whose labels are known, be they drawn at random or not."""
     from setwise.tables.rows import output_columns  # Arrow is loaded for files
 
     known = ~missing_labels(np.asarray(rows.truth))
     known |= False if rows.known is None else rows.known
-    kept = np.flatnonzero(~known[found.rows])
-    found = replace(found, **{name: getattr(found, name)[kept] for name in _ALIGNED})
     return _Decided(output_columns(source, rows), classes, found, np.flatnonzero(known), why)
 
 
@@ -394,8 +428,8 @@ def _decide_numbers(calibration: Any, found: Triage) -> _Decided:
 
     checked = _verified_numbers(calibration)
     rows = np.union1d(found.rows, checked)
-    placed = replace(found, rows=np.searchsorted(rows, found.rows))
-    return _Decided({"row": pa.array(rows)}, calibration.classes.tolist(), placed, np.searchsorted(rows, checked))
+    columns, places = {"row": pa.array(rows)}, np.searchsorted(rows, checked)
+    return _Decided(columns, calibration.classes.tolist(), found, places, numbers=rows)
 
 
 def _verified_numbers(calibration: Any) -> Ints:
@@ -433,9 +467,7 @@ def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[s
     from setwise.tables.set_files import sets_format
 
     refuse_taken(made.columns, [column, "confidence", "proposed", "rank", "drawn"])
-    found = made.found
-    place = np.argsort(found.rows)
-    yes = place[found.accepted[place]]
+    found, yes = made.found, made.accepted
     accepted: dict[str, Any] = {"label": (column, found.labels[yes]), "confidence": found.confidence[yes]}
     rows, proposed, sure = made.reviewed
     others: dict[str, Any] = {"label": ("proposed", proposed), "confidence": sure}
@@ -447,5 +479,5 @@ def _write(made: _Decided, out: Path, review: Path, column: str, options: dict[s
             sets_format(path)
     with replacing_together(*files) as beside:
         place_of = {opt.STANDARD: opt.STANDARD, **dict(zip(files, beside, strict=True))}
-        write_rows(place_of[out], take(made.columns, found.rows[yes]), **accepted, **options)
+        write_rows(place_of[out], take(made.columns, made.rows[yes]), **accepted, **options)
         write_rows(place_of[review], take(made.columns, rows), **others, **options)
