@@ -414,6 +414,10 @@ def test_a_page_shows_the_drawn_rows_and_nothing_that_tells_a_label(here):
 def test_a_page_shows_the_rows_to_review_and_what_is_proposed(here):
     votes = ("old.csv", "--votes", "votes.csv", "--item", "item", "--annotator", "who", *CHECKS)
     page = ("--page", here / "review.html", "--max-error", "0.01")
+    everything = ("--max-error", "0.99", "--out", here / "a.csv", "--review", here / "r.csv")
+    said = setwise("triage", *votes, "--page", here / "none.html", *everything, folder=".")
+    assert data_of(here / "none.html")["rows"] == []
+    assert "and download reviewed.csv" in said
     _, _, rows = decided(*votes, *page, to=here)
     held = data_of(here / "review.html")
     assert [row["key"] for row in held["rows"]] == [row["id"] for row in rows]

@@ -2,6 +2,8 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from setwise.cli.app import run
@@ -104,9 +106,10 @@ def change(name, before, after):
         ),
         (change("review.csv", "d,v", "a,v"), r"review.csv: row 0 \(id = 'a'\) has the label 'owl', but .* has"),
         (
-            change("accepted.csv", "b,y,ant", "a,y,ant"),
-            r"accepted.csv: row 1 \(id = 'a'\) has the label 'ant', but acc",
+            change("accepted.csv", "b,y,ant", "a,y,owl"),
+            r"accepted.csv: row 1 \(id = 'a'\) has the id of row 0; keep one of them",
         ),
+        (change("review.csv", "e,w", "d,w"), r"review.csv: row 1 \(id = 'd'\) has the id of row 0; keep one"),
         (change("review.csv", "d,v", ",v"), "review.csv: row 0 has no id; give it one"),
         (
             change("verified.csv", "c,z", "d,z"),
@@ -144,6 +147,27 @@ def test_nothing_says_how_many_rows_there_are(here):
         MisuseWarning, match="missing rows are not noticed; use rows=… to name the table of all rows"
     ):
         assert len(merged()["id"]) == 5
+
+
+def test_a_task_that_two_people_answered_alike_is_one_row(here):
+    region = {"from_name": "bird", "value": {"choices": ["owl"]}}
+    tasks = [{"id": i, "data": {"id": "d"}, "annotations": [{"result": [region]}]} for i in range(2)]
+    (here / "answers.json").write_text(json.dumps(tasks))
+    found = merged("accepted.csv", "answers.json", rows={"id": ["a", "b", "d"]})
+    assert found["label"] == ["owl", "ant", "owl"]
+
+
+@pytest.mark.parametrize("name", ["review.csv", "review.parquet", "review.json"])
+def test_a_file_without_rows_adds_none(here, name):
+    change("verified.csv", "5 rows", "3 rows")(here)
+    if name == "review.parquet":
+        pq.write_table(pa.table({"id": pa.array([], pa.string()), "label": pa.array([], pa.string())}), name)
+    else:
+        (here / name).write_text("[]" if name == "review.json" else REVIEW.splitlines()[0] + "\n")
+    found = merged("accepted.csv", "verified.csv", name)
+    assert (found["text"], found["label"]) == (["x", "y", "z"], ["owl", "ant", "owl"])
+    with pytest.raises(DataError, match="the files hold no rows; name those with labels"):
+        merged(name)
 
 
 def test_numbers_stay_numbers_and_a_row_verified_and_accepted_alike_is_verified(here):

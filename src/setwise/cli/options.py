@@ -657,7 +657,7 @@ class PageOptions:
             raise ValueError("--page: its labels come back by an identifier; name its column with --key.")
         folder = Path() if source is None else folder_of(source.paths[0])
         shown = write_label_page(self.page, columns, classes, key=key, show=self.show, folder=folder, **proposals)
-        file = "reviewed.csv" if proposals.get("proposed") else "verified.csv"
+        file = "reviewed.csv" if proposals.get("proposed") is not None else "verified.csv"
         seen = f"saved to {self.page}, which shows {', '.join(shown)}"
         return [f"{seen}   then:  open it in a browser, label the rows, and download {file}"]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from setwise.errors import DataError, MisuseWarning, Remedy
 from setwise.labels.vocabulary import is_missing
-from setwise.tables.arrow_reading import absent_column, arrow_table, column_names
+from setwise.tables.arrow_reading import absent_column, arrow_table, column_names, has_rows
 from setwise.tables.importers.label_studio import is_export
 from setwise.tables.key_join import key_column
 from setwise.tables.label_columns import one_chunk
@@ -68,7 +68,7 @@ def merge_labels(
     >>> final["label"].to_pylist(), final["source"].to_pylist()
     (['owl', 'ant', 'owl'], ['accepted', 'accepted', 'verified'])
     """
-    parts = [_read(file, column, key, separator, from_name) for file, column in files]
+    parts = _read_all(files, key, {"separator": separator, "from_name": from_name})
     spelled = {
         str(label): label
         for _, part in parts
@@ -106,7 +106,8 @@ def merge_labels(
         number = sum(text not in found for text in names)
         place = listed.get(lost, f"{source_name(rows)}: {key} = {lost!r}" if rows is not None else lost)
         raise DataError(f"{place} has no label ({number:,} such rows)", "label it, or name the file with its label")
-    strange = next((text for text in found if text not in names), None)
+    known = {*names}
+    strange = next((text for text in found if text not in known), None)
     if strange is not None:
         raise DataError(f"{found[strange][2]} is no row of {source_name(rows)}", "leave it out")
     labels, sources, _ = zip(*(found[text] for text in names), strict=True)
@@ -115,11 +116,33 @@ def merge_labels(
     return {**table, answer: pa.array(plain), "source": pa.array(sources), "drawn": pa.array(drawn, pa.bool_())}
 
 
-def _read(file: Any, column: str | None, key: str, separator: str, from_name: str | None) -> tuple[str, Answers]:
+def _read_all(
+    files: Sequence[tuple[Any, str | None]], key: str, options: Mapping[str, Any]
+) -> list[tuple[str, Answers]]:
+    """The names and answers of all files with rows; where triage accepted every row, none are left to review."""
+    parts = []
+    for file, column in files:
+        tool = names_files(file) and is_export(file)  # with a line for each annotation
+        if tool or has_rows(file):
+            where, part = _read(file, column, key, options, tool=tool)
+            seen: dict[str, int] = {}
+            for row, text in enumerate(map(_text, () if tool else part.keys.tolist())):
+                if text and seen.setdefault(text, row) != row:
+                    problem = f"{where}: row {row} ({key} = {text!r}) has the {key} of row {seen[text]}"
+                    raise DataError(problem, "keep one of them")
+            parts.append((where, part))
+    if not parts:
+        raise DataError("the files hold no rows", "name those with labels")
+    return parts
+
+
+def _read(
+    file: Any, column: str | None, key: str, options: Mapping[str, Any], *, tool: bool
+) -> tuple[str, Answers]:
     """A file's name and its answers."""
     where = source_name(file)
     unmarked = "reviewed"
-    if not (names_files(file) and is_export(file)):
+    if not tool:
         names = column_names(file)
         if key not in names:
             raise absent_column(key, names, where)
@@ -129,7 +152,6 @@ def _read(file: Any, column: str | None, key: str, separator: str, from_name: st
                 _LABELS[0], names, where, f" or {' or '.join(_LABELS[1:])}", f"write {where}:COLUMN"
             )
         unmarked = "verified" if column == "verified" else "accepted" if "confidence" in names else "reviewed"
-    options: dict[str, Any] = {"separator": separator, "from_name": from_name}
     return where, read_answers(file, key, column, where=where, unmarked=unmarked, **options)
 
 
