@@ -347,9 +347,11 @@ def test_an_option_has_one_meaning_in_every_command():
     for name, command in commands():
         for one in command.params:
             if one.opts[0].startswith("--"):
-                # These two say what the command writes; what follows the first sentence is the command's own.
+                # Two say what the command writes, one what it does in each category; after a sentence they are its own.
                 help_text = (
-                    "" if one.opts[0] in {"--out", "--report"} else one.help.partition(". ")[0].removesuffix(".")
+                    ""
+                    if one.opts[0] in {"--out", "--report", "--by"}
+                    else one.help.partition(". ")[0].removesuffix(".")
                 )
                 kind_of_value = getattr(one, "bare_type", lambda one=one: one.type.name)()  # typer before 0.29
                 kind = (str(kind_of_value), one.multiple, one.is_flag, help_text)

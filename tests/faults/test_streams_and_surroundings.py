@@ -19,9 +19,9 @@ PREDICT = ["predict", "c.cal", "--probabilities", "p.csv", "--force"]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("streams")
-    P = np.random.default_rng(0).dirichlet(np.ones(4), 60)
+    P, new = np.split(np.random.default_rng(0).dirichlet(np.ones(4), 120), 2)
     conformalize(P, LabelSets.from_labels(np.array(NAMES)[P.argmax(axis=1)], classes=NAMES)).save(folder / "c.cal")
-    write(folder / "p.csv", {f"p:{name}": P[:, k] for k, name in enumerate(NAMES)})
+    write(folder / "p.csv", {f"p:{name}": new[:, k] for k, name in enumerate(NAMES)})
     return folder
 
 

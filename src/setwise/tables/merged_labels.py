@@ -64,7 +64,8 @@ def merge_labels(
     --------
     >>> accepted = {"id": ["a", "b"], "label": ["owl", "ant"], "confidence": [0.9, 0.8]}
     >>> verified = {"id": ["c"], "verified": ["owl"], "drawn": [True]}
-    >>> final = merge_labels([(accepted, None), (verified, None)], key="id")
+    >>> rows = {"id": ["a", "b", "c"]}
+    >>> final = merge_labels([(accepted, None), (verified, None)], key="id", rows=rows)
     >>> final["label"].to_pylist(), final["source"].to_pylist()
     (['owl', 'ant', 'owl'], ['accepted', 'accepted', 'verified'])
     """
