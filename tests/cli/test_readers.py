@@ -347,7 +347,7 @@ def test_an_option_has_one_meaning_in_every_command():
     for name, command in commands():
         for one in command.params:
             if one.opts[0].startswith("--"):
-                # Two say what the command writes, one what it does in each category; after a sentence they are its own.
+                # Two say what the command writes, one what it does in a category; further sentences are its own.
                 help_text = (
                     ""
                     if one.opts[0] in {"--out", "--report", "--by"}
