@@ -130,6 +130,27 @@ def test_the_average_is_kept_over_samples_of_checks_and_so_is_the_bound_printed_
     assert binom.sf(sum(broken) - 1, 500, 0.05) > 1e-3
 
 
+def test_the_average_is_kept_at_whichever_of_several_looks_accepts_most(rng):
+    """Stopping where most is accepted picks the looks that were lucky: each at the whole error, it fails."""
+    n, sizes = 400, (20, 30, 45, 70, 100)
+    confidence, shares = np.linspace(1, 0, n), {1: [], len(sizes): []}
+    for _ in range(300):
+        wrong, order = rng.random(n) < np.linspace(0, 1, n), rng.permutation(n)
+        for looks, kept in shares.items():
+            each = [
+                decided(confidence, wrong, np.isin(np.arange(n), order[:m]), 0.1, "average", look=looks)
+                for m in sizes
+            ]
+            most = max(each, key=lambda one: int(one.accepted.sum()))
+            kept.append(float(false_share(most.rows[most.accepted], wrong)))
+    assert np.mean(shares[1]) > 0.1 + 3 * np.std(shares[1]) / np.sqrt(300)
+    assert np.mean(shares[len(sizes)]) <= 0.1
+    found = decided(confidence, np.zeros(n, bool), np.arange(n) % 2 == 0, 0.1, "average", look=5)
+    assert printed(found).count("This holds at whichever of 5 looks you stop") == 2
+    few = decided(confidence, np.zeros(n, bool), np.arange(n) < 20, 0.1, "average", look=5)
+    assert "max error 10 % needs at least 49 verified rows, and there are 20" in printed(few)
+
+
 def test_on_average_as_few_rows_decide_as_validity_needs():
     """p ≥ 1/(m + 1), and all n rows need p ≤ α: 19 verified rows at 5 %."""
     for m, expected in ((18, False), (19, True)):

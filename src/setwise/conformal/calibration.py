@@ -60,7 +60,8 @@ class Calibration(BaseCalibration):
             For new rows the calibration must have categories too.
         look
             How many looks you plan, if you verify more rows and decide again: the guarantee holds at whichever you
-            stop. Fix the numbers of verified rows beforehand.
+            stop. In mode ``"average"`` each decides at `max_error` divided by their number, for averages add up.
+            Fix the numbers of verified rows beforehand.
         random_state
             Seeds the noise that breaks ties between confidences; default is the calibration's own seed.
         comparison

@@ -204,8 +204,9 @@ def triage(
         the guarantee holds within each.
     look
         How many looks you plan, if you verify more rows and decide again: the guarantee holds at whichever you
-        stop. Draw one random order of the rows at the start, verify along it, and fix the numbers of rows
-        beforehand.
+        stop. They share what may fail; in mode ``"average"`` each decides at `max_error` divided by their number,
+        for averages add up. Draw one random order of the rows at the start, verify along it, and fix the numbers of
+        rows beforehand.
     random_state
         Seeds the noise that breaks ties between confidences.
 
@@ -453,7 +454,12 @@ class _Decision:
 
     def decide(self) -> Triage:
         """The triage."""
-        return self.triage(self.ranked.accept(self.mode, self.error))
+        return self.triage(self.ranked.accept(self.mode, self._level))
+
+    @property
+    def _level(self) -> Fraction:
+        """The error to decide at: averages over looks add up, and other modes have divided `delta` already."""
+        return self.error / self.looks if self.mode == "average" else self.error
 
     def of(self, name: Any, rows: Ints, verified: Ints) -> _Decision:
         """The decision within a category, by positions among rows to decide and verified rows."""
@@ -514,6 +520,8 @@ class _Decision:
         if self.mode == "accepted":
             return (self._bound("accepted", share, "joint hypergeometric laws", labels),), share
         note = "A draw in which nothing is accepted counts as 0 %"
+        if self.looks > 1:
+            note += f". This holds at whichever of {self.looks} looks you stop"
         average = self.claim("accepted", 1 - share, "conformal selection", subject="the accepted labels", note=note)
         if not taken:
             return (average,), None
@@ -533,7 +541,7 @@ class _Decision:
             if self.mode == "average" and bound is not None and bound > _FAR * float(self.error):
                 return ["The bound for this draw is far above the max error: rely on it, and not on the average."]
             return self._more(taken)
-        fewest = ranked.fewest(self.mode, self.error)
+        fewest = ranked.fewest(self.mode, self._level)
         if fewest is None or m < fewest:
             needed = "more rows than there are" if fewest is None else f"at least {fewest:,} verified rows"
             error = format_share(float(self.error))
