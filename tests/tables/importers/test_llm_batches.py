@@ -43,6 +43,16 @@ def test_each_choice_is_an_answer_and_lines_of_one_identifier_join():
     assert votes.items.tolist() == ["a", "b"]
 
 
+def test_a_batch_may_begin_with_a_call_that_failed(tmp_path):
+    lines = [{"custom_id": "a", "error": {"message": "x"}}, completion("b", "net")]
+    (tmp_path / "batch.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.warns(MisuseWarning, match="1 of 2 answers name none of the labels and are left out"):
+        votes = import_votes(tmp_path / "batch.jsonl", classes=LABELS).votes
+    assert (votes.items.tolist(), votes.counts.tolist()) == (["a", "b"], [[0, 0, 0], [0, 0, 1]])
+    answered = {"custom_id": "a", "answers": ["net"], "error": None}
+    assert read(answered, ids="custom_id").classes.tolist() == ["net"]
+
+
 def test_responses_are_read_like_chat_completions():
     output = [{"type": "reasoning"}, {"type": "message", "content": [{"type": "output_text", "text": "net"}]}]
     line = {"custom_id": "a", "response": {"status_code": 200, "body": {"output": output}}}

@@ -18,12 +18,11 @@ from setwise.labels.vocabulary import Classes, is_missing
 from setwise.labels.votes import Votes
 from setwise.tables.arrow_reading import file_text, reading
 from setwise.tables.importers.imported import Imported, check_identifier, id_array
-from setwise.tables.importers.llm_batches import BatchReader, is_batch_line
+from setwise.tables.importers.llm_batches import FORMS, BatchReader, is_batch_line
 from setwise.tables.json_objects import read_objects
 from setwise.tables.label_columns import LABEL_FIELDS
 from setwise.tables.table_files import TableFiles, is_path
 
-_FORMS = ("answers", "labels", "probabilities", "prediction")
 _NUMBER_FIELDS = ("probability", "prob", "p", "score", "confidence", "weight")
 
 
@@ -34,7 +33,7 @@ def is_answer_lines(files: TableFiles) -> bool:
         return False
     with reading(path, files), suppress(DataError, UnicodeError):  # reading it as a table raises the error
         first = next((found for line in _lines(files) if (found := _object(line, str(path))) is not None), {})
-        return is_batch_line(first) or any(isinstance(first.get(name), (list, Mapping)) for name in _FORMS)
+        return is_batch_line(first) or any(isinstance(first.get(name), (list, Mapping)) for name in FORMS)
     return False
 
 
@@ -134,7 +133,7 @@ def _object(line: str, place: str) -> Mapping[str, Any] | None:
 
 def _answers(found: Mapping[str, Any], place: str) -> Iterator[tuple[Any, float]]:
     """The labels of a line with their weights."""
-    named = [name for name in _FORMS if name in found]
+    named = [name for name in FORMS if name in found]
     if len(named) != 1:
         raise DataError(f"{place}: expected either 'answers', a list, or 'probabilities', by label.")
     given = found[named[0]]

@@ -22,9 +22,14 @@ _WAYS = (
 )
 
 
+FORMS = ("answers", "labels", "probabilities", "prediction")
+"""The fields of lines that hold labels, and are no output of a batch."""
+
+
 def is_batch_line(line: Mapping[str, Any]) -> bool:
-    """Whether an object is one line of a batch's output."""
-    return "custom_id" in line and bool({"response", "result"} & line.keys())
+    """Whether an object is one line of a batch's output; of a call that failed, it may hold the error alone."""
+    told = {"response", "result"} if {*FORMS} & line.keys() else {"response", "result", "error"}
+    return "custom_id" in line and bool(told & line.keys())
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ def _texts(line: Mapping[str, Any]) -> Iterator[tuple[str | None, Any]]:
     if "result" in line:  # messages
         yield _join(line["result"].get("message", {}).get("content") or ()), None
         return
-    body = (line["response"] or {}).get("body") or {}
+    body = (line.get("response") or {}).get("body") or {}
     if "output" in body:  # responses
         yield _join(part for item in body["output"] for part in item.get("content") or ()), None
     for choice in body.get("choices", () if "output" in body else ({"message": {}},)):  # chat completions
