@@ -22,7 +22,7 @@ from setwise import (
     Votes,
     conformalize,
 )
-from setwise.decisions.overall import allowed_wrong
+from setwise.decisions.overall import allowed_wrong, joint_allowed
 from setwise.decisions.triage import triage_calibration_rows
 from setwise.errors import InputError
 from setwise.evidence.evidence import Evidence
@@ -307,7 +307,37 @@ def test_the_curve_holds_at_all_points_and_you_may_choose_by_it(rng):
     with pytest.raises(InputError, match="0.07 is not on the curve; choose one of 0.01, 0.02, 0.05, 0.1, 0.2"):
         found.choose(0.07)
     assert list(found.curve.to_frame()["max_error"]) == list(errors)
+    assert str(found.curve).endswith("take the first decision, or choose from the curve alone.")
     assert found.curve.least is None or found.curve.least in errors
+
+
+def test_to_keep_the_first_decision_and_else_to_choose_is_not_advised(rng):
+    """Only where no verified label can have an influence may a refused first decision lead to the curve."""
+    n, m, error = 400, 180, 0.01
+    limits = tuple(floor(each * n) for each in (0.01, 0.02, 0.05, 0.1, 0.2))
+    first, together = allowed_wrong(n, limits[0], m, 0.05), joint_allowed(n, limits, m, 0.05)
+    assert (first, together[0]) == (0, None), "alone the first error accepts, on the curve it does not"
+    marked = [limits[0] + first + 1, *(limit + k + 1 for limit, k in zip(limits[1:], together[1:], strict=True))]
+    gap, wrong, ends, place = (n - marked[-1]) // len(marked), np.zeros(n, bool), [], 0
+    for more in np.diff([0, *marked]):  # wrong rows that break each bound, then right ones
+        wrong[place : place + more] = True
+        ends.append((place + more + gap / 2) / n)
+        place += more + gap
+    broken = {"keep or choose": 0, "curve alone": 0}
+    for _ in range(500):
+        found = decided(np.linspace(1, 0, n), wrong, rng.permutation(n) < m, error, "overall")
+        unseen = np.cumsum(wrong[found.rows][np.argsort(-found.confidence)])
+        for rule in broken:
+            taken = found.curve.accepted.copy()
+            taken[0] = found.accepted.sum() if rule == "keep or choose" else taken[0]
+            at = next((i for i, (k, end) in enumerate(zip(taken, ends, strict=True)) if k / len(found) > end), 4)
+            broken[rule] += taken[at] > 0 and unseen[taken[at] - 1] > limits[at]
+    assert binom.sf(broken["curve alone"] - 1, 500, 0.05) > 1e-3
+    assert binom.sf(broken["keep or choose"] - 1, 500, 0.05) < 1e-3
+    none = decided(np.linspace(1, 0, n), np.arange(n) < 60, np.arange(n) % 2 == 0, error, "overall")
+    assert not none.accepted.any()
+    assert "with high confidence" in printed(none)
+    assert "By the curve" not in printed(none)
 
 
 def test_looks_that_were_planned_share_delta(rng):

@@ -65,8 +65,9 @@ def triage(
         float | None,
         opt.option(
             "--choose SHARE",
-            "Use this max error instead, after you have seen on the page of --report how many labels each max "
-            "error accepts. Leave --max-error as it was.",
+            "Use this max error of the curve, after you have seen on the page of --report what each accepts. Leave "
+            "--max-error as it was. Settle before you look: take the first decision, or choose from the curve "
+            "alone.",
             opt.PAGES,
         ),
     ] = None,

@@ -34,6 +34,9 @@ MODES: tuple[Mode, ...] = ("overall", "accepted", "average")
 ERRORS = tuple(Fraction(percent, 100) for percent in (1, 2, 5, 10, 20))
 """The errors of the curve, beside the one that is asked for."""
 
+ALONE = "Settle before you look: take the first decision, or choose from the curve alone."
+"""With the curve's bounds those of the first decision, at a larger κ, do not hold together."""
+
 _SIZES = 20  # shares of the rows that "accepted" may accept
 _EACH = 40  # wrong verified rows up to which each number has a bound of its own
 
@@ -41,6 +44,8 @@ _EACH = 40  # wrong verified rows up to which each number has a bound of its own
 @dataclass(frozen=True, eq=False)
 class ErrorCurve:
     """How many labels each max error would accept; all bounds hold together, so that you may look and then choose.
+
+    The first decision is not among them: settle before you look whether you take it or choose from the curve.
 
     Attributes
     ----------
@@ -75,7 +80,7 @@ class ErrorCurve:
         lines = ["max error  accepted  unseen"]
         for error, taken, share in zip(self.max_error, self.accepted, self.unseen, strict=True):
             lines.append(f"{error:>9.4g}  {taken:>8,}  {share:>6.1%}")
-        return "\n".join(lines)
+        return "\n".join([*lines, ALONE])
 
     __repr__ = __str__
 

@@ -103,13 +103,19 @@ class Triage:
     def curve(self) -> ErrorCurve | None:
         """How many labels each of several max errors would accept; None where `by_category` has one for each.
 
-        All its bounds hold together: you may look at it and then choose, with `choose`. A max error from anywhere
-        else, after a look at what was accepted, is another look.
+        All its bounds hold together: you may look at it and then choose, with `choose`. They do not hold together
+        with this first decision, which accepts a little more at its max error. Settle before you look whether you
+        take it, or choose from the curve alone. A max error from anywhere else, after a look at what was accepted,
+        is another look.
         """
         return None if self.decision is None else self.decision.ranked.curve(self.decision.error)
 
     def choose(self, max_error: float) -> Triage:
-        """The decision at another max error of the curve, in mode ``"overall"``; it may be chosen by the curve."""
+        """The decision at a max error of the curve, in mode ``"overall"``; it may be chosen by the curve.
+
+        That of the first decision is one of them, and accepts a little less here. To keep the first decision if you
+        like it and else choose is no rule that the guarantee covers: settle before you look.
+        """
         if self.decision is None or self.curve is None:
             raise InputError("choose: categories have a curve each", "choose in by_category")
         places = np.flatnonzero(np.isclose(self.curve.max_error, float(max_error), rtol=0, atol=1e-12))
@@ -545,11 +551,10 @@ class _Decision:
         if fewest is None or m < fewest:
             needed = "more rows than there are" if fewest is None else f"at least {fewest:,} verified rows"
             error = format_share(float(self.error))
-            why = f"max error {error} needs {needed}, and there are {m:,}"
-        else:
-            why = f"{int(ranked.wrong.sum()):,} of {m:,} labels proposed for verified rows are wrong, "
-            why += "too many of them with high confidence"
-        return [f"Nothing is accepted: {why}.", *self._least()]
+            # So it is whatever the verified labels are: to go on from here by the curve is to choose from it alone.
+            return [f"Nothing is accepted: max error {error} needs {needed}, and there are {m:,}.", *self._least()]
+        why = f"{int(ranked.wrong.sum()):,} of {m:,} labels proposed for verified rows are wrong"
+        return [f"Nothing is accepted: {why}, too many of them with high confidence."]
 
     def _least(self) -> list[str]:
         """The smallest error of the curve that would accept something."""

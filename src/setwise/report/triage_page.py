@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from setwise.decisions.modes import ALONE
 from setwise.decisions.triage import Triage
 from setwise.findings import format_share
 from setwise.report.html_pages import fill_page
@@ -100,6 +101,7 @@ def _curve(triage: Triage) -> dict[str, Any]:
             (format_share(error), f"{count:,}", format_share(share, 1))
             for error, count, share in zip(errors, taken, unseen, strict=True)
         ],
+        "alone": ALONE,
         "points": [at(*pair) for pair in zip(unseen, curve.bound.tolist(), strict=True)],
         "ring": at(float(triage.accepted.mean()), float(triage.bound or 0)) if shown else None,
         "errors": [(at(0, error)[1], format_share(error, 1)) for error in (0, top / 2, top)],
