@@ -10,7 +10,6 @@ import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
@@ -24,7 +23,6 @@ from typer.main import get_command
 
 from setwise import ConformalClassifier, LabelSets, cli, conformalize, datasets, report, tables
 from setwise.cli.app import app
-from setwise.cli.predict import predict
 from setwise.datasets.registry import REGISTRY, Entry
 from setwise.datasets.remote_files import RemoteFile
 from setwise.estimators.model_directory import save_model
@@ -83,14 +81,13 @@ COMMANDS = {
     ),
     "report": _command("report model rows.csv --truth truth --out report.html --force -q", "report.html"),
     "fetch": _command("datasets fetch tiny -q", "cache", old=False),
-}
-if "resume" in signature(predict).parameters:
-    COMMANDS["streams"] = _command("predict model parts --out sets --resume -q", "sets", old=False)
-    COMMANDS["triage streams"] = _command(
+    "streams": _command("predict model parts --out sets --resume -q", "sets", old=False),
+    "triage streams": _command(
         "triage v.cal --probabilities p-parts --out accepted --review review --resume -q",
         *("accepted", "review"),
         old=False,
-    )
+    ),
+}
 
 
 def write_inputs(folder: Path) -> None:
