@@ -1,6 +1,7 @@
 """`triage`: which labels are accepted, that few of them are wrong, and what is refused."""
 
 import re
+import warnings
 from contextlib import nullcontext
 from fractions import Fraction
 from itertools import combinations, product
@@ -643,6 +644,33 @@ def test_each_category_is_decided_by_its_own_verified_rows(world):
         conformalize(p[:600], sets[:600], verified=verified[:600]).triage(p[600:], by=half[600:])
     with pytest.raises(InputError, match="by: 'size' is not known; use by='predicted'"):
         setwise.triage(votes, verified, by="size")
+
+
+@pytest.mark.parametrize("answered", ["by all", "not by some"])
+def test_there_is_one_category_for_each_row_of_the_votes(world, rng, answered):
+    y = rng.integers(0, 2, 200)
+    lists = [[] if answered != "by all" and i < 9 else [int(label)] * 2 for i, label in enumerate(y)]
+    votes, verified = Votes.from_lists(lists, range(2)), np.where(np.arange(200) % 2, y, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MisuseWarning)  # nobody answered some
+        for n in (150, 199, 201, 400):
+            with pytest.raises(ValueError, match=f"by: {n} entries for 200 rows; give one per row"):
+                setwise.triage(votes, verified, max_error=0.2, by=np.repeat("a", n))
+        mixed = np.array(["a", 1], dtype=object)[rng.integers(0, 2, 200)]
+        found = setwise.triage(votes, verified, max_error=0.2, by=mixed, random_state=0)
+    assert set(found.by_category) == {"a", 1}
+    for name, part in found.by_category.items():
+        assert set(mixed[part.rows]) == {name}
+
+
+def test_categories_that_end_before_the_rows_are_refused(world):
+    p, _, sets, _, verified = world
+    gone = sets.copy()
+    gone[3] = False
+    dropped = np.array([None if i == 3 else v for i, v in enumerate(verified)], dtype=object)
+    made = conformalize(p, gone, verified=dropped, missing="drop")
+    with pytest.raises(ValueError, match="by: 800 entries for 900 rows"):
+        made.triage(by=np.repeat("a", 800))
 
 
 def test_categories_of_sets_make_no_difference(world):

@@ -34,7 +34,7 @@ from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import compare_verified, refuse_written, warn_about_choice
 from setwise.findings import format_share
 from setwise.guarantees import Claim, Guarantee, Premise, format_lines
-from setwise.labels.vocabulary import MISSING
+from setwise.labels.vocabulary import MISSING, Vocabulary, label_vector
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import DenseRows, as_probabilities
 from setwise.probabilities.proposed_labels import Proposals, among_candidates, most_probable
@@ -236,6 +236,8 @@ def triage(
     if probabilities is not None:
         matrix = as_probabilities(probabilities, "simplex", k, classes=votes.classes)
         check_length("probabilities", len(matrix), n, "rows of votes")
+    if by is not None and not isinstance(by, str):
+        by = categories(by, n)
     facts = RowFacts.read(n, votes.vocabulary, verified=verified)
     votes = leave_out_verifiers(votes, facts.verified)
     known = np.arange(n) if matrix is not None else np.flatnonzero(votes.sizes)  # of others nothing is known
@@ -296,8 +298,10 @@ def triage_calibration_rows(
     decision = _Decision(numbers, verified, ranked, classes, mode, error, claim, looks)
     if by is None or isinstance(by, str):
         return _decide_by(decision, by)
-    n = evidence.n if evidence.position is None else len(np.asarray(by))
-    of_row = categories(by, n)
+    n, given = evidence.n, label_vector(by, "by")
+    if evidence.position is not None:  # how many rows were passed is not known, but they reach that far
+        n = max(int(evidence.position.max(initial=-1)) + 1, len(given))
+    of_row = categories(given, n)
     return _decide_within(decision, of_row[numbers], of_row[verified])
 
 
@@ -601,7 +605,7 @@ def _decide_by(decision: _Decision, by: str | None) -> Triage:
 
 def _decide_within(decision: _Decision, of_rows: Array, of_verified: Array) -> Triage:
     """The rows of each category by its own verified rows."""
-    names = np.unique(np.concatenate([of_rows, of_verified])).tolist()
+    names = Vocabulary.infer(np.concatenate([of_rows, of_verified])).classes.tolist()
     picked = {name: (np.flatnonzero(of_rows == name), np.flatnonzero(of_verified == name)) for name in names}
     picked = {name: places for name, places in picked.items() if len(places[0])}
     parts = {name: decision.of(name, *places).decide() for name, places in picked.items()}
