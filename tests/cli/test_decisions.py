@@ -407,6 +407,7 @@ def test_a_page_shows_the_drawn_rows_and_nothing_that_tells_a_label(here):
     assert held["header"] == ["id", "verified", "drawn", "draw", "note"]
     assert held["rows"][0]["marks"] == ["true", "1 of 60 from 300 rows, seed 0"]
     assert "which shows w, x, y, z" in said
+    assert "has columns that tell labels: answers. Hide them from those who verify." in said
     setwise(*SUGGEST, "--out", here / "u.csv", "--page", here / "u.html", "--show", "w", folder=".")
     assert data_of(here / "u.html")["columns"] == ["w"]
 

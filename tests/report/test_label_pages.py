@@ -183,6 +183,25 @@ def test_reviewed_rows_are_merged_and_never_count_as_verified(open_page, review,
         read_verified(path, IDS, LABELS, key="id", column="label")
 
 
+@pytest.mark.parametrize(
+    ("name", "cells", "tells"),
+    [
+        ("said", ["OWL", "Wren", "owl "], True),  # however capitalised
+        ("said", ["owl", "unclear", ""], True),  # beside another value
+        ("said", ["owl", "eagle", "crow"], False),
+        ("said", ["['owl', 'wren']", "[]", None], True),
+        ("said", ['{"owl": 0.7, "wren": 0.3}', "{}", None], True),
+        ("said", [["owl"], ["wren", "Owl"], None], True),
+        *((name, [0.1, 0.2, 0.7], True) for name in ("p:owl", "prob_owl", "P:Owl", "said:wren", "score.7:1")),
+        *((name, [0.1, 0.2, 0.7], False) for name in ("x_1", "howl", "owls")),
+    ],
+)
+def test_a_column_that_tells_labels_is_hidden(tmp_path, name, cells, tells):
+    rows = {"id": [1, 2, 3], "text": ["an owl", "two", "three"], name: cells}
+    shown = write_label_page(tmp_path / "p.html", rows, ["owl", "wren", 1], key="id")
+    assert shown == ["text"] + [name] * (not tells)
+
+
 def test_columns_are_shown_by_name(tmp_path):
     shown = write_label_page(tmp_path / "p.html", ROWS, LABELS, key="id", show=["votes"])
     assert shown == ["votes"]

@@ -28,7 +28,7 @@ _ORDER = (
     "The rows are in random order. You may stop early, as long as the answers so far do not influence when you "
     "stop. "
 )
-
+_SHOWN = 6
 
 _MORE = "A larger budget with the same seed continues this draw."
 _LOOKS = "If you inspect the sets before verifying more rows, use --look 1, --look 2, … in fit or conformalize."
@@ -99,7 +99,7 @@ def suggest(
     write_rows(out, taken, more=more, separator=about.separator, from_name=about.from_name)
     chance = numbers.get("chance", len(drawn) / len(rows))
     screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to verify, each with probability {chance:.3g}")
-    screen.say(f"{gain}{_ORDER}{(numbers and _LOOKS) or _MORE}")
+    screen.say("\n".join([f"{gain}{_ORDER}{(numbers and _LOOKS) or _MORE}", *_telling(out, taken, answers, about)]))
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     filled = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
     command = "triage" if model is None else "fit or conformalize"
@@ -109,6 +109,15 @@ def suggest(
     screen.emit(
         {"rows": len(rows), "drawn": len(drawn), "seed": random_state, **numbers, "column": answer, "out": str(out)}
     )
+
+
+def _telling(out: Path, taken: dict[str, Any], answers: Any, about: opt.RowOptions) -> list[str]:
+    """A line that names columns which lead whoever verifies."""
+    from setwise.report.label_pages import telling_columns  # Arrow is loaded for files
+
+    told = telling_columns(taken, answers.classes.tolist(), key=about.key, separator=about.separator)
+    shown = ", ".join(told[:_SHOWN]) + (", …" if len(told) > _SHOWN else "")
+    return [f"{out} has columns that tell labels: {shown}. Hide them from those who verify."] if told else []
 
 
 def _refuse_models(confidence_level: float | None, probabilities: Path | None, features: list[str] | None) -> None:

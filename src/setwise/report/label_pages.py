@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -24,6 +25,7 @@ from setwise.tables.arrow_reading import absent_column
 from setwise.tables.label_notation import encode_labels
 
 _PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg"}
+_QUOTED = re.compile(r"""["'](.*?)["']""")  # lists of labels, or numbers by label, as text
 
 
 def write_label_page(
@@ -80,8 +82,8 @@ def write_label_page(
     labels = list(classes)
     shown = list(show or (name for name in table.column_names if name != key))
     if show is None and proposed is None:
-        texts = {*map(_text, labels), *encode_labels(labels, separator)}
-        shown = [name for name in shown if not _tells(name, table[name].to_pylist(), texts, separator)]
+        hidden = telling_columns(columns, labels, key=key, separator=separator)
+        shown = [name for name in shown if name not in hidden]
     if not shown:
         raise DataError("no column is left to show on the page", Remedy("show", None, "to name one"))
     cells = {name: [_cell(value, Path(folder)) for value in table[name].to_pylist()] for name in shown}
@@ -110,11 +112,44 @@ def write_label_page(
     return shown
 
 
-def _tells(name: str, values: Sequence[Any], labels: AbstractSet[str], separator: str) -> bool:
-    """Whether a column holds labels, or is named after one as probabilities are."""
-    parts = {_text(part) for value in values for part in (value if isinstance(value, list) else [value])}
-    written = {part.strip() for text in parts for part in text.split(separator)} - {""}
-    return name.removeprefix("p:") in labels or (bool(written) and written <= labels)
+def telling_columns(
+    columns: Mapping[str, Any], classes: Iterable[Any], *, key: str | None, separator: str = "|"
+) -> list[str]:
+    """The columns that hold labels, or are named after one as probabilities are: who sees them does not verify.
+
+    Half of the different values, however they are capitalised, are labels or lists of these.
+
+    Examples
+    --------
+    >>> rows = {"id": [1, 2], "said": ["Owl|wren", "none"], "p_owl": [0.2, 0.9], "text": ["an owl", ""]}
+    >>> telling_columns(rows, ["owl", "wren"], key="id")
+    ['said', 'p_owl']
+    """
+    listed = list(classes)
+    labels = {text.casefold() for text in (*map(_text, listed), *encode_labels(listed, separator))}
+    table = pa.table(dict(columns))
+    return [
+        name
+        for name in table.column_names
+        if name != key and (_is_named(name.casefold(), labels) or _tells(table[name], labels, separator))
+    ]
+
+
+def _is_named(name: str, labels: AbstractSet[str]) -> bool:
+    """Whether a column is named after a label: cat, p:cat, prob_cat. Features are numbered: x_1."""
+    return name in labels or any(
+        name.endswith((f":{label}", *(() if label.isdigit() else (f"_{label}", f"-{label}", f".{label}"))))
+        for label in labels
+    )
+
+
+def _tells(column: Any, labels: AbstractSet[str], separator: str) -> bool:
+    """Whether at least half of the different values of a column, or of the items of its lists, are labels."""
+    cells = [value for value in column.to_pylist() if value is not None]
+    texts = {_text(part) for value in cells for part in (value if isinstance(value, list | dict) else [value])}
+    lists = (_QUOTED.findall(text) if text[:1] in {"[", "{"} else text.split(separator) for text in texts)
+    written = {part.strip().casefold() for parts in lists for part in parts} - {""}
+    return bool(written) and 2 * len(written & labels) >= len(written)
 
 
 def _cell(value: Any, folder: Path) -> str | dict[str, str]:
