@@ -217,11 +217,24 @@ def test_the_guide_on_shipping_runs_as_shown_and_keeps_its_guarantee(tmp_path, m
 def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(files(tmp_path, "id", n=160))
     (tmp_path / "votes.csv").rename(tmp_path / "photos.csv")
+    truth = {f"r{row}": "jay" if row % 3 else "crow" for row in range(400)}
+    write(tmp_path / "rows.csv", {"id": [*truth], "text": [f"a bird, {row}" for row in truth]})
+    answers = [
+        (row, who, "crow" if (number + place) % 11 == 0 else bird)
+        for number, (row, bird) in enumerate(truth.items())
+        for place, who in enumerate("abc")
+    ]
+    write(
+        tmp_path / "answers.csv", dict(zip(("id", "annotator", "label"), zip(*answers, strict=True), strict=True))
+    )
     named = bare_commands((ROOT / "README.md").read_text(encoding="utf-8"))
     commands = [command for command in named if command.split()[1] != "demo"]  # test_commands.py runs it
     assert {command.split()[1] for command in commands} >= {"inspect", "fit", "predict", "evaluate", "conformalize"}
     for command in commands:
         assert run(shlex.split(command, comments=True)[1:]) == 0, (command, capsys.readouterr().err)
+        if "--page" in command:
+            download(tmp_path / re.findall(r"--page (\S+)", command)[0], truth)
+    assert len(pyarrow.csv.read_csv(tmp_path / "final.csv")) == 400
 
 
 def test_every_command_and_the_json_of_each_are_documented():

@@ -87,7 +87,7 @@ def test_votes_a_model_or_both_name_the_label_instead(rng):
     assert counts["both"] > counts["votes"] > 0
     assert list(found.to_frame()) == ["row", "label", "proposed", "suspicion"]
     text = printed(found)
-    assert f"{len(found)} labels look wrong; {found.wrong} of 200 verified labels are wrong" in text
+    assert f"{len(found)} labels look wrong; {found.wrong} of 200 given labels that were verified are wrong" in text
     assert text.index("19 of 20 draws") < text.index("on average over verified rows")
     assert "<pre>" in found._repr_html_()
 

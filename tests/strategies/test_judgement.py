@@ -53,7 +53,7 @@ def test_with_labels_the_model_has_never_seen_the_guarantee_is_about_rows_of_the
     assert f"a new row whose true label is one of the {classes} classes" in printed(guarantee)
     first, text = guarantee.lines[0]
     assert first == "Warning"
-    assert "of 80 calibration rows have a label the model has never seen. Declare the classes." in text
+    assert "of 80 calibration rows have a label the model has never seen. Declare all classes." in text
     assert guarantee.to_dict()["caution"] == text
     declared = LabelSets.from_labels(y, classes=np.unique(y))
     sure = ConformalClassifier(GaussianNB(), random_state=0).fit(X, declared).guarantee(0.9)

@@ -79,7 +79,7 @@ class Suspects:
         return len(self.rows)
 
     def __str__(self) -> str:
-        few = f"{self.wrong:,} of {self.verified:,} verified labels are wrong"
+        few = f"{self.wrong:,} of {self.verified:,} given labels that were verified are wrong"
         return "\n".join([f"{len(self):,} labels look wrong; {few}.", *format_lines(self.guarantee.lines)])
 
     def __repr__(self) -> str:

@@ -89,7 +89,7 @@ def warn_of_written(sets: LabelSets, verified: Ints | None) -> bool:
         return False
     problem = (
         f"verified: each of the {int((verified != MISSING).sum()):,} verified labels is the only candidate of its "
-        "row. They are taken for written into the candidates. If rows were chosen by their candidates, nothing is "
+        "row. They seem to have been written there. If rows were chosen by their candidates instead, nothing is "
         "guaranteed"
     )
     warnings.warn(MisuseWarning(problem, _AS_BEFORE), stacklevel=4)
@@ -245,8 +245,8 @@ def warn_about_verified(
     found = compare_verified(evidence, category, facts.votes, written=written)
     if found and not written and _seem_written(evidence, category, facts.votes):
         problem = (
-            f"verified: {found.sentence}. The verified labels are taken for written into the candidates or votes. "
-            "If rows were chosen by these, nothing is guaranteed"
+            f"verified: {found.sentence}. The verified labels seem to have been written into candidates or votes. "
+            "If rows were chosen by these instead, nothing is guaranteed"
         )
         warnings.warn(MisuseWarning(problem, _AS_BEFORE), stacklevel=4)
         found, written = None, True

@@ -162,7 +162,7 @@ class Judgement:
         if not self.setting.novel:
             return ""
         rows = f"{self.setting.novel:,} of {self.evidence.n:,} calibration rows"
-        return f"{rows} have a label the model has never seen. Declare the classes."
+        return f"{rows} have a label the model has never seen. Declare all classes."
 
     @lazy
     def standing(self) -> tuple[Premise, ...]:
