@@ -358,3 +358,18 @@ def test_rows_that_nobody_answered_are_left_out_and_counted(tmp_path, capsys):
     assert "38 rows, 1 features, 2 classes" in said.out
     assert run([*map(str, line), "--missing", "error", "--out", str(tmp_path / "n"), *QUICK]) == 2
     assert "row 0 has no labels (2 such rows)" in capsys.readouterr().err
+
+
+def test_full_keeps_verified_rows_that_nobody_answered(tmp_path, capsys):
+    said = np.array(["cat", "dog"])[np.arange(60) % 2]
+    write(tmp_path / "calls.csv", {"id": np.arange(100), "x": np.arange(100) % 2 + np.arange(100) / 1000})
+    write(tmp_path / "votes.csv", {"id": np.arange(60), "worker": ["a", "b", "c"] * 20, "label": said})
+    verified = np.array(["cat", "dog"])[np.arange(30, 100) % 2]
+    write(tmp_path / "verified.csv", {"id": np.arange(30, 100), "verified": verified})
+    line = ["fit", "calls.csv", "--votes", "votes.csv", "--key", "id", "--annotator", "worker"]
+    placed = [str(tmp_path / name) if name.endswith(".csv") else name for name in line]
+    more = ["--verified", str(tmp_path / "verified.csv"), "--calibration-size", "0.7", "--missing", "full"]
+    assert run([*placed, *more, "--out", str(tmp_path / "m"), *QUICK]) == 0
+    told = capsys.readouterr()
+    assert "from 70 calibration rows, all of them verified" in told.out
+    assert "dropped" not in told.err

@@ -449,6 +449,9 @@ def test_rows_that_nobody_answered_are_left_out_and_counted(rng):
     with pytest.warns(MisuseWarning, match="nobody answered 10 of 400 rows, which are left out"):
         model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, votes)
     assert "dropped)" in " ".join(str(model.guarantee()).split())
+    verified = np.where(np.arange(400) % 7 == 0, y.astype(object), None)
+    kept = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, votes, None, verified, missing="full")
+    assert kept.calibration_.evidence.n == len(kept.calibration_rows_) > model.calibration_.evidence.n
     with pytest.warns(MisuseWarning, match="nobody answered 10 of 400 rows"):
         made = conformalize(model.predict_proba(X), votes)
     assert made.evidence.n == 390

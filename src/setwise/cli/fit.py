@@ -105,7 +105,13 @@ def fit(
     categorized = table.by if column_by else by
     clock = Clock()
     with _spellings_were_read(), screen.working("learning", shows_itself=learner != "em"):  # networks have bars
-        told = {"groups": table.carried[groups] if groups else None, "verified": truth, "by": categorized}
+        told: dict[str, Any] = {
+            "groups": table.carried[groups] if groups else None,
+            "verified": truth,
+            "by": categorized,
+        }
+        if table.votes is not None and missing == "full" and cv is None:
+            told["missing"] = missing
         model.fit(table.X, table.answers, **told)
     rate = model.score(table.X, sets)
     unused = _describe_unused(model, truth)

@@ -141,6 +141,7 @@ class ConformalClassifier(BaseConformalClassifier):
         verified: Column = None,
         by: Column = None,
         verified_probability: Column = None,
+        missing: Literal["drop", "full"] = "drop",
     ) -> ConformalClassifier:
         """Splits the rows, learns on one part, calibrates on the other.
 
@@ -162,6 +163,9 @@ class ConformalClassifier(BaseConformalClassifier):
             ``"predicted"``, the most probable label.
         verified_probability
             The probability with which each row was chosen to be verified, where they differ.
+        missing
+            What to do with calibration rows that nobody answered: "drop", or "full" to make every label a
+            candidate there, which keeps those that are verified. The model learns from neither.
         """
         (X,) = indexable(X)
         given = {"verified": verified, "verified_probability": verified_probability, "by": by, "groups": groups}
@@ -184,9 +188,9 @@ class ConformalClassifier(BaseConformalClassifier):
         choice, first = None, self._first(facts)
         trained = isinstance(model, FrozenEstimator)
         kept, held = (np.arange(0), np.arange(n)) if trained else self._split(n, facts.group, rng, first)
-        if blank := int((sets.sizes == 0).sum()):
+        if missing == "drop" and (blank := int((sets.sizes == 0).sum())):
             warn_of_unanswered(blank, n)
-            kept = kept[sets.sizes[kept] > 0]
+        kept = kept[sets.sizes[kept] > 0]
         learned = None if votes is None else own_fits(votes if trained else votes[kept])
         if votes is not None and learned is not None and facts.verified is not None:
             doubt_by_verified(votes, facts.verified, facts.verified_rows, learned)
@@ -220,7 +224,7 @@ class ConformalClassifier(BaseConformalClassifier):
                 equal=int(self.used_rows_.equal.sum()),
                 choice=choice,
                 written=written,
-                missing="error" if votes is None else "drop",
+                missing="error" if votes is None else missing,
                 random_state=rng.randint(2**31 - 1),
             )
 
