@@ -426,6 +426,15 @@ def test_a_page_shows_the_rows_to_review_and_what_is_proposed(here):
     assert held["header"][1] == "label"
 
 
+def test_votes_are_decided_within_each_value_of_a_column(here):
+    table = pyarrow.csv.read_csv("old.csv", parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True))
+    site = ["north", "south"] * (N // 2)
+    pq.write_table(table.append_column("site", pa.array(site)), here / "sites.parquet")
+    votes = ("--votes", "votes.csv", "--item", "item", "--annotator", "who", *CHECKS)
+    said, *_ = decided(here / "sites.parquet", *votes, "--by", "site", "--max-error", "0.3", to=here)
+    assert set(said["by"]) == {"north", "south"}
+
+
 def test_a_report_on_a_triage_stands_beside_its_files(here):
     votes = ("old.csv", "--votes", "votes.csv", "--item", "item", "--annotator", "who", *CHECKS)
     _, accepted, rows = decided(*votes, "--report", here / "r.html", "--max-error", "0.01", to=here)

@@ -104,8 +104,9 @@ def triage(
     by: Annotated[
         str | None,
         opt.option(
-            "--by predicted",
-            "Decide each proposed label by its own verified rows, so that the guarantee holds within each.",
+            "--by WHAT",
+            "predicted decides each proposed label by its own verified rows, so that the guarantee holds within "
+            "each; with --votes, a column of FILE does so for each of its values.",
             opt.EXPERTS,
         ),
     ] = None,
@@ -336,7 +337,11 @@ def _of_votes(request: RowRequest, asked: dict[str, Any], *, with_probabilities:
         raise ValueError("--candidates: votes are given instead; leave out --candidates.")
     if request.source is None and request.verified is None:
         raise ValueError("--verified: votes alone do not show who is right; name a FILE with verified labels.")
-    rows = read_rows(request)
+    if asked["by"] is not None and request.source and not opt.is_by_prediction(asked["by"], request.source):
+        rows = read_rows(replace(request, by=asked["by"]))
+        asked |= {"by": rows.by}
+    else:
+        rows = read_rows(request)
     votes: Any = rows.votes
     if with_probabilities:
         asked |= {"probabilities": saved.all_probabilities(request.source, votes.classes.tolist())}
