@@ -217,10 +217,10 @@ def korn_and_graubard(groups, delta):
 @pytest.mark.parametrize("delta", [0.05, 0.3])
 def test_the_interval_of_a_share_of_rows_in_groups_is_that_of_korn_and_graubard(delta, rng):
     for share in (0.2, 0.8):
-        for sizes in (np.full(12, 5), rng.integers(1, 30, 20), np.append(np.ones(11, int), 40), np.full(60, 5)):
+        for sizes in (np.full(24, 5), rng.integers(1, 30, 20), np.append(np.ones(21, int), 40), np.full(60, 5)):
             hits = rng.binomial(sizes, rng.beta(4 * share, 4 * (1 - share), len(sizes)))
             for good in (hits, np.round(share * sizes).astype(int)):  # these differ less than independent rows
                 expected = korn_and_graubard(list(zip(good.tolist(), sizes.tolist(), strict=True)), delta)
                 assert ranks.share_interval(good, sizes, delta) == pytest.approx(expected, rel=1e-9)
-    assert ranks.share_interval(np.ones(9, int), np.ones(9, int)) is None
-    assert ranks.share_interval(np.arange(10) < 8) == ranks.clopper_pearson(8, 10, 0.05)
+    assert ranks.share_interval(np.ones(19, int), np.ones(19, int)) is None
+    assert ranks.share_interval(np.arange(20) < 16) == ranks.clopper_pearson(16, 20, 0.05)
