@@ -125,10 +125,10 @@ class OrderedRows:
         """The rows to decide, most confident first, and how many wrong verified rows stand above each."""
         both = (self.verified, self.rows)
         confidence = np.concatenate([part.confidence for part in both])
-        noise = np.concatenate([np.zeros(len(part)) if part.noise is None else part.noise for part in both])
         # Where confidence and noise are equal, verified rows come first, as here: a tie counts against acceptance.
         order = np.argsort(-confidence, kind="stable")
         if (np.diff(confidence[order]) == 0).any():
+            noise = np.concatenate([np.zeros(len(part)) if part.noise is None else part.noise for part in both])
             order = np.lexsort((-noise, -confidence))
         above = np.cumsum(np.append(self.wrong, np.zeros(len(self.rows), dtype=bool))[order])
         to_decide = order >= self.m

@@ -105,7 +105,7 @@ def _seem_written(evidence: Evidence, category: Ints | None, votes: Votes | None
     checked, held = evidence.verified, evidence.held
     if held is None or evidence.confidence is None or evidence.chance is not None or not held[checked].all():
         return False
-    answers = np.zeros(evidence.n) if votes is None else np.bincount(votes.row, minlength=len(votes))
+    answers = np.zeros(evidence.n) if votes is None else votes.sizes
     alone = bool((evidence.sizes[checked] == 1).all())
     explained = alone or answers[checked].mean() > answers[~checked].mean()
     return explained and not compare_verified(evidence, category, written=True)
@@ -127,7 +127,7 @@ def _columns(evidence: Evidence, category: Ints | None, votes: Votes | None, *, 
     """What verified rows and the others are compared by, within each category; nothing where they cannot be."""
     if evidence.chance is not None or evidence.truth is None:
         return []
-    answers = None if votes is None else np.bincount(votes.row, minlength=len(votes))
+    answers = None if votes is None else votes.sizes
     parts = [(evidence, answers)]
     if category is not None:
         groups = [np.flatnonzero(category == code) for code in np.unique(category)]
