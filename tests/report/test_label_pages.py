@@ -105,7 +105,7 @@ def count_on(page, path):
 
 
 def enter_until_stored(page, verify, review):
-    """Enters two answers until they outlive a visit elsewhere: a browser on a busy machine may drop what it is given."""
+    """Enters two answers until they outlive a visit elsewhere: a busy browser may drop what it is given."""
     while (count := count_on(page, verify)) != "2 of 6 rows, 1 unsure":
         page.keyboard.press("2" if count == "0 of 6 rows" else "u")
         assert count_on(page, review) == "0 of 6 rows"

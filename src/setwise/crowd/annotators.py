@@ -12,6 +12,7 @@ from scipy import sparse
 from setwise._arrays import Array, Bools, Floats, Ints, frame_columns, frozen
 from setwise._lazy import lazy
 from setwise._types import ProbabilityRows
+from setwise.crowd.alpha import krippendorff_alpha
 from setwise.crowd.annotator_model import AnnotatorModel, fit_annotators
 from setwise.crowd.dependence import Dependence, calibrate_agreement, dependence
 from setwise.errors import check_length
@@ -238,7 +239,7 @@ def annotators(votes: Votes, probabilities: ProbabilityRows | None = None) -> An
         frozen(lower),
         frozen(upper),
         _flags(votes, model, answers, accuracy, (lower, upper)),
-        _alpha(votes),
+        krippendorff_alpha(votes),
         votes.classes,
         frozen(consensus),
         posterior,
@@ -353,23 +354,6 @@ def _chance(votes: Votes, posterior: Floats) -> Floats:
         right = np.where(votes.against, 1 - right, right)
     chance: Floats = np.bincount(who, right, n) / np.maximum(np.bincount(who, minlength=n), 1)
     return chance
-
-
-def _alpha(votes: Votes) -> float:
-    """Krippendorff's alpha for nominal data without weights: 1 − observed disagreement / disagreement by chance."""
-    positive = slice(None) if votes.against is None else ~votes.against
-    cells, times = np.unique(votes.row[positive] * votes.n_classes + votes.label[positive], return_counts=True)
-    row, label = np.divmod(cells, votes.n_classes)
-    sizes = np.bincount(row, times, len(votes))
-    several = sizes[row] > 1
-    if not several.any():
-        return float("nan")
-    row, label, times = row[several], label[several], times[several]
-    seen = (times * (sizes[row] - times) / (sizes[row] - 1)).sum()
-    totals = np.bincount(label, times)
-    n = totals.sum()
-    by_chance = (totals * (n - totals)).sum() / (n - 1)
-    return float(1 - seen / by_chance) if by_chance else 1.0
 
 
 def _plain(value: float) -> float | None:

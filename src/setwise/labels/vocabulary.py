@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from setwise._arrays import Array, Bools, Ints, frozen
+from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise._lazy import lazy
 from setwise.errors import InputError, Remedy
 
@@ -118,6 +118,20 @@ class Vocabulary:
     def holds_integers(self) -> bool:
         """Whether all labels are whole numbers (which arrive as floats beside missing values)."""
         return self.holds_numbers and bool((self.classes == np.floor(self.classes)).all())
+
+    @lazy
+    def scale(self) -> Floats:
+        """Where each class stands on a line: at its number where numbers ascend, else at its position."""
+        self.check_ordered()
+        ascend = self.holds_numbers and bool((np.diff(self.classes.astype(np.float64)) > 0).all())
+        return self.classes.astype(np.float64) if ascend else np.arange(len(self), dtype=np.float64)
+
+    def check_ordered(self) -> None:
+        """Refuses labels whose order nobody gave: sorted text has one that means nothing."""
+        if not (self.declared or self.holds_numbers):
+            least, most = self.classes[0], self.classes[-1]
+            problem = f"the order of the classes is not known: {least!r} to {most!r} is alphabetical"
+            raise InputError(problem, Remedy("classes", None, "to give them from lowest to highest"))
 
     @lazy
     def _index(self) -> dict[Any, int]:
