@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import beta, binom, t
+from scipy.stats import beta, binom, hypergeom, t
 
 from setwise import ranks
 from setwise.ranks import Ascending
@@ -78,6 +78,26 @@ def test_a_percentage_is_recognised():
 def test_levels_must_be_numbers(level):
     with pytest.raises(TypeError, match="confidence_level"):
         ranks.as_level(level)
+
+
+@given(st.integers(1, 40), st.data())
+def test_the_hypergeometric_law_is_that_of_scipy(n, data):
+    marked, drawn = (data.draw(st.integers(0, n)) for _ in range(2))
+    count = np.arange(drawn + 1)
+    found = ranks.hypergeometric_cdf(count, *(np.full(drawn + 1, value) for value in (n, marked, drawn)))
+    np.testing.assert_allclose(found, hypergeom.cdf(count, n, marked, drawn), atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 6, 17, 30])
+def test_hypergeometric_bounds_hold_whatever_share_of_the_rows_is_marked(n):
+    for m in range(n + 1):
+        x = np.arange(m + 1)
+        lower, upper = (n * ends for ends in ranks.hypergeometric_bounds(x, x * 0 + m, x * 0 + n, 0.05))
+        for marked in range(n + 1):
+            law = hypergeom.pmf(x, n, marked, m)
+            assert law[marked < lower - 1e-9].sum() <= 0.025 + 1e-9
+            assert law[marked > upper + 1e-9].sum() <= 0.025 + 1e-9
+    assert n == 1 or max(upper - lower) == 0
 
 
 @given(st.integers(0, 40), st.integers(1, 40), st.sampled_from([0.01, 0.05, 0.2]))

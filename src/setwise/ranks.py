@@ -16,9 +16,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, rel_entr, stdtrit
+from scipy.special import betaincinv, gammaln, rel_entr, stdtrit
 
-from setwise._arrays import Bools, Floats, Ints
+from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.errors import MisuseWarning, Remedy
 
 Level: TypeAlias = float | Fraction
@@ -96,11 +96,60 @@ def clopper_pearson(successes: float, trials: float, delta: float) -> tuple[floa
 
     Counts that are not whole, such as effective ones, interpolate it.
     """
-    if trials == 0:
-        return 0.0, 1.0
-    lower = betaincinv(successes, trials - successes + 1, delta / 2) if successes else 0.0
-    upper = betaincinv(successes + 1, trials - successes, 1 - delta / 2) if successes < trials else 1.0
+    lower, upper = binomial_bounds(np.array(successes), np.array(trials), delta)
     return float(lower), float(upper)
+
+
+def binomial_bounds(successes: Array, trials: Array, delta: float) -> tuple[Floats, Floats]:
+    """The intervals of `clopper_pearson` for arrays of counts; 0 to 1 without any trial."""
+    x, n = np.broadcast_arrays(successes, trials)
+    lower = np.where(x > 0, betaincinv(np.where(x > 0, x, 1), n - x + 1, delta / 2), 0.0)
+    upper = np.where(x < n, betaincinv(x + 1, np.where(x < n, n - x, 1), 1 - delta / 2), 1.0)
+    return lower, upper
+
+
+def hypergeometric_cdf(count: Ints, rows: Ints, marked: Ints, drawn: Ints) -> Floats:
+    """P(at most `count` of the `marked` rows are drawn), where `drawn` of `rows` are; elementwise for vectors.
+
+    >>> hypergeometric_cdf(np.array([0, 1]), np.array([4, 4]), np.array([2, 2]), np.array([2, 2])).round(4)
+    array([0.1667, 0.8333])
+    """
+    least, most = np.maximum(0, drawn + marked - rows), np.minimum(np.minimum(count, drawn), marked)
+    k = least[:, None] + np.arange(int((most - least).max(initial=-1)) + 1)
+    n, marks, m = rows[:, None], marked[:, None], drawn[:, None]
+    inside = np.minimum(k, np.maximum(most, 0)[:, None])
+    log_p = log_choose(marks, inside) + log_choose(n - marks, m - inside) - log_choose(n, m)
+    chance: Floats = np.where(k <= most[:, None], np.exp(log_p), 0.0).sum(axis=1)
+    return np.minimum(chance, 1.0)
+
+
+def hypergeometric_bounds(hits: Ints, drawn: Ints, rows: Ints, delta: float) -> tuple[Floats, Floats]:
+    """The exact two-sided interval of a share of `rows`, of which `drawn` were drawn without replacement.
+
+    >>> [ends.round(2).tolist() for ends in hypergeometric_bounds(*np.array([[3], [4], [8]]), 0.05)]
+    [[0.38], [0.88]]
+    """
+    counts, place = np.unique(np.stack([hits, drawn, rows]), axis=1, return_inverse=True)
+    x, m, n = counts
+    most = np.stack([_most_marked(found, m, n, delta / 2) for found in (x, m - x)])
+    lower, upper = np.divide([n - most[1], most[0]], n, out=np.array([[0.0], [1.0]]) + 0.0 * n, where=n > 0)
+    return lower[place.ravel()], upper[place.ravel()]
+
+
+def _most_marked(hits: Ints, drawn: Ints, rows: Ints, delta: float) -> Ints:
+    """The largest number of marked rows under which so few hits are more probable than `delta`."""
+    low, high = hits, rows - drawn + hits
+    while (low < high).any():
+        middle = (low + high + 1) // 2
+        probable = hypergeometric_cdf(hits, rows, middle, drawn) > delta * (1 + 1e-9)
+        low, high = np.where(probable, middle, low), np.where(probable, high, middle - 1)
+    return low
+
+
+def log_choose(n: int | Ints, k: int | Ints) -> Floats:
+    """The logarithm of the binomial coefficient."""
+    chosen: Floats = gammaln(np.add(n, 1)) - gammaln(np.add(k, 1)) - gammaln(np.subtract(n, k) + 1)
+    return chosen
 
 
 def share_interval(

@@ -26,6 +26,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from setwise._arrays import Floats, Ints
+from setwise.ranks import log_choose
 
 _T = TypeVar("_T")
 
@@ -45,7 +46,7 @@ def failure(n: int, limit: int, allowed: int, m: int) -> float:
     """
     marked = limit + allowed + 1
     drawn = np.arange(max(0, m + marked - n), min(allowed, m, marked) + 1)
-    log_p = _log_choose(marked, drawn) + _log_choose(n - marked, m - drawn) - _log_choose(n, m)
+    log_p = log_choose(marked, drawn) + log_choose(n - marked, m - drawn) - log_choose(n, m)
     return min(float(np.exp(log_p).sum()), 1.0) if marked <= n else 0.0
 
 
@@ -71,7 +72,7 @@ def fewest_verified(
     """The least of some numbers of verified rows that accepts anything; `size` gives n and limit for each."""
     m = np.fromiter(candidates, dtype=np.int64)
     n, limit = size(m)
-    none_drawn = np.where(limit + 1 + m > n, -np.inf, _log_choose(n - limit - 1, m) - _log_choose(n, m))
+    none_drawn = np.where(limit + 1 + m > n, -np.inf, log_choose(n - limit - 1, m) - log_choose(n, m))
     enough = np.flatnonzero(none_drawn <= math.log(delta * _ROUNDING))
     return int(m[enough[0]]) if len(enough) else None
 
@@ -160,12 +161,6 @@ def _advance(first: int, mass: Floats, left: int, m: int, steps: int) -> tuple[i
     law: Floats = np.exp(log_p) @ mass
     kept = np.flatnonzero(law > _DUST)
     return (lowest + int(kept[0]), law[kept[0] : kept[-1] + 1]) if len(kept) else (m + 1, law[:0])
-
-
-def _log_choose(n: int | Ints, k: int | Ints) -> Floats:
-    """The logarithm of the binomial coefficient."""
-    chosen: Floats = gammaln(np.add(n, 1)) - gammaln(np.add(k, 1)) - gammaln(np.subtract(n, k) + 1)
-    return chosen
 
 
 def _largest(numbers: range, holds: Callable[[int], bool]) -> int | None:

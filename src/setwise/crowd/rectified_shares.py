@@ -1,0 +1,128 @@
+"""Shares of rows from verified ones and a proxy, valid whatever the proxy, and accuracies of annotators from these.
+
+Of n rows m were verified, drawn without replacement; g says for every row, without any verified label, whether it
+is probably a hit. Of the n_h rows with g = h m_h are verified and x_h are hits; p_h = x_h/m_h has the
+Clopper–Pearson interval (l_h, u_h). With w_h = n_h/n and φ_h = 1 − m_h/n_h the share is Σ w_h·p_h, its interval
+
+    Σ w_h·p_h − √Σ φ_h·(w_h·(p_h − l_h))²  to  Σ w_h·p_h + √Σ φ_h·(w_h·(u_h − p_h))²,
+
+rounded outward to whole rows: where few rows are hits the next whole number lies just outside. With fewer than
+`FEWEST` verified rows, or none where g = h, it is x/m with the exact hypergeometric interval. Which of the two is
+used depends on m and g alone: the narrower of two intervals misses too often.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from setwise._arrays import Bools, Floats, Ints
+from setwise.labels.vocabulary import MISSING
+from setwise.labels.votes import Votes
+from setwise.ranks import binomial_bounds, hypergeometric_bounds
+
+FEWEST = 60
+"""Fewer verified rows than these have the exact interval, without a proxy."""
+_DUST = 1e-9
+
+
+class Shares(NamedTuple):
+    """Shares with 95 % intervals, and from how many verified rows; without any the share is NaN, from 0 to 1."""
+
+    value: Floats
+    lower: Floats
+    upper: Floats
+    verified: Ints
+
+
+def share_of_rows(hits: Bools, proxy: Bools, rows: Ints, delta: float = 0.05) -> Shares:
+    """The share of hits among all rows, from the `hits` of the verified `rows` and the `proxy` of all.
+
+    >>> hit = np.arange(400) % 5 > 0
+    >>> [float(end.round(3)) for end in share_of_rows(hit[:100], hit, np.arange(100))[:3]]
+    [0.8, 0.768, 0.83]
+    """
+    x = np.bincount(proxy[rows], hits, 2).astype(np.intp)
+    return rectify(x, np.bincount(proxy[rows], minlength=2), np.bincount(proxy, minlength=2), delta)
+
+
+def rectify(hits: Ints, verified: Ints, rows: Ints, delta: float = 0.05) -> Shares:
+    """Shares from counts (…, 2) of hits and verified rows, and of all rows, by their proxy."""
+    (x, m, n), shape = (counts.reshape(-1, 2) for counts in (hits, verified, rows)), hits.shape[:-1]
+    some = np.maximum(m, 1)
+    weight, share = n / np.maximum(n.sum(axis=1, keepdims=True), 1), x / some
+    low, high = _distinct_bounds(x, m, delta)
+    finite = np.sqrt(1 - m / np.maximum(n, 1)) * weight
+    value = (weight * share).sum(axis=1)
+    lower = value - np.sqrt(np.square(finite * (share - low)).sum(axis=1))
+    upper = value + np.sqrt(np.square(finite * (high - share)).sum(axis=1))
+    x, few, m, n = x.sum(axis=1), (m.sum(axis=1) < FEWEST) | (m == 0).any(axis=1), m.sum(axis=1), n.sum(axis=1)
+    value[few] = np.divide(x[few], m[few], out=np.full(few.sum(), np.nan), where=m[few] > 0)
+    lower[few], upper[few] = hypergeometric_bounds(x[few], m[few], n[few], delta)
+    whole = np.maximum(n, 1)
+    lower = np.maximum(np.floor(lower * n + _DUST), x) / whole  # no fewer than the hits that are verified,
+    upper = np.minimum(np.ceil(upper * n - _DUST), n - (m - x)) / whole  # no more than the misses leave
+    upper[n == 0] = 1.0
+    return Shares(*(part.reshape(shape) for part in (value, lower, upper, m)))
+
+
+def annotator_shares(votes: Votes, verified: Ints) -> Shares:
+    """How many of the rows that each annotator answered have the right answer; `verified` are codes of labels.
+
+    The answer to a row is the label that the annotator gave it most often, of several the first; "not this label"
+    is no answer. The proxy is whether most others agree with it.
+    """
+    row, who, label = single_answers(votes)
+    cell = 2 * who + others_agree(row, label, votes.n_classes)
+
+    def count(answers: Ints) -> Ints:
+        return np.bincount(answers, minlength=2 * len(votes.annotators)).reshape(-1, 2)
+
+    return rectify(count(cell[verified[row] == label]), count(cell[verified[row] != MISSING]), count(cell))
+
+
+def single_answers(votes: Votes) -> tuple[Ints, Ints, Ints]:
+    """Row, annotator and label of all answers, one for each row and annotator, in this order."""
+    if votes.annotator is None:
+        return (np.zeros(0, dtype=np.intp),) * 3
+    use = slice(None) if votes.against is None else ~votes.against
+    people, k = len(votes.annotators), votes.n_classes
+    keys, place = np.unique(
+        (votes.row[use] * people + votes.annotator[use]) * k + votes.label[use], return_inverse=True
+    )
+    if len(keys) < len(place) or (len(keys) and (np.diff(keys // k) == 0).any()):
+        weight = np.bincount(place.ravel(), None if votes.weight is None else votes.weight[use])
+        keys = keys[np.lexsort([-weight, keys // k])]
+        keys = keys[np.diff(keys // k, prepend=-1) > 0]
+    cell, label = np.divmod(keys, k)
+    row, who = np.divmod(cell, people)
+    return row, who, label
+
+
+def others_agree(row: Ints, label: Ints, n_classes: int) -> Bools:
+    """Whether at least as many others give a row its label as any other one; answers are ordered by rows.
+
+    >>> others_agree(np.array([0, 0, 0, 1]), np.array([1, 1, 2, 0]), 3).tolist()
+    [True, True, False, False]
+    """
+    pairs, place, times = np.unique(row * n_classes + label, return_inverse=True, return_counts=True)
+    rows = pairs // n_classes
+    order = np.lexsort([times, rows])
+    last = np.flatnonzero(np.diff(rows[order], append=-1))
+    first, second = np.zeros((2, int(row.max(initial=-1)) + 1), dtype=np.intp)
+    first[rows[order[last]]] = times[order[last]]
+    paired = last[(last > 0) & (rows[order[last - 1]] == rows[order[last]])]
+    second[rows[order[paired]]] = times[order[paired - 1]]
+    mine = times[place.ravel()]
+    agree: Bools = (mine > 1) & (mine - 1 >= np.where(mine == first[row], second[row], first[row]))
+    return agree
+
+
+def _distinct_bounds(hits: Ints, verified: Ints, delta: float) -> tuple[Floats, Floats]:
+    """Clopper–Pearson intervals, each computed once."""
+    width = int(verified.max(initial=0)) + 1
+    keys, place = np.unique(hits * width + verified, return_inverse=True)
+    bounds = binomial_bounds(*np.divmod(keys, width), delta)
+    low, high = (ends[place].reshape(hits.shape) for ends in bounds)
+    return low, high
