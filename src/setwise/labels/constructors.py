@@ -1,12 +1,11 @@
-"""Candidate sets from other sources: annotators, ontologies, models.
+"""Candidate sets from other sources: annotators, models.
 
 Each function returns `(row, label)` pairs or codes for `LabelSets` to assemble; none knows `LabelSets`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -66,7 +65,7 @@ def annotator_votes(table: Any, missing: Any = None) -> tuple[int, Ints, Ints, l
     rows = [list(row) for row in cells]
     cell_rows = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     annotators = np.fromiter(chain.from_iterable(range(len(row)) for row in rows), dtype=np.intp)
-    answers = [_as_collection(cell) for row in rows for cell in row]
+    answers = [as_collection(cell) for row in rows for cell in row]
     if missing is not None:
         answers = [[label for label in answer if label != missing] for answer in answers]
     sizes = [len(answer) for answer in answers]
@@ -101,30 +100,6 @@ def elect(
         np.maximum.at(needed, rows, votes)
     keep = votes >= needed[rows]
     return rows[keep], codes[keep]
-
-
-def leaves_below(tree: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[Hashable, list[Hashable]]:
-    """For every node of an ontology the leaves under it; a leaf is under itself.
-
-    `tree` maps a parent to its children, or lists (parent, child) pairs; a child may have several parents.
-    """
-    children: dict[Hashable, list[Hashable]] = {}
-    edges = (
-        ((parent, child) for parent, below in tree.items() for child in _as_collection(below))
-        if isinstance(tree, Mapping)
-        else tree
-    )
-    for parent, child in edges:
-        children.setdefault(parent, []).append(child)
-        children.setdefault(child, [])
-    leaves: dict[Hashable, list[Hashable]] = {}
-    try:
-        for node in TopologicalSorter(children).static_order():  # children before their parents
-            below = dict.fromkeys(leaf for child in children[node] for leaf in leaves[child])
-            leaves[node] = [*below] or [node]
-    except CycleError as error:
-        raise ValueError(f"tree: {error.args[1][0]!r} is its own descendant; an ontology has no cycles.") from None
-    return leaves
 
 
 def top_labels(probabilities: ArrayLike, k: int | None, mass: float | None) -> Bools:
@@ -168,7 +143,8 @@ def _is_absent(row: Any) -> bool:
     return row is None or (np.isscalar(row) and is_missing(row)) or type(row).__name__ == "NAType"
 
 
-def _as_collection(cell: Any) -> Sequence[Any]:
+def as_collection(cell: Any) -> Sequence[Any]:
+    """The labels in a cell: those of a collection, the cell itself, or none where it is missing."""
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
         return list(cell)
     return [] if is_missing(cell) else [cell]

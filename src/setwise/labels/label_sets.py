@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,11 +14,13 @@ from setwise._lazy import lazy
 from setwise._types import Rows
 from setwise.errors import InputError, Remedy
 from setwise.labels import constructors
+from setwise.labels.trees import Tree, TreeLike, leaves_below
 from setwise.labels.vocabulary import Classes, LabelledRows, Vocabulary, label_vector, missing_labels
 
 Missing = Literal["error", "full", "empty"]
 _HUGE = 2**31  # cells of the largest mask that __array__ makes
 _SHOWN = 8
+_AT_ONCE = 2**22  # numbers for each level of a tree that `to_nodes` holds at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,11 +170,11 @@ class LabelSets(LabelledRows):
     @classmethod
     def from_hierarchy(
         cls,
-        nodes: Iterable[Hashable],
-        tree: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
+        nodes: Iterable[Hashable] | LabelSets,
+        tree: TreeLike,
         classes: Classes = None,
     ) -> LabelSets:
-        """From nodes of an ontology: the candidates are the leaves below the node.
+        """From nodes of an ontology: the candidates are the leaves below the node, or below all of a set of nodes.
 
         `tree` maps a parent to its children, or lists (parent, child) pairs.
 
@@ -180,13 +182,13 @@ class LabelSets(LabelledRows):
         >>> LabelSets.from_hierarchy(["bird", "cat"], tree).to_lists()
         [['owl', 'wren'], ['cat']]
         """
-        leaves = constructors.leaves_below(tree)
-        nodes = list(nodes)
-        for i, node in enumerate(nodes):
-            if node not in leaves:
-                raise ValueError(f"nodes: row {i}, {node!r}, is not in the tree; add it or correct its name.")
+        leaves = leaves_below(tree)
+        rows = nodes.to_lists() if isinstance(nodes, LabelSets) else [[node] for node in nodes]
+        for i, row in enumerate(rows):
+            if strange := [node for node in row if node not in leaves]:
+                raise ValueError(f"nodes: row {i}, {strange[0]!r}, is not in the tree; add it or correct its name.")
         vocabulary = Vocabulary.of(classes, [node for node, below in leaves.items() if below == [node]])
-        below = [leaves[node] for node in nodes]
+        below = [[leaf for node in row for leaf in leaves[node]] for row in rows]
         labels, sizes, absent = constructors.flatten(below, "nodes")
         return cls._from_flat(labels, sizes, absent, vocabulary, "error")
 
@@ -494,6 +496,35 @@ class LabelSets(LabelledRows):
     def rename_classes(self, vocabulary: Vocabulary) -> LabelSets:
         """The same sets with other names for the classes, by position."""
         return replace(self, vocabulary=vocabulary)
+
+    def to_nodes(self, tree: TreeLike, at_most: int = 1) -> LabelSets:
+        """For each set at most so many nodes of a tree, leaves or inner ones, whose leaves hold the set.
+
+        They are those with the fewest leaves; of several such the fewest nodes, then the finest in what comes first
+        in the tree. No set loses a label, so coverage can only grow. An empty set has no nodes. The classes must be
+        leaves of the tree. `LabelSets.from_hierarchy` gives the leaves of the nodes.
+
+        >>> tree = {"animal": ["bird", "cat", "dog"], "bird": ["crow", "owl", "wren"]}
+        >>> sets = LabelSets.from_lists([["owl", "wren"], ["cat"], ["cat", "crow", "owl"]])
+        >>> sets.to_nodes(tree).to_lists()
+        [['bird'], ['cat'], ['animal']]
+        >>> nodes = sets.to_nodes(tree, at_most=2)
+        >>> nodes.to_lists()
+        [['owl', 'wren'], ['cat'], ['bird', 'cat']]
+        >>> LabelSets.from_hierarchy(nodes, tree).to_lists()
+        [['owl', 'wren'], ['cat'], ['cat', 'crow', 'owl', 'wren']]
+        """
+        read = Tree.read(tree, self.classes.tolist())
+        read.check_roots(at_most)
+        vocabulary, (indptr, codes) = Vocabulary.declare(read.names[1:]), self.rows
+        most = min(int(at_most), int(self.sizes.max(initial=1)))
+        rows, step = np.repeat(np.arange(self._n), self.sizes), _AT_ONCE // (most + 1) + 1
+        ends = indptr[np.searchsorted(indptr, np.arange(step, len(codes), step))]  # whole rows
+        found = [np.empty(0, dtype=np.int64)]
+        for part, below in zip(np.split(rows, ends), np.split(codes, ends), strict=True):
+            row, node = read.cover(part, below, most)
+            found.append(row * len(vocabulary) + node - 1)
+        return self.from_keys(vocabulary, self._n, np.concatenate(found))
 
     # ---------------------------------------------------------------- array, sequence, display
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from setwise.errors import DataError
-from setwise.labels import constructors
+from setwise.labels.trees import leaves_below
 from setwise.labels.vocabulary import is_missing
 from setwise.tables.arrow_reading import absent_column, arrow_table, reading
 
@@ -29,7 +29,7 @@ def read_tree(path: Any) -> list[tuple[Any, Any]]:
     file = Path(path)
     pairs = _json_pairs(file) if file.suffix.lower() == ".json" else _table_pairs(file)
     try:
-        constructors.leaves_below(pairs)
+        leaves_below(pairs)
     except ValueError as error:
         raise DataError(f"{file}: {error}") from None
     return pairs
