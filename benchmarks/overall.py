@@ -23,7 +23,7 @@ from summary import machine, show
 
 from setwise import Votes
 from setwise.crowd.annotator_model import fit_annotators
-from setwise.crowd.vote_proposals import weigh_votes
+from setwise.crowd.consensus import weigh_votes
 from setwise.decisions.modes import OrderedRows
 from setwise.probabilities.proposed_labels import Proposals, most_probable
 

@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
 from setwise._arrays import Bools, Floats, Ints, frozen
+from setwise.crowd.rectified_shares import single_answers
 from setwise.labels.votes import Votes
 
 _ROWS = 20_000  # that are compared; of more rows a part is used
@@ -27,31 +28,6 @@ _JUDGED = 20  # of them with a known truth
 _OTHERS = 3  # annotators without the two, whose majority counts as the truth where that is unknown
 _COPY = 0.8  # how far errors are correlated, and answers agree beyond chance, in near-copies
 _FAMILY = 0.4  # how far errors are correlated within a family
-
-
-class Cells(NamedTuple):
-    """One answer for each row and annotator: the label that weighs most; "not this label" is left out."""
-
-    row: Ints
-    who: Ints
-    label: Ints
-
-    @classmethod
-    def of(cls, votes: Votes) -> Cells:
-        """The answers of named annotators."""
-        if votes.annotator is None:
-            return cls(*(np.zeros(0, dtype=np.intp),) * 3)
-        positive = np.arange(len(votes.row)) if votes.against is None else np.flatnonzero(~votes.against)
-        row, who, label = votes.row[positive], votes.annotator[positive], votes.label[positive]
-        cell, which = np.unique(row * len(votes.annotators) + who, return_inverse=True)
-        if len(cell) == len(row):
-            return cls(row, who, label)
-        said, answer = np.unique(which * votes.n_classes + label, return_inverse=True)
-        heavy = np.bincount(answer, None if votes.weight is None else votes.weight[positive])
-        which, label = np.divmod(said, votes.n_classes)
-        order = np.lexsort([-heavy, which])
-        first = order[np.searchsorted(which, np.arange(len(cell)))]
-        return cls(*np.divmod(cell, len(votes.annotators)), label[first])
 
 
 @dataclass(frozen=True)
@@ -127,9 +103,8 @@ def find_resemblance(votes: Votes, truth: Ints | None = None) -> Resemblance:
         votes = votes[rows]
     pairs = _Pairs.of(votes)
     found = pairs.judge(np.arange(len(votes.annotators)), truth)
-    if truth is None and len(np.unique(found.copies)) < len(found.copies):
-        again = pairs.judge(found.copies, None)
-        found = replace(again, copies=found.copies)
+    if truth is None and (found.weights < 1).any():
+        found = replace(pairs.judge(found.copies, None), copies=found.copies)
     return found
 
 
@@ -137,7 +112,9 @@ def find_resemblance(votes: Votes, truth: Ints | None = None) -> Resemblance:
 class _Pairs:
     """The answers of all annotators, and the pairs to compare."""
 
-    cells: Cells
+    row: Ints
+    who: Ints
+    label: Ints
     n: int
     classes: int
     people: int
@@ -146,18 +123,16 @@ class _Pairs:
 
     @classmethod
     def of(cls, votes: Votes) -> _Pairs:
-        cells, people = Cells.of(votes), len(votes.annotators)
-        given = sparse.csr_array((np.ones(len(cells.row)), (cells.row, cells.who)), shape=(len(votes), people))
+        (row, who, label), people = single_answers(votes), len(votes.annotators)
+        given = sparse.csr_array((np.ones(len(row)), (row, who)), shape=(len(votes), people))
         both = sparse.triu(given.T @ given, 1).tocoo()
         enough = np.flatnonzero(both.data >= _COMMON)
         enough = enough[np.argsort(-both.data[enough], kind="stable")][:_PAIRS]
-        order = np.lexsort([cells.row, cells.who])
-        bounds = np.cumsum(np.bincount(cells.who, minlength=people))[:-1]
-        by_person = list(
-            zip(np.split(cells.row[order], bounds), np.split(cells.label[order], bounds), strict=True)
-        )
+        order = np.argsort(who, kind="stable")
+        bounds = np.cumsum(np.bincount(who, minlength=people))[:-1]
+        by_person = list(zip(np.split(row[order], bounds), np.split(label[order], bounds), strict=True))
         pairs = both.row[enough].astype(np.intp), both.col[enough].astype(np.intp)
-        return cls(cells, len(votes), votes.n_classes, people, by_person, pairs)
+        return cls(row, who, label, len(votes), votes.n_classes, people, by_person, pairs)
 
     def judge(self, copies: Ints, truth: Ints | None) -> Resemblance:
         """Compares all pairs; a group of copies counts once in what the others say."""
@@ -181,7 +156,7 @@ class _Pairs:
         near = (together >= _COPY) & (beyond >= _COPY)
         links = sparse.coo_array((np.ones(near.sum()), (first[near], second[near])), shape=(self.people,) * 2)
         groups = connected_components(links, directed=False)[1]
-        per_row = len(self.cells.row) / max(len(np.unique(self.cells.row)), 1)
+        per_row = len(self.row) / max(len(np.unique(self.row)), 1)
         return Resemblance(first, second, common.astype(int), agree, beyond, together, frozen(groups), per_row)
 
     def _common(self, i: int, j: int) -> tuple[Ints, Ints, Ints]:
@@ -192,11 +167,11 @@ class _Pairs:
         return shared[step], mine[a][step], theirs[b][step]
 
     def _most_voted(self, weights: Floats) -> _MostVoted:
-        keys = self.cells.row * self.classes + self.cells.label
-        totals = np.bincount(keys, weights[self.cells.who], self.n * self.classes).reshape(self.n, self.classes)
+        keys = self.row * self.classes + self.label
+        totals = np.bincount(keys, weights[self.who], self.n * self.classes).reshape(self.n, self.classes)
         totals += np.random.default_rng(0).random(totals.shape) * _TIE  # ties are broken without the truth
         labels = np.argsort(-totals, axis=1)[:, :3]
-        answers = np.bincount(self.cells.row, minlength=self.n)
+        answers = np.bincount(self.row, minlength=self.n)
         return _MostVoted(labels, np.take_along_axis(totals, labels, axis=1), answers)
 
 
