@@ -27,12 +27,12 @@ def test_of_independent_annotators_the_good_ones_count_more(rng):
 
 
 def test_copies_of_a_poor_annotator_do_not_outvote_the_others(rng):
-    """Three copies that know next to nothing, and six people who are often wrong: the model follows the copies."""
+    """Three copies that know next to nothing, and six people who are often wrong: a model follows the copies."""
     y = rng.integers(0, 4, 1000)
     said = np.column_stack([np.repeat(answers(rng, y, [0.1]), 3, axis=1), answers(rng, y, [0.5] * 6)])
     votes = Votes.from_matrix(said, classes=range(4))
     assert right(fit_annotators(votes).posterior, y) < right(votes.counts, y) - 0.2
-    assert np.array_equal(weigh_votes(votes), votes.counts / 9)
+    assert right(weigh_votes(votes), y) > right(votes.counts, y) + 0.1
 
 
 def test_rows_without_an_answer_have_the_shares_of_all(rng):

@@ -20,7 +20,7 @@ def test_independent_annotators_count_as_many_as_they_are(rng):
     votes = panel([noisy(rng, y, 0.8) for _ in range(10)])
     for truth in (None, y):
         found = find_resemblance(votes, truth)
-        assert 9 < found.effective_votes <= 10
+        assert 8 < found.effective_votes <= 10
         assert (found.weights == 1).all()
     assert len(np.unique(find_resemblance(votes).families)) == 10
 
@@ -57,14 +57,14 @@ def test_good_annotators_beside_guessers_are_no_copies(rng):
 
 def test_of_few_annotators_or_common_rows_nothing_is_said(rng):
     y = rng.integers(0, 3, 400)
-    assert np.isnan(find_resemblance(panel([noisy(rng, y, 0.8) for _ in range(3)])).effective_votes)
+    assert np.isnan(find_resemblance(panel([noisy(rng, y, 0.8) for _ in range(5)])).effective_votes)
     assert np.isnan(find_resemblance(panel([noisy(rng, y[:40], 0.8) for _ in range(8)])).effective_votes)
 
 
 def test_votes_count_by_those_who_answer_a_row(rng):
     y = rng.integers(0, 3, 3000)
-    said = np.column_stack([noisy(rng, y, 0.8) for _ in range(12)]).astype(object)
-    said[rng.permuted(np.tile(np.arange(12), (3000, 1)), axis=1) >= 6] = None
+    said = np.column_stack([noisy(rng, y, 0.8) for _ in range(16)]).astype(object)
+    said[rng.permuted(np.tile(np.arange(16), (3000, 1)), axis=1) >= 8] = None
     found = find_resemblance(Votes.from_matrix(said, classes=range(3)))
-    assert found.per_row == 6
-    assert 4.5 < found.effective_votes <= 6
+    assert found.per_row == 8
+    assert 5 < found.effective_votes <= 8

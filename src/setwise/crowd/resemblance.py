@@ -25,7 +25,7 @@ _PAIRS = 5_000  # of annotators that are compared, those with most common rows
 _ALIKE = 2_000  # common rows of a pair that are compared
 _COMMON = 50  # rows that a pair must have answered; of pairs with fewer nothing is said
 _JUDGED = 20  # of them with a known truth
-_OTHERS = 3  # annotators without the two, whose majority counts as the truth where that is unknown
+_OTHERS = 5  # annotators without the two, whose majority counts as the truth where that is unknown
 _COPY = 0.8  # how far errors are correlated, and answers agree beyond chance, in near-copies
 _FAMILY = 0.4  # how far errors are correlated within a family
 
