@@ -1,4 +1,4 @@
-"""How alike annotators answer: which of them err together, who is a near-copy of whom, and how many votes that leaves.
+"""How alike annotators answer: who errs together, who is a near-copy of whom, and how many votes that leaves.
 
 Two annotators err together if their errors are correlated over the rows that both answered. Verified labels tell
 errors; without them an answer counts as wrong where it differs from what most of the others say, the two left out.
@@ -65,7 +65,7 @@ class Resemblance:
 
     @property
     def effective_votes(self) -> float:
-        """How many annotators with independent errors would tell as much as those who answer a row; NaN if unknown."""
+        """How many annotators with independent errors tell as much as those who answer a row; NaN if unknown."""
         known = ~np.isnan(self.together)
         if not known.any():
             return float("nan")
@@ -150,7 +150,8 @@ class _Pairs:
                 reference = truth[rows]  # type: ignore[index]
             else:
                 reference, known = tops.without(rows, (mine, weights[i]), (theirs, weights[j]))
-            lines.append((len(rows), same.mean(), beyond, _correlation(mine != reference, theirs != reference, known)))
+            together = _correlation(mine != reference, theirs != reference, known)
+            lines.append((len(rows), same.mean(), beyond, together))
         common, agree, beyond, together = np.array(lines, dtype=float).reshape(-1, 4).T
         first, second = self.pairs
         near = (together >= _COPY) & (beyond >= _COPY)

@@ -16,8 +16,8 @@ import numpy as np
 
 from setwise._arrays import Array, Floats, Ints, frame_columns, frozen
 from setwise._types import Candidates, Column, ProbabilityRows, Seed
-from setwise.crowd.verifiers import leave_out_verifiers
 from setwise.crowd.consensus import weigh_votes
+from setwise.crowd.verifiers import leave_out_verifiers
 from setwise.decisions.modes import OrderedRows
 from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.evidence import gather

@@ -22,8 +22,8 @@ from setwise._types import Candidates, Column, Features, ProbabilityRows, Seed
 from setwise.calibration.base import BaseCalibration
 from setwise.calibration.new_rows import NewRows
 from setwise.calibration.pooled import BasePooledCalibration
-from setwise.crowd.verifiers import leave_out_verifiers
 from setwise.crowd.consensus import weigh_votes
+from setwise.crowd.verifiers import leave_out_verifiers
 from setwise.crowd.vote_warnings import warn_of_unanswered
 from setwise.decisions.modes import ErrorCurve, Mode, OrderedRows, as_error
 from setwise.drift.comparison import Comparison, RowTally
