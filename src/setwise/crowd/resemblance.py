@@ -150,8 +150,8 @@ class _Pairs:
                 reference = truth[rows]  # type: ignore[index]
             else:
                 reference, known = tops.without(rows, (mine, weights[i]), (theirs, weights[j]))
-            together = _correlation(mine != reference, theirs != reference, known)
-            lines.append((len(rows), same.mean(), beyond, together))
+            wrong = _correlation(mine != reference, theirs != reference, known)
+            lines.append((len(rows), same.mean(), beyond, wrong))
         common, agree, beyond, together = np.array(lines, dtype=float).reshape(-1, 4).T
         first, second = self.pairs
         near = (together >= _COPY) & (beyond >= _COPY)
@@ -169,9 +169,9 @@ class _Pairs:
 
     def _most_voted(self, weights: Floats) -> _MostVoted:
         keys = self.row * self.classes + self.label
-        totals = np.bincount(keys, weights[self.who], self.n * self.classes).reshape(self.n, self.classes)
-        totals += np.random.default_rng(0).random(totals.shape) * _TIE  # ties are broken without the truth
-        labels = np.argsort(-totals, axis=1)[:, :3]
+        noise = np.random.default_rng(0).random((self.n, self.classes)) * _TIE  # breaks ties without the truth
+        totals: Floats = np.bincount(keys, weights[self.who], noise.size).reshape(noise.shape) + noise
+        labels: Ints = np.argsort(-totals, axis=1)[:, :3]
         answers = np.bincount(self.row, minlength=self.n)
         return _MostVoted(labels, np.take_along_axis(totals, labels, axis=1), answers)
 
