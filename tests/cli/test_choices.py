@@ -93,6 +93,25 @@ def test_the_predicted_label_may_be_the_category(here, capsys):
     assert read_sets("own.csv", classes=NAMES) == cal.predict_set(P)
 
 
+def test_the_word_label_calibrates_each_true_class_whatever_columns_there_are(here, capsys):
+    X, lists, truth = rows(300, 2)
+    P = np.exp(X) / np.exp(X).sum(axis=1, keepdims=True)
+    write(here / "scores.csv", dict(zip(NAMES, P.T, strict=True)))
+    write(here / "answers.csv", {"candidates": lists, "label": truth})
+    asked = ["conformalize", "--probabilities", "scores.csv", "--labels", "answers.csv", "--by", "label"]
+    said(capsys, *asked, "--verified", "label", "--out", "model.cal")
+    own = library.conformalize(P, np.array([NAMES.index(name) for name in truth]), by="label")
+    cal = library.load("model.cal")
+    assert np.array_equal(cal.threshold(0.9), own.threshold(0.9))
+    assert run(["predict", "model.cal", "--probabilities", "scores.csv", "--out", "own.csv", "-q"]) == 0
+    assert read_sets("own.csv", classes=NAMES) == cal.predict_set(P)
+    result = said(capsys, *FIT[:-2], *QUICK, "--verified", "truth", "--by", "label", "--out", "model")
+    assert "any one true class" in result["guarantee"]["text"].replace("\n               ", " ")
+    error = failure(capsys, *asked, "--out", "other.cal")
+    assert "by: 'label' needs true labels" in error
+    assert "--verified" in error
+
+
 def test_rows_without_a_category_are_named(here, capsys):
     assert run([*FIT, "--by", "ward", "--out", "model", "-q"]) == 0
     lines = (here / "new.csv").read_text().splitlines()

@@ -17,6 +17,7 @@ from setwise.strategies import Classwise, Corrected, Setting, classwise, correct
 from setwise.strategies.posterior import posterior_steps
 from tests.statistical.sampling import (
     LEVEL,
+    MUTATIONS,
     NEW,
     N,
     assert_valid_and_sharp,
@@ -207,6 +208,34 @@ def test_classwise_holds_in_each_class_in_95_of_100_samples_and_not_without_the_
     monkeypatch.setattr(classwise, "_upper", lambda counts, n, _: counts / n)
     monkeypatch.setattr(classwise, "betaincinv", lambda a, b, _: a / (a + b - 1))
     assert not at_least(hits(), 0.95, 100)
+
+
+def test_by_label_holds_in_classes_of_5_to_500_rows_and_not_pooled_or_without_the_plus_one(monkeypatch):
+    """The rarer a class, the less the model believes in it: a threshold for all rows serves the frequent ones."""
+    counts, level = np.array([500, 100, 20, 5]), 0.8
+    y, new = np.repeat(np.arange(4), counts), np.repeat(np.arange(4), 50)
+
+    def sample(rng, truth):
+        logits = rng.normal(size=(len(truth), 4)) + np.log(counts)
+        logits[np.arange(len(truth)), truth] += 1
+        p = np.exp(logits)
+        return p / p.sum(axis=1, keepdims=True)
+
+    def by_class(by):
+        rng = np.random.default_rng(0)
+        found = []
+        for _ in range(150):
+            made = conformalize(sample(rng, y), y, by=by)
+            hit = inside(made.predict_set(sample(rng, new), level).to_mask(), new)
+            found.append(hit.reshape(4, 50).mean(axis=1))
+        return np.transpose(found)
+
+    assert all(mean_at_least(one, level) for one in by_class("label"))
+    pooled = [mean_at_least(one, level) for one in by_class(None)]
+    assert pooled[0]
+    assert not any(pooled[2:])
+    monkeypatch.setattr("setwise.strategies.threshold_rules.rank", MUTATIONS["without the +1"])
+    assert not mean_at_least(by_class("label")[3], level)
 
 
 def test_where_annotators_share_the_models_confusions_auto_with_nothing_declared_covers():

@@ -61,6 +61,8 @@ CASES = {
     "classwise": (Y, {}, {"strategy": "classwise"}),
     "categories": (SETS, {"by": BY}, {"conformity_score": "raps"}),
     "predicted": (SETS, {}, {"by": "predicted"}),
+    "by label": (Y, {}, {"by": "label"}),
+    "by label, verified": (SETS, {"verified": CHECKED}, {"by": "label"}),
     "weights": (SETS, {"sample_weight": WEIGHT}, {}),
     "groups": (SETS, {"groups": GROUPS}, {}),
     "ids": (SETS, {"row_ids": [f"row {i}" for i in range(N)]}, {"conformity_score": "aps"}),

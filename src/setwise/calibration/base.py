@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Never, Self, Unpack, overload
 
 import numpy as np
@@ -36,6 +37,7 @@ from setwise.scores import Score
 from setwise.storage.container import reading_untrusted
 from setwise.storage.directory import Source
 from setwise.strategies import Rule, Setting, Strategy
+from setwise.strategies.by_label import calibrate_by_label, vote_rule_by_label
 from setwise.strategies.judgement import Judgement
 from setwise.strategies.new_row_votes import vote_rule
 
@@ -62,7 +64,8 @@ class BaseCalibration:
     rules: tuple[Rule, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rules", self._calibrate_categories(self.strategy.calibrate))
+        calibrate = partial(calibrate_by_label, self.strategy) if self._by_label else self.strategy.calibrate
+        object.__setattr__(self, "rules", self._calibrate_categories(calibrate))
 
     def _calibrate_categories(self, calibrate: Callable[[Evidence, Setting], Rule]) -> tuple[Rule, ...]:
         """One rule for each category."""
@@ -122,7 +125,7 @@ class BaseCalibration:
 
         It is +inf where there are too few calibration rows. If rows were calibrated by category, `by` names one
         category. With weighted rows the threshold depends on the new row's weight: pass one number, or one per row.
-        `classwise` has one threshold per class, in the order of `classes`.
+        `classwise` and ``by="label"`` have one threshold per class, in the order of `classes`.
         """
         if self.evidence.weight is not None and sample_weight is None:
             raise ValueError(
@@ -386,7 +389,11 @@ class BaseCalibration:
     @lazy
     def _vote_rules(self) -> tuple[Rule, ...]:
         """The rules for new rows with votes of their own, one for each category."""
-        return self._calibrate_categories(vote_rule)
+        return self._calibrate_categories(vote_rule_by_label if self._by_label else vote_rule)
+
+    @property
+    def _by_label(self) -> bool:
+        return self.setting.by == "label"
 
     def _warn_if_short(
         self, level: Fraction, codes: Ints | None = None, rules: tuple[Rule, ...] | None = None
@@ -410,7 +417,7 @@ class BaseCalibration:
         """The position of the rule for one category; 0 without categories."""
         if self.categories is None:
             if by is not None:
-                raise ValueError("by: calibrated without categories; pass by to conformalize first.")
+                raise ValueError(self.reader.without_categories)
             return 0
         known = self.category_names
         if not isinstance(by, Hashable) or by not in known:

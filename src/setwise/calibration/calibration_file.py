@@ -29,7 +29,7 @@ _FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")  # a power of ten could 
 _SEEDS = 2**63
 _FINDINGS = ("seen", "chosen", "differs")
 _WORDS = {
-    "by": {"given", "predicted", "size"},
+    "by": {"given", "label", "predicted", "size"},
     "precision": {"float16", "float32", "float64"},
     "domain": {"simplex", "unit"},
     "kind": {"nothing", "uniform", "class", "independent"},

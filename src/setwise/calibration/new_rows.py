@@ -25,6 +25,8 @@ from setwise.probabilities.top_probabilities import TopK
 from setwise.scores import Score
 from setwise.strategies.judgement import Setting
 
+_AUTOMATIC = ("predicted", "size")  # categories that are found, for calibration and new rows alike
+
 
 @dataclass(frozen=True, eq=False)
 class RowReader:
@@ -59,6 +61,13 @@ class RowReader:
             "row_ids": self.setting.named and self.score.randomized,
         }
         return tuple(name for name, holds in used.items() if holds)
+
+    @property
+    def without_categories(self) -> str:
+        """Why categories of new rows are refused where the calibration knows none."""
+        if self.setting.by == "label":
+            return "by: calibrated by label, and nobody knows those of new rows; leave it out."
+        return "by: calibrated without categories; pass by to conformalize first."
 
     def read(
         self,
@@ -161,7 +170,7 @@ class NewRows:
                 "by: calibrated by the number of candidates, so new rows need theirs too; pass candidates=… to "
                 "predict_set, or by=…, how many each row has."
             )
-        if by is None and reader.setting.by != "given":
+        if by is None and reader.setting.by in _AUTOMATIC:
             by = automatic_categories(
                 reader.setting.by, self.probabilities, reader.vocabulary.classes, self.candidates
             )
@@ -169,7 +178,7 @@ class NewRows:
             raise ValueError(
                 "by: calibrated by category, so new rows need theirs too; pass by=…"
                 if by is None
-                else "by: calibrated without categories; pass by to conformalize first."
+                else reader.without_categories
             )
         return None if by is None else categories(by, len(self))
 
@@ -242,4 +251,4 @@ def automatic_categories(by: str, rows: Probabilities, classes: Array, sets: Lab
         return np.asarray(classes[rows.proposed.label])
     if by == "size" and sets is not None:
         return np.asarray(sets.sizes)
-    raise ValueError(f"by: {by!r} is not known; use 'predicted', 'size', or one category per row.")
+    raise ValueError(f"by: {by!r} is not known; use 'label', 'predicted', 'size', or one category per row.")

@@ -54,9 +54,9 @@ def conformalize(
         opt.one_of(labels, about.votes, f"--labels (a file, as that of the probabilities lacks {candidates!r})")
     rows = CalibrationRows(memory_limit=opt.bytes_of(memory_limit), random_state=random_state)
     with screen.working(f"reading {probabilities}"):
-        predicted = opt.is_by_prediction(by, *filter(None, (source, labelled)))
+        found_later = opt.is_found(by, *filter(None, (source, labelled)))
         reading: dict[str, Any] = {"candidates": candidates, "missing": missing or "error"}
-        columns = {"by": None if predicted else by, "carry": carry or [], "features": (), **reading}
+        columns = {"by": None if found_later else by, "carry": carry or [], "features": (), **reading}
         request = about.request(source, labelled, **columns)
         beside = {*names} - {*(other_columns(request) or ())}
         table = ProbabilityTable.of(source, {*beside, *request.carry, *([about.key] if about.key else [])})
@@ -68,7 +68,7 @@ def conformalize(
         layout = Layout(truth=request.truth, separator=about.separator, **reading)
         rows = read_calibration_rows(table, rows, known, layout, request.by, engine=runs)
     classes = table.classes
-    declared = promise.declarations(classes) | ({"by": by} if predicted else {})
+    declared = promise.declarations(classes) | ({"by": by} if found_later else {})
     calibration = rows.conformalize(
         strategy, **declared, **({} if about.votes is None else {"missing": missing or "drop"})
     )

@@ -71,7 +71,7 @@ def fit(
     _check(learner, networks)
     by, strategy = promise.by, promise.strategy_at(look)
     source, labelled = about.files(file), about.files(labels)
-    column_by = None if by is None or opt.is_by_prediction(by, source) else by
+    column_by = None if by is None or opt.is_found(by, source) else by
     reading: dict[str, Any] = {
         "missing": missing or "error",
         "impute": _filling(impute),

@@ -221,7 +221,12 @@ Groups = Annotated[
 _by = "Column of categories, such as the hospital: sets are calibrated, guaranteed and evaluated in each of them."
 By = Annotated[str | None, _column("--by", _by)]
 LearnedBy = Annotated[
-    str | None, _column("--by", f"{_by} The word predicted makes the most probable label the category.")
+    str | None,
+    _column(
+        "--by",
+        f"{_by} The word predicted makes the most probable label the category. The word label calibrates each true "
+        "class by its verified rows, and never names a column.",
+    ),
 ]
 VotesFile = Annotated[
     Path | None,
@@ -484,6 +489,11 @@ def one_of(candidates: Any, votes: Any, other: str) -> None:
     """Refuses a command line that names neither candidates nor votes, or both."""
     if (candidates is None) == (votes is None):
         raise ValueError(f"give either {other} or --votes (a file with one answer per line).")
+
+
+def is_found(by: str | None, *sources: TableFiles) -> bool:
+    """Whether no column holds what `--by` names: the word label, whatever columns there are, or predicted."""
+    return by == "label" or is_by_prediction(by, *sources)
 
 
 def is_by_prediction(by: str | None, *sources: TableFiles) -> bool:

@@ -81,8 +81,9 @@ def conformalize(
         The K labels in the order of the columns.
     by
         A category per row; each category is calibrated separately and has its own guarantee (Mondrian).
-        ``"predicted"`` takes the most probable label, ``"size"`` the number of candidates (new rows then need
-        candidates of their own).
+        ``"label"`` gives each class a threshold and a guarantee of its own, from exact labels or from the verified
+        rows alone (the candidates of others are then not used). ``"predicted"`` takes the most probable label,
+        ``"size"`` the number of candidates (new rows then need candidates of their own).
     verified
         The true label where a row is verified, None or NaN elsewhere. By passing it you state that the rows to
         verify were drawn at random.
@@ -205,7 +206,7 @@ def calibrate(
         if lost := checked - len(facts.verified_rows):
             problem = f"missing: {lost:,} of the {n - len(kept):,} rows dropped for lack of candidates are verified"
             warnings.warn(MisuseWarning(problem, Remedy("missing", "full", "to keep them")), stacklevel=3)
-    if by != "given":
+    if by not in {"given", "label"}:
         facts = replace(facts, category=automatic_categories(by, rows, sets.classes, sets))
     setting = Setting(
         score.name,
@@ -227,7 +228,7 @@ def calibrate(
         precision=precision,
         top=rows.stored,
     )
-    needs = {*chosen.needs(setting), *also}
+    needs = {*(() if by == "label" else chosen.needs(setting)), *also}
     rows.check_known(score, needs, verified=facts.verified is not None, votes=facts.votes is not None)
     if "table" in needs and declared.kind == "class":
         setting = replace(setting, assume=_complete_assumption(declared, rows.array, sets, float(rate)))

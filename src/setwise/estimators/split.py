@@ -160,7 +160,7 @@ class ConformalClassifier(BaseConformalClassifier):
             for calibration before others.
         by
             A category per row: each has its own calibration and guarantee, and `predict_set` asks for it; or
-            ``"predicted"``, the most probable label.
+            ``"predicted"``, the most probable label; or ``"label"``, the true one, as in `setwise.conformalize`.
         verified_probability
             The probability with which each row was chosen to be verified, where they differ.
         missing
@@ -197,7 +197,7 @@ class ConformalClassifier(BaseConformalClassifier):
         if trained:
             self.estimator_ = model
         else:
-            if first is not None and named == "given" and not written:  # the others may all be learned from
+            if first is not None and named in _AS_THEY_ARE and not written:  # the others may all be learned from
                 choice = warn_about_choice(sizes_differ(sets.sizes, first, facts.category_codes, facts.group))
             if first is None and votes is None and not self.miss_rate:  # then the guarantee rests on the candidates
                 warn_outside(sets, facts, np.intersect1d(kept, facts.verified_rows))
@@ -209,7 +209,7 @@ class ConformalClassifier(BaseConformalClassifier):
         self.used_rows_ = UsedRows.of(X, sets, kept, held, np.isin(np.arange(n), held).astype(int), together)
         self._note_labels(sets, [kept])
         self._note_rows(X, sets)
-        if written and first is not None and named == "given" and len(kept):  # its candidates tell nothing
+        if written and first is not None and named in _AS_THEY_ARE and len(kept):  # its candidates tell nothing
             confidence = self.probabilities_of(self.estimator_, X).max(axis=1)
             choice = warn_about_choice(surer_of_verified(confidence, first, facts.category_codes, facts.group))
         self.calibration_rows_ = held
@@ -356,4 +356,6 @@ def _check_learnable(sets: LabelSets, facts: RowFacts) -> None:
         warnings.warn(MisuseWarning(problem, remedy), stacklevel=3)
 
 
+_AS_THEY_ARE = {"given", "label"}
+"""Words for `by` with which rows are not sorted by what the model finds."""
 _FACTS = ("verified", "verified_probability", "sample_weight", "by", "groups")

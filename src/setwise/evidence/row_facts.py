@@ -82,12 +82,13 @@ class RowFacts(LastingFacts):
     ) -> RowFacts:
         """Reads the arguments of `conformalize` for n rows; an error names the argument and the row.
 
-        Where `by` is a word categories are found later.
+        Where `by` is a word categories are found later. By label, verified labels outside the classes are left out
+        with a warning: they belong to no class that is guaranteed anything.
         """
         if groups is not None and sample_weight is not None:
             raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
         return cls(
-            verified=_read_verified(verified, vocabulary, n),
+            verified=_read_verified(verified, vocabulary, n, by_label=isinstance(by, str) and by == "label"),
             chance=_chances(verified_probability, n),
             weight=weights(sample_weight, n),
             category=None if by is None or isinstance(by, str) else categories(by, n),
@@ -139,7 +140,7 @@ def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]
     return sets[kept], kept
 
 
-def _read_verified(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None:
+def _read_verified(verified: Any, vocabulary: Vocabulary, n: int, *, by_label: bool) -> Ints | None:
     """The verified labels' positions, `MISSING` where nobody checked; None where nobody checked anything."""
     if verified is None:
         return None
@@ -149,7 +150,13 @@ def _read_verified(verified: Any, vocabulary: Vocabulary, n: int) -> Ints | None
         raise ValueError(f"verified: {len(codes)} entries for {n} rows; use None for the others.")
     if (codes == UNKNOWN).any():
         row = int(np.flatnonzero(codes == UNKNOWN)[0])
-        raise ValueError(f"verified: row {row} holds {given.tolist()[row]!r}, which is not among the classes.")
+        problem = f"verified: row {row} holds {given.tolist()[row]!r}, which is not among the classes"
+        if not by_label:
+            raise ValueError(f"{problem}.")
+        count = int((codes == UNKNOWN).sum())
+        left = f"{problem}; {count:,} such rows count for no class"
+        warnings.warn(MisuseWarning(left, Remedy("classes", None, "if they are a class")), stacklevel=4)
+        codes = np.where(codes == UNKNOWN, MISSING, codes)
     if (codes == MISSING).all():
         warnings.warn(MisuseWarning("verified: no row has a label", "leave it out"), stacklevel=4)
         return None

@@ -31,14 +31,14 @@ def alternatives(
 ) -> tuple[list[Alternative], list[dict[str, str]]]:
     """The chosen strategy, the others given, those that its evidence supports; and why the rest are not there.
 
-    With exact labels all strategies give the same sets, so that there is nothing to compare.
+    With exact labels, and by label, all strategies give the same sets, so that there is nothing to compare.
     """
     compared = [Alternative(_name(calibration, level), calibration, chosen=True)]
     absent: dict[str, list[str]] = {}
     for other in others:
         _add(compared, other, level)
     exact = calibration.evidence.sizes is not None and bool((calibration.evidence.sizes == 1).all())
-    for name in [] if exact else STRATEGIES:
+    for name in [] if exact or calibration.setting.by == "label" else STRATEGIES:
         if name in _LEFT_OUT or any(one.name.split("(")[0] == name for one in compared):
             continue
         strategy = as_strategy(name)

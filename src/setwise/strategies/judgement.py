@@ -64,7 +64,8 @@ class Setting:
     differs
         What shows that the new rows that are asked about are not like these.
     by
-        Where categories come from: ``"given"``, ``"predicted"`` or ``"size"``.
+        Where categories come from: ``"given"``, ``"predicted"`` or ``"size"``; ``"label"`` where each class has a
+        threshold of its own, and there are no categories.
     seed
         For strategies that draw.
     precision

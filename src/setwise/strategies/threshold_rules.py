@@ -141,7 +141,7 @@ class RankRule:
             self.n,
             float(level),
             claims,
-            "" if claims[0].refuted else self._law(level),
+            "" if claims[0].refuted else format_law(self.law_bound(level)),
             (*self._shortage(level), *self.remarks),
             unit=self._unit,
             verified=self.evidence.verified_instances,
@@ -217,14 +217,13 @@ class RankRule:
         limits: Floats = np.append(ordered.values, math.inf)[first]
         return limits
 
-    def _law(self, level: Fraction) -> str:
+    def law_bound(self, level: Fraction) -> float | None:
         """The Beta law of P(e ≤ q) given the calibration set, less the miss rate: a bound from below."""
         position = rank(self.n, level + self.slack)
         if not self.states_law or not self.counts_alike or len(self.scores) != self.n or position > self.n:
-            return ""
+            return None
         low, _ = beta_interval(self.n, position, 2 * DELTA)
-        low = math.floor(1000 * max(low - float(self.setting.miss_rate), 0.0)) / 1000
-        return f"If rows are independent, this probability is at least {low:.3f} in 19 of 20 draws."
+        return max(low - float(self.setting.miss_rate), 0.0)
 
     def _shortage(self, level: Fraction) -> tuple[str, ...]:
         reason = self.shortage(level)
@@ -252,6 +251,14 @@ class RankRule:
     @property
     def _unit(self) -> str:
         return "rows" if self.evidence.group is None else "groups"
+
+
+def format_law(bound: float | None) -> str:
+    """The law as a sentence, rounded down; empty where there is none."""
+    if bound is None:
+        return ""
+    low = math.floor(1000 * bound) / 1000
+    return f"If rows are independent, this probability is at least {low:.3f} in 19 of 20 draws."
 
 
 def _clip(probability: Fraction | float) -> float:

@@ -137,7 +137,7 @@ class CalibrationRows:
         Parameters
         ----------
         probabilities, candidates, verified, verified_probability, by, sample_weight, groups, row_ids
-            As in `conformalize`; ``by="predicted"`` is for `conformalize` at the end.
+            As in `conformalize`; ``by="predicted"`` and other words are for `conformalize` at the end.
         sampling_ids
             Integers or strings, all different, that identify rows wherever they come from, such as the number of
             the file and of the row. With them the rows kept, and their order, depend on nothing else; without,
@@ -227,8 +227,8 @@ class CalibrationRows:
         strategy, conformity_score
             As in `setwise.conformalize`.
         **declared
-            `miss_rate`, `assume`, `missing`, ``by="predicted"`` or ``"size"``; and `random_state`, by default that
-            of these rows.
+            `miss_rate`, `assume`, `missing`, ``by="label"``, ``"predicted"`` or ``"size"``; and `random_state`, by
+            default that of these rows.
         """
         if not self._parts:
             raise ValueError("there are no rows; add some first.")
