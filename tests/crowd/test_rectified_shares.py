@@ -18,6 +18,8 @@ DESIGNS = [  # rows and hits where the proxy is 0, and where it is 1; how many r
     ((60, 30), (60, 58), 60),
     ((105, 1), (45, 1), 70),
     ((138, 137), (12, 11), 61),
+    ((2500, 25), (2500, 25), 61),
+    ((2500, 2475), (2500, 2488), 80),
 ]
 
 
@@ -60,7 +62,13 @@ def test_without_clopper_pearson_within_the_strata_it_fails():
 
 def test_without_rounding_to_whole_rows_it_fails_where_few_rows_are_hits(monkeypatch):
     monkeypatch.setattr(rectified_shares, "np", _NoRounding())
+    monkeypatch.setattr(rectified_shares, "_RARE", -1)
     assert coverage((105, 45), (1, 1), 70) < 0.9
+
+
+def test_without_the_exact_interval_beside_few_hits_it_fails(monkeypatch):
+    monkeypatch.setattr(rectified_shares, "_RARE", -1)
+    assert coverage((2500, 2500), (25, 25), 61) < 0.94
 
 
 class _NoRounding:

@@ -8,7 +8,11 @@ Clopper–Pearson interval (l_h, u_h). With w_h = n_h/n and φ_h = 1 − m_h/n_h
 
 rounded outward to whole rows: where few rows are hits the next whole number lies just outside. With fewer than
 `FEWEST` verified rows, or none where g = h, it is x/m with the exact hypergeometric interval. Which of the two is
-used depends on m and g alone: the narrower of two intervals misses too often.
+used depends on m and g alone: the narrower of two intervals misses too often. With up to `_RARE` verified hits, or
+misses, it is the union of both: two hits, one where g = 0 and one where g = 1, say less than their sum of squares.
+
+The exact interval is proved; of the other the coverage is computed, over all outcomes of the draw: at least .953 in
+15,000 designs of up to 20,000 rows of which 60 to 300 are verified (`benchmarks/estimates.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from setwise.ranks import binomial_bounds, hypergeometric_bounds
 
 FEWEST = 60
 """Fewer verified rows than these have the exact interval, without a proxy."""
+_RARE = 5
 _DUST = 1e-9
 
 
@@ -57,9 +62,12 @@ def rectify(hits: Ints, verified: Ints, rows: Ints, delta: float = 0.05) -> Shar
     value = (weight * share).sum(axis=1)
     lower = value - np.sqrt(np.square(finite * (share - low)).sum(axis=1))
     upper = value + np.sqrt(np.square(finite * (high - share)).sum(axis=1))
-    x, few, m, n = x.sum(axis=1), (m.sum(axis=1) < FEWEST) | (m == 0).any(axis=1), m.sum(axis=1), n.sum(axis=1)
-    value[few] = np.divide(x[few], m[few], out=np.full(few.sum(), np.nan), where=m[few] > 0)
-    lower[few], upper[few] = hypergeometric_bounds(x[few], m[few], n[few], delta)
+    x, alone, m, n = x.sum(axis=1), (m.sum(axis=1) < FEWEST) | (m == 0).any(axis=1), m.sum(axis=1), n.sum(axis=1)
+    value[alone] = np.divide(x[alone], m[alone], out=np.full(alone.sum(), np.nan), where=m[alone] > 0)
+    lower[alone], upper[alone] = np.inf, -np.inf
+    also = np.flatnonzero(alone | (np.minimum(x, m - x) <= _RARE))
+    exact = hypergeometric_bounds(x[also], m[also], n[also], delta)
+    lower[also], upper[also] = np.minimum(lower[also], exact[0]), np.maximum(upper[also], exact[1])
     whole = np.maximum(n, 1)
     lower = np.maximum(np.floor(lower * n + _DUST), x) / whole  # no fewer than the hits that are verified,
     upper = np.minimum(np.ceil(upper * n - _DUST), n - (m - x)) / whole  # no more than the misses leave
