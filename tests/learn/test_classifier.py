@@ -152,14 +152,6 @@ def test_unlabelled_rows_are_full_sets_and_help():
     np.testing.assert_array_equal(filled.predict(X), model.predict(X))
 
 
-@pytest.mark.parametrize("cleaning", ["pop", "conformal"])
-def test_cleaning_works_with_any_loss(cleaning):
-    X, candidates, y = some_rows(300, p=0.5)
-    for loss in ("proden", "gce"):
-        model = quick(cleaning=cleaning, loss=loss, epochs=30).fit(X, candidates)
-        assert (model.predict(X) == y).mean() > 0.85
-
-
 def test_early_stopping_ends_before_its_epochs_and_keeps_the_best():
     X, candidates, y = some_rows(300)
     for criterion in ("covering", "approximate"):

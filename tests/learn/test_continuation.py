@@ -14,13 +14,7 @@ from setwise.learn import (
     PartialLabelClassifier,
     PartialLabelKNN,
     ProdenLoss,
-    Purification,
 )
-from setwise.learn.batches import Resident
-from setwise.learn.losses import as_loss
-from setwise.learn.networks import build_network
-from setwise.learn.scaling import fit_scaling
-from setwise.learn.trainer import Plan, Trainer
 
 
 @pytest.fixture
@@ -74,19 +68,17 @@ def test_weights_that_are_no_numbers_are_a_divergence_even_in_the_last_step(rows
     assert not path.exists()  # no epoch was good
 
 
-@pytest.mark.parametrize("change", ["features", "loss", "cleaning"])
+@pytest.mark.parametrize("change", ["features", "loss"])
 def test_a_checkpoint_of_another_training_is_refused(change, rows, tmp_path):
     X, candidates, _ = rows
-    options = {"loss": partial(GCELoss, q=0.7), "cleaning": partial(Purification, start=2), "epochs": 3}
+    options = {"loss": partial(GCELoss, q=0.7), "epochs": 3}
     model = linear(checkpoint=tmp_path / "run.pt", **options).set_params(scale="rows")
     model.fit(X, candidates)
     other = X.copy()
     if change == "features":
         other[1:] = np.random.default_rng(1).normal(size=other[1:].shape)
-    elif change == "loss":
-        model.set_params(loss=partial(GCELoss, q=0.1))
     else:
-        model.set_params(cleaning=partial(Purification, start=1))
+        model.set_params(loss=partial(GCELoss, q=0.1))
     with pytest.raises(ValueError, match="other data or settings"):
         model.fit(other, candidates)
 
@@ -95,29 +87,6 @@ def test_a_checkpoint_needs_a_seed(rows, tmp_path):
     X, candidates, _ = rows
     with pytest.raises(ValueError, match="set random_state"):
         PartialLabelClassifier("linear", checkpoint=tmp_path / "run.pt").fit(X, candidates)
-
-
-def test_purification_treats_each_model_of_a_stack_as_if_alone(rows):
-    X, candidates, _ = rows
-    masks = torch.as_tensor(np.stack([candidates, np.eye(4, dtype=bool)[candidates.argmax(axis=1)]]))
-
-    def kept(which):
-        seeds = [[3, 7][i] for i in which]
-        trainer = Trainer(
-            build_network("linear", seeds, (6,), 4),
-            fit_scaling("standard", [torch.as_tensor(X)]),
-            as_loss("proden", 300, len(which)),
-            Resident(torch.as_tensor(X)),
-            masks[which],
-            plan=Plan(30, 50, "adam", 0.05),
-            seeds=seeds,
-            hooks=[Purification(start=3, window=2, threshold=0.05, growth=0.5)],
-        ).fit()
-        return trainer.candidates
-
-    together = kept([0, 1])
-    assert torch.equal(together[0], kept([0])[0])
-    assert torch.equal(together[1], kept([1])[0])
 
 
 def test_neighbours_do_not_depend_on_the_unit_of_the_features(rows):

@@ -82,13 +82,13 @@ def test_the_learning_rate_falls_along_a_cosine_as_long_as_asked_for():
 def test_early_stopping_puts_each_models_best_weights_back():
     x, candidates, _ = some_data()
     model, seen = trainer([0, 1], x, candidates, epochs=60, learning_rate=2.0, annealing_epochs=0), []
-    model.hooks.append(lambda t: seen.append(approximated_accuracy(t.logits(), t.given)))
-    model.hooks.append(EarlyStopping(Resident(x), model.given, "approximate", patience=3))
+    model.hooks.append(lambda t: seen.append(approximated_accuracy(t.logits(), t.candidates)))
+    model.hooks.append(EarlyStopping(Resident(x), model.candidates, "approximate", patience=3))
     model.fit()
     best = torch.stack(seen).amax(dim=0)
     assert len(seen) < 60
     assert (seen[-1] < best).all()
-    torch.testing.assert_close(approximated_accuracy(model.logits(), model.given), best)
+    torch.testing.assert_close(approximated_accuracy(model.logits(), model.candidates), best)
 
 
 @pytest.mark.parametrize("loss", list(LOSSES))

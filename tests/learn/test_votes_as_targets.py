@@ -82,12 +82,6 @@ def test_parts_learn_from_their_own_rows_votes_alone():
     assert np.array_equal(first, again)
 
 
-def test_votes_are_weighed_and_not_thinned_out():
-    X, said, _ = crowd(40, 0)
-    with pytest.raises(ValueError, match="cleaning: it removes candidates"):
-        PartialLabelClassifier("linear", cleaning="pop").fit(X, votes_of(said))
-
-
 def test_sets_learned_from_votes_alone_are_nearly_those_of_true_labels():
     X, said, y = crowd(3000, 0)
     X_new, _, y_new = crowd(3000, 1)

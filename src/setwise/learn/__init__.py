@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from setwise._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from setwise.learn.candidate_cleaning import ConformalCleaning as ConformalCleaning
-    from setwise.learn.candidate_cleaning import Purification as Purification
     from setwise.learn.classifier import PartialLabelClassifier as PartialLabelClassifier
     from setwise.learn.covering_classifier import CoveringClassifier as CoveringClassifier
     from setwise.learn.criteria import approximated_accuracy as approximated_accuracy
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "classifier": ("PartialLabelClassifier",),
-    "candidate_cleaning": ("ConformalCleaning", "Purification"),
     "covering_classifier": ("CoveringClassifier",),
     "criteria": ("approximated_accuracy", "covering_rate"),
     "em": ("EMClassifier",),

@@ -61,16 +61,14 @@ def fingerprint(trainer: Trainer) -> str:
     shapes = [(name, tuple(p.shape)) for name, p in trainer.network.named_parameters()]
     plain = [_settings(part) for part in (trainer.loss, *trainer.hooks)]
     digest.update(repr((trainer.plan, trainer.seeds, repr(trainer.network), shapes, plain)).encode())
-    for tensor in (trainer.given, *trainer.scaling.buffers(), *_features(trainer)):
+    for tensor in (trainer.candidates, *trainer.scaling.buffers(), *_features(trainer)):
         digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 
 def _settings(part: Any) -> tuple[Any, ...]:
     """The class of a part, and those of its parameters that are numbers or texts."""
-    values = getattr(part, "made_with", None) or {
-        name: value for name, value in vars(part).items() if isinstance(value, (int, float, str, type(None)))
-    }
+    values = {n: value for n, value in vars(part).items() if isinstance(value, (int, float, str, type(None)))}
     return type(part).__name__, sorted(values.items(), key=repr)
 
 

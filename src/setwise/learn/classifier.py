@@ -17,7 +17,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from setwise.crowd.annotator_model import own_fits
-from setwise.errors import InputError
 from setwise.labels.votes import Votes
 from setwise.learn.base import CandidateClassifier
 from setwise.learn.batches import Resident, as_device, candidate_mask, read_examples, read_source
@@ -66,9 +65,6 @@ class PartialLabelClassifier(CandidateClassifier):
         Fills in every parameter left at its default; see `setwise.learn.PRESETS`.
     ensemble
         Number of models with different seeds that are trained together and averaged.
-    cleaning
-        ``"pop"``, ``"conformal"``, a callable that makes a cleaner, or None: how to remove unlikely candidates in
-        training.
     early_stopping, patience, validation_fraction
         Stop by ``"covering"`` or ``"approximate"``, measured on that fraction of the rows, held out.
     temperature
@@ -131,7 +127,6 @@ class PartialLabelClassifier(CandidateClassifier):
         verbose: int = 0,
         preset: str | None = None,
         ensemble: int = 1,
-        cleaning: Any = None,
         early_stopping: str | None = None,
         patience: int = 10,
         validation_fraction: float = 0.1,
@@ -159,7 +154,6 @@ class PartialLabelClassifier(CandidateClassifier):
         self.verbose = verbose
         self.preset = preset
         self.ensemble = ensemble
-        self.cleaning = cleaning
         self.early_stopping = early_stopping
         self.patience = patience
         self.validation_fraction = validation_fraction
@@ -281,11 +275,8 @@ class PartialLabelClassifier(CandidateClassifier):
     def _settings_for(self, y: Any) -> Settings:
         """The settings that learn from y; see `loss`."""
         settings = self.settings()
-        if not isinstance(y, Votes):
-            return settings
-        if settings.cleaning is not None:
-            raise InputError("cleaning: it removes candidates, but votes are weighed instead", "leave it out")
-        return replace(settings, loss="naive") if settings.loss == "proden" else settings
+        weighed = isinstance(y, Votes) and settings.loss == "proden"
+        return replace(settings, loss="naive") if weighed else settings
 
     def settings(self) -> Settings:
         """The parameters of this estimator; the preset replaces those that are left at their defaults."""

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from setwise.learn.batches import CHUNK, ExampleSource, Resident
-from setwise.learn.candidate_cleaning import as_cleaner
 from setwise.learn.criteria import EarlyStopping, approximated_accuracy
 from setwise.learn.networks import Single, build_network
 from setwise.learn.scaling import Scaling, fit_scaling, stack_scalings
@@ -82,15 +81,12 @@ def fit_networks(
 ) -> FittedNetworks:
     """Trains a model for each seed on the rows of `source` with their candidates (n, K)."""
     settings, choices = choose(settings, source, candidates, seeds[0])
-    cleaner = as_cleaner(settings.cleaning)
-    hooks: list[Hook] = [cleaner] if cleaner else []
-    if not (settings.early_stopping or settings.temperature or getattr(cleaner, "needs_holdout", False)):
-        trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds, hooks=hooks)
+    if not (settings.early_stopping or settings.temperature):
+        trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds)
         return replace(_take_networks(trainer, settings), choices=choices)
     kept, held = split(len(candidates), settings.validation_fraction, seeds[0], candidates.device)
     held_source, held_candidates = source.rows(held), candidates[held].expand(len(seeds), -1, -1)
-    if hasattr(cleaner, "attach"):
-        cleaner.attach(held_source, held_candidates)
+    hooks: list[Hook] = []
     if settings.early_stopping:
         hooks.append(EarlyStopping(held_source, held_candidates, settings.early_stopping, settings.patience))
     trainer = train_stack(
@@ -162,7 +158,7 @@ def fit_parts(
 
 def out_of_sample(settings: Settings, source: ExampleSource, candidates: Tensor, seed: int) -> Tensor:
     """(n, K): each row's probabilities by a network that learned from the other folds."""
-    settings = replace(settings, cleaning=None, early_stopping=None, temperature=False, checkpoint=None, ensemble=1)
+    settings = replace(settings, early_stopping=None, temperature=False, checkpoint=None, ensemble=1)
     n, device = len(candidates), candidates.device
     order = permutations([seed], -3, n, device)[0]
     folds = order.tensor_split(_FOLDS)

@@ -38,7 +38,7 @@ class Progress(ExitStack):
         state = f"epoch {trainer.epoch}/{self.epochs}  loss {float(trainer.losses.mean()):.4f}"
         if trainer.loss.memory is not None:
             logits = trainer.loss.memory.view(trainer.candidates.shape)
-            state += f"  covering rate {float(covering_rate(logits, trainer.given).mean()):.3f}"
+            state += f"  covering rate {float(covering_rate(logits, trainer.candidates).mean()):.3f}"
         if self.bar is None:
             sys.stderr.write(f"{self.title}  {state}\n")
         else:

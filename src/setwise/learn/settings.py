@@ -44,7 +44,6 @@ class Settings:
     shuffle: bool
     precision: str
     ensemble: int
-    cleaning: Any
     early_stopping: str | None
     patience: int
     validation_fraction: float
@@ -56,7 +55,7 @@ class Settings:
     @property
     def stackable(self) -> bool:
         """Whether several fits can train at once: nothing held out, no dropout, file, ensemble or own module."""
-        holds_out = self.cleaning or self.early_stopping or self.temperature
+        holds_out = self.early_stopping or self.temperature
         plain = not self.dropout and self.checkpoint is None and self.ensemble == 1
         return not holds_out and plain and isinstance(self.network, str)
 
@@ -64,7 +63,7 @@ class Settings:
         """One plain model, with as many epochs as it takes to compare settings on few rows."""
         most = _EPOCHS_OF_FEW if n_rows < _FEW else _TRIAL_EPOCHS
         epochs = most if self.epochs is None else min(self.epochs, most)
-        plain = replace(self, cleaning=None, early_stopping=None, temperature=False, checkpoint=None)
+        plain = replace(self, early_stopping=None, temperature=False, checkpoint=None)
         return replace(plain, epochs=epochs, ensemble=1)
 
     def alternatives(self, source: ExampleSource) -> list[Settings]:

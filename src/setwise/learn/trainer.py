@@ -81,8 +81,7 @@ class Trainer:
     seeds
         One per model: the order of its examples.
     hooks
-        Called with the trainer after every epoch; a hook may replace `candidates` or set `finished`. Its method
-        `finish`, if any, is called at the end; with `state` and `restore` it is part of a checkpoint.
+        Called with the trainer after every epoch; a hook may set `finished`.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class Trainer:
                 f"seeds and {source.n_rows} rows of features."
             )
         self.device = candidates.device
-        self.given, self.candidates = candidates, candidates.clone()
+        self.candidates = candidates.contiguous()
         self.parameters = [p for p in network.parameters() if p.requires_grad]
         self.optimizer = as_optimizer(plan.optimizer, self.parameters, plan.learning_rate, plan.weight_decay)
         self.epoch, self.finished = 0, False
@@ -195,7 +194,6 @@ class Trainer:
         return {
             "epoch": self.epoch,
             "tensors": [tensor.detach().cpu() for tensor in self.tensors()],
-            "candidates": self.candidates.cpu(),
             "losses": self.losses.cpu(),
             "finished": self.finished,
             "hooks": [getattr(hook, "state", dict)() for hook in self.hooks],
@@ -208,7 +206,6 @@ class Trainer:
             for tensor, saved in zip(self.tensors(), state["tensors"], strict=True):
                 tensor.copy_(saved)
         self.epoch, self.finished = state["epoch"], state["finished"]
-        self.candidates.copy_(state["candidates"])
         self.losses.copy_(state["losses"])
         torch.set_rng_state(state["random"])
         for hook, saved in zip(self.hooks, state["hooks"], strict=True):
