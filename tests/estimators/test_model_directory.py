@@ -113,7 +113,7 @@ def test_a_loaded_model_says_what_the_saved_one_said(saved):
 def test_the_description_is_for_people(saved):
     folder, _ = saved
     head = json.loads((folder / "linear" / "setwise.json").read_text())
-    assert (head["format"], head["version"], head["classes"]) == ("setwise-model", 2, NAMES)
+    assert (head["format"], head["version"], head["classes"]) == ("setwise-model", 3, NAMES)
     assert (head["class_type"], head["conformity_score"]) == ("text", "aps")
     assert head["strategy"] == {"asked": "auto", "used": "max"}
     assert (head["training"]["rows"], head["training"]["calibrated_on"]) == (240, 48)

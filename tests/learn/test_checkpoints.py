@@ -18,7 +18,7 @@ y = rng.integers(0, 3, 400)
 X = rng.normal(size=(400, 20)) + 2 * np.eye(20)[y]
 candidates = (rng.random((400, 3)) < 0.4) | np.eye(3, dtype=bool)[y]
 settings = dict(network="mlp", hidden_sizes=(32, 32), scale="standard", epochs=40, random_state=0,
-                ensemble=2, early_stopping="covering", patience=1000)
+                ensemble=2)
 """
 
 

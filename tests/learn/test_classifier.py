@@ -152,26 +152,6 @@ def test_unlabelled_rows_are_full_sets_and_help():
     np.testing.assert_array_equal(filled.predict(X), model.predict(X))
 
 
-def test_early_stopping_ends_before_its_epochs_and_keeps_the_best():
-    X, candidates, y = some_rows(300)
-    for criterion in ("covering", "approximate"):
-        model = quick(early_stopping=criterion, patience=3, epochs=500, annealing_epochs=0).fit(X, candidates)
-        assert model.n_iter_ < 500
-        assert (model.predict(X) == y).mean() > 0.8
-
-
-def test_a_temperature_is_fitted_at_random_contamination_and_refused_where_the_top_label_is_a_candidate():
-    X, candidates, _ = some_rows(600, p=0.3, seed=3)
-    noisy = X + np.random.default_rng(0).normal(scale=2.0, size=X.shape)
-    model = quick(temperature=True, validation_fraction=0.4).fit(noisy, candidates)
-    assert model.temperature_ != 1.0
-    refused = quick(temperature=True)
-    with pytest.warns(UserWarning, match="verified labels or temperature=False. The model keeps temperature 1"):
-        refused.fit(10 * X, candidates)
-    assert refused.temperature_ == 1.0
-    assert refused.predict(X).shape == (600,)
-
-
 def test_partial_fit_continues_from_the_weights_so_far():
     X, candidates, y = some_rows(300)
     model = quick(network="auto", scale="auto", hidden_sizes=(8,))

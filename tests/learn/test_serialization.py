@@ -80,7 +80,7 @@ def test_nodes_that_pose_as_our_own_class_run_nothing(saved_models, tmp_path):
     refused(ConformalClassifier.load, folder)
 
 
-SIZES = {"hidden_sizes": [10**9], "ensemble": 10**9, "shape": [10**9], "classes": NAMES * 2, "temperature": 0.0}
+SIZES = {"hidden_sizes": [10**9], "ensemble": 10**9, "shape": [10**9], "classes": NAMES * 2}
 
 
 @pytest.mark.parametrize("entry", list(SIZES))

@@ -22,7 +22,6 @@ def rows():
         {"network": "linear", "scale": "standard"},
         {"network": "mlp", "scale": "rows", "hidden_sizes": (16,)},
         {"network": "auto", "scale": "auto", "hidden_sizes": (16,)},
-        {"network": "linear", "early_stopping": "covering"},
         {"network": "linear", "ensemble": 2},
     ],
     ids=str,

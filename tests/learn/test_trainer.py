@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from setwise.learn.batches import Resident
-from setwise.learn.criteria import EarlyStopping, approximated_accuracy
 from setwise.learn.losses import LOSSES, as_loss
 from setwise.learn.networks import Single, _dropout, build_network
 from setwise.learn.scaling import Scaling, fit_scaling
@@ -77,18 +76,6 @@ def test_the_learning_rate_falls_along_a_cosine_as_long_as_asked_for():
     assert rates(annealing_epochs=0) == pytest.approx(4 * [0.1])
     with pytest.raises(ValueError, match=r"annealing_epochs: 3 is fewer than epochs \(4\)"):
         rates(annealing_epochs=3)
-
-
-def test_early_stopping_puts_each_models_best_weights_back():
-    x, candidates, _ = some_data()
-    model, seen = trainer([0, 1], x, candidates, epochs=60, learning_rate=2.0, annealing_epochs=0), []
-    model.hooks.append(lambda t: seen.append(approximated_accuracy(t.logits(), t.candidates)))
-    model.hooks.append(EarlyStopping(Resident(x), model.candidates, "approximate", patience=3))
-    model.fit()
-    best = torch.stack(seen).amax(dim=0)
-    assert len(seen) < 60
-    assert (seen[-1] < best).all()
-    torch.testing.assert_close(approximated_accuracy(model.logits(), model.candidates), best)
 
 
 @pytest.mark.parametrize("loss", list(LOSSES))

@@ -32,7 +32,7 @@ from setwise.storage.atomic_files import open_regular
 from setwise.storage.container import check_version, read_json, reading_untrusted
 from setwise.storage.directory import Parts, listing, replacing_directory
 
-FORMAT, VERSION = "setwise-model", 2
+FORMAT, VERSION = "setwise-model", 3
 _HEAD = "setwise.json"
 _TOLERANCE = 1e-5
 _USUAL = as_level(0.9)

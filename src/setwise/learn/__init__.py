@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from setwise.learn.losses import ProdenLoss as ProdenLoss
     from setwise.learn.losses import RCLoss as RCLoss
     from setwise.learn.presets import PRESETS as PRESETS
-    from setwise.learn.temperature import TemperatureError as TemperatureError
-    from setwise.learn.temperature import fit_temperature as fit_temperature
     from setwise.learn.trainer import DivergedError as DivergedError
 
 _HOMES = {
@@ -54,7 +52,6 @@ _HOMES = {
         "RCLoss",
     ),
     "presets": ("PRESETS",),
-    "temperature": ("TemperatureError", "fit_temperature"),
     "trainer": ("DivergedError",),
 }
 __getattr__, __dir__, __all__ = lazy_names(__name__, _HOMES, extra="setwise[learn]")

@@ -17,7 +17,7 @@ from setwise.storage.atomic_files import replacing
 if TYPE_CHECKING:
     from setwise.learn.trainer import Trainer
 
-_FORMAT = "setwise-training-1"
+_FORMAT = "setwise-training-2"
 
 
 class Checkpoint:
@@ -28,7 +28,7 @@ class Checkpoint:
 
     def __call__(self, trainer: Trainer) -> None:
         """Saves when due, and at the end."""
-        if trainer.epoch % self.every == 0 or trainer.epoch == trainer.plan.epochs or trainer.finished:
+        if trainer.epoch % self.every == 0 or trainer.epoch == trainer.plan.epochs:
             self.save(trainer)
 
     def save(self, trainer: Trainer) -> None:
@@ -56,20 +56,15 @@ class Checkpoint:
 
 
 def fingerprint(trainer: Trainer) -> str:
-    """A digest of what determines a run: plan, seeds, loss, network, hooks, scaling, features and candidates."""
+    """A digest of what determines a run: plan, seeds, loss, network, scaling, features and candidates."""
     digest = hashlib.sha256()
     shapes = [(name, tuple(p.shape)) for name, p in trainer.network.named_parameters()]
-    plain = [_settings(part) for part in (trainer.loss, *trainer.hooks)]
-    digest.update(repr((trainer.plan, trainer.seeds, repr(trainer.network), shapes, plain)).encode())
+    settings = {n: v for n, v in vars(trainer.loss).items() if isinstance(v, (int, float, str, type(None)))}
+    loss = type(trainer.loss).__name__, sorted(settings.items())
+    digest.update(repr((trainer.plan, trainer.seeds, repr(trainer.network), shapes, loss)).encode())
     for tensor in (trainer.candidates, *trainer.scaling.buffers(), *_features(trainer)):
         digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
-
-
-def _settings(part: Any) -> tuple[Any, ...]:
-    """The class of a part, and those of its parameters that are numbers or texts."""
-    values = {n: value for n, value in vars(part).items() if isinstance(value, (int, float, str, type(None)))}
-    return type(part).__name__, sorted(values.items(), key=repr)
 
 
 def _features(trainer: Trainer) -> list[torch.Tensor]:

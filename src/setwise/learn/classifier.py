@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -65,11 +64,6 @@ class PartialLabelClassifier(CandidateClassifier):
         Fills in every parameter left at its default; see `setwise.learn.PRESETS`.
     ensemble
         Number of models with different seeds that are trained together and averaged.
-    early_stopping, patience, validation_fraction
-        Stop by ``"covering"`` or ``"approximate"``, measured on that fraction of the rows, held out.
-    temperature
-        Whether to fit a temperature on held-out training rows. If they do not determine one (see
-        `fit_temperature`), it is 1, and a warning says so.
     annealing_epochs
         Number of epochs over which the learning rate falls to zero along a cosine. None means all `epochs`; with
         more than these, training stops on the way down; with 0 the rate stays constant.
@@ -86,8 +80,8 @@ class PartialLabelClassifier(CandidateClassifier):
         The labels, in the order of `predict_proba`'s columns.
     fitted_
         What was learned: networks, scaling, temperature and the settings as chosen.
-    network_, temperature_
-        Parts of `fitted_`.
+    network_
+        The networks, as one module.
     choices_
         The approximated accuracy of each option that ``"auto"`` tried.
     n_iter_
@@ -127,10 +121,6 @@ class PartialLabelClassifier(CandidateClassifier):
         verbose: int = 0,
         preset: str | None = None,
         ensemble: int = 1,
-        early_stopping: str | None = None,
-        patience: int = 10,
-        validation_fraction: float = 0.1,
-        temperature: bool = False,
         batch_norm: bool = True,
         dropout: float = 0.0,
         annealing_epochs: int | None = None,
@@ -154,10 +144,6 @@ class PartialLabelClassifier(CandidateClassifier):
         self.verbose = verbose
         self.preset = preset
         self.ensemble = ensemble
-        self.early_stopping = early_stopping
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.temperature = temperature
         self.batch_norm = batch_norm
         self.dropout = dropout
         self.annealing_epochs = annealing_epochs
@@ -196,8 +182,8 @@ class PartialLabelClassifier(CandidateClassifier):
         """Fitted clones, one for each array of row positions, as if each were fitted alone on these rows.
 
         They are trained together where possible. Parts are then cut to the size of the smallest, since all models
-        of a stack see the same number of rows (the parts of a cross-validation differ by one). Fits that need
-        held-out rows, dropout, votes, a checkpoint or a module of your own take turns.
+        of a stack see the same number of rows (the parts of a cross-validation differ by one). Fits with dropout,
+        votes, a checkpoint or a module of your own take turns.
         """
         settings, device = self.settings(), as_device(self.device)
         sets = as_training_sets(y, missing=self.missing)
@@ -222,18 +208,13 @@ class PartialLabelClassifier(CandidateClassifier):
         check_is_fitted(self)
         device = as_device(self.device)
         logits = self.fitted_.logits(read_source(self, X, device, reset=False), device)
-        probabilities: NDArray[np.float64] = (logits / self.temperature_).softmax(-1).mean(dim=0).cpu().numpy()
+        probabilities: NDArray[np.float64] = logits.softmax(-1).mean(dim=0).cpu().numpy()
         return probabilities
 
     @property
     def network_(self) -> torch.nn.Module:
         """The networks, as one module."""
         return self.fitted_.network
-
-    @property
-    def temperature_(self) -> float:
-        """The number by which logits are divided."""
-        return self.fitted_.temperature
 
     @property
     def choices_(self) -> dict[str, float]:
@@ -268,8 +249,6 @@ class PartialLabelClassifier(CandidateClassifier):
             else:
                 fitted = fit_networks(settings, source, candidates, seeds)
         self.fitted_, self.classes_ = fitted, np.array(sets.classes)
-        if fitted.refusal is not None:
-            warnings.warn(f"{fitted.refusal} The model keeps temperature 1.", UserWarning, stacklevel=3)
         return self
 
     def _settings_for(self, y: Any) -> Settings:
@@ -285,7 +264,7 @@ class PartialLabelClassifier(CandidateClassifier):
             default = _DEFAULTS[name]
             if values[name] is default or (type(values[name]) is type(default) and values[name] == default):
                 values[name] = value
-        for name in ("epochs", "ensemble", "patience", "checkpoint_every"):
+        for name in ("epochs", "ensemble", "checkpoint_every"):
             if values[name] is not None and int(values[name]) < 1:
                 raise ValueError(f"{name}: {values[name]} is not a positive number.")
         for name in ("batch_size", "learning_rate", "weight_decay", "annealing_epochs"):

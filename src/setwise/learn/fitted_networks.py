@@ -11,14 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from setwise.learn.batches import CHUNK, ExampleSource, Resident
-from setwise.learn.criteria import EarlyStopping, approximated_accuracy
+from setwise.learn.criteria import approximated_accuracy
 from setwise.learn.networks import Single, build_network
 from setwise.learn.scaling import Scaling, fit_scaling, stack_scalings
 from setwise.learn.seeds import permutations
 from setwise.learn.settings import Settings
 from setwise.learn.stacks import run, stack_trainer, train_stack
-from setwise.learn.temperature import TemperatureError, fit_temperature
-from setwise.learn.trainer import Hook, Trainer
+from setwise.learn.trainer import Trainer
 
 _TRIED = 3_000  # the most rows used to choose an architecture
 _FOLDS = 5
@@ -36,26 +35,20 @@ class FittedNetworks:
         The trained models and their scaling.
     settings
         The settings of the training, with the chosen network and scaling.
-    temperature
-        The number by which logits are divided for probabilities.
     epochs
         Number of epochs run in all.
     choices
         The approximated accuracy of each option that "auto" tried.
     moments
         The optimizer's state; empty where it is not known.
-    refusal
-        The reason why no temperature could be fitted, if one was requested.
     """
 
     network: nn.Module
     scaling: Scaling
     settings: Settings
     epochs: int
-    temperature: float = 1.0
     choices: dict[str, float] = field(default_factory=dict)
     moments: tuple[Tensor, ...] = ()
-    refusal: TemperatureError | None = None
 
     @property
     def n_models(self) -> int:
@@ -64,7 +57,7 @@ class FittedNetworks:
 
     @torch.no_grad()
     def logits(self, source: ExampleSource, device: torch.device) -> Tensor:
-        """(M, n, K), before the temperature; in float64 for our own networks, so that batches do not matter."""
+        """(M, n, K); in float64 for our own networks, so that batches do not matter."""
         network, scaling = copy.deepcopy(self.network).to(device).eval(), copy.deepcopy(self.scaling).to(device)
         if not isinstance(network, Single):
             network, scaling.dtype = network.double(), torch.float64
@@ -81,26 +74,8 @@ def fit_networks(
 ) -> FittedNetworks:
     """Trains a model for each seed on the rows of `source` with their candidates (n, K)."""
     settings, choices = choose(settings, source, candidates, seeds[0])
-    if not (settings.early_stopping or settings.temperature):
-        trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds)
-        return replace(_take_networks(trainer, settings), choices=choices)
-    kept, held = split(len(candidates), settings.validation_fraction, seeds[0], candidates.device)
-    held_source, held_candidates = source.rows(held), candidates[held].expand(len(seeds), -1, -1)
-    hooks: list[Hook] = []
-    if settings.early_stopping:
-        hooks.append(EarlyStopping(held_source, held_candidates, settings.early_stopping, settings.patience))
-    trainer = train_stack(
-        settings, source.rows(kept), candidates[kept].expand(len(seeds), -1, -1), seeds, hooks=hooks
-    )
-    temperature, refusal = 1.0, None
-    if settings.temperature:
-        exact = bool(((candidates > 0).sum(dim=-1) == 1).all())
-        try:
-            best = candidates[held] == candidates[held].amax(dim=-1, keepdim=True)  # for votes, the likeliest label
-            temperature = fit_temperature(trainer.logits(held_source), best, verified=exact)
-        except TemperatureError as error:
-            refusal = error
-    return replace(_take_networks(trainer, settings), temperature=temperature, choices=choices, refusal=refusal)
+    trainer = train_stack(settings, source, candidates.expand(len(seeds), -1, -1), seeds)
+    return replace(_take_networks(trainer, settings), choices=choices)
 
 
 def continue_fit(
@@ -125,9 +100,7 @@ def continue_fit(
     if memory is not None:  # from the model so far, or every pass would be a first one
         memory.copy_(trainer.logits().reshape(memory.shape))
     fitted = _take_networks(run(trainer, settings), settings)
-    return replace(
-        fitted, temperature=earlier.temperature, epochs=earlier.epochs + fitted.epochs, choices=earlier.choices
-    )
+    return replace(fitted, epochs=earlier.epochs + fitted.epochs, choices=earlier.choices)
 
 
 def fit_parts(
@@ -158,7 +131,7 @@ def fit_parts(
 
 def out_of_sample(settings: Settings, source: ExampleSource, candidates: Tensor, seed: int) -> Tensor:
     """(n, K): each row's probabilities by a network that learned from the other folds."""
-    settings = replace(settings, early_stopping=None, temperature=False, checkpoint=None, ensemble=1)
+    settings = replace(settings, checkpoint=None, ensemble=1)
     n, device = len(candidates), candidates.device
     order = permutations([seed], -3, n, device)[0]
     folds = order.tensor_split(_FOLDS)
@@ -232,19 +205,9 @@ def _try_scales(options: list[Settings], source: ExampleSource, candidates: Tens
 def trial_rows(n: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Positions to train a trial on and positions to judge it by, of some thousand rows at most."""
     order = permutations([seed], -2, n, device)[0][:_TRIED]
-    kept, held = split(len(order), 0.25, seed, device)
-    return order[kept], order[held]
-
-
-def split(n: int, fraction: float, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Positions to train on and positions held out, at least one of each."""
-    if not 0 < fraction < 1:
-        raise ValueError(f"validation_fraction: {fraction} is not between 0 and 1.")
-    if n < 2:
-        raise ValueError(f"X: n_samples = {n} is too few to hold rows out; give more rows.")
-    order = permutations([seed], -1, n, device)[0]
-    held = min(max(round(n * fraction), 1), n - 1)
-    return order[held:].sort().values, order[:held].sort().values
+    # once more in another order, in which the first quarter is held out
+    kept, held = permutations([seed], -1, len(order), device)[0].tensor_split([round(len(order) / 4)])[::-1]
+    return order[kept.sort().values], order[held.sort().values]
 
 
 def _take_networks(trainer: Trainer, settings: Settings) -> FittedNetworks:

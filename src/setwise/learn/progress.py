@@ -31,7 +31,7 @@ class Progress(ExitStack):
 
     def __call__(self, trainer: Trainer) -> None:
         """Shows the state after an epoch; plain lines appear every few seconds and at the end."""
-        now, last = time.monotonic(), trainer.epoch == self.epochs or trainer.finished
+        now, last = time.monotonic(), trainer.epoch == self.epochs
         if not last and now - self.last < (_SECONDS_BETWEEN_LINES if self.bar is None else 0.1):
             return
         self.last = now

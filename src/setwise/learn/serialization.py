@@ -128,7 +128,6 @@ def _write_network(model: Any, folder: Path, stem: str) -> Description:
         "shape": _shape(fitted.network),
         "classes": model.classes_.tolist(),
         "rows_of_unit_length": bool(fitted.scaling.rows),
-        "temperature": float(fitted.temperature),
         "epochs_run": int(fitted.epochs),
         "choices": {name: float(value) for name, value in fitted.choices.items()},
         "parameters": _simple(model.get_params(deep=False)),
@@ -167,15 +166,11 @@ def _read_network(description: Description, parts: Parts) -> Any:
         )
     except (RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"{part}: other weights than described ({error}).") from error
-    temperature = description["temperature"]
-    if not isinstance(temperature, float) or not 0 < temperature < math.inf:
-        raise ValueError(f"{parts.folder}: describes a network with the temperature {temperature!r}.")
     model.fitted_ = FittedNetworks(
         network,
         Scaling(scaling.get("shift"), scaling.get("spread"), rows=description["rows_of_unit_length"]),
         replace(model.settings(), network=description["network"], hidden_sizes=tuple(description["hidden_sizes"])),
         description["epochs_run"],
-        temperature,
         description["choices"],
     )
     model.classes_ = np.array(Vocabulary.declare(description["classes"]).classes)

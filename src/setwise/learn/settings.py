@@ -44,27 +44,20 @@ class Settings:
     shuffle: bool
     precision: str
     ensemble: int
-    early_stopping: str | None
-    patience: int
-    validation_fraction: float
-    temperature: bool
     checkpoint: Any
     checkpoint_every: int
     verbose: int
 
     @property
     def stackable(self) -> bool:
-        """Whether several fits can train at once: nothing held out, no dropout, file, ensemble or own module."""
-        holds_out = self.early_stopping or self.temperature
-        plain = not self.dropout and self.checkpoint is None and self.ensemble == 1
-        return not holds_out and plain and isinstance(self.network, str)
+        """Whether several fits can train at once: no dropout, file, ensemble or own module."""
+        return not self.dropout and self.checkpoint is None and self.ensemble == 1 and isinstance(self.network, str)
 
     def for_trial(self, n_rows: int) -> Settings:
         """One plain model, with as many epochs as it takes to compare settings on few rows."""
         most = _EPOCHS_OF_FEW if n_rows < _FEW else _TRIAL_EPOCHS
         epochs = most if self.epochs is None else min(self.epochs, most)
-        plain = replace(self, early_stopping=None, temperature=False, checkpoint=None)
-        return replace(plain, epochs=epochs, ensemble=1)
+        return replace(self, epochs=epochs, ensemble=1, checkpoint=None)
 
     def alternatives(self, source: ExampleSource) -> list[Settings]:
         """What "auto" stands for with these rows, the fallback first."""

@@ -81,7 +81,7 @@ class Trainer:
     seeds
         One per model: the order of its examples.
     hooks
-        Called with the trainer after every epoch; a hook may set `finished`.
+        Called with the trainer after every epoch.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Trainer:
         self.candidates = candidates.contiguous()
         self.parameters = [p for p in network.parameters() if p.requires_grad]
         self.optimizer = as_optimizer(plan.optimizer, self.parameters, plan.learning_rate, plan.weight_decay)
-        self.epoch, self.finished = 0, False
+        self.epoch = 0
         self.losses = torch.zeros(self.n_models, device=self.device, dtype=torch.float64)
         self.order = torch.arange(self.n_rows, device=self.device).repeat(self.n_models, 1)
         self._check_width()
@@ -123,14 +123,11 @@ class Trainer:
         """Runs the remaining epochs and the hooks after each."""
         products = self.plan.batch_size * sum(parameter.numel() for parameter in self.parameters)
         with threads_for(products, self.device):
-            while self.epoch < self.plan.epochs and not self.finished:
+            while self.epoch < self.plan.epochs:
                 self.run_epoch()
                 for hook in self.hooks:
                     hook(self)
         self.network.eval()
-        for hook in self.hooks:
-            if hasattr(hook, "finish"):
-                hook.finish(self)
         return self
 
     def run_epoch(self) -> None:
@@ -195,8 +192,6 @@ class Trainer:
             "epoch": self.epoch,
             "tensors": [tensor.detach().cpu() for tensor in self.tensors()],
             "losses": self.losses.cpu(),
-            "finished": self.finished,
-            "hooks": [getattr(hook, "state", dict)() for hook in self.hooks],
             "random": torch.get_rng_state(),
         }
 
@@ -205,12 +200,9 @@ class Trainer:
         with torch.no_grad():
             for tensor, saved in zip(self.tensors(), state["tensors"], strict=True):
                 tensor.copy_(saved)
-        self.epoch, self.finished = state["epoch"], state["finished"]
+        self.epoch = state["epoch"]
         self.losses.copy_(state["losses"])
         torch.set_rng_state(state["random"])
-        for hook, saved in zip(self.hooks, state["hooks"], strict=True):
-            if hasattr(hook, "restore"):
-                hook.restore(saved)
 
     # ---------------------------------------------------------------- parts of a step
 
