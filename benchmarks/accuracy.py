@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import scipy.io
 import torch
+from reproduction.presets import PRESETS
 from train import CONTAMINATIONS, IMAGES, image_cases, machine, write
 
 from setwise.learn import PartialLabelClassifier
@@ -25,6 +26,7 @@ from setwise.learn.scaling import BYTES, Scaling
 from setwise.learn.stacks import train_stack
 
 REAL = ("lost", "MSRCv2", "BirdSong")
+RECOMMENDED = {"epochs": 100, "ensemble": 5}
 PAPER = {
     "lost": (73.96, 2.43),
     "MSRCv2": (48.58, 0.72),
@@ -85,8 +87,8 @@ def _real_cell(name, variant, arrays, seeds, device):
         kept = order[cut:]
         if variant.endswith("-64"):
             kept = kept[len(kept) // 5 :]
-        preset = {"default": None, "paper": f"paper-{name.lower()}"}.get(variant.removesuffix("-64"), "recommended")
-        model = PartialLabelClassifier(preset=preset, random_state=seed, device=device)
+        given = {"default": {}, "paper": PRESETS.get(f"paper-{name.lower()}", {}), "recommended": RECOMMENDED}
+        model = PartialLabelClassifier(**given[variant.removesuffix("-64")], random_state=seed, device=device)
         model.fit(X[kept], candidates[kept])
         test.append(100 * float((model.predict(X[order[:cut]]) == y[order[:cut]]).mean()))
         train.append(100 * float((model.predict(X[kept]) == y[kept]).mean()))
@@ -115,7 +117,7 @@ def _train_images(epochs, *together):
     """Test and training accuracy of every case; the members of an ensemble are further models."""
     cases, source, candidates, truths, tests = together
     device = candidates.device
-    settings = PartialLabelClassifier("mlp", preset="recommended").settings()
+    settings = PartialLabelClassifier("mlp", **RECOMMENDED).settings()
     members = settings.ensemble
     seeds = [10_000 * member + seed for member in range(members) for *_, seed in cases]
     names = [name for name, *_ in cases] * members

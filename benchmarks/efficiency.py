@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from joblib import Parallel, delayed
+from reproduction.presets import preset_settings
 from train import machine, write
 
 from setwise import AssumptionRefuted, ConformalClassifier, LabelSets, PartialLabelClassifier, conformalize
@@ -78,8 +79,8 @@ def held_out(name, X, y, generator, options):
     ]
     rows = np.concatenate([order[:LEARNED] for order in orders])
     parts = [np.arange(LEARNED) + LEARNED * i for i in range(options.models)]
-    preset = f"paper-mlp-{name.removesuffix('_mnist')}"
-    learner = PartialLabelClassifier(preset=preset, epochs=options.epochs, random_state=0, device=options.device)
+    preset = preset_settings(f"paper-mlp-{name.removesuffix('_mnist')}")
+    learner = PartialLabelClassifier(**preset | {"epochs": options.epochs}, random_state=0, device=options.device)
     models = learner.fit_many(X[rows], np.concatenate(candidates), parts)
     return [
         (model.predict_proba(X[order[LEARNED:]]), y[order[LEARNED:]])
@@ -163,7 +164,7 @@ def real(options):
         orders = [np.random.default_rng(1000 + run).permutation(len(y)) for run in range(options.splits)]
         cut = len(y) // 5
         held = [(order[:cut], *np.split(order[cut:], [(len(y) - cut) // 5])) for order in orders]
-        learner = PartialLabelClassifier(preset=f"paper-{name}", random_state=0, device="cpu")
+        learner = PartialLabelClassifier(**preset_settings(f"paper-{name}"), random_state=0, device="cpu")
         models = learner.fit_many(X, S, [learned for *_, learned in held])
         found = defaultdict(list)
         for run, (model, (new, cal, _)) in enumerate(zip(models, held, strict=True)):

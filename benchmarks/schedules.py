@@ -2,7 +2,7 @@
 
     python benchmarks/schedules.py --device cuda --out benchmarks/results/schedules.json
 
-Each training is that of the public code (learning rate 0.01, no shuffling, the presets of `setwise.learn`) with what
+Each training is that of the public code (learning rate 0.01, no shuffling, the presets of `reproduction`) with what
 its name says changed; "50/500" is 50 epochs of a cosine over 500. A number is missed where it is more than two
 standard deviations over five seeds from the paper's.
 """

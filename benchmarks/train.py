@@ -23,6 +23,7 @@ import numpy as np
 import scipy
 import sklearn
 import torch
+from reproduction.presets import preset_settings
 from reproduction.training import ScaledRows, train_models
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
@@ -275,9 +276,8 @@ def on_gpu(options):
     device = torch.device(options.device)
     cases, source, candidates, _, tests = image_cases(options.data, options.seeds, device)
     decay = {"mnist": 1e-3, "kmnist": 1e-4, "fashion_mnist": 1e-5}
-    settings = PartialLabelClassifier(
-        preset="paper-mlp-text", epochs=options.epochs, precision=options.precision
-    ).settings()
+    told = {"epochs": options.epochs, "precision": options.precision}
+    settings = PartialLabelClassifier(**preset_settings("paper-mlp-text") | told).settings()
     wait = torch.cuda.synchronize if device.type == "cuda" else int
     wait()
     began = time.perf_counter()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from setwise.learn.presets import TEXT, preset_settings
+from reproduction.presets import TEXT, preset_settings
 
 Protocol = Literal["official", "resplit"]
 Variant = Literal["paper", "annealed", "stretched", "text", "long"]

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reproduction.cells import Variant
+from reproduction.presets import preset_settings
 from reproduction.record import Record
 from reproduction.results import Result
 from reproduction.summary import FAR, Entry, Value, distance, value, values
-from setwise.learn.presets import preset_settings
 
 UNEXPLAINED = "unexplained"
 _OTHERS: dict[Variant, str] = {

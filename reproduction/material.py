@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from reproduction.cell_stacks import names_of
 from reproduction.cells import IMAGES, PRESET_OF, Cell
+from reproduction.presets import preset_settings
 from reproduction.training import ScaledRows, train_models
 from setwise._arrays import Floats, Ints
 from setwise.datasets import InstanceDependent, Random, contaminate, load
@@ -31,7 +32,6 @@ from setwise.datasets.benchmark_sets import Benchmark
 from setwise.labels.label_sets import LabelSets
 from setwise.learn.batches import Resident
 from setwise.learn.classifier import PartialLabelClassifier
-from setwise.learn.presets import preset_settings
 from setwise.learn.scaling import fit_scaling, stack_scalings
 
 _CALIBRATION = {True: 10, False: 5}  # one in so many of the rows that are not for testing: images, real sets
@@ -170,7 +170,8 @@ class Material:
         rows = np.stack([r + start[cell.data] for r, cell in zip(learned, cells, strict=True)])
         labels = torch.as_tensor(np.stack([own.y[r] for own, r in zip(data, learned, strict=True)]))
         features, k = self.features(names), data[0].n_classes
-        settings = PartialLabelClassifier(preset="paper-supermodel", epochs=cells[0].supermodel_epochs).settings()
+        preset = preset_settings("paper-supermodel") | {"epochs": cells[0].supermodel_epochs}
+        settings = PartialLabelClassifier(**preset).settings()
         scales = [preset_settings(PRESET_OF[cell.data])["scale"] for cell in cells]
         scaling = stack_scalings([fit_scaling(scale, ()) for scale in scales])
         trainer = train_models(

@@ -191,15 +191,6 @@ def test_images_go_to_a_small_convolutional_network():
         assert model.score(images, y) > 0.95
 
 
-def test_a_preset_fills_in_what_was_left_at_its_default():
-    model = PartialLabelClassifier(preset="paper-mlp", epochs=7)
-    settings = model.settings()
-    assert (settings.network, settings.learning_rate, settings.shuffle) == ("mlp", 0.01, False)
-    assert (settings.epochs, settings.annealing_epochs) == (7, 500)
-    with pytest.raises(ValueError, match="use one of paper-mlp"):
-        PartialLabelClassifier(preset="paper-vit").fit(*some_rows()[:2])
-
-
 def test_a_loss_of_ones_own_and_bfloat16(bfloat16):
     X, candidates, y = some_rows()
     model = quick(loss=partial(MeritLoss, beta=0.5), precision="bfloat16").fit(X, candidates)
@@ -269,5 +260,5 @@ def test_without_epochs_many_rows_are_seen_less_often_on_a_cpu():
     assert (settings.for_trial(1_999).epochs, settings.for_trial(2_000).epochs) == (25, 40)
     asked = PartialLabelClassifier(epochs=7).settings()
     assert (asked.plan(50_000, torch.device("cpu")).epochs, asked.for_trial(1_000).epochs) == (7, 7)
-    recommended = PartialLabelClassifier(preset="recommended").settings()
+    recommended = PartialLabelClassifier(epochs=100).settings()
     assert recommended.plan(50_000, torch.device("cpu")).epochs == 100

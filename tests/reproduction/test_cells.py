@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 from reproduction.cell_stacks import stacks
 from reproduction.cells import Cell, cells_of, from_settings
-
-from setwise.learn.presets import PRESETS
+from reproduction.presets import PRESETS
 
 LOST = Cell("lost", "original", 0, preset="paper-lost", epochs=200)
 

@@ -387,9 +387,8 @@ Loss = Annotated[
 Epochs = Annotated[
     int | None, option("--epochs NUMBER", "How often the network sees each row. Default: 100.", EXPERTS)
 ]
-Preset = Annotated[
-    str | None,
-    option("--preset NAME", "Settings of the network by name; see the documentation of setwise.learn.", EXPERTS),
+Ensemble = Annotated[
+    int, option("--ensemble NUMBER", "How many networks learn; their probabilities are averaged.", EXPERTS, min=1)
 ]
 Device = Annotated[
     str, option("--device NAME", "Where networks run: auto, cpu, cuda, or another device of torch.", EXPERTS)
@@ -701,7 +700,7 @@ class NetworkOptions:
     network: Network = "auto"
     loss: Loss = "proden"
     epochs: Epochs = None
-    preset: Preset = None
+    ensemble: Ensemble = 1
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from setwise.learn.losses import OSLLoss as OSLLoss
     from setwise.learn.losses import ProdenLoss as ProdenLoss
     from setwise.learn.losses import RCLoss as RCLoss
-    from setwise.learn.presets import PRESETS as PRESETS
     from setwise.learn.trainer import DivergedError as DivergedError
 
 _HOMES = {
@@ -51,7 +50,6 @@ _HOMES = {
         "ProdenLoss",
         "RCLoss",
     ),
-    "presets": ("PRESETS",),
     "trainer": ("DivergedError",),
 }
 __getattr__, __dir__, __all__ = lazy_names(__name__, _HOMES, extra="setwise[learn]")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,7 +28,6 @@ from setwise.learn.fitted_networks import (
     out_of_sample,
 )
 from setwise.learn.inputs import as_training_sets
-from setwise.learn.presets import preset_settings
 from setwise.learn.seeds import draw_seeds
 from setwise.learn.settings import Settings
 
@@ -60,8 +58,6 @@ class PartialLabelClassifier(CandidateClassifier):
         Seeds weights and the order of examples. Same seed, same device: same weights, bit for bit.
     verbose
         0 is silent, 1 shows progress on stderr.
-    preset
-        Fills in every parameter left at its default; see `setwise.learn.PRESETS`.
     ensemble
         Number of models with different seeds that are trained together and averaged.
     annealing_epochs
@@ -119,7 +115,6 @@ class PartialLabelClassifier(CandidateClassifier):
         device: Any = "auto",
         random_state: Any = None,
         verbose: int = 0,
-        preset: str | None = None,
         ensemble: int = 1,
         batch_norm: bool = True,
         dropout: float = 0.0,
@@ -142,7 +137,6 @@ class PartialLabelClassifier(CandidateClassifier):
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
-        self.preset = preset
         self.ensemble = ensemble
         self.batch_norm = batch_norm
         self.dropout = dropout
@@ -258,12 +252,8 @@ class PartialLabelClassifier(CandidateClassifier):
         return replace(settings, loss="naive") if weighed else settings
 
     def settings(self) -> Settings:
-        """The parameters of this estimator; the preset replaces those that are left at their defaults."""
+        """The parameters of this estimator that say how to train."""
         values = self.get_params(deep=False)
-        for name, value in preset_settings(self.preset).items():
-            default = _DEFAULTS[name]
-            if values[name] is default or (type(values[name]) is type(default) and values[name] == default):
-                values[name] = value
         for name in ("epochs", "ensemble", "checkpoint_every"):
             if values[name] is not None and int(values[name]) < 1:
                 raise ValueError(f"{name}: {values[name]} is not a positive number.")
@@ -279,15 +269,11 @@ class PartialLabelClassifier(CandidateClassifier):
             raise ValueError(
                 "checkpoint: an interrupted run can only be continued with the same seed; set random_state."
             )
-        outside = {"device", "random_state", "preset", "missing"}
+        outside = {"device", "random_state", "missing"}
         return Settings(**{name: value for name, value in values.items() if name not in outside})
 
 
 _READ = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps about the features
-_DEFAULTS = {
-    name: parameter.default
-    for name, parameter in inspect.signature(PartialLabelClassifier.__init__).parameters.items()
-}
 
 
 @contextmanager
