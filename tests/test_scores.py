@@ -8,15 +8,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 
-from setwise import APS, LAC, RAPS, SAPS, Margin
+from setwise import (
+    APS,
+    LAC,
+    RAPS,
+    RPS,
+    SAPS,
+    Calibration,
+    ConformalClassifier,
+    CrossConformalClassifier,
+    LabelSets,
+    Margin,
+    Votes,
+    conformalize,
+)
 from setwise.row_noise import uniforms
 from setwise.scores import Score, as_score
+from setwise.strategies import Classwise
 from tests.conftest import simplex
 
 ALL_SCORES = [
     LAC(),
     Margin(),
+    RPS(),
     *(kind(randomized=flag) for kind in (APS, RAPS, SAPS) for flag in (True, False)),
     RAPS(penalty=0.3, free_ranks=0),
     SAPS(weight=0.01),
@@ -40,6 +57,9 @@ def published(score, row, y, u):
             return head + u * f[y] + Fraction(score.penalty) * max(0, order - score.free_ranks)
         case SAPS():
             return u * max(f) if order == 1 else max(f) + (order - 2 + u) * Fraction(score.weight)
+        case RPS():
+            upto = [sum(f[: j + 1]) for j in range(len(f) - 1)]
+            return sum((mass - (y <= j)) ** 2 for j, mass in enumerate(upto)) / len(upto)
 
 
 rows_with_ties = hnp.arrays(
@@ -80,7 +100,7 @@ def test_one_label_all_labels_and_sets_agree_to_the_last_bit(score, dtype, rng):
         assert np.array_equal(score.below(p, limits, u=u), every <= limits[:, None])
 
 
-@pytest.mark.parametrize("score", ALL_SCORES, ids=repr)
+@pytest.mark.parametrize("score", [score for score in ALL_SCORES if score.monotone], ids=repr)
 def test_more_probable_labels_never_score_higher(score, rng):
     p = simplex(rng, 500, 12)
     every = score.score(p, u=uniforms(p, 0))
@@ -111,6 +131,7 @@ def test_golden_values():
     saps = SAPS(weight=0.25).score(p, u=u) + 1
     assert saps.tolist() == [[0.25, 0.625, 0.875, 0.875]]
     assert Margin().score(p).tolist() == [[-0.25, 0.25, 0.375, 0.375]]
+    assert (3 * RPS().score(p)).tolist() == [[0.328125, 0.328125, 0.828125, 1.578125]]
 
 
 def test_defaults_are_those_of_the_page():
@@ -170,3 +191,123 @@ def test_scores_by_name_or_object():
 def test_senseless_parameters_are_refused(make):
     with pytest.raises(ValueError, match="RAPS|SAPS"):
         make()
+
+
+def is_interval(mask):
+    """Whether the labels of each row follow one another."""
+    ends = np.diff(np.pad(mask.astype(int), ((0, 0), (1, 1))), axis=1)
+    return (ends == 1).sum(axis=1) <= 1
+
+
+@settings(max_examples=300)
+@given(
+    hnp.arrays(
+        st.sampled_from([np.float32, np.float64]),
+        st.tuples(st.integers(1, 5), st.integers(2, 9)),
+        elements=st.sampled_from([0.0, 0.125, 0.25, 1.0]) | st.floats(0, 1, width=32),
+    )
+)
+def test_with_rps_the_labels_up_to_any_threshold_are_an_interval(p):
+    for rows in (p, p[:, ::-1], p / np.maximum(p.sum(axis=1, keepdims=True), 1e-30)):
+        for limit in np.unique(RPS().score(rows)):  # between two of them nothing changes
+            assert is_interval(RPS().below(rows, limit)).all()
+
+
+def test_sums_of_squares_from_both_sides_would_leave_gaps_where_they_are_rounded(rng):
+    halves = rng.dirichlet(np.ones(4), (2, 1000)) / 2
+    p = np.hstack([halves[0], np.zeros((1000, 4)), halves[1]])  # level around the median
+    upto = np.pad(p.cumsum(axis=1)[:, :-1], ((0, 0), (1, 1)), constant_values=(0, 1))
+    plain = np.cumsum(upto**2, axis=1)[:, :-1] + np.cumsum((1 - upto[:, ::-1]) ** 2, axis=1)[:, -2::-1]
+    ours = 11 * RPS().score(p)
+    assert np.allclose(ours, plain, atol=1e-14)
+    assert not all(is_interval(plain <= limit[:, None]).all() for limit in plain.T)
+    assert all(is_interval(ours <= limit[:, None]).all() for limit in ours.T)
+
+
+ORDERED = ["poor", "fair", "good", "great", "superb"]
+
+
+def ordered_rows(rng, n=600, k=5):
+    """Probabilities that may have two peaks, the truth, and candidates with gaps."""
+    p = rng.dirichlet(np.full(k, 0.4), n)
+    y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    return p, y, (rng.random((n, k)) < 0.25) | (np.arange(k) == y[:, None])
+
+
+def test_every_prediction_set_with_rps_is_an_interval(rng):
+    p, y, mask = ordered_rows(rng)
+    assert not is_interval(conformalize(p[:300], y[:300]).predict_mask(p[300:], 0.9)).all()  # LAC leaves gaps
+    votes = Votes.from_lists([[int(t), *rng.choice(5, 2, p=row)] for t, row in zip(y, p, strict=True)], range(5))
+    verified = [int(label) if i < 150 else None for i, label in enumerate(y[:300])]
+    calls = [
+        ("max", y, {}),
+        ("max", mask, {}),
+        ("mean", mask, {}),
+        ("auto", mask, {"verified": verified}),
+        ("posterior", mask, {}),
+        ("corrected", mask, {"assume": "uniform"}),
+        ("classwise", mask, {"assume": "uniform"}),
+        ("votes", votes, {}),
+        ("crowd", votes, {"assume": "independent"}),
+    ]
+    for strategy, given_, options in calls:
+        cal = conformalize(p[:300], given_[:300], strategy, "rps", random_state=0, **options)
+        for level in (0.5, 0.8, 0.9):
+            assert is_interval(cal.predict_mask(p[300:], level)).all(), strategy
+            assert is_interval(cal.predict_mask(p[300:], level, allow_empty=False)).all(), strategy
+            assert is_interval(cal.predict_p(p[300:]) > 1 - level).all(), strategy
+    cut = conformalize(p[:300], mask[:300], "max", "rps").predict_set(p[300:], 0.9, candidates=mask[300:])
+    assert not is_interval(cut.to_mask()).all()  # the candidates of new rows have gaps of their own
+
+
+def test_a_threshold_for_each_class_and_a_model_for_each_fold_need_gaps_filled(rng, monkeypatch):
+    p, y, mask = ordered_rows(rng)
+    X = rng.normal(size=(600, 8))  # about which models of different folds disagree
+    by_class = conformalize(p[:300], mask[:300], Classwise(margin="none"), "rps", assume="uniform")
+    folds = CrossConformalClassifier(KNeighborsClassifier(3), conformity_score="rps", cv=5, random_state=0)
+    folds = folds.fit(X[:300], y[:300])
+
+    def answers():
+        found = [by_class.predict_mask(p[300:], level) for level in (0.5, 0.7)]
+        return found, [folds.predict_set(X[300:], level).to_mask() for level in (0.5, 0.6)]
+
+    filled = answers()
+    for module in ("probabilities.dense", "calibration.pooled"):
+        monkeypatch.setattr(f"setwise.{module}.fill_gaps", lambda _, values: values)
+    for bare, whole in zip(answers(), filled, strict=True):
+        assert not all(is_interval(found).all() for found in bare)
+        assert all(is_interval(found).all() for found in whole)
+        assert all((before <= after).all() for before, after in zip(bare, whole, strict=True))
+
+
+@pytest.mark.parametrize("kind", [ConformalClassifier, CrossConformalClassifier])
+def test_rps_wants_to_know_the_order_of_text(rng, kind):
+    p, y, _ = ordered_rows(rng)
+    names, X = np.array(ORDERED)[y], np.log(p + 0.05)
+    model = kind(LogisticRegression(), conformity_score="rps", random_state=0)
+    with pytest.raises(ValueError, match=r"'fair' to 'superb' is alphabetical; use classes=… to list them"):
+        model.fit(X, names)
+    model.fit(X, LabelSets.from_labels(names, classes=ORDERED))
+    assert model.classes_.tolist() == ORDERED
+    found = model.predict_set(X, 0.7).to_mask()
+    assert is_interval(found).all()
+    numbers = kind(LogisticRegression(), conformity_score="rps", random_state=0).fit(X, y)  # need no declaration
+    assert np.array_equal(numbers.predict_set(X, 0.7).to_mask(), found)
+
+
+def test_rps_is_refused_for_a_model_that_learned_text_without_its_order(rng):
+    p, y, _ = ordered_rows(rng)
+    names, X = np.array(ORDERED)[y], np.log(p + 0.05)
+    model = ConformalClassifier(LogisticRegression(), random_state=0).fit(X, names)
+    with pytest.raises(ValueError, match="alphabetical"):
+        model.conformalize(X, names, conformity_score="rps")
+
+
+def test_rps_comes_back_from_a_file(rng, tmp_path):
+    p, y, _ = ordered_rows(rng)
+    cal = conformalize(p[:300], y[:300], conformity_score="rps")
+    cal.save(tmp_path / "cal")
+    again = Calibration.load(tmp_path / "cal")
+    assert again.conformity_score == RPS()
+    assert again.predict_set(p) == cal.predict_set(p)
+    assert cal.threshold(0.9) == np.sort(RPS().score(p[:300], y[:300]))[270]

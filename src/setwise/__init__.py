@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from setwise.scores import APS as APS
     from setwise.scores import LAC as LAC
     from setwise.scores import RAPS as RAPS
+    from setwise.scores import RPS as RPS
     from setwise.scores import SAPS as SAPS
     from setwise.scores import Margin as Margin
 
@@ -74,7 +75,7 @@ _HOMES = {
     "learn": ("CoveringClassifier", "EMClassifier", "PartialLabelClassifier"),
     "metrics": ("SetSizeScorer", "evaluate"),
     "plots": ("plot_coverage", "plot_coverage_by_class", "plot_inclusion", "plot_sets", "plot_sizes"),
-    "scores": ("APS", "LAC", "RAPS", "SAPS", "Margin"),
+    "scores": ("APS", "LAC", "RAPS", "RPS", "SAPS", "Margin"),
 }
 """The names imported above for type checkers only. They load on first use: whatever begins with this package begins
 at once, as the command line does, which is to hear Ctrl-C before anything slow is imported."""

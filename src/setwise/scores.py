@@ -1,7 +1,8 @@
 """Nonconformity scores: how atypical is a label for an example, given a model's probabilities f.
 
 A larger score is more atypical ("stranger"). Scores are *stored* as the published score minus one (LAC: −f), so
-that f = 1e-30 and f = 1e-20 stay apart; `offset` is what reading adds back. Each score is a frozen dataclass;
+that f = 1e-30 and f = 1e-20 stay apart (`margin` and `rps`, which need their precision near zero, as they are);
+`offset` is what reading adds back. Each score is a frozen dataclass;
 anything with the attributes and methods of `Score` serves as well.
 
 ========  =======================================================  ==========================================
@@ -12,9 +13,11 @@ aps       Σ_j f_j·1{f_j > f_y} + u·f_y                             Romano, Se
 raps      aps + λ·max(0, o_y − k)                                  Angelopoulos et al. (ICLR 2021)
 saps      u·f_max if o_y = 1, else f_max + (o_y − 2 + u)·λ         Huang et al. (ICML 2024)
 margin    max_{j≠y} f_j − f_y                                      Johansson et al. (COPA 2017)
+rps       Σ_{j<K} (F_j − 1{y ≤ j})² / (K − 1)                      Haas et al. (arXiv 2606.24959, 2026)
 ========  =======================================================  ==========================================
 
-o_y = 1 + #{j: f_j > f_y} is the rank of the label: equal probabilities share rank and score. u is one
+o_y = 1 + #{j: f_j > f_y} is the rank of the label: equal probabilities share rank and score. F_j is the probability
+of the classes up to j, in their order, and no other score asks for one. u is one
 uniform number per row (`row_noise`); the deterministic form, u = 1, is conservative. Sums run over
 probabilities rounded to multiples of 2⁻⁵⁰: then every sum is exact in any order, and the score of one
 label, of all labels, and the comparison with a threshold agree to the last bit.
@@ -28,6 +31,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, count_true, entries, for_blocks
+from setwise.labels.vocabulary import Vocabulary
 from setwise.row_noise import uniforms
 
 Domain = Literal["simplex", "unit"]
@@ -270,7 +274,61 @@ class SAPS(_Ranked):
         return scores
 
 
-SCORES: dict[str, type[Any]] = {score.name: score for score in (LAC, APS, RAPS, SAPS, Margin)}
+@dataclass(frozen=True)
+class RPS:
+    """The ranked probability score, for ordered classes: its sets are intervals around the median.
+
+    The order is that of `classes`; labels other than numbers must be declared in it. With G_j = 1 − F_j the score
+    times K − 1 is
+
+        Σ_j min(F_j, G_j)² + Σ_{j<y} max(F_j − G_j, 0) + Σ_{j≥y} max(G_j − F_j, 0),
+
+    since from one label to the next it grows by F_y² − G_y² = F_y − G_y. Such a difference is never below the one
+    before, nor a rounded sum of positive numbers below its part: the second sum is zero up to the median and then
+    rises, the third falls to zero there. So every set {y: score ≤ threshold} is an interval, to the last bit and
+    with ties, whatever the threshold comes from: labels, candidate sets, votes or verified rows. With a threshold
+    for each class, or a model for each fold, gaps are filled, which only adds labels. What is left of a set within
+    a new row's own candidates may have gaps.
+
+    >>> import numpy as np
+    >>> RPS().score(np.array([[0.1, 0.6, 0.3, 0.0]])).round(2)
+    array([[0.3 , 0.03, 0.17, 0.5 ]])
+    """
+
+    domain: ClassVar[Domain] = "simplex"
+    name: ClassVar[str] = "rps"
+    offset: ClassVar[float] = 0.0
+    monotone: ClassVar[bool] = False
+    elementwise: ClassVar[bool] = False
+    randomized: ClassVar[bool] = False
+
+    def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:  # noqa: ARG002
+        """How far the cumulative probabilities are from those of certainty about a label."""
+        scores = np.empty(probabilities.shape if labels is None else len(probabilities))
+
+        def work(block: slice) -> None:
+            every = self._of_all(np.ascontiguousarray(probabilities[block], dtype=np.float64))
+            scores[block] = _gather(every, None if labels is None else labels[block])
+
+        for_blocks(probabilities, work)
+        return scores
+
+    def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:  # noqa: ARG002
+        """The mask of scores at most the threshold."""
+        return _compare(self, probabilities, threshold, None)
+
+    @staticmethod
+    def _of_all(rows: Floats) -> Floats:
+        upto, beyond = np.cumsum(rows, axis=1)[:, :-1], np.cumsum(rows[:, ::-1], axis=1)[:, -2::-1]
+        scores, growth = np.zeros_like(rows), upto - beyond
+        np.cumsum(np.maximum(growth, 0), axis=1, out=scores[:, 1:])
+        scores[:, :-1] += np.cumsum(np.maximum(-growth, 0)[:, ::-1], axis=1)[:, ::-1]
+        scores += np.cumsum(np.minimum(upto, beyond) ** 2, axis=1)[:, -1:]  # in a fixed order, unlike a sum
+        scores /= growth.shape[1]
+        return scores
+
+
+SCORES: dict[str, type[Any]] = {score.name: score for score in (LAC, APS, RAPS, SAPS, Margin, RPS)}
 
 
 def as_score(score: str | Score) -> Score:
@@ -283,6 +341,24 @@ def as_score(score: str | Score) -> Score:
     if isinstance(score, type) or not isinstance(score, Score):
         raise TypeError(f"conformity_score: {score!r} is neither a name nor an object with score() and below().")
     return score
+
+
+def check_order(score: str | Score, vocabulary: Vocabulary) -> None:
+    """Refuses classes whose order nobody gave, for a score of ordered classes."""
+    if isinstance(as_score(score), RPS):
+        vocabulary.check_ordered()
+
+
+def fill_gaps(score: Score, values: Array) -> Array:
+    """Of a score of ordered classes: lowers each label's value to what labels on both sides have at most.
+
+    The labels with values up to any limit are then an interval. Values of other scores stay as they are.
+    """
+    if not isinstance(score, RPS):
+        return values
+    left, right = (np.minimum.accumulate(side, axis=1) for side in (values, values[:, ::-1]))
+    filled: Array = np.maximum(left, right[:, ::-1])
+    return filled
 
 
 def least_included(threshold: Any, dtype: np.dtype[Any]) -> Floats:

@@ -55,7 +55,7 @@ def test_alpha_at_its_ends():
 
 def test_the_order_of_text_must_be_declared():
     rows = [["bad", "fair"], ["good", "good"], ["bad", "bad"]]
-    with pytest.raises(InputError, match=r"alphabetical; use classes=… to give them from lowest to highest"):
+    with pytest.raises(InputError, match=r"alphabetical; use classes=… to list them from lowest to highest"):
         krippendorff_alpha(Votes.from_lists(rows), ordered=True)
     declared = Votes.from_lists(rows, classes=["bad", "fair", "good"])
     numbers = Votes.from_lists([[0, 1], [2, 2], [0, 0]])

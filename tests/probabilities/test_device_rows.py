@@ -188,6 +188,8 @@ def test_what_needs_the_host_says_so(rng, as_if_elsewhere):
 
     with pytest.raises(ValueError, match=r"conformity_score: 'own' is computed on the host; pass"):
         conformalize(tensor, mask, conformity_score=Own())
+    with pytest.raises(ValueError, match=r"conformity_score: 'rps' is computed on the host; pass"):
+        conformalize(tensor, mask, conformity_score="rps")
 
 
 def test_few_labels_come_as_positions_and_many_as_a_mask(rng):

@@ -96,6 +96,12 @@ def test_verified_rows_count_with_the_labels_that_were_given(rng):
     assert not conformalize(top, candidates, verified=wrong).evidence.held.any()
 
 
+def test_ordered_classes_need_the_probabilities_of_all_labels(rng):
+    p = simplex(rng, 50, 8)
+    with pytest.raises(ValueError, match=r"'rps' needs the probabilities of all labels, in their order; pass them"):
+        conformalize(TopK.of(p, 3), p.argmax(axis=1), conformity_score="rps")
+
+
 def test_a_hundred_thousand_classes_need_no_table(rng):
     n, k, classes = 2000, 20, 100_000
     values = np.sort(rng.dirichlet(np.full(k + 1, 0.5), size=n), axis=1)[:, ::-1]

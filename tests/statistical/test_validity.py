@@ -9,6 +9,7 @@ from scipy.stats import beta, betabinom, binom, kstest
 
 from setwise import MisuseWarning, conformalize
 from setwise.ranks import rank
+from setwise.scores import as_score
 from setwise.strategies import Mixture
 from tests.statistical.sampling import (
     LEVEL,
@@ -26,7 +27,7 @@ from tests.statistical.sampling import (
     shares,
 )
 
-SCORES = ["lac", "aps", "raps", "saps", "margin"]
+SCORES = ["lac", "aps", "raps", "saps", "margin", "rps"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")  # 1 of 100 random choices differs
 
@@ -80,9 +81,10 @@ def test_an_adversary_who_sees_all_rows_changes_no_set_of_max(score):
     rng = np.random.default_rng(0)
     for seed in range(60):
         p, y = draw(rng, N, 4)
-        own = p[np.arange(N + 1), y]
-        hard = own <= np.median(own[:N])
-        added = hard[:, None] & (p > own[:, None])
+        strange = -p if as_score(score).monotone else as_score(score).score(p)
+        own = strange[np.arange(N + 1), y]
+        hard = own >= np.median(own[:N])
+        added = hard[:, None] & (strange < own[:, None])
         precise = predicted(p, one_hot(y, 4), "max", score, random_state=seed)
         assert (predicted(p, one_hot(y, 4) | added, "max", score, random_state=seed) == precise).all()
 

@@ -33,7 +33,7 @@ from setwise.labels.vocabulary import UNKNOWN, Vocabulary
 from setwise.probabilities.base import Probabilities
 from setwise.probabilities.dense import DenseRows
 from setwise.ranks import Level, Levels, as_level, dkw_band, each_level, upper_bound
-from setwise.scores import Score
+from setwise.scores import Score, fill_gaps
 from setwise.storage.container import reading_untrusted
 from setwise.storage.directory import Source
 from setwise.strategies import Rule, Setting, Strategy
@@ -259,7 +259,8 @@ class BaseCalibration:
                 some: Any = block if own is None else own[block]
                 scores = self.conformity_score.score(matrix[some], u=None if u is None else u[some])
                 scores -= rows.off
-                values[some] = rule.p_values(scores, None if weight is None else weight[some])
+                found = rule.p_values(scores, None if weight is None else weight[some])
+                values[some] = -fill_gaps(self.conformity_score, -found)
         return values
 
     @overload

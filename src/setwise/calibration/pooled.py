@@ -38,6 +38,7 @@ from setwise.labels.vocabulary import Vocabulary
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import DenseRows
 from setwise.ranks import Level, Levels, each_level, rank
+from setwise.scores import fill_gaps
 from setwise.strategies import Max, RankRule, Strategy, as_strategy
 
 
@@ -205,7 +206,7 @@ class BasePooledCalibration:
             rows = part.reader.read(given, row_ids=row_ids)
             below = below + _rank_rule(part).count_below(rows.scores)
             mean = mean + rows.matrix / len(self.parts)
-        return below, mean
+        return fill_gaps(self.parts[0].conformity_score, below), mean
 
 
 def _rank_rule(part: BaseCalibration) -> RankRule:

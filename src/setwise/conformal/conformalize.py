@@ -35,7 +35,7 @@ from setwise.probabilities.proposed_labels import most_probable
 from setwise.probabilities.readers import read_mask, read_probabilities
 from setwise.ranks import as_fraction
 from setwise.row_noise import draw_seed
-from setwise.scores import Score, as_score
+from setwise.scores import Score, as_score, check_order
 from setwise.strategies import Setting, Strategy, as_strategy
 
 
@@ -76,7 +76,7 @@ def conformalize(
         ``"all"``, ``"mean"``, ``"min"``, ``"mixture"``; for votes also ``"votes"`` and ``"crowd"``. Or an object
         such as ``Mixture(mu=0.3)``.
     conformity_score
-        ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``, or an object.
+        ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``; for ordered classes ``"rps"``; or an object.
     classes
         The K labels in the order of the columns.
     by
@@ -189,6 +189,7 @@ def calibrate(
     beyond those of the strategy.
     """
     chosen = as_strategy(strategy)
+    check_order(score, sets.vocabulary)
     rate = as_fraction(miss_rate, "miss_rate")
     if not 0 <= rate < 1:
         raise ValueError(f"miss_rate: {miss_rate} is not in [0, 1).")

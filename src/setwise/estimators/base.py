@@ -41,7 +41,7 @@ from setwise.labels.votes import Votes
 from setwise.learn.feature_errors import naming_features
 from setwise.metrics import evaluate, groups_of_new_rows
 from setwise.ranks import Level, Levels, as_level, doubt_level
-from setwise.scores import LAC, Score, as_score
+from setwise.scores import LAC, Score, as_score, check_order
 from setwise.storage.container import reading_untrusted
 
 _OTHER_NAMES = {  # what other libraries call an argument, and its name here
@@ -390,6 +390,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1 and not isinstance(y, (LabelSets, Votes)):
             y = column_or_1d(y, warn=True)
         sets = as_label_sets(y, name="y")
+        check_order(self.conformity_score, sets.vocabulary)
         if not sets.vocabulary.declared:
             doubt_spellings(sets.classes.tolist(), "y")
         check_length("y", len(sets), _num_samples(X), "rows of X")

@@ -44,7 +44,7 @@ from setwise.labels.votes import Votes
 from setwise.learn.feature_errors import FeatureError, naming_features
 from setwise.probabilities.dense import precision_of
 from setwise.probabilities.readers import read_probabilities
-from setwise.scores import Score
+from setwise.scores import Score, check_order
 from setwise.strategies import Strategy, as_strategy
 
 
@@ -234,6 +234,9 @@ class ConformalClassifier(BaseConformalClassifier):
         """Calibrates (again) on rows the model was not trained on; options as in `setwise.conformalize`."""
         check_is_fitted(self, "estimator_")
         settings: dict[str, Any] = {**options}
+        declared = self._training_labels(self.estimator_) is None
+        score = settings.get("conformity_score", self.conformity_score)
+        check_order(score, replace(self.vocabulary_, declared=declared))
         columns = {name: settings.pop(name, None) for name in _FACTS}
         check_row_names(X=X, y=y, row_ids=settings.get("row_ids"), **columns)
         sets = as_candidates(y, len(self.classes_), self.vocabulary_, name="y")

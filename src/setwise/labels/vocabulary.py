@@ -129,9 +129,11 @@ class Vocabulary:
     def check_ordered(self) -> None:
         """Refuses labels whose order nobody gave: sorted text has one that means nothing."""
         if not (self.declared or self.holds_numbers):
-            least, most = self.classes[0], self.classes[-1]
+            least, *_, most = self.classes.tolist()
             problem = f"the order of the classes is not known: {least!r} to {most!r} is alphabetical"
-            raise InputError(problem, Remedy("classes", None, "to give them from lowest to highest"))
+            raise InputError(
+                problem, Remedy("classes", None, "to list them from lowest to highest where sets or votes are made")
+            )
 
     @lazy
     def _index(self) -> dict[Any, int]:

@@ -15,7 +15,7 @@ from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities.kept_arrays import Digest, LaterProposals
 from setwise.probabilities.proposed_labels import Proposals, among_candidates, fill_empty, most_probable
 from setwise.row_noise import uniforms
-from setwise.scores import Domain, Score
+from setwise.scores import Domain, Score, fill_gaps
 
 TOLERANCE = 0.01
 """How far from one a row may sum: enough for probabilities written with few decimals."""
@@ -93,7 +93,10 @@ class DenseRows:
     ) -> Bools:
         """The labels with scores within the limits."""
         by_label = limits.ndim == 2
-        found = score.score(self.array, u=u) <= limits if by_label else score.below(self.array, limits, u=u)
+        if by_label:
+            found = ~fill_gaps(score, score.score(self.array, u=u) > limits)
+        else:
+            found = score.below(self.array, limits, u=u)
         return self.finish(found, inside, allow_empty=allow_empty)
 
     def finish(self, found: Bools, inside: LabelSets | None, *, allow_empty: bool) -> Bools:

@@ -16,13 +16,13 @@ import numpy as np
 
 from setwise._arrays import Bools, Floats, Ints, frozen, row_positions
 from setwise._lazy import lazy
-from setwise.errors import InputError
+from setwise.errors import InputError, Remedy
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities.dense import TOLERANCE, DenseRows, as_probabilities
 from setwise.probabilities.proposed_labels import Proposals, among_candidates, fill_empty, most_probable
 from setwise.row_noise import uniforms
-from setwise.scores import Score
+from setwise.scores import RPS, Score
 
 _MOST = 2**31
 """Labels that sets may hold together: where labels outside the stored ones enter, a row holds them all."""
@@ -169,7 +169,10 @@ class TopK:
         return uniforms(self.columns, seed, row_ids, distinct=distinct)
 
     def check_known(self, score: Score, needs: Collection[str], *, verified: bool, votes: bool) -> None:  # noqa: ARG002
-        """Refuses votes, and strategies that look at all labels."""
+        """Refuses votes, a score of ordered classes, and strategies that look at all labels."""
+        if isinstance(score, RPS):
+            problem = f"conformity_score: {score.name!r} needs the probabilities of all labels, in their order"
+            raise InputError(problem, "pass them in place of TopK", Remedy("conformity_score", "lac"))
         if votes:
             raise InputError("candidates: votes are not defined for TopK", "pass votes.candidates() in their place")
         if lacking := set(needs) - {"consensus", "every", "share", "total"}:
