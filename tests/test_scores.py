@@ -247,6 +247,7 @@ def test_every_prediction_set_with_rps_is_an_interval(rng):
         ("posterior", mask, {}),
         ("corrected", mask, {"assume": "uniform"}),
         ("classwise", mask, {"assume": "uniform"}),
+        ("max", y, {"by": "label"}),
         ("votes", votes, {}),
         ("crowd", votes, {"assume": "independent"}),
     ]
