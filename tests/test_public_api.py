@@ -9,8 +9,8 @@ import setwise
 
 def test_the_public_names_are_these_and_no_others():
     assert set(setwise.__all__) == {
-        "APS", "LAC", "RAPS", "RPS", "SAPS", "Annotators", "AssumptionRefuted", "Calibration", "Claim", "Comparison",
-        "ConformalClassifier", "CoveringClassifier", "CrossConformalClassifier", "Diagnosis",
+        "APS", "LAC", "RAPS", "RPS", "SAPS", "Annotators", "AssumptionRefuted", "Calibration", "Claim",
+        "Comparison", "ConformalClassifier", "CoveringClassifier", "CrossConformalClassifier", "Diagnosis",
         "EMClassifier", "Guarantee", "LabelSets", "Margin", "MisuseWarning", "Monitor", "PartialLabelClassifier",
         "Premise", "SetSizeScorer", "SmallCalibrationWarning", "Suspects", "TopK", "Triage", "Votes", "__version__",
         "annotators", "conformalize", "diagnose", "estimate_inclusion", "evaluate", "load", "plot_coverage",
