@@ -75,7 +75,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 def test_truth_may_come_as_label_sets_of_singletons():
     assert evaluate(SETS, LabelSets.from_labels(Y))["coverage"] == 0.6
-    with pytest.raises(ValueError, match="not a label vector"):
+    with pytest.raises(ValueError, match=r"y: row 1 is .*, not one label; use truth='all'"):
         evaluate(SETS, SETS)
 
 

@@ -24,7 +24,7 @@ def test_signatures_are_stable():
     assert list(inspect.signature(setwise.conformalize).parameters) == [
         "probabilities", "candidates", "strategy", "conformity_score", "classes", "by", "verified", "miss_rate",
         "assume", "sample_weight", "groups", "row_ids", "random_state", "missing", "verified_probability",
-        "others",
+        "truth", "empty", "others",
     ]  # fmt: skip
     assert list(inspect.signature(setwise.Calibration.predict_set).parameters) == [
         "self", "probabilities", "confidence_level", "by", "candidates", "sample_weight", "row_ids", "allow_empty",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol, TypeAlias, TypedDict
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,9 @@ Candidates: TypeAlias = Rows | None
 
 Column: TypeAlias = Rows | None
 """One value a row, of which some may be None: labels, categories, weights, names; or None for no such column."""
+
+Truth: TypeAlias = Literal["all", "one"] | float | None
+"""How many of a row's right labels a set must contain, the share of them, or None where one label is true."""
 
 RandomState: TypeAlias = int | np.integer[Any] | np.random.RandomState | None
 """What scikit-learn takes as `random_state`."""

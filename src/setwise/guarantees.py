@@ -68,8 +68,18 @@ PREMISES = STANDING | {
     "who_answers": "who answers a row has nothing to do with its label",
     "recalibrated": "the model's probabilities are right once they are recalibrated on the answers",
     "large_sample": "the calibration sample is large",
+    "none_right": "rows with no right label are left out",
 }
 """Everything that a guarantee may rest on: each premise has one name and one wording."""
+
+_SEVERAL = {
+    "classes": "the right labels are among the {} classes",
+    "truth_is_candidate": "the candidates always contain {right}",
+    "miss_rate": "at most {} of the candidate sets{} lack {right}",
+    "labels_right": "the labels are right, and no right label is missing",
+    "verified_right": "the verified labels are right, and no right label is missing",
+}
+"""How premises are worded where several labels of a row may be right."""
 
 _WIDTH, _LABEL = 80, 15  # characters of a printed line, and of the label in front
 
@@ -78,13 +88,15 @@ _WIDTH, _LABEL = 80, 15  # characters of a printed line, and of the label in fro
 class Premise:
     """Something that a claim rests on, by its name in `PREMISES`, and how it is known.
 
-    `values` fill the wording, and `detail` says what the status rests on.
+    `values` fill the wording, and `detail` says what the status rests on; `truth` is how many right labels of a row
+    a set must contain, where several may be right.
     """
 
     name: str
     status: Status
     detail: str = ""
     values: tuple[str, ...] = ()
+    truth: str = ""
 
     def __post_init__(self) -> None:
         if self.name not in PREMISES:
@@ -93,6 +105,8 @@ class Premise:
     @property
     def text(self) -> str:
         """The wording."""
+        if self.truth and self.name in _SEVERAL:
+            return _SEVERAL[self.name].format(*self.values, right=right_labels(self.truth, "the right labels"))
         return PREMISES[self.name].format(*self.values)
 
     @property
@@ -114,6 +128,7 @@ class Claim:
     `probability` is None where nothing can be said. A premise that is only assumed makes the claim conditional,
     unless it is a standing one; a refuted one voids it. `delta` is None for a probability on average over draws of
     the rows; otherwise the bound holds in a share of at least 1 − `delta` of the draws. `note` is a sentence more.
+    `truth` is how many right labels the set contains, where several may be right.
     """
 
     event: Event
@@ -123,6 +138,14 @@ class Claim:
     note: str = ""
     delta: float | None = None
     subject: str = "a new row"
+    truth: str = ""
+
+    @property
+    def contained(self) -> str:
+        """What the event says of the set."""
+        if self.event == "truth" and self.truth:
+            return f"contains {right_labels(self.truth)}"
+        return _EVENTS[self.event]
 
     @property
     def conditions(self) -> tuple[Premise, ...]:
@@ -147,8 +170,8 @@ class Claim:
         if self.event == "accepted":
             return self._accepted_sentence
         if self.probability is None:
-            return f"nothing about whether the set {_EVENTS[self.event]}"
-        bound = f"{_EVENTS[self.event]} with probability at least {_decimal(self.probability)}"
+            return f"nothing about whether the set {self.contained}"
+        bound = f"{self.contained} with probability at least {_decimal(self.probability)}"
         over = self._over("calibration")
         if self.subject == "a new row":
             return f"a new row's set {bound}, {over}"
@@ -313,7 +336,8 @@ class Guarantee:
         if promised:
             yield "Guaranteed", join_sentences(*(texts[claim] for claim in promised))
         elif first is not None:
-            about = "accepted labels" if first.event in _DECIDED else "the true label"
+            about = "the right labels" if first.truth else "the true label"
+            about = "accepted labels" if first.event in _DECIDED else about
             notes = [claim.note for claim in self.claims if claim.probability is None]
             if any(claim.event == "truth" for claim in conditional):
                 about += " without the condition below"
@@ -381,6 +405,16 @@ def format_draws(delta: float) -> str:
     """
     share = Fraction(1 - delta).limit_denominator(1000)
     return f"in {share.numerator} of {share.denominator} draws"
+
+
+def right_labels(truth: str, of: str = "its right labels") -> str:
+    """How many right labels a set contains, in words.
+
+    >>> right_labels("all"), right_labels("one"), right_labels("0.9")
+    ('all of its right labels', 'at least one of its right labels', 'at least 90 % of its right labels')
+    """
+    share = {"all": "all", "one": "at least one"}.get(truth) or f"at least {format_share(float(truth))}"
+    return f"{share} of {of}"
 
 
 def format_lines(lines: Iterable[tuple[str, str]]) -> list[str]:

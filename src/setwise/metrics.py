@@ -5,19 +5,21 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Never
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._arrays import Array, Bools, Ints
-from setwise._types import Candidates, Column
+from setwise._types import Candidates, Column, Truth
 from setwise.errors import InputError, MisuseWarning, Remedy, check_length, refuse_names
-from setwise.evidence.row_facts import categories
+from setwise.evidence.right_labels import count_needed, read_truth
+from setwise.evidence.row_facts import categories, refuse_sets, sets_among
 from setwise.evidence.row_names import check_row_names
 from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import UNKNOWN, Vocabulary, label_vector, missing_labels
+from setwise.labels.vocabulary import UNKNOWN, Vocabulary, label_array, label_vector, missing_labels
 from setwise.ranks import as_fraction, as_level, chance_of_so_few, clopper_pearson, share_interval
 
 _SIZE_BINS = ((0, 0), (1, 1), (2, 3), (4, 10), (11, 100), (101, 1000), (1001, None))
@@ -31,6 +33,7 @@ def evaluate(
     by: Column = None,
     groups: Column = None,
     delta: float = 0.05,
+    truth: Truth = None,
     **others: Never,
 ) -> dict[str, Any]:
     """Coverage and size of prediction sets, in all and by size, class and category, as a plain dictionary.
@@ -41,7 +44,8 @@ def evaluate(
         Prediction sets.
     y
         True labels; rows where it is None or NaN are left out of everything that needs truth. A label
-        outside the vocabulary counts as missed and is reported under ``unknown_labels``.
+        outside the vocabulary counts as missed and is reported under ``unknown_labels``. With `truth` a row may
+        have a set of right labels.
     candidates
         Candidate sets of the same rows: how often the prediction set holds all of them and at least one of
         them, and the interval in which coverage then lies if the truth is a candidate.
@@ -52,6 +56,9 @@ def evaluate(
         and are None for fewer than 20 groups. A rare group that outweighs all others may escape them.
     delta
         Intervals miss with at most this probability: exactly binomial for independent rows.
+    truth
+        Where rows have several right labels, how many of them a set must contain to count as covered, as in
+        `conformalize`: ``"all"``, ``"one"`` or a share. Coverage by class is that of all rows where it is right.
 
     Examples
     --------
@@ -59,12 +66,15 @@ def evaluate(
     >>> result = evaluate(LabelSets.from_lists([["cat", "dog"], ["dog"]]), ["cat", "cat"])
     >>> result["coverage"], result["mean_size"], result["singleton_rate"]
     (0.5, 1.5, 0.5)
+    >>> sets = LabelSets.from_lists([["cat", "dog"], ["dog"]])
+    >>> evaluate(sets, [["cat", "dog"], ["cat", "dog"]], truth="all")["coverage"]
+    0.5
     """
     refuse_names(others, alpha="confidence_level", y_true="y", y_pred="sets", y_pred_set="sets")
     if not isinstance(sets, LabelSets) and np.ndim(sets) != 2:
         raise TypeError("sets: expected LabelSets or a mask, one row per example; see LabelSets.from_labels.")
     counts = SetCounts(delta)
-    counts.add(sets, y, candidates=candidates, by=by, groups=groups)
+    counts.add(sets, y, candidates=candidates, by=by, groups=groups, truth=truth)
     return counts.result()
 
 
@@ -92,7 +102,16 @@ class SetCounts:
         # For each kind of cell and each cell: how many rows, how many of them covered, how many labels in all.
         self._cells: dict[str, Counter[Any]] = {}
 
-    def add(self, sets: Any, y: Any = None, *, candidates: Any = None, by: Any = None, groups: Any = None) -> None:
+    def add(
+        self,
+        sets: Any,
+        y: Any = None,
+        *,
+        candidates: Any = None,
+        by: Any = None,
+        groups: Any = None,
+        truth: Truth = None,
+    ) -> None:
         """Counts some sets over the same classes; arguments as in `evaluate`, and the same ones every time."""
         check_row_names(sets=sets, y=y, candidates=candidates, by=by, groups=groups)
         sets = sets if isinstance(sets, LabelSets) else LabelSets.from_mask(sets)
@@ -108,7 +127,7 @@ class SetCounts:
         category = None if by is None else categories(by, len(sets))
         group = None if groups is None else categories(groups, len(sets), "groups")
         if y is not None:
-            self._add_truth(sets, y, category, group)
+            self._add_truth(sets, y, truth, category, group)
         if candidates is not None:
             self._add_candidates(sets, candidates, category, group)
 
@@ -151,15 +170,16 @@ class SetCounts:
 
     # ---------------------------------------------------------------- counting
 
-    def _add_truth(self, sets: LabelSets, y: Any, category: Array | None, group: Array | None) -> None:
-        truth = label_vector(y, "y")
-        if len(truth) != len(sets):
-            raise ValueError(f"y: {len(truth)} labels for {len(sets)} sets; give one per row.")
-        known = np.flatnonzero(~missing_labels(truth))
-        covered, sizes = sets.contains(truth)[known], sets.sizes[known]
-        codes = sets.vocabulary.encode(truth[known])
+    def _add_truth(
+        self, sets: LabelSets, y: Any, truth: Truth, category: Array | None, group: Array | None
+    ) -> None:
+        known, where, labels = _right_labels(y, len(sets), truth)
+        inside, sizes = sets[known[where]].contains(labels), sets.sizes[known]
+        found, right = (np.bincount(where, weights, minlength=len(known)) for weights in (inside, None))
+        covered = found >= count_needed(right, read_truth(truth or "all"))
+        codes = sets.vocabulary.encode(labels)
         if (codes == UNKNOWN).any() and not self._unknown:
-            self._unknown = [truth[known].tolist()[int(np.argmax(codes == UNKNOWN))]]
+            self._unknown = [labels.tolist()[int(np.argmax(codes == UNKNOWN))]]
         bins = np.array([low for low, _ in _SIZE_BINS])
         everything = np.zeros(len(known), dtype=np.intp)
         self._count("all", everything, [None], covered, sizes, None if group is None else group[known])
@@ -168,8 +188,8 @@ class SetCounts:
             "class",
             np.where(codes == UNKNOWN, sets.n_classes, codes),
             list(range(sets.n_classes + 1)),
-            covered,
-            sizes,
+            inside,
+            sizes[where],
         )
         if category is not None:
             vocabulary = Vocabulary.infer(category)
@@ -239,7 +259,7 @@ class SetCounts:
         assert self._vocabulary is not None  # noqa: S101 - there are rows
         classes = self._vocabulary.classes.tolist()
         unknown = self._cell("class", len(classes))[0]
-        if unknown == n:
+        if unknown == sum(rows for (_, place), rows in self._cells["class"].items() if place == 0):
             problem = (
                 f"y: none of its labels, such as {self._unknown[0]!r}, is a class of the sets: every row counts"
             )
@@ -273,6 +293,25 @@ class SetCounts:
             "any_candidate_rate": touched / n,
             "coverage_bracket": None if low is None or high is None else (low[0], high[1]),
         }
+
+
+def _right_labels(y: Any, n: int, truth: Truth) -> tuple[Ints, Ints, Array]:
+    """The rows of which right labels are known, and all these labels, each with the place of its row among them."""
+    rows = sets_among(y)
+    if rows is not None and truth is None:
+        refuse_sets(rows, "y")
+    labels = np.array([]) if rows is not None else label_vector(y, "y")
+    given = len(labels) if rows is None else len(rows)
+    if given != n:
+        raise ValueError(f"y: {given} labels for {n} sets; give one per row.")
+    if rows is None:
+        known = np.flatnonzero(~missing_labels(labels))
+        return known, np.arange(len(known)), labels[known]
+    known = np.array([i for i, row in enumerate(rows) if row is not None], dtype=np.intp)
+    listed = [list(dict.fromkeys(rows[i])) for i in known]
+    if [] in listed:
+        raise ValueError(f"y: row {known[listed.index([])]} has no right label; give None for rows to leave out.")
+    return known, np.repeat(np.arange(len(known)), [*map(len, listed)]), label_array([*chain(*listed)])
 
 
 def groups_of_new_rows(groups: Column, n: int, *, calibrated: bool) -> Column:

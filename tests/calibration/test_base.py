@@ -521,7 +521,7 @@ def test_frames_go_by_the_names_of_their_columns(rows):
         ({"candidates": [[0, 7]] * 300}, ValueError, "candidates: row 0: 7 is not among"),
         ({"by": 5}, TypeError, "by: expected one label per row"),
         ({"verified": 3}, TypeError, "verified: expected one label per row"),
-        ({"verified": [[0]] * 300}, TypeError, r"verified: row 0 is \[0\], not one label"),
+        ({"verified": [[0]] * 300}, ValueError, r"verified: row 0 is \[0\], not one label"),
         ({"classes": 3}, TypeError, "classes: expected the labels in order"),
         ({"classes": "abcd"}, TypeError, "classes: expected the labels in order"),
         ({"classes": [[0], [1], [2], [3]]}, TypeError, "classes: labels must be hashable"),

@@ -222,6 +222,7 @@ class BaseCalibration:
 
     def _refuse_doubtful_candidates(self) -> None:
         """Refuses to cut sets down to the candidates of new rows where these may lack the true label."""
+        self._refuse_part("candidates: sets cut down to those of new rows")
         without = (
             "leave them out" if self.setting.by != "size" else "pass by=…, how many each row has, in their place"
         )
@@ -237,6 +238,12 @@ class BaseCalibration:
                 f"({self.judgement.truth_is_candidate.detail}), {less}",
                 without,
             )
+
+    def _refuse_part(self, what: str) -> None:
+        """Refuses what needs every right label to be a candidate where some of several suffice."""
+        if self.setting.truth not in {"", "all"}:
+            problem = f"{what} are not defined where some of several right labels suffice"
+            raise InputError(problem, Remedy("truth", "all", "when you calibrate"))
 
     def predict_p(
         self,
@@ -307,6 +314,7 @@ class BaseCalibration:
         calibrated by category, `by` names one category.
         """
         as_level(delta, "delta")
+        self._refuse_part("bracket: bounds from candidates")
         if self.evidence.shares is not None:
             raise ValueError("bracket: not available for weighted or grouped rows, which are not independent.")
         if self.setting.novel:

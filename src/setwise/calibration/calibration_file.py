@@ -15,6 +15,7 @@ from setwise._version import __version__
 from setwise.contamination.assumption import NOTHING, Assumption, as_assumption
 from setwise.crowd.annotator_model import AnnotatorParameters
 from setwise.evidence.evidence import Evidence
+from setwise.evidence.right_labels import read_truth
 from setwise.evidence.stored_evidence import read_evidence
 from setwise.findings import Finding
 from setwise.labels.vocabulary import Vocabulary
@@ -131,6 +132,8 @@ def _setting(stored: Mapping[str, Any], matrix: Array | None, score: Score, k: i
         declared = replace(given, kind=declared.kind, estimated=declared.estimated)
     setting = Setting(**{**plain, **found, "miss_rate": Fraction(rate), "assume": declared})
     words = {"kind": declared.kind} | {name: getattr(setting, name) for name in _WORDS if name != "kind"}
+    if setting.truth:
+        read_truth(setting.truth if setting.truth in {"all", "one"} else float(setting.truth))
     odd = next((name for name, word in words.items() if word not in _WORDS[name]), None)
     belongs = (setting.conformity_score, setting.n_classes, setting.domain) == (score.name, k, score.domain)
     if odd or not belongs or not 0 <= setting.seed < _SEEDS or not 0 <= setting.top <= k:

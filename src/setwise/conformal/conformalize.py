@@ -10,7 +10,7 @@ from typing import Any, Literal, Never
 import numpy as np
 
 from setwise._arrays import Floats, Ints, frame_columns, frozen, on_device
-from setwise._types import Candidates, Column, ProbabilityRows, Seed
+from setwise._types import Candidates, Column, ProbabilityRows, Seed, Truth
 from setwise.calibration.new_rows import automatic_categories
 from setwise.conformal.calibration import Calibration
 from setwise.contamination.assumption import Assumption, AssumptionLike, as_assumption
@@ -21,6 +21,7 @@ from setwise.crowd.verifiers import with_votes
 from setwise.crowd.vote_warnings import warn_of_unanswered
 from setwise.errors import InputError, MisuseWarning, Remedy, refuse_names
 from setwise.evidence.evidence import Evidence, gather
+from setwise.evidence.right_labels import decide_right, leave_out_empty, read_truth
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import warn_about_verified, warn_of_written
@@ -56,6 +57,8 @@ def conformalize(
     random_state: Seed = None,
     missing: Literal["error", "full", "drop"] | None = None,
     verified_probability: Column = None,
+    truth: Truth = None,
+    empty: Literal["error", "drop"] = "error",
     **others: Never,
 ) -> Calibration:
     """Calibrates prediction sets on rows whose labels are known only as candidate sets.
@@ -85,8 +88,8 @@ def conformalize(
         rows alone (the candidates of others are then not used). ``"predicted"`` takes the most probable label,
         ``"size"`` the number of candidates (new rows then need candidates of their own).
     verified
-        The true label where a row is verified, None or NaN elsewhere. By passing it you state that the rows to
-        verify were drawn at random.
+        The true label where a row is verified, None or NaN elsewhere; with `truth` all right labels. By passing it
+        you state that the rows to verify were drawn at random.
     miss_rate
         How often the true label may be missing from a candidate set (with weights: among new rows).
     assume
@@ -110,6 +113,13 @@ def conformalize(
         that nobody answered are left out with a warning, and others are an error.
     verified_probability
         The probability with which each row could be drawn for verification, where it was not the same for all.
+    truth
+        Where several labels of a row may be right, how many of them a set must contain: ``"all"``, ``"one"``, or a
+        share such as 0.9. Entries of `verified` are then sets of all right labels, or single labels; without
+        `verified` the candidates themselves are the right labels.
+    empty
+        What to do with rows that have no right label at all: ``"error"``, or ``"drop"`` to leave them out. The
+        guarantee is then about new rows with a right label, and rests on the verified rows alone.
 
     Examples
     --------
@@ -120,6 +130,13 @@ def conformalize(
     >>> cal = setwise.conformalize(P, S | (P == P.max(axis=1, keepdims=True)))
     >>> cal.predict_set([[0.97, 0.02, 0.01]], confidence_level=0.8).to_lists()
     [[0]]
+
+    Where several labels are right, sets can be made to contain all of them:
+
+    >>> right = [np.flatnonzero(row).tolist() if i < 100 else None for i, row in enumerate(P > 0.4)]
+    >>> cal = setwise.conformalize(P, np.ones((500, 3), bool), verified=right, truth="all", empty="drop")
+    >>> print(cal.guarantee(0.9).claims[0].sentence)
+    the set of a new row with a right label contains all of its right labels with ...
     """
     instead = "predict_set(…, confidence_level=1 - alpha)"
     refuse_names(others, alpha=instead, y="candidates", y_true="candidates", method="conformity_score")
@@ -142,7 +159,8 @@ def conformalize(
         raise ValueError(f"candidates: {len(sets)} rows for {n} rows of probabilities.")
     if frame_columns(probabilities) is not None:
         rows = read_probabilities(probabilities, score.domain, k, sets.classes, later=True)
-    facts = RowFacts.read(n, sets.vocabulary, **given)
+    needed = read_truth(truth)
+    facts = RowFacts.read(n, sets.vocabulary, **given, truth=needed)
     if votes is not None:
         facts, sets = with_votes(facts, votes.recode(sets.vocabulary), sets)
     return calibrate(
@@ -158,6 +176,8 @@ def conformalize(
         random_state=random_state,
         missing=missing,
         precision=precision_of(probabilities),
+        truth=needed,
+        empty=empty,
     )
 
 
@@ -181,6 +201,8 @@ def calibrate(
     choice: Finding | None = None,
     written: bool = False,
     also: Collection[str] = (),
+    truth: str = "",
+    empty: str = "error",
 ) -> Calibration:
     """Does the same for rows that are read already: probabilities, sets on their columns, and facts about the rows.
 
@@ -198,6 +220,9 @@ def calibrate(
     seed = draw_seed(random_state)
     if score.randomized or row_ids is not None or len(facts.verified_rows):
         facts = replace(facts, u=rows.uniforms(seed, row_ids, distinct=True))
+    _refuse_single(chosen, declared, facts, by, truth)
+    rows, sets, facts, none = leave_out_empty(rows, sets, facts, truth, empty)
+    n = len(sets)
     sets, kept = _present_rows(sets, missing, votes=facts.votes is not None)
     if kept is not None:
         checked = len(facts.verified_rows)
@@ -207,6 +232,7 @@ def calibrate(
         if lost := checked - len(facts.verified_rows):
             problem = f"missing: {lost:,} of the {n - len(kept):,} rows dropped for lack of candidates are verified"
             warnings.warn(MisuseWarning(problem, Remedy("missing", "full", "to keep them")), stacklevel=3)
+    sets, facts = decide_right(score, rows, sets, facts, truth)
     if by not in {"given", "label"}:
         facts = replace(facts, category=automatic_categories(by, rows, sets.classes, sets))
     setting = Setting(
@@ -228,6 +254,8 @@ def calibrate(
         by=by,
         precision=precision,
         top=rows.stored,
+        truth=truth,
+        empty=none,
     )
     needs = {*(() if by == "label" else chosen.needs(setting)), *also}
     rows.check_known(score, needs, verified=facts.verified is not None, votes=facts.votes is not None)
@@ -244,9 +272,25 @@ def calibrate(
     codes = None if known is None or facts.category is None else frozen(known.encode(facts.category))
     misses = rate > 0 or (chosen.uses_verified_rows and len(facts.verified_rows) > 0) or facts.votes is not None
     written = written or warn_of_written(sets, facts.verified)
-    differs, written = warn_about_verified(evidence, sets, facts, codes, kept, misses=misses, written=written)
+    differs, written = warn_about_verified(evidence, sets, facts, codes, misses=misses, written=written)
     setting = replace(setting, chosen=choice or differs, written=written)
     return Calibration(score, chosen, sets.vocabulary, evidence, setting, known, codes, people)
+
+
+def _refuse_single(strategy: Strategy, declared: Assumption, facts: RowFacts, by: str, truth: str) -> None:
+    """Refuses what is defined for one true label alone where several may be right."""
+    if not truth:
+        return
+    if not strategy.several:
+        problem = f"truth: strategy {strategy.name!r} is defined for one true label of each row"
+        raise InputError(problem, Remedy("strategy", "auto"))
+    if by == "label":
+        raise InputError("truth: by='label' is defined for one true label of each row", "leave out either")
+    if declared.kind != "nothing":
+        raise InputError("truth: several right labels with what assume states of false ones", "leave out either")
+    if facts.votes is not None:
+        problem = "truth: votes are weighed as answers about one true label"
+        raise InputError(problem, "pass votes.candidates() in place of votes")
 
 
 def _present_rows(sets: LabelSets, missing: str | None, *, votes: bool) -> tuple[LabelSets, Ints | None]:

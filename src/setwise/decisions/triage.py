@@ -431,6 +431,9 @@ def _redraw_noise(noise: Floats | None, seed: int) -> Floats | None:
 def _read_verified(judged: Judgement) -> Ints:
     """The code of each verified label, `MISSING` elsewhere; refuses what the theory does not cover."""
     evidence = judged.evidence
+    if judged.setting.truth not in {"", "one"}:
+        problem = "triage: one label is proposed for each row, and it cannot be all of several right ones"
+        raise InputError(problem, Remedy("truth", "one", "when you calibrate, so that any right label counts"))
     if evidence.shares is not None:
         raise InputError("triage: no method is known for weighted or grouped rows", "calibrate without them")
     if evidence.chance is not None:

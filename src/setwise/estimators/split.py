@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import Array, Ints
-from setwise._types import Candidates, Column, Features, RandomState, Seed
+from setwise._types import Candidates, Column, Features, RandomState, Seed, Truth
 from setwise.conformal.calibration import Calibration
 from setwise.conformal.conformalize import calibrate
 from setwise.contamination.assumption import AssumptionLike
@@ -29,6 +29,7 @@ from setwise.estimators.adapters import as_y, learner_for
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.estimators.default_learner import default_learner
 from setwise.estimators.used_rows import UsedRows, take_probe
+from setwise.evidence.right_labels import read_truth
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
 from setwise.evidence.verified_rows import (
@@ -63,6 +64,8 @@ class CalibrationOptions(TypedDict, total=False):
     random_state: Seed
     missing: Literal["error", "full", "drop"] | None
     verified_probability: Column
+    truth: Truth
+    empty: Literal["error", "drop"]
 
 
 class ConformalClassifier(BaseConformalClassifier):
@@ -142,6 +145,7 @@ class ConformalClassifier(BaseConformalClassifier):
         by: Column = None,
         verified_probability: Column = None,
         missing: Literal["drop", "full"] = "drop",
+        truth: Truth = None,
     ) -> ConformalClassifier:
         """Splits the rows, learns on one part, calibrates on the other.
 
@@ -166,13 +170,15 @@ class ConformalClassifier(BaseConformalClassifier):
         missing
             What to do with calibration rows that nobody answered: "drop", or "full" to make every label a
             candidate there, which keeps those that are verified. The model learns from neither.
+        truth
+            Where several labels may be right, how many of them a set must contain, as in `conformalize`.
         """
         (X,) = indexable(X)
         given = {"verified": verified, "verified_probability": verified_probability, "by": by, "groups": groups}
         check_row_names(X=X, y=y, **given)
         sets = self._read(X, y, unanswered=isinstance(y, Votes))
         n, named = len(sets), by if isinstance(by, str) else "given"
-        facts = replace(RowFacts.read(n, sets.vocabulary, **given), position=np.arange(n))
+        facts = replace(RowFacts.read(n, sets.vocabulary, **given, truth=read_truth(truth)), position=np.arange(n))
         _check_learnable(sets, facts)
         rng = check_random_state(self.random_state)
         task = (self.strategy, self.conformity_score, self.assume, len(facts.verified_rows))
@@ -226,6 +232,7 @@ class ConformalClassifier(BaseConformalClassifier):
                 written=written,
                 missing="error" if votes is None else missing,
                 random_state=rng.randint(2**31 - 1),
+                truth=read_truth(truth),
             )
 
     def conformalize(
@@ -241,7 +248,8 @@ class ConformalClassifier(BaseConformalClassifier):
         check_row_names(X=X, y=y, row_ids=settings.get("row_ids"), **columns)
         sets = as_candidates(y, len(self.classes_), self.vocabulary_, name="y")
         named = columns["by"] if isinstance(columns["by"], str) else "given"
-        facts = RowFacts.read(len(sets), self.vocabulary_, **columns)
+        settings["truth"] = read_truth(settings.get("truth"))
+        facts = RowFacts.read(len(sets), self.vocabulary_, **columns, truth=settings["truth"])
         if isinstance(y, Votes):
             facts, sets = with_votes(facts, y.recode(self.vocabulary_), sets)
         used = self.used_rows_.with_calibration(X, sets)

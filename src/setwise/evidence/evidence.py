@@ -54,7 +54,8 @@ class Evidence(LastingFacts):
     truth
         The score of the verified label, NaN where nobody checked; None where nobody checked anything.
     held
-        Whether the verified label is among the candidates (False where nobody checked).
+        Whether the verified label is among the candidates, or enough of several right ones (False where nobody
+        checked).
     model
         The position of the most probable label, and its probability: `predicted` and `confidence` in files.
     label
@@ -223,7 +224,8 @@ def gather(
         known = facts.verified_rows
         truth, held = np.full(n, np.nan), np.zeros(n, dtype=bool)
         truth[known] = probabilities[known].score_labels(score, verified[known], None if u is None else u[known])
-        held[known] = candidates[known].contains(candidates.classes[verified[known]])
+        inside = candidates[known].contains(candidates.classes[verified[known]])
+        held[known] = inside if facts.held is None else facts.held[known]
     agreed = None
     if verified is not None or "consensus" in needs:
         agreed = probabilities.among(candidates) if facts.posterior is None else most_probable(facts.posterior)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, Ints, frozen
+from setwise._arrays import Array, Bools, Floats, Ints, frozen
 from setwise.errors import InputError, MisuseWarning, Remedy
 from setwise.evidence.column_schema import Column
+from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector, missing_labels
+from setwise.labels.vocabulary import (
+    MISSING,
+    UNKNOWN,
+    Vocabulary,
+    is_collection,
+    is_missing,
+    label_vector,
+    missing_labels,
+)
 from setwise.labels.votes import Votes
 
 
@@ -51,7 +61,11 @@ class RowFacts(LastingFacts):
     Attributes
     ----------
     verified
-        The position of the verified label, `MISSING` where nobody checked.
+        The position of the verified label, `MISSING` where nobody checked. Where several labels may be right, at
+        first any of them.
+    right, held
+        Where several labels may be right, at first all right labels of verified rows, then whether enough of them
+        are candidates.
     category
         The Mondrian category, as it was given.
     u
@@ -63,6 +77,8 @@ class RowFacts(LastingFacts):
     """
 
     verified: Ints | None = None
+    right: LabelSets | None = None
+    held: Bools | None = None
     category: Array | None = None
     u: Floats | None = None
     votes: Votes | None = None
@@ -75,6 +91,7 @@ class RowFacts(LastingFacts):
         vocabulary: Vocabulary,
         *,
         verified: Any = None,
+        truth: str | None = None,
         verified_probability: Any = None,
         sample_weight: Any = None,
         by: Any = None,
@@ -83,12 +100,16 @@ class RowFacts(LastingFacts):
         """Reads the arguments of `conformalize` for n rows; an error names the argument and the row.
 
         Where `by` is a word categories are found later. By label, verified labels outside the classes are left out
-        with a warning: they belong to no class that is guaranteed anything.
+        with a warning: they belong to no class that is guaranteed anything. Verified rows may have several right
+        labels with `truth`; it is None where they may not.
         """
         if groups is not None and sample_weight is not None:
             raise ValueError("groups: not together with sample_weight; rows of a group share one unit of weight.")
+        by_label = isinstance(by, str) and by == "label"
+        codes, right = _read_verified(verified, vocabulary, n, truth, by_label=by_label)
         return cls(
-            verified=_read_verified(verified, vocabulary, n, by_label=isinstance(by, str) and by == "label"),
+            verified=codes,
+            right=right,
             chance=_chances(verified_probability, n),
             weight=weights(sample_weight, n),
             category=None if by is None or isinstance(by, str) else categories(by, n),
@@ -140,14 +161,38 @@ def present_rows(sets: LabelSets, missing: str) -> tuple[LabelSets, Ints | None]
     return sets[kept], kept
 
 
-def _read_verified(verified: Any, vocabulary: Vocabulary, n: int, *, by_label: bool) -> Ints | None:
-    """The verified labels' positions, `MISSING` where nobody checked; None where nobody checked anything."""
+def _read_verified(
+    verified: Any, vocabulary: Vocabulary, n: int, truth: str | None, *, by_label: bool
+) -> tuple[Ints | None, LabelSets | None]:
+    """The verified labels' positions, `MISSING` where nobody checked, and with `truth` all right labels.
+
+    The position is then that of any of them, `UNKNOWN` where a row has none. None where nobody checked anything.
+    """
     if verified is None:
-        return None
-    given = label_vector(verified, "verified")
-    codes = vocabulary.encode(given)
+        return None, None
+    verified = list(verified) if hasattr(verified, "__next__") else verified
+    rows = sets_among(verified)
+    if rows is not None and truth == "":
+        refuse_sets(rows, "verified")
+    if rows is not None and truth:
+        right = as_candidates([row or () for row in rows], len(vocabulary), vocabulary, name="verified")
+        codes = np.array([MISSING if row is None else UNKNOWN for row in rows])
+        codes[right.sizes > 0] = right.rows[1][right.rows[0][:-1][right.sizes > 0]]
+    else:
+        codes = _single_labels(verified, vocabulary, by_label=by_label)
+        right = LabelSets.from_codes(vocabulary, codes[codes != MISSING], (codes != MISSING).astype(np.intp))
     if len(codes) != n:
         raise ValueError(f"verified: {len(codes)} entries for {n} rows; use None for the others.")
+    if (codes == MISSING).all():
+        warnings.warn(MisuseWarning("verified: no row has a label", "leave it out"), stacklevel=4)
+        return None, None
+    return codes, right if truth else None
+
+
+def _single_labels(verified: Any, vocabulary: Vocabulary, *, by_label: bool) -> Ints:
+    """The positions of verified labels, one per row; by label, those outside the classes are left out."""
+    given = label_vector(verified, "verified")
+    codes = vocabulary.encode(given)
     if (codes == UNKNOWN).any():
         row = int(np.flatnonzero(codes == UNKNOWN)[0])
         problem = f"verified: row {row} holds {given.tolist()[row]!r}, which is not among the classes"
@@ -155,12 +200,31 @@ def _read_verified(verified: Any, vocabulary: Vocabulary, n: int, *, by_label: b
             raise ValueError(f"{problem}.")
         count = int((codes == UNKNOWN).sum())
         left = f"{problem}; {count:,} such rows count for no class"
-        warnings.warn(MisuseWarning(left, Remedy("classes", None, "if they are a class")), stacklevel=4)
+        warnings.warn(MisuseWarning(left, Remedy("classes", None, "if they are a class")), stacklevel=5)
         codes = np.where(codes == UNKNOWN, MISSING, codes)
-    if (codes == MISSING).all():
-        warnings.warn(MisuseWarning("verified: no row has a label", "leave it out"), stacklevel=4)
-        return None
     return codes
+
+
+def sets_among(column: Any) -> list[Any] | None:
+    """The right labels of each row, None where nobody knows, if a column holds a set of labels in some row."""
+    if isinstance(column, LabelSets):
+        return None if (column.sizes == 1).all() else column.to_lists()
+    plain = column.to_pylist() if hasattr(column, "to_pylist") else column
+    if getattr(getattr(plain, "dtype", None), "kind", "O") != "O" or not isinstance(plain, Iterable):
+        return None
+    rows = list(plain)
+    if not any(map(is_collection, rows)):
+        return None
+    return [row if is_collection(row) else None if is_missing(row) else (row,) for row in rows]
+
+
+def refuse_sets(rows: list[Any], name: str) -> None:
+    """Refuses sets of right labels where nobody said how many of them a set must contain."""
+    first = min((i for i, row in enumerate(rows) if row is not None), key=lambda i: len(rows[i]) == 1)
+    ways = [
+        Remedy("truth", word, f"so that sets contain {word} of several right labels") for word in ("all", "one")
+    ]
+    raise InputError(f"{name}: row {first} is {rows[first]!r}, not one label", *ways)
 
 
 def categories(by: Any, n: int, name: str = "by") -> Array:

@@ -232,15 +232,14 @@ def warn_about_verified(
     sets: LabelSets,
     facts: RowFacts,
     category: Ints | None,
-    kept: Ints | None,
     *,
     misses: bool,
     written: bool,
 ) -> tuple[Finding | None, bool]:
     """Warns if verified rows differ from the others, and if a verified label is no candidate.
 
-    It returns what differs, and whether the labels are taken for written into the candidates or votes. `kept` are
-    the rows' numbers where some were dropped; `misses` means that labels outside are provided for.
+    It returns what differs, and whether the labels are taken for written into the candidates or votes. `misses`
+    means that labels outside are provided for.
     """
     found = compare_verified(evidence, category, facts.votes, written=written)
     if found and not written and _seem_written(evidence, category, facts.votes):
@@ -252,22 +251,26 @@ def warn_about_verified(
         found, written = None, True
     differs = warn_about_choice(found)
     if not misses:
-        warn_outside(sets, facts, facts.verified_rows, kept)
+        warn_outside(sets, facts, facts.verified_rows)
     return differs, written
 
 
-def warn_outside(sets: LabelSets, facts: RowFacts, rows: Ints, kept: Ints | None = None) -> None:
+def warn_outside(sets: LabelSets, facts: RowFacts, rows: Ints) -> None:
     """Warns if the verified label of one of some verified `rows` is not among its candidates."""
     if facts.verified is None or not len(rows):
         return
-    outside = rows[~sets[rows].contains(sets.classes[facts.verified[rows]])]
+    inside = sets[rows].contains(sets.classes[facts.verified[rows]]) if facts.held is None else facts.held[rows]
+    outside = rows[~inside]
     if len(outside):
         first = int(outside[0])
         label, own = sets.classes.tolist()[facts.verified[first]], sets[first : first + 1].to_lists()[0]
         shown = ", ".join(map(repr, own[:5])) + (", …" if len(own) > 5 else "")
+        row = first if facts.position is None else facts.position[first]
+        told = f"the label of row {row} is {label!r}, which is not"
+        told = told if facts.held is None else f"too few of the right labels of row {row} are"
         problem = (
-            f"verified: the label of row {first if kept is None else kept[first]} is {label!r}, which is not among "
-            f"its candidates {{{shown}}} ({len(outside):,} of {len(rows):,} verified rows are such)"
+            f"verified: {told} among its candidates {{{shown}}} "
+            f"({len(outside):,} of {len(rows):,} verified rows are such)"
         )
         rate = Remedy("miss_rate", None, "to allow for such rows")
         warnings.warn(MisuseWarning(problem, "correct the candidates", rate), stacklevel=5)

@@ -42,6 +42,8 @@ def alternatives(
         if name in _LEFT_OUT or any(one.name.split("(")[0] == name for one in compared):
             continue
         strategy = as_strategy(name)
+        if calibration.setting.truth and not strategy.several:
+            continue
         if not set(strategy.needs(calibration.setting)) <= set(calibration.evidence.to_arrays()):
             reason = "looking at more of each calibration row than was kept; calibrate with it to see it here"
             absent.setdefault(reason, []).append(name)

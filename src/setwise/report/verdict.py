@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from setwise.conformal.calibration import Calibration
-from setwise.guarantees import Guarantee, format_draws
+from setwise.guarantees import Guarantee, format_draws, right_labels
 from setwise.ranks import as_fraction, chance_of_so_few, clopper_pearson, rank
 from setwise.report.label_entry_levels import DELTA
 from setwise.strategies.threshold_rules import RankRule
@@ -18,7 +18,7 @@ Status = Literal["kept", "open", "short", "broken", "unpromised", "unseen", "not
 
 @dataclass(frozen=True)
 class Promise:
-    """What is guaranteed for the true label, None for nothing; over what, and under which conditions.
+    """With which probability sets contain the true label, None for nothing; over what, under which conditions.
 
     `stated` is false where nobody said what the sets were made for.
     """
@@ -27,6 +27,7 @@ class Promise:
     conditions: tuple[str, ...] = ()
     over: str = "on average"
     stated: bool = True
+    contained: str = "the true label"
 
     @property
     def bound(self) -> str:
@@ -83,7 +84,7 @@ def judge(
     known = "" if n == sets else " with a known label"
     low, high = interval or (0.0, 1.0)
     between = "" if interval is None else f" (95% interval: {low:.1%} to {high:.1%})"
-    headline = f"{hits:,} of {n:,} sets{known} contain the true label: {hits / n:.1%}{between}."
+    headline = f"{hits:,} of {n:,} sets{known} contain {promise.contained}: {hits / n:.1%}{between}."
     if level is None:
         return Verdict("unpromised", headline, f"{_nothing(promise)}: other rows may fare differently.")
     if interval is None:
@@ -112,7 +113,7 @@ def _judge_unmeasured(promise: Promise, sets: int, bracket: tuple[float, float] 
         )
     if promise.probability is None:
         return Verdict("nothing", f"{sets:,} sets. {_nothing(promise)}.", unknown)
-    share = f"At least {percent(promise.probability)} of such sets contain the true label, {promise.over}"
+    share = f"At least {percent(promise.probability)} of such sets contain {promise.contained}, {promise.over}"
     condition = ", if the condition below holds" if promise.conditions else ""
     return Verdict("unseen", f"{sets:,} sets. {share}{condition}.", unknown)
 
@@ -145,7 +146,9 @@ def promise_of(made: list[Guarantee]) -> Promise:
     claim = max(claims, key=lambda each: (each.promised, each.probability))
     average = "on average over groups" if made[0].unit == "groups" else "on average"
     over = average if claim.delta is None else format_draws(claim.delta)
-    return Promise(claim.probability, tuple(premise.text for premise in claim.conditions), over)
+    conditions = tuple(premise.text for premise in claim.conditions)
+    contained = right_labels(claim.truth, "their right labels") if claim.truth else "the true label"
+    return Promise(claim.probability, conditions, over, contained=contained)
 
 
 def independent_examples(calibration: Calibration) -> int | None:

@@ -56,6 +56,7 @@ class Auto(StrategyTraits):
     name: ClassVar[str] = "auto"
     pooled: ClassVar[bool] = True
     uses_verified_rows: ClassVar[bool] = True
+    several: ClassVar[bool] = True
     adapts: ClassVar[bool] = True
 
     def needs(self, setting: Setting) -> Collection[str]:

@@ -33,6 +33,8 @@ class Strategy(Protocol):
     """Whether it believes the annotator model."""
     uses_verified_rows: ClassVar[bool]
     """Whether its promise rests on verified rows, where there are any."""
+    several: ClassVar[bool]
+    """Whether several labels of a row may be right."""
     adapts: ClassVar[bool]
     """Whether it chooses among strategies by what is known of the rows."""
 
@@ -45,6 +47,7 @@ class StrategyTraits:
     allows_for_misses: ClassVar[bool] = False
     models_annotators: ClassVar[bool] = False
     uses_verified_rows: ClassVar[bool] = False
+    several: ClassVar[bool] = False
     adapts: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]] = ()
 

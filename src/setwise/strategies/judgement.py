@@ -7,7 +7,7 @@ refute no other part promises.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -72,6 +72,10 @@ class Setting:
         The floating type of the probabilities, as numpy names it.
     top
         How many labels of each row have a probability of their own, where not all have; else 0.
+    truth
+        How many right labels of a row a set must contain, where several may be right; see `right_labels`.
+    empty
+        How many rows without a right label were left out.
     sampled
         Of how many rows these are a random sample; 0 where they are all that were given.
     judged
@@ -100,6 +104,8 @@ class Setting:
     by: str = "given"
     precision: str = "float64"
     top: int = 0
+    truth: str = ""
+    empty: int = 0
     sampled: int = 0
     judged: Judgement | None = None
 
@@ -131,8 +137,9 @@ class Judgement:
             return Premise(name, "refuted by the data", self.setting.seen.sentence)
         if name in {"same_source", "same_groups"} and self.setting.differs:
             return Premise(name, "refuted by the data", self.setting.differs.sentence)
-        declared = {"weights", "missing_at_random", "misses_at_random"}
-        detail = f"{self.setting.dropped:,} dropped" if name == "missing_at_random" else ""
+        declared = {"weights", "missing_at_random", "misses_at_random", "none_right"}
+        dropped = {"missing_at_random": self.setting.dropped, "none_right": self.setting.empty}
+        detail = f"{dropped[name]:,} dropped" if name in dropped else ""
         return Premise(name, "stated by you" if name in declared else "assumed", detail)
 
     def claim(
@@ -149,13 +156,17 @@ class Judgement:
             else:
                 own.append(self.premise(need) if isinstance(need, str) else need)
         named = {premise.name for premise in own}
-        standing = tuple(premise for premise in self.standing if premise.name not in named)
+        standing = [premise for premise in self.standing if premise.name not in named]
+        if self.setting.empty:
+            options.setdefault("subject", "a new row with a right label")
         if self.evidence.group is not None:
             options.setdefault("subject", "a row of a random new group")
         elif self.setting.novel:  # exact: ranks count all rows, and labels not learned have the largest scores
             known = f"one of the {self.setting.n_classes:,} classes"
             options.setdefault("subject", f"a new row whose true label is {known}")
-        return Claim(event, probability, source, (*standing, *own), **options)
+        truth = self.setting.truth
+        premises = tuple(replace(premise, truth=truth) for premise in (*standing, *own))
+        return Claim(event, probability, source, premises, **options, truth=truth)
 
     @property
     def caution(self) -> str:
@@ -177,6 +188,7 @@ class Judgement:
         names += ["same_candidates"] if self.setting.by == "size" else []
         names += ["different_events"] if self.setting.equal else []
         names += ["missing_at_random"] if self.setting.dropped else []
+        names += ["none_right"] if self.setting.empty else []
         return tuple(map(self.premise, names))
 
     @lazy
@@ -234,7 +246,7 @@ class Judgement:
         chosen = Premise(name, "stated by you", values=values)
         if finding:
             chosen = Premise(name, "refuted by the data", finding.sentence, values)
-        premises = chosen, Premise("verified_right", "stated by you")
+        premises = chosen, Premise("verified_right", "stated by you", truth=self.setting.truth)
         return (*premises, Premise("verified_written", "stated by you")) if self.setting.written else premises
 
     @property

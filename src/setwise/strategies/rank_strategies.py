@@ -43,6 +43,7 @@ class Max(StrategyTraits):
     pooled: ClassVar[bool] = True
     covers_candidates: ClassVar[bool] = True
     allows_for_misses: ClassVar[bool] = True
+    several: ClassVar[bool] = True
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
         """One score per row: the largest over its candidates."""

@@ -66,6 +66,7 @@ class Rectified(WithMargin):
     look: int | None = None
     name: ClassVar[str] = "rectified"
     uses_verified_rows: ClassVar[bool] = True
+    several: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

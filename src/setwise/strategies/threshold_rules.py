@@ -166,7 +166,8 @@ class RankRule:
         The argument goes through the candidates that the new row would have, had they arisen as these did.
         """
         run = level + self.slack
-        rho = f"ρ is how often the true label is stranger than {stranger_than}"
+        label = "the right label that decides" if self.setting.truth else "the true label"
+        rho = f"ρ is how often {label} is stranger than {stranger_than}"
         checked, truth = self.evidence.verified, self.evidence.truth
         unknown = truth is None or not checked.any() or self.setting.written
         if truth is None or unknown or len(self.scores) != self.evidence.n or not self.counts_alike:
@@ -180,8 +181,8 @@ class RankRule:
         reached, _ = beta_interval(self.n, rank(self.n, run), DELTA)
         note = (
             f"This is {reached:.3f} less {bound:.3f}. A new score lies within the threshold with probability at "
-            f"least {reached:.3f}. The true label is stranger than {stranger_than} in at most {bound:.3f} of rows "
-            f"({missed} of {m} verified rows). Each holds in 39 of 40 draws"
+            f"least {reached:.3f}. {label.capitalize()} is stranger than {stranger_than} in at most {bound:.3f} of "
+            f"rows ({missed} of {m} verified rows). Each holds in 39 of 40 draws"
         )
         promised = _clip(reached - bound)
         return self.judged.claim("truth", promised, "the ρ line", "verified", note=note, delta=DELTA)
