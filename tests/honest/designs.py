@@ -605,6 +605,19 @@ def verified_and_missing(rng: Any) -> Outcome:
     return of_rows(conformalize(p[:300], sets, verified=verify(rng, y[:300], 50)), p[300:], y[300:])
 
 
+@design("several labels are right, and all must be in the set", "all")
+@design("several labels are right, and one must be in the set", "one")
+@design("several labels are right, and two of three must be in the set", 2 / 3)
+def several_right(rng: Any, truth: Any) -> Outcome:
+    p, y = probabilities(rng, 300 + NEW, 6)
+    right = np.eye(6, dtype=bool)[y] | (rng.random(p.shape) < p)
+    rows = rng.choice(300, 60, replace=False)
+    known = [np.flatnonzero(right[i]).tolist() if i in rows else None for i in range(300)]
+    made = conformalize(p[:300], right[:300] | (rng.random((300, 6)) < 0.2), verified=known, truth=truth)
+    found = setwise.evaluate(made.predict_set(p[300:], LEVEL), LabelSets.from_mask(right[300:]), truth=truth)
+    return Outcome(made.guarantee(LEVEL), found["coverage"])
+
+
 @design("all rows are verified")
 def all_verified(rng: Any) -> Outcome:
     p, y = probabilities(rng, 150 + NEW)

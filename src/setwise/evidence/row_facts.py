@@ -175,12 +175,20 @@ def _read_verified(
     if rows is not None and truth == "":
         refuse_sets(rows, "verified")
     if rows is not None and truth:
-        right = as_candidates([row or () for row in rows], len(vocabulary), vocabulary, name="verified")
-        codes = np.array([MISSING if row is None else UNKNOWN for row in rows])
-        codes[right.sizes > 0] = right.rows[1][right.rows[0][:-1][right.sizes > 0]]
+        codes, right = _right_labels(rows, vocabulary)
     else:
-        codes = _single_labels(verified, vocabulary, by_label=by_label)
-        right = LabelSets.from_codes(vocabulary, codes[codes != MISSING], (codes != MISSING).astype(np.intp))
+        given = label_vector(verified, "verified")
+        codes = vocabulary.encode(given)
+        if (codes == UNKNOWN).any():
+            row = int(np.flatnonzero(codes == UNKNOWN)[0])
+            problem = f"verified: row {row} holds {given.tolist()[row]!r}, which is not among the classes"
+            if not by_label:
+                raise ValueError(f"{problem}.")
+            count = int((codes == UNKNOWN).sum())
+            left = f"{problem}; {count:,} such rows count for no class"
+            warnings.warn(MisuseWarning(left, Remedy("classes", None, "if they are a class")), stacklevel=4)
+            codes = np.where(codes == UNKNOWN, MISSING, codes)
+        right = LabelSets.from_codes(vocabulary, codes[codes >= 0], (codes >= 0).astype(np.intp))
     if len(codes) != n:
         raise ValueError(f"verified: {len(codes)} entries for {n} rows; use None for the others.")
     if (codes == MISSING).all():
@@ -189,20 +197,12 @@ def _read_verified(
     return codes, right if truth else None
 
 
-def _single_labels(verified: Any, vocabulary: Vocabulary, *, by_label: bool) -> Ints:
-    """The positions of verified labels, one per row; by label, those outside the classes are left out."""
-    given = label_vector(verified, "verified")
-    codes = vocabulary.encode(given)
-    if (codes == UNKNOWN).any():
-        row = int(np.flatnonzero(codes == UNKNOWN)[0])
-        problem = f"verified: row {row} holds {given.tolist()[row]!r}, which is not among the classes"
-        if not by_label:
-            raise ValueError(f"{problem}.")
-        count = int((codes == UNKNOWN).sum())
-        left = f"{problem}; {count:,} such rows count for no class"
-        warnings.warn(MisuseWarning(left, Remedy("classes", None, "if they are a class")), stacklevel=5)
-        codes = np.where(codes == UNKNOWN, MISSING, codes)
-    return codes
+def _right_labels(rows: list[Any], vocabulary: Vocabulary) -> tuple[Ints, LabelSets]:
+    """Any right label of each row, `UNKNOWN` where it has none, `MISSING` where nobody knows; and all of them."""
+    right = as_candidates([row or () for row in rows], len(vocabulary), vocabulary, name="verified")
+    codes = np.array([MISSING if row is None else UNKNOWN for row in rows])
+    codes[right.sizes > 0] = right.rows[1][right.rows[0][:-1][right.sizes > 0]]
+    return codes, right
 
 
 def sets_among(column: Any) -> list[Any] | None:
