@@ -11,9 +11,10 @@ def test_the_public_names_are_these_and_no_others():
     assert set(setwise.__all__) == {
         "APS", "LAC", "RAPS", "RPS", "SAPS", "Annotators", "AssumptionRefuted", "Calibration", "Claim",
         "Comparison", "ConformalClassifier", "CoveringClassifier", "CrossConformalClassifier", "Diagnosis",
-        "EMClassifier", "Guarantee", "LabelSets", "Margin", "MisuseWarning", "Monitor", "PartialLabelClassifier",
-        "Premise", "SetSizeScorer", "SmallCalibrationWarning", "Suspects", "TopK", "Triage", "Votes", "__version__",
-        "annotators", "conformalize", "diagnose", "estimate_inclusion", "evaluate", "load", "plot_coverage",
+        "EMClassifier", "Guarantee", "LabelSets", "Margin", "MisuseWarning", "Monitor", "Nodes",
+        "PartialLabelClassifier", "Premise", "SetSizeScorer", "SmallCalibrationWarning", "Suspects", "TopK",
+        "Triage", "Votes", "__version__", "annotators", "conformalize",
+        "diagnose", "estimate_inclusion", "evaluate", "load", "plot_coverage",
         "plot_coverage_by_class", "plot_inclusion", "plot_sets", "plot_sizes", "strategies",
         "suggest_verification", "suspects", "triage",
     }  # fmt: skip

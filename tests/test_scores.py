@@ -22,6 +22,8 @@ from setwise import (
     CrossConformalClassifier,
     LabelSets,
     Margin,
+    Nodes,
+    TopK,
     Votes,
     conformalize,
 )
@@ -29,6 +31,7 @@ from setwise.row_noise import uniforms
 from setwise.scores import Score, as_score
 from setwise.strategies import Classwise
 from tests.conftest import simplex
+from tests.labels.test_trees import trees
 
 ALL_SCORES = [
     LAC(),
@@ -312,3 +315,67 @@ def test_rps_comes_back_from_a_file(rng, tmp_path):
     assert again.conformity_score == RPS()
     assert again.predict_set(p) == cal.predict_set(p)
     assert cal.threshold(0.9) == np.sort(RPS().score(p[:300], y[:300]))[270]
+
+
+ANIMALS = {"bird": ["owl", "wren"], "cat": ["lion", "tabby"], "any": ["bird", "cat", "dog"]}
+NAMES = ["lion", "owl", "tabby", "wren", "dog"]
+
+
+def test_labels_enter_by_the_node_whose_added_labels_are_most_probable_on_average():
+    p = np.array([[0.04, 0.5, 0.06, 0.15, 0.25]])  # owl, then bird before any
+    assert np.allclose(Nodes(ANIMALS, 1, NAMES).score(p), [[-0.35 / 3, -0.5, -0.35 / 3, -0.15, -0.35 / 3]])
+    assert np.allclose(Nodes(ANIMALS, 2, NAMES).score(p), [[-0.05, -0.5, -0.05, -0.15, -0.25]])
+    assert np.allclose(Nodes(ANIMALS, 3, NAMES).score(p), [[-0.04, -0.5, -0.06, -0.15, -0.25]])
+
+
+@settings(max_examples=150)
+@given(trees(), st.integers(1, 4), st.integers(0, 2**32 - 1), st.booleans())
+def test_sets_below_any_threshold_are_at_most_so_many_nodes(made, at_most, seed, rounded):
+    tree, classes = made
+    at_most = max(at_most, sum(parent not in {c for _, c in tree} for parent in {p for p, _ in tree}))
+    p = simplex(np.random.default_rng(seed), 8, len(classes))
+    p = np.round(p, 1) if rounded else p
+    score = Nodes(tree, at_most, classes)
+    every = score.score(p)
+    assert np.isfinite(every).all()
+    assert np.array_equal(score.score(p[3:5]), every[3:5])
+    for limit in np.unique(every):
+        sets = LabelSets.from_mask(score.below(p, limit), classes)
+        nodes = sets.to_nodes(tree, at_most)
+        assert LabelSets.from_hierarchy(nodes, tree, classes) == sets
+
+
+@given(rows_with_ties)
+def test_with_room_for_all_labels_nodes_are_lac(p):
+    k = p.shape[1]
+    tree = {"low": list(range(k // 2)), "high": list(range(k // 2, k)), "all": ["low", "high"]}
+    assert np.allclose(Nodes(tree, k).score(p), LAC().score(p), atol=1e-15)
+
+
+def test_nodes_know_the_classes_of_a_calibration_and_come_back_from_its_file(rng, tmp_path):
+    p = simplex(rng, 200, 5)
+    y = np.array(NAMES)[p.argmax(axis=1)]
+    cal = conformalize(p, y, conformity_score=Nodes(ANIMALS), classes=NAMES)
+    assert cal.conformity_score.classes == tuple(NAMES)
+    assert "owl" not in repr(cal.conformity_score)
+    sets = cal.predict_set(p, [0.3, 0.8])
+    assert all(one.to_nodes(ANIMALS).sizes.max() <= 1 for one in sets)
+    cal.save(tmp_path / "nodes.cal")
+    loaded = Calibration.load(tmp_path / "nodes.cal")
+    assert loaded.conformity_score == cal.conformity_score
+    assert loaded.predict_set(p, 0.8) == sets[1]
+
+
+def test_nodes_refuse_what_does_not_fit(rng):
+    p = simplex(rng, 30, 5)
+    y = p.argmax(axis=1)
+    with pytest.raises(ValueError, match="the class 0 is not in it"):
+        conformalize(p, y, conformity_score=Nodes(ANIMALS))
+    with pytest.raises(ValueError, match="2 roots"):
+        conformalize(p, y, conformity_score=Nodes({"a": [0, 1], "b": [2, 3, 4]}))
+    with pytest.raises(ValueError, match="3 classes for 5 columns"):
+        Nodes({"a": [0, 1, 2]}).score(p)
+    with pytest.raises(ValueError, match="neither text nor a number"):
+        Nodes({"a": [("x", "y")]})
+    with pytest.raises(ValueError, match="needs the probabilities of all labels"):
+        conformalize(TopK.of(p, 2), y, conformity_score=Nodes({"a": [0, 1, 2, 3, 4]}))

@@ -14,6 +14,7 @@ raps      aps + λ·max(0, o_y − k)                                  Angelopou
 saps      u·f_max if o_y = 1, else f_max + (o_y − 2 + u)·λ         Huang et al. (ICML 2024)
 margin    max_{j≠y} f_j − f_y                                      Johansson et al. (COPA 2017)
 rps       Σ_{j<K} (F_j − 1{y ≤ j})² / (K − 1)                      Haas et al. (arXiv 2606.24959, 2026)
+nodes     1 − mean of f over the labels that enter with y          after Mortier et al. (arXiv 2501.19038, 2025)
 ========  =======================================================  ==========================================
 
 o_y = 1 + #{j: f_j > f_y} is the rank of the label: equal probabilities share rank and score. F_j is the probability
@@ -25,12 +26,15 @@ label, of all labels, and the comparison with a threshold agree to the last bit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from setwise._arrays import Array, Bools, Floats, Ints, count_true, entries, for_blocks
+from setwise._lazy import lazy
+from setwise.labels.trees import Tree, TreeLike, children_of
 from setwise.labels.vocabulary import Vocabulary
 from setwise.row_noise import uniforms
 
@@ -328,6 +332,126 @@ class RPS:
         return scores
 
 
+@dataclass(frozen=True)
+class Nodes:
+    """Sets that are at most so many nodes of a tree: LAC, where labels enter by nodes.
+
+    Each row has a sequence of sets, which starts empty. The next set adds all labels below one node, leaf or inner,
+    and is at most `at_most` nodes itself. Of such nodes it takes the one where the labels that are added have the
+    highest mean probability. The score of a label is minus the least of these means up to the set that it enters
+    with. So every set {y: score ≤ threshold} is in the sequence. With room for all labels the score is LAC.
+
+    A threshold for each class, a model for each fold, or candidates of new rows make other sets than these;
+    `LabelSets.to_nodes` then gives nodes that hold them.
+
+    Parameters
+    ----------
+    tree
+        A mapping from a parent to its children, or (parent, child) pairs; the classes are leaves.
+    at_most
+        How many nodes a set may need.
+    classes
+        The classes in the order of the columns. `conformalize` knows them; otherwise they are 0..K−1.
+
+    Examples
+    --------
+    >>> import numpy as np, setwise
+    >>> tree = {"bird": ["owl", "wren"], "cat": ["lion", "tabby"], "any": ["bird", "cat"]}
+    >>> classes = ["lion", "owl", "tabby", "wren"]
+    >>> setwise.Nodes(tree, classes=classes).score(np.array([[0.25, 0.5, 0.05, 0.2]]))
+    array([[-0.15, -0.5 , -0.15, -0.2 ]])
+    >>> P = np.random.default_rng(0).dirichlet([1, 1, 1, 1], size=500)
+    >>> labels = np.array(classes)[P.argmax(axis=1)]
+    >>> cal = setwise.conformalize(P, labels, conformity_score=setwise.Nodes(tree), classes=classes)
+    >>> cal.predict_set([[0.1, 0.35, 0.15, 0.4]], 0.99).to_nodes(tree).to_lists()
+    [['bird']]
+    """
+
+    tree: TreeLike = field(repr=False)
+    at_most: int = 1
+    classes: Iterable[Any] | None = field(default=None, repr=False)
+    domain: ClassVar[Domain] = "simplex"
+    name: ClassVar[str] = "nodes"
+    offset: ClassVar[float] = 1.0
+    monotone: ClassVar[bool] = False
+    elementwise: ClassVar[bool] = False
+    randomized: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        pairs = [(parent, child) for parent, below in children_of(self.tree).items() for child in below]
+        if odd := [node for pair in pairs for node in pair if not isinstance(node, (str, int, float, np.integer))]:
+            raise ValueError(f"tree: the node {odd[0]!r} is neither text nor a number.")
+        plain = tuple(tuple(getattr(node, "item", lambda node=node: node)() for node in pair) for pair in pairs)
+        object.__setattr__(self, "tree", plain)
+        object.__setattr__(self, "classes", None if self.classes is None else tuple(self.classes))
+
+    def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:  # noqa: ARG002
+        """Minus the least mean probability of the labels that entered up to each label."""
+        scores = np.empty(probabilities.shape if labels is None else len(probabilities))
+        if probabilities.shape[1] != len(self._layout[0]):
+            n, k = len(self._layout[0]), probabilities.shape[1]
+            raise ValueError(f"conformity_score: a tree over {n} classes for {k} columns; name the classes.")
+
+        def work(block: slice) -> None:
+            scores[block] = _gather(self._of_all(probabilities[block]), None if labels is None else labels[block])
+
+        for_blocks(probabilities, work)
+        return scores
+
+    def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:  # noqa: ARG002
+        """The mask of scores at most the threshold."""
+        return _compare(self, probabilities, threshold, None)
+
+    @lazy
+    def _layout(self) -> tuple[Ints, ...]:
+        """The columns in the order of the tree; for each node the range of its labels there, and its parent.
+
+        Last comes the node behind all that are below it. Node 0, above all roots, has no labels.
+        """
+        if self.classes is None:
+            parents = {parent for parent, _ in self.tree}
+            classes: list[Any] = list(range(len({child for _, child in self.tree} - parents)))
+        else:
+            classes = list(self.classes)
+        tree = Tree.read(self.tree, classes)
+        tree.check_roots(self.at_most)
+        nodes, parent = np.arange(len(tree.names)), np.zeros(len(tree.names), dtype=np.intp)
+        behind = nodes + 1
+        for node in nodes[::-1]:
+            if tree.below[node]:
+                parent[tree.below[node]], behind[node] = node, behind[tree.below[node][-1]]
+        columns = np.argsort(tree.leaf)
+        first, last = (np.searchsorted(tree.leaf[columns], ends) for ends in (nodes, behind))
+        last[0] = 0
+        return columns, first, last, parent, behind
+
+    def _of_all(self, probabilities: Floats) -> Floats:
+        columns, first, last, parent, behind = self._layout
+        exact = _exact(probabilities)[:, columns]
+        rows, places, nodes = np.arange(len(exact)), np.arange(len(columns)), np.arange(len(parent))
+        inside, least = np.zeros(exact.shape, dtype=bool), np.full((len(exact), 1), np.inf)
+        scores = np.empty_like(exact)
+        while len(rows):
+            held = inside[rows]
+            lacking = _between(~held, first, last)
+            whole = (lacking == 0) & (last > first)
+            named = whole & ~whole[:, parent]  # the nodes that the set is
+            merged = _between(named, nodes, behind)
+            room = (lacking > 0) & (count_true(named)[:, None] - merged < self.at_most)
+            mean = np.where(
+                room, _between(np.where(held, 0, exact[rows]), first, last) / np.maximum(lacking, 1), -1
+            )
+            best = mean.argmax(axis=1)[:, None]
+            least[rows] = np.minimum(least[rows], np.take_along_axis(mean, best, axis=1))
+            added = ~held & (places >= first[best]) & (places < last[best])
+            scores[rows] = np.where(added, -least[rows], scores[rows])
+            inside[rows] = held | added
+            rows = rows[~inside[rows].all(axis=1)]
+        result = np.empty_like(scores)
+        result[:, columns] = scores
+        return result
+
+
 SCORES: dict[str, type[Any]] = {score.name: score for score in (LAC, APS, RAPS, SAPS, Margin, RPS)}
 
 
@@ -361,6 +485,15 @@ def fill_gaps(score: Score, values: Array) -> Array:
     return filled
 
 
+def with_classes(score: Score, classes: Iterable[Any]) -> Score:
+    """The score for columns with these classes, which matter where classes have a place in a tree."""
+    if not isinstance(score, Nodes):
+        return score
+    bound = replace(score, classes=classes)
+    bound._layout  # noqa: B018 - a tree that does not fit the classes is refused here
+    return bound
+
+
 def least_included(threshold: Any, dtype: np.dtype[Any]) -> Floats:
     """The least probability of this type with −f ≤ threshold, as a column: one for all rows, or one per row."""
     least = -np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
@@ -371,6 +504,14 @@ def least_included(threshold: Any, dtype: np.dtype[Any]) -> Floats:
 
 def _gather(values: Floats, labels: Ints | None) -> Array:
     return values if labels is None else entries(values, np.arange(len(values)), labels)
+
+
+def _between(values: Array, first: Ints, last: Ints) -> Array:
+    """Sums over ranges of columns."""
+    sums = np.zeros((len(values), values.shape[1] + 1), dtype=np.float64 if values.dtype.kind == "f" else np.int32)
+    np.cumsum(values, axis=1, out=sums[:, 1:])
+    between: Array = sums[:, last] - sums[:, first]
+    return between
 
 
 def _compare(score: Score, probabilities: Floats, threshold: Any, u: Floats | None) -> Bools:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, betabinom, binom, kstest
 
-from setwise import MisuseWarning, conformalize
+from setwise import LabelSets, MisuseWarning, Nodes, conformalize
 from setwise.ranks import rank
 from setwise.scores import as_score
 from setwise.strategies import Mixture
@@ -44,6 +44,31 @@ def test_split_conformal_prediction_covers_with_precise_labels(monkeypatch, scor
         return inside(predicted(p, one_hot(y, 4), "max", score, random_state=rng), y)
 
     assert_valid_and_sharp(monkeypatch, trial)
+
+
+@pytest.mark.parametrize("at_most", [1, 2])
+def test_sets_that_are_nodes_cover_and_are_no_larger_than_they_must(monkeypatch, at_most):
+    tree = {"low": [0, 1, 2], "high": [3, 4, 5], "all": ["low", "high"]}
+
+    def trial(rng):
+        p, y = draw(rng, N, 6, new=NEW)
+        sets = predicted(p, one_hot(y, 6), "max", Nodes(tree, at_most), random_state=rng)
+        assert LabelSets.from_mask(sets).to_nodes(tree, at_most).sizes.max() <= at_most
+        return inside(sets, y)
+
+    assert_valid_and_sharp(monkeypatch, trial)
+
+
+@pytest.mark.parametrize("at_most", [1, 2])
+def test_nodes_that_hold_sets_cover_at_least_as_often(at_most):
+    tree = {"low": [0, 1, 2], "high": [3, 4, 5], "all": ["low", "high"]}
+
+    def trial(rng):
+        p, y = draw(rng, N, 6, new=NEW)
+        nodes = LabelSets.from_mask(predicted(p, one_hot(y, 6), "max")).to_nodes(tree, at_most)
+        return LabelSets.from_hierarchy(nodes, tree, range(6)).contains(y[N:])
+
+    assert mean_at_least(shares(trial), LEVEL)
 
 
 def test_coverage_given_the_calibration_set_follows_the_beta_law():

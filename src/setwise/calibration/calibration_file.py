@@ -19,7 +19,7 @@ from setwise.evidence.right_labels import read_truth
 from setwise.evidence.stored_evidence import read_evidence
 from setwise.findings import Finding
 from setwise.labels.vocabulary import Vocabulary
-from setwise.scores import SCORES, Score
+from setwise.scores import SCORES, Nodes, Score, with_classes
 from setwise.storage.container import read_container, reading_untrusted, write_container
 from setwise.storage.directory import Source
 from setwise.storage.stored_arrays import check_array
@@ -28,6 +28,7 @@ from setwise.strategies import STRATEGIES, Setting, Strategy
 FORMAT, VERSION = "setwise-calibration", 6
 _FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")  # a power of ten could stand for any number of digits
 _SEEDS = 2**63
+_STORED_SCORES = {**SCORES, Nodes.name: Nodes}
 _FINDINGS = ("seen", "chosen", "differs")
 _WORDS = {
     "by": {"given", "label", "predicted", "size"},
@@ -59,7 +60,7 @@ def write_parts(
         "format": FORMAT,
         "version": VERSION,
         "setwise": __version__,
-        "conformity_score": _describe(conformity_score, SCORES),
+        "conformity_score": _describe(conformity_score, _STORED_SCORES),
         "strategy": _describe(strategy, STRATEGIES),
         "classes": vocabulary.classes.tolist(),
         "setting": {
@@ -94,7 +95,7 @@ def read_parts(source: Source) -> dict[str, Any]:
         vocabulary = Vocabulary.from_file(header["classes"], "classes")
         k = len(vocabulary)
         evidence = read_evidence(_under("evidence.", arrays), k)
-        score = _build(header["conformity_score"], SCORES)
+        score = with_classes(_build(header["conformity_score"], _STORED_SCORES), vocabulary.classes.tolist())
         category, groups = arrays.pop("category", None), header["categories"]
         if (category is None) != (groups is None):
             raise ValueError("category and categories do not belong together")

@@ -36,7 +36,7 @@ from setwise.probabilities.proposed_labels import most_probable
 from setwise.probabilities.readers import read_mask, read_probabilities
 from setwise.ranks import as_fraction
 from setwise.row_noise import draw_seed
-from setwise.scores import Score, as_score, check_order
+from setwise.scores import Score, as_score, check_order, with_classes
 from setwise.strategies import Setting, Strategy, as_strategy
 
 
@@ -79,7 +79,8 @@ def conformalize(
         ``"all"``, ``"mean"``, ``"min"``, ``"mixture"``; for votes also ``"votes"`` and ``"crowd"``. Or an object
         such as ``Mixture(mu=0.3)``.
     conformity_score
-        ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``; for ordered classes ``"rps"``; or an object.
+        ``"lac"``, ``"aps"``, ``"raps"``, ``"saps"``, ``"margin"``; for ordered classes ``"rps"``; or an object,
+        such as ``Nodes(tree)``.
     classes
         The K labels in the order of the columns.
     by
@@ -210,7 +211,7 @@ def calibrate(
     show that verified labels were written into the candidates; `also` names columns of evidence that are needed
     beyond those of the strategy.
     """
-    chosen = as_strategy(strategy)
+    chosen, score = as_strategy(strategy), with_classes(score, sets.classes.tolist())
     check_order(score, sets.vocabulary)
     rate = as_fraction(miss_rate, "miss_rate")
     if not 0 <= rate < 1:

@@ -502,7 +502,8 @@ class LabelSets(LabelledRows):
 
         They are those with the fewest leaves; of several such the fewest nodes, then the finest in what comes first
         in the tree. No set loses a label, so coverage can only grow. An empty set has no nodes. The classes must be
-        leaves of the tree. `LabelSets.from_hierarchy` gives the leaves of the nodes.
+        leaves of the tree. `LabelSets.from_hierarchy` gives the leaves of the nodes. Sets that are calibrated with
+        the score `Nodes` are so many nodes already, and smaller.
 
         >>> tree = {"animal": ["bird", "cat", "dog"], "bird": ["crow", "owl", "wren"]}
         >>> sets = LabelSets.from_lists([["owl", "wren"], ["cat"], ["cat", "crow", "owl"]])

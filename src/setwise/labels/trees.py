@@ -20,9 +20,23 @@ TreeLike: TypeAlias = "Mapping[Any, Any] | Iterable[tuple[Any, Any]]"
 _NEVER = 2**60  # the cost of what cannot be; two of them still fit
 
 
+def children_of(tree: TreeLike) -> dict[Hashable, list[Hashable]]:
+    """The children of every node, in the order of the tree."""
+    children: dict[Hashable, dict[Hashable, None]] = {}
+    listed = (
+        ((parent, child) for parent, below in tree.items() for child in as_collection(below))
+        if isinstance(tree, Mapping)
+        else tree
+    )
+    for parent, child in listed:
+        children.setdefault(parent, {})[child] = None
+        children.setdefault(child, {})
+    return {node: [*below] for node, below in children.items()}
+
+
 def leaves_below(tree: TreeLike) -> dict[Hashable, list[Hashable]]:
     """For every node the leaves under it; a leaf is under itself. A child may have several parents."""
-    children, leaves = _children(tree), dict[Hashable, list[Hashable]]()
+    children, leaves = children_of(tree), dict[Hashable, list[Hashable]]()
     for node in _order(children):
         below = dict.fromkeys(leaf for child in children[node] for leaf in leaves[child])
         leaves[node] = [*below] or [node]
@@ -44,7 +58,7 @@ class Tree:
     @classmethod
     def read(cls, tree: TreeLike, classes: Sequence[Hashable]) -> Tree:
         """The tree over these classes, which must be leaves; each node has one parent."""
-        children = _children(tree)
+        children = children_of(tree)
         order, parent = _order(children), dict[Hashable, Hashable]()
         for node in reversed(order):
             for child in children[node]:
@@ -128,20 +142,6 @@ class Tree:
                 rest[at] -= left[child]
         row, number = (np.concatenate(part) for part in zip(*pairs, strict=True))
         return row, number
-
-
-def _children(tree: TreeLike) -> dict[Hashable, list[Hashable]]:
-    """The children of every node, in the order of the tree."""
-    children: dict[Hashable, dict[Hashable, None]] = {}
-    listed = (
-        ((parent, child) for parent, below in tree.items() for child in as_collection(below))
-        if isinstance(tree, Mapping)
-        else tree
-    )
-    for parent, child in listed:
-        children.setdefault(parent, {})[child] = None
-        children.setdefault(child, {})
-    return {node: [*below] for node, below in children.items()}
 
 
 def _order(children: Mapping[Hashable, Sequence[Hashable]]) -> list[Hashable]:

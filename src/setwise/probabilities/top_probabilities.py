@@ -22,7 +22,7 @@ from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities.dense import TOLERANCE, DenseRows, as_probabilities
 from setwise.probabilities.proposed_labels import Proposals, among_candidates, fill_empty, most_probable
 from setwise.row_noise import uniforms
-from setwise.scores import RPS, Score
+from setwise.scores import RPS, Nodes, Score
 
 _MOST = 2**31
 """Labels that sets may hold together: where labels outside the stored ones enter, a row holds them all."""
@@ -169,8 +169,8 @@ class TopK:
         return uniforms(self.columns, seed, row_ids, distinct=distinct)
 
     def check_known(self, score: Score, needs: Collection[str], *, verified: bool, votes: bool) -> None:  # noqa: ARG002
-        """Refuses votes, a score of ordered classes, and strategies that look at all labels."""
-        if isinstance(score, RPS):
+        """Refuses votes, a score of ordered classes or of a tree, and strategies that look at all labels."""
+        if isinstance(score, (RPS, Nodes)):
             problem = f"conformity_score: {score.name!r} needs the probabilities of all labels, in their order"
             raise InputError(problem, "pass them in place of TopK", Remedy("conformity_score", "lac"))
         if votes:
