@@ -1,4 +1,4 @@
-"""Repeated answers of one annotator, and votes that checks show to say more than is known, are doubted."""
+"""Votes that verified labels show to say more than is known are doubted."""
 
 import numpy as np
 import pytest
@@ -35,19 +35,3 @@ def test_checks_tell_votes_that_depend_on_each_other_from_those_that_do_not():
         fit(DEPENDENT, verified=CHECKED)
     fit(DEPENDENT.candidates(), verified=CHECKED)  # as the warning advises
     fit(DEPENDENT, verified=np.where(np.arange(N) < 40, CHECKED, None))  # too few to tell
-
-
-def by(names):
-    rows = np.repeat(np.arange(N), 5)
-    table = {"item": rows, "annotator": np.resize(names, 5 * N), "label": np.ravel(said(np.full(N, 0.8)))}
-    return Votes.from_table(table)
-
-
-def test_answers_of_one_annotator_that_come_again_are_doubted():
-    fit(by(["ann", "bob", "cyd", "dan", "eve"]))
-    with pytest.warns(MisuseWarning, match="'llm' gives 0 the label 3 more than once"):
-        repeated = by(["llm"])
-    with pytest.warns(MisuseWarning, match="y: one annotator gave all answers, 5 of them about row 0"):
-        fit(repeated)
-    fit(repeated.candidates())
-    fit(Votes.from_matrix([[labels] for labels in said(np.full(N, 0.8))]))  # several labels in one answer

@@ -37,7 +37,6 @@ def test_every_constructor_gives_the_same_counts():
         Votes.from_matrix(matrix),
         Votes.from_matrix(pd.DataFrame(matrix, columns=["x", "y", "z"])),
         Votes.from_counts(COUNTS, classes=["cat", "dog"]),
-        Votes.from_proposals([[{"cat": 1}, {"cat": 1}, {"dog": 1}], {"dog": 1}, {"dog": 1, "cat": 0}]),
     ]
     for votes in made:
         assert votes.counts.tolist() == COUNTS
@@ -49,8 +48,59 @@ def test_what_stands_for_no_answer_may_be_told():
     assert Votes.from_matrix(np.array([[0, -1], [1, 0]]), missing=-1).sizes.tolist() == [1, 2]
 
 
+# ---------------------------------------------------------------- one annotator, one row, one answer
+
+
 def test_several_labels_of_one_annotator_share_an_answer():
-    assert Votes.from_matrix([[["a", "b"], "a"]]).counts.tolist() == [[1.5, 0.5]]
+    votes = Votes.from_matrix([[["a", "b"], "a"]])
+    assert votes.counts.tolist() == [[1.5, 0.5]]
+    assert votes.sizes.tolist() == [2]
+    assert votes.candidates("at_least:2").to_lists() == [["a"]]  # both annotators name it
+
+
+def test_the_probabilities_of_a_model_are_one_answer_and_its_calls_share_it():
+    votes = Votes.from_proposals([{"cat": 0.7, "dog": 0.2}, [{"cat": 1}, {"cat": 1}, {"dog": 1}], None])
+    assert votes.sizes.tolist() == [1, 1, 0]
+    assert votes.counts == pytest.approx(np.array([[0.7, 0.2], [2 / 3, 1 / 3], [0, 0]]))
+    assert repr(votes).startswith("Votes(2 answers by 1 annotator on 3 rows")
+    assert votes.candidates("at_least:2", missing="empty").to_lists() == [[], ["cat"], []]
+    wide = Votes.from_counts(pd.DataFrame({"cat": [0.7, 0.0], "dog": [0.3, 1.0]}))
+    assert wide == Votes.from_proposals([{"cat": 0.7, "dog": 0.3}, {"dog": 1.0}], classes=["cat", "dog"])
+    assert Votes.from_counts([[0.7, 0.9], [1, 0]]).sizes.tolist() == [2, 1]  # more than one answer: of several
+
+
+def repeating(**more):
+    """An annotator who answers one item three times, and one who answers it once."""
+    return {"item": [1, 1, 1, 1, 2], "annotator": [*"xxxyx"], "label": [*"aabab"]} | more
+
+
+@pytest.mark.filterwarnings("ignore:annotator 'x' gives")
+def test_repeated_answers_weigh_at_most_one_however_votes_are_cut_and_joined():
+    votes = Votes.from_table(repeating())
+    assert votes.weight == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1, 1])
+    assert votes.sizes.tolist() == [2, 1]
+    assert votes.answers[1].tolist() == [0, 1, 0]
+    assert votes[[1, 0]].weight == pytest.approx([1, 1 / 3, 1 / 3, 1 / 3, 1])
+    assert votes[[0, 0]].sizes.tolist() == [2, 2]
+    assert Votes.from_table(votes.to_columns()) == votes
+    parts = [Votes.from_table(batch) for batch in pa.table(repeating()).to_batches(max_chunksize=2)]
+    assert Votes.concatenate([Votes.concatenate(parts[:2]), parts[2]]) == Votes.concatenate(parts) == votes
+    assert Votes.concatenate(parts).counts == pytest.approx(votes.counts)
+
+
+def test_weights_above_one_say_how_much_answers_count_and_stay():
+    votes = Votes.from_table(repeating(weight=[3, 2, 1, 1, 1]), weight="weight")
+    assert votes.counts.tolist() == [[6, 1], [0, 1]]
+    assert votes[1].counts.tolist() == [[0, 1]]
+    confidences = Votes.from_table(repeating(weight=[0.2, 0.2, 0.2, 1, 1]), weight="weight")
+    assert confidences.counts == pytest.approx(np.array([[1.4, 0.2], [0, 1]]))
+    assert confidences.sizes.tolist() == [2, 1]
+
+
+def test_answers_without_annotators_are_of_as_many_people():
+    for votes in (Votes.from_lists([["a", "a", "b"]]), Votes.from_counts([[2, 1]], classes=["a", "b"])):
+        assert votes.counts.tolist() == [[2, 1]]
+        assert votes.sizes.tolist() == [3]
 
 
 def test_items_may_be_given_and_some_have_no_answers():
@@ -203,14 +253,19 @@ def test_items_have_names_of_their_own():
         Votes.from_table(table, items=["a", None, "b"])
 
 
-def test_only_the_same_answer_of_the_same_annotator_about_the_same_item_is_a_copy():
-    table = {"item": [1, 1, 1, 2], "annotator": ["x", "x", "y", "x"], "label": ["a", "b", "a", "a"]}
+def test_it_is_said_where_one_annotator_gives_a_row_several_answers():
+    table = {"item": [1, 1, 2], "annotator": ["x", "y", "x"], "label": ["a", "a", "a"]}
     Votes.from_table(table)  # warnings are errors in these tests
-    flags = {name: [*column, column[0]] for name, column in table.items()} | {"not": [0, 0, 0, 0, 1]}
-    Votes.from_table(flags, against="not")
-    Votes.from_table(flags, annotator=None)
-    with pytest.warns(MisuseWarning, match="'x' gives 1 the label 'a' more than once"):
-        assert Votes.from_table(flags).counts.tolist() == [[3, 1], [1, 0]]
+    again = {name: [*column, column[0]] for name, column in table.items()}
+    Votes.from_table(again, annotator=None)
+    halves = again | {"weight": [0.5, 1, 1, 0.5]}
+    assert Votes.from_table(halves, weight="weight").counts.tolist() == [[2], [1]]
+    says = "annotator 'x' gives 2 labels to item 1. In 1 of 2 rows several answers of one annotator count as one"
+    with pytest.warns(MisuseWarning, match=says):
+        assert Votes.from_table(again).counts.tolist() == [[2], [1]]
+    with pytest.warns(MisuseWarning, match=says):
+        votes = Votes.from_table(again | {"not": [0, 0, 0, 1]}, against="not")
+    assert votes.weight.tolist() == [0.5, 1, 0.5, 1]
 
 
 def test_rows_taken_twice_are_not_written_as_one():
@@ -267,7 +322,7 @@ def test_rows_without_names_follow_each_other_and_empty_ones_stay():
     )
     assert joined.counts.tolist() == [[1, 0], [0, 0], [0, 1]]
     named = Votes.from_table(LONG, items=["d", "a", "b", "c"])
-    assert Votes.concatenate([named, named]).sizes.tolist() == [0, 6, 2, 2]
+    assert Votes.concatenate([named, named]).sizes.tolist() == [0, 3, 1, 1]  # the same people say it again
 
 
 def test_votes_that_do_not_belong_together_are_refused():

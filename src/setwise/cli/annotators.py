@@ -44,13 +44,13 @@ def annotators(
         if votes is None or not len(votes.row):
             raise ValueError(f"{source}: there is no answer.")
         found = people_of(votes)
-    screen.say(f"read {source}: {len(votes.row):,} answers")
+    screen.say(f"read {source}: {votes.sizes.sum():,} answers")
     screen.say(found.describe(None) if show_all else repr(found))
     if out is not None:
         _write(out, vote_table.item or key or imported.name, imported.ids, found)
         screen.say(f"saved to {out}: the consensus of each item and the probability of each label")
     screen.emit(
-        found.to_dict() | {"rows": len(found.consensus), "answers": len(votes.row), "out": out and str(out)}
+        found.to_dict() | {"rows": len(found.consensus), "answers": int(votes.sizes.sum()), "out": out and str(out)}
     )
 
 

@@ -104,9 +104,10 @@ def _write_votes(screen: Screen, out: Path, votes: Votes | None) -> None:
     assert votes is not None  # noqa: S101 - answers were read
     with file_for(out) as place:
         tables.write_votes(place, votes)
-    screen.say(f"{len(votes.row):,} answers on {len(votes):,} rows, {votes.n_classes:,} classes")
+    answers = int(votes.sizes.sum())
+    screen.say(f"{answers:,} answers on {len(votes):,} rows, {votes.n_classes:,} classes")
     screen.say(f"saved to {out}   try:  setwise annotators {out} --item item --annotator annotator --label label")
-    screen.emit({"rows": len(votes), "classes": votes.n_classes, "answers": len(votes.row), "out": str(out)})
+    screen.emit({"rows": len(votes), "classes": votes.n_classes, "answers": answers, "out": str(out)})
 
 
 def _write_shares(screen: Screen, out: Path, name: str, found: Imported) -> None:

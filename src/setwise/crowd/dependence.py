@@ -173,13 +173,19 @@ def _in_parts(rows: Ints, sizes: Ints, width: int) -> list[Ints]:
 
 
 def _pairs_of(votes: Votes, answer: Ints, law: AnswerLaw, rows: Ints) -> tuple[Floats, Floats]:
-    """The same for some rows."""
-    taken = take_rows(votes.sizes, rows)
+    """The same for some rows; the labels of one annotator in a row are one answer."""
+    taken = take_rows(votes.lines, rows)
+    which = votes.answers[2][taken]
+    if votes.shared:
+        order = np.argsort(which, kind="stable")
+        taken, which = taken[order], which[order]
+    heads = np.flatnonzero(np.diff(which, prepend=-1))
     weight = np.ones(len(taken)) if votes.weight is None else votes.weight[taken]
     starts = np.cumsum(votes.sizes[rows]) - votes.sizes[rows]
 
     def pairs(values: Floats) -> Floats:
         """(Σ v)² − Σ v² over the answers of each row."""
+        values = np.add.reduceat(values, heads) if votes.shared else values
         return np.add.reduceat(values, starts) ** 2 - np.add.reduceat(values**2, starts)
 
     all_pairs = pairs(weight)

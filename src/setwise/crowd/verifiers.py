@@ -43,7 +43,7 @@ def leave_out_verifiers(votes: Votes, verified: Ints | None) -> Votes:
         "confirm its own proposal"
     )
     warnings.warn(MisuseWarning(problem, "leave them out of the votes"), stacklevel=4)
-    columns = {name: getattr(votes, name) for name in ("row", "label", "weight", "against")}
+    columns = {name: getattr(votes, name) for name in ("row", "label", "own_weight", "against")}
     taken = {name: None if column is None else frozen(column[keep]) for name, column in columns.items()}
     place = np.cumsum(~found) - 1
     return replace(

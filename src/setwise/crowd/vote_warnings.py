@@ -1,7 +1,7 @@
-"""Warnings about votes that look more certain than they are: one annotator's repeated answers, shared errors.
+"""Warnings about votes: rows that nobody answered, and annotators whose shared errors verified labels show.
 
-The annotator model treats answers as independent given the truth. But one annotator, or one language model, is
-wrong in the same way every time, and repeated answers then make a wrong label nearly certain.
+The annotator model treats answers as independent given the truth. Where annotators err in the same way, a wrong
+label becomes nearly certain.
 """
 
 from __future__ import annotations
@@ -28,17 +28,6 @@ def warn_of_unanswered(missing: int, n: int) -> None:
     """Warns that rows are left out because nobody answered them."""
     problem = f"votes: nobody answered {missing:,} of {n:,} rows, which are left out"
     warnings.warn(UnansweredWarning(problem, "leave them out of the votes"), stacklevel=4)
-
-
-def doubt_repeated(votes: Votes, source: str = "y") -> None:
-    """Warns if rows have several answers but all of them are by one annotator."""
-    amount = np.bincount(votes.row, votes.weight, minlength=len(votes))
-    if len(votes.annotators) > 1 or not len(amount) or amount.max() < 1.5:
-        return
-    row = int(amount.argmax())
-    who = f"{source}: one annotator gave all answers, {amount[row]:.3g} of them about row {row}"
-    problem = f"{who}; they count as independent, but an annotator who errs once will err again in the same way"
-    warnings.warn(MisuseWarning(problem, _AS_SETS), stacklevel=3)
 
 
 def doubt_by_verified(votes: Votes, verified: Ints, rows: Ints, learned: FittedVotes) -> None:

@@ -19,7 +19,7 @@ from setwise.conformal.conformalize import calibrate
 from setwise.contamination.assumption import AssumptionLike
 from setwise.crowd.annotator_model import own_fits
 from setwise.crowd.verifiers import with_votes
-from setwise.crowd.vote_warnings import doubt_by_verified, doubt_repeated, warn_of_unanswered
+from setwise.crowd.vote_warnings import doubt_by_verified, warn_of_unanswered
 from setwise.decisions.modes import Mode
 from setwise.decisions.triage import Triage, triage_new_rows
 from setwise.drift.comparison import Comparison
@@ -187,8 +187,6 @@ class ConformalClassifier(BaseConformalClassifier):
             facts, sets = with_votes(facts, votes, sets)
             votes = facts.votes
         written = warn_of_written(sets, facts.verified)
-        if votes is not None and votes.annotator is not None:
-            doubt_repeated(votes)
         default = default_learner(*task, votes=votes is not None) if self.estimator is None else self.estimator
         model = learner_for(default, sets, rng)
         choice, first = None, self._first(facts)

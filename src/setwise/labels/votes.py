@@ -30,6 +30,9 @@ from setwise.labels.vocabulary import (
 _SHOWN = 8
 _HEAVIEST = 1e12  # the largest weight, so that products of weights stay finite
 _MOST = 1_000_000_000  # answers that can be stored one by one
+_ROUNDED = 1e-6  # by which probabilities may exceed one
+MODEL = "model"
+"""The annotator of proposals."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,22 +43,28 @@ class Votes(LabelledRows):
     An answer may carry a weight (an expert counts more, a model gives its own probability), and it may say that a
     label is *not* the true one.
 
+    Whatever one annotator says about a row is one answer: several labels, a repeated label, the probabilities of a
+    model, and repeated calls of it. Together they weigh at most one, in their shares. Weights above one say how
+    much answers count, and stay as they are. Answers without annotators are of as many people.
+
     Attributes
     ----------
     vocabulary
         The labels.
     row, label
-        For each answer, the number of its row and the position of its label.
+        For each label of an answer, the number of its row and the position of the label.
     annotator
-        For each answer, the position of its annotator in `annotators`; None where annotators are not named.
-    weight
-        How much each answer counts; None where each counts as one.
+        For each of these, the position of its annotator in `annotators`; None where annotators are not named.
+    own_weight
+        The weights that came with them, where any did. `weight` is how much each counts.
     against
-        Whether each answer says "not this label"; None where none does.
+        Whether each says "not this label"; None where none does.
     annotators
         The names of the annotators.
     items
         The names of the rows in the table they came from; None where rows have no names.
+    shared
+        Whether some annotator has several labels in a row, which are one answer.
 
     Examples
     --------
@@ -75,10 +84,11 @@ class Votes(LabelledRows):
     row: Ints
     label: Ints
     annotator: Ints | None = None
-    weight: Floats | None = None
+    own_weight: Floats | None = None
     against: Bools | None = None
     annotators: Array = field(default_factory=lambda: np.empty(0, dtype=object))
     items: Array | None = None
+    shared: bool = False
 
     # ---------------------------------------------------------------- constructors
 
@@ -102,8 +112,8 @@ class Votes(LabelledRows):
         table
             A pandas, polars or Arrow table, or a dict of columns.
         item, annotator, label
-            The names of the columns; ``annotator=None`` where annotators are not named. Each line with a label
-            counts as an answer; a warning says where an annotator gives an item the same label twice.
+            The names of the columns; ``annotator=None`` where annotators are not named. Lines of one
+            annotator about one item are one answer, and a warning says where there are several.
         weight
             Column that says how much an answer counts.
         against
@@ -175,13 +185,14 @@ class Votes(LabelledRows):
             raise ValueError(f"annotators: {len(named)} names for {width} columns.")
         people = np.empty(len(named), dtype=object)
         people[:] = named
-        return cls.of(n, row, labels, people[who], classes=classes).share_weights()
+        return cls.of(n, row, labels, people[who], classes=classes)
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, classes: Classes = None) -> Votes:
         """From the number of answers for each row and label, n × K; fractions are weights.
 
-        The column names of a frame are the classes.
+        The column names of a frame are the classes. Fractions that sum to at most one in every row are the
+        probabilities of one model, and each row is one answer, as in `from_proposals`.
         """
         table, named = np.asarray(counts, dtype=float), frame_columns(counts)
         classes = named if classes is None else classes
@@ -200,7 +211,10 @@ class Votes(LabelledRows):
         if (amount % 1 == 0).all():
             times = amount.astype(int)
             return cls(vocabulary, len(table), frozen(np.repeat(row, times)), frozen(np.repeat(label, times)))
-        return cls(vocabulary, len(table), frozen(row), frozen(label), weight=frozen(amount))
+        if (table.sum(axis=1) <= 1 + _ROUNDED).all():
+            labels, model = vocabulary.classes.tolist(), np.zeros_like(row)
+            return cls.from_codes(len(table), row, labels, label, [MODEL], model, amount, classes=vocabulary)
+        return cls(vocabulary, len(table), frozen(row), frozen(label), own_weight=frozen(amount))
 
     @classmethod
     def from_lists(cls, rows: Iterable[Any], classes: Classes = None) -> Votes:
@@ -212,9 +226,13 @@ class Votes(LabelledRows):
     def from_proposals(cls, rows: Iterable[Any], classes: Classes = None) -> Votes:
         """From a model's labels with its probabilities: a mapping per row, or several for repeated calls.
 
-        >>> Votes.from_proposals([{"cat": 0.7, "dog": 0.2}, [{"cat": 1.0}, {"dog": 1.0}]]).counts
-        array([[0.7, 0.2],
-               [1. , 1. ]])
+        The model is one annotator, who gives each row one answer with a confidence; repeated calls share it.
+
+        >>> votes = Votes.from_proposals([{"cat": 0.7, "dog": 0.2}, [{"cat": 1.0}, {"dog": 1.0}]])
+        >>> votes
+        Votes(2 answers by 1 annotator on 2 rows, 2 classes): {cat: 0.7, dog: 0.2}, {cat: 0.5, dog: 0.5}
+        >>> votes.sizes
+        array([1, 1])
         """
         listed = list(rows)
         answers = [
@@ -224,7 +242,8 @@ class Votes(LabelledRows):
             for label, value in _proposal(proposal, i)
         ]
         row, labels, weight = zip(*answers, strict=True) if answers else ((), (), ())
-        return cls.of(len(listed), np.array(row, dtype=int), list(labels), weight=np.array(weight), classes=classes)
+        model = np.full(len(labels), MODEL, dtype=object)
+        return cls.of(len(listed), np.array(row, dtype=int), labels, model, np.array(weight), classes=classes)
 
     @classmethod
     def of(
@@ -266,13 +285,13 @@ class Votes(LabelledRows):
         array([[0., 1.],
                [2., 0.]])
         """
-        known, first, local = np.unique(codes, return_index=True, return_inverse=True)
+        known, first, local = _occurring(codes, len(labels))
         distinct = [labels[code] for code in known.tolist()]
         vocabulary = Vocabulary.of(classes, distinct)
         label = vocabulary.require(distinct, row[first])[local] if len(known) else codes
         names, position = np.empty(0, dtype=object), None
         if people is not None and who is not None:
-            present, whose = np.unique(who, return_inverse=True)
+            present, _, whose = _occurring(who, len(people))
             own = [people[one] for one in present.tolist()]
             named = Vocabulary.infer(own)
             names, position = named.classes, named.encode(own)[whose]
@@ -286,12 +305,16 @@ class Votes(LabelledRows):
             "row": row.astype(np.intp, copy=False),
             "label": label,
             "annotator": position,
-            "weight": weight,
+            "own_weight": weight,
             "against": against if against is not None and against.any() else None,
         }
         order = np.argsort(row, kind="stable")
         columns = {name: None if value is None else frozen(value[order]) for name, value in held.items()}
-        return cls(vocabulary, n, **columns, annotators=names, items=items)  # type: ignore[arg-type]
+        shared = False
+        if position is not None and (weight is None or weight.max(initial=0) <= 1 + _ROUNDED):
+            answers = np.sort(row * len(names) + position)
+            shared = bool((answers[1:] == answers[:-1]).any())
+        return cls(vocabulary, n, **columns, annotators=names, items=items, shared=shared)  # type: ignore[arg-type]
 
     @classmethod
     def concatenate(cls, parts: Iterable[Votes], *, classes: Classes = None) -> Votes:
@@ -336,7 +359,7 @@ class Votes(LabelledRows):
             columns["label"].append(_positions(labels, part.classes)[part.label])
             if part.annotator is not None:
                 columns["annotator"].append(_positions(people, part.annotators)[part.annotator])
-            columns["weight"].append(np.ones(answers) if part.weight is None else part.weight)
+            columns["weight"].append(np.ones(answers) if part.own_weight is None else part.own_weight)
             columns["against"].append(np.zeros(answers, bool) if part.against is None else part.against)
         if first is None:
             raise ValueError("parts: there are no votes to concatenate.")
@@ -363,7 +386,33 @@ class Votes(LabelledRows):
 
     @lazy
     def sizes(self) -> Ints:
-        """How many answers each row has."""
+        """How many answers each row has, one from each annotator."""
+        return np.bincount(self.answers[0], minlength=self._n) if self.shared else self.lines
+
+    @lazy
+    def answers(self) -> tuple[Ints, Ints, Ints]:
+        """The row and the annotator of each answer, and to which answer each label belongs.
+
+        >>> Votes.from_matrix([[["cat", "dog"], "dog"]]).answers
+        (array([0, 0]), array([0, 1]), array([0, 0, 1]))
+        """
+        who = np.zeros(len(self.row), dtype=np.intp) if self.annotator is None else self.annotator
+        if not self.shared:
+            return self.row, who, np.arange(len(self.row))
+        keys, which = np.unique(self.row * len(self.annotators) + who, return_inverse=True)
+        return *np.divmod(keys, len(self.annotators)), which
+
+    @lazy
+    def weight(self) -> Floats | None:
+        """How much each label of an answer counts; None where each counts as one."""
+        if not self.shared:
+            return self.own_weight
+        own, which = np.ones(len(self.row)) if self.own_weight is None else self.own_weight, self.answers[2]
+        return frozen(own / np.maximum(np.bincount(which, own), 1)[which])
+
+    @lazy
+    def lines(self) -> Ints:
+        """How many labels of answers each row has."""
         return np.bincount(self.row, minlength=self._n)
 
     @lazy
@@ -380,10 +429,11 @@ class Votes(LabelledRows):
 
         ``"union"`` keeps every label with a vote, ``"at_least:2"`` those with two votes or more, ``"plurality"``
         those with the most votes (ties kept). A row whose answers all say "not this label" keeps the other labels.
+        Rules count who names a label, with the weights that came with the answers: several labels share nothing.
         """
         positive = np.arange(len(self.row)) if self.against is None else np.flatnonzero(~self.against)
         who = (np.arange(len(self.row)) if self.annotator is None else self.annotator)[positive]
-        weight = None if self.weight is None else self.weight[positive]
+        weight = None if self.own_weight is None else self.own_weight[positive]
         row, codes = constructors.elect(self.row[positive], who, self.label[positive], self.n_classes, rule, weight)
         if self.against is not None:
             mask = np.zeros(self.shape, dtype=bool)
@@ -421,9 +471,9 @@ class Votes(LabelledRows):
         if self.annotator is not None:
             columns["annotator"] = lines(self.annotators[self.annotator])
         columns["label"] = lines(self.classes[self.label])
-        for name in ("weight", "against"):
-            if getattr(self, name) is not None:
-                columns[name] = lines(getattr(self, name))
+        for name, values in (("weight", self.own_weight), ("against", self.against)):
+            if values is not None:
+                columns[name] = lines(values)
         return columns
 
     def to_frame(self) -> Any:
@@ -445,30 +495,19 @@ class Votes(LabelledRows):
             self, vocabulary=vocabulary, label=frozen(vocabulary.require(self.classes[self.label], self.row))
         )
 
-    def share_weights(self) -> Votes:
-        """The same answers, where several labels from one annotator on a row share the weight of one answer."""
-        if self.annotator is None:
-            return self
-        _, which, several = np.unique(
-            self.row * len(self.annotators) + self.annotator, return_inverse=True, return_counts=True
-        )
-        if (several == 1).all():
-            return self
-        return replace(self, weight=frozen((1.0 if self.weight is None else self.weight) / several[which]))
-
     def with_classes(self, classes: Iterable[Hashable]) -> Votes:
         """The same answers over these classes, in this order."""
         return self.recode(Vocabulary.declare(classes))
 
     def __getitem__(self, key: Any) -> Votes:
         chosen = row_positions(key, self._n, "Votes are indexed by rows; use .counts to select labels.")
-        taken = take_rows(self.sizes, chosen)
+        taken = take_rows(self.lines, chosen)
         columns = {
             name: frozen(getattr(self, name)[taken])
-            for name in ("label", "annotator", "weight", "against")
+            for name in ("label", "annotator", "own_weight", "against")
             if getattr(self, name) is not None
         }
-        row = frozen(np.repeat(np.arange(len(chosen)), self.sizes[chosen]))
+        row = frozen(np.repeat(np.arange(len(chosen)), self.lines[chosen]))
         items = None if self.items is None else self.items[chosen]
         return replace(self, _n=len(chosen), row=row, items=items, **columns)
 
@@ -490,7 +529,8 @@ class Votes(LabelledRows):
         if not isinstance(other, Votes):
             return NotImplemented
         ours, theirs = (
-            [getattr(votes, f.name) for f in fields(Votes) if f.name != "vocabulary"] for votes in (self, other)
+            [getattr(votes, f.name) for f in fields(Votes) if f.name not in {"vocabulary", "shared"}]
+            for votes in (self, other)
         )
         same = all(
             (a is None) == (b is None) and (a is None or np.array_equal(a, b))
@@ -503,18 +543,17 @@ class Votes(LabelledRows):
     def __repr__(self) -> str:
         shown = ", ".join("{" + self._describe(i) + "}" for i in range(min(3, self._n)))
         more = ", …" if self._n > 3 else ""
-        by = f" by {len(self.annotators):,} annotators" if len(self.annotators) else ""
-        return (
-            f"Votes({len(self.row):,} answers{by} on {self._n:,} rows, {self.n_classes:,} classes): {shown}{more}"
-        )
+        answers, people = self.sizes.sum(), len(self.annotators)
+        by = f" by {people:,} annotator{'s' * (people > 1)}" if people else ""
+        return f"Votes({answers:,} answers{by} on {self._n:,} rows, {self.n_classes:,} classes): {shown}{more}"
 
     def _repr_html_(self) -> str:
-        head = f"{len(self.row):,} answers on {self._n:,} rows over {self.n_classes:,} classes"
+        head = f"{self.sizes.sum():,} answers on {self._n:,} rows over {self.n_classes:,} classes"
         return self._as_html(head, "answers", [self._describe(row) for row in range(min(_SHOWN, self._n))])
 
     def _describe(self, row: int) -> str:
         first = int(np.searchsorted(self.row, row))
-        mine = range(first, first + int(self.sizes[row]))
+        mine = range(first, first + int(self.lines[row]))
         weights: dict[str, float] = {}
         for i in mine:
             name = f"{'not ' if self.against is not None and self.against[i] else ''}{self.classes[self.label[i]]}"
@@ -523,24 +562,21 @@ class Votes(LabelledRows):
 
 
 def doubt_copies(votes: Votes, where: str = "") -> None:
-    """Warns where an annotator gives a row the same answer more than once, as copied lines do."""
-    if votes.annotator is None:
+    """Warns where an annotator gives a row several answers, as copied lines do, which then count as one."""
+    if not votes.shared:
         return
-    keys = (votes.row * len(votes.annotators) + votes.annotator) * votes.n_classes + votes.label
-    if votes.against is not None:
-        keys = 2 * keys + votes.against
-    order = np.argsort(keys, kind="stable")
-    copies = order[1:][keys[order[1:]] == keys[order[:-1]]]
-    if len(copies):
-        first = copies.min()
-        items = np.arange(len(votes)) if votes.items is None else votes.items
-        columns = ((votes.annotators, votes.annotator), (items, votes.row), (votes.classes, votes.label))
-        who, item, label = (names[code[[first]]].tolist()[0] for names, code in columns)
-        problem = (
-            f"{where}{who!r} gives {item!r} the label {label!r} more than once ({len(copies):,} answers repeat an "
-            "earlier one); each counts as an answer"
-        )
-        warnings.warn(MisuseWarning(problem, "delete the copies"), stacklevel=3)
+    row, who, which = votes.answers
+    several = np.flatnonzero(np.bincount(which, votes.own_weight) > 1 + _ROUNDED)
+    if not len(several):
+        return
+    times = np.count_nonzero(which == several[0])
+    items = np.arange(len(votes)) if votes.items is None else votes.items
+    item, name = items[row[several[:1]]].tolist()[0], votes.annotators[who[several[:1]]].tolist()[0]
+    problem = (
+        f"{where}annotator {name!r} gives {times:,} labels to item {item!r}. In {len(np.unique(row[several])):,} "
+        f"of {len(votes):,} rows several answers of one annotator count as one"
+    )
+    warnings.warn(MisuseWarning(problem, "delete copies if there are any"), stacklevel=3)
 
 
 def _column(table: Any, name: str) -> Any:
@@ -567,6 +603,14 @@ def _row_names(items: Any) -> list[Any]:
         twice = next(name for name, times in Counter(names).items() if times > 1)
         raise ValueError(f"items: {twice!r} occurs twice; each row needs a name of its own.")
     return names
+
+
+def _occurring(codes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
+    """Which of so many codes occur, where first, and each one's place among them: `np.unique` without sorting."""
+    first = np.full(count, len(codes), dtype=np.intp)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    occurs = first < len(codes)
+    return np.flatnonzero(occurs), first[occurs], (np.cumsum(occurs) - 1)[codes]
 
 
 def _positions(known: dict[Any, int], names: Array) -> Ints:

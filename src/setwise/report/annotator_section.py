@@ -25,7 +25,7 @@ def annotator_facts(votes: Votes | None, probabilities: Floats | None = None) ->
         return None
     found = annotators(votes, probabilities)
     return {
-        "answers": f"{len(votes.row):,}",
+        "answers": f"{votes.sizes.sum():,}",
         "rows": f"{np.count_nonzero(votes.sizes):,}",
         "total": len(found),
         "people": [_line(found, j) for j in found.worst_first[:_PEOPLE].tolist()],

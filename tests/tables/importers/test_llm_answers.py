@@ -17,7 +17,7 @@ from tests.tables.conftest import answered_task
 # ------------------------------------------------------------------------------- answers that are packed, and piped
 
 
-@pytest.mark.filterwarnings("ignore:.*one annotator gave all answers")
+@pytest.mark.filterwarnings("ignore:.*several answers of one annotator count as one")
 @pytest.mark.parametrize("packed", ["answers.jsonl.gz", "answers.jsonl", "export.json.gz"])
 def test_answers_that_are_compressed_or_in_utf_16_are_found(packed, tmp_path):
     lines = "".join(json.dumps({"id": f"t{i}", "answers": ["cat", "dog"]}) + "\n" for i in range(3))
@@ -43,7 +43,8 @@ def test_a_language_models_answers_come_as_json_lines(tmp_path):
     )
     found = from_answers_jsonl(path, missing="empty")
     assert found.ids.tolist() == ["a", "b", "c"]
-    assert found.votes.counts.tolist() == [[2, 2, 0], [0, 0, 0.9], [0, 0, 0]]
+    assert found.votes.counts.tolist() == [[0.5, 0.5, 0], [0, 0, 0.9], [0, 0, 0]]
+    assert found.votes.sizes.tolist() == [1, 1, 0]
     assert found.candidates.to_lists() == [["cat", "dog"], ["owl"], []]
     assert from_answers_jsonl(path, rule="at_least:2", missing="empty").candidates.sizes.tolist() == [2, 0, 0]
     with pytest.raises(DataError, match="answers.jsonl: row 2 has no labels"):

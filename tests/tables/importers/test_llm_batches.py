@@ -37,9 +37,9 @@ def read(*lines, **options):
 
 
 def test_each_choice_is_an_answer_and_lines_of_one_identifier_join():
-    assert read(completion("a", "Label: games", "**java**."), classes=LABELS).counts.tolist() == [[1, 1, 0]]
+    assert read(completion("a", "Label: games", "**java**."), classes=LABELS).counts.tolist() == [[0.5, 0.5, 0]]
     votes = read(message("a", "Label: net"), message("b", "java"), message("a", "NET"), classes=LABELS)
-    assert votes.counts.tolist() == [[0, 0, 2], [0, 1, 0]]
+    assert votes.counts.tolist() == [[0, 0, 1], [0, 1, 0]]
     assert votes.items.tolist() == ["a", "b"]
 
 
@@ -70,7 +70,7 @@ def test_log_probabilities_share_an_answer_among_the_labels_that_a_token_starts(
 
 def test_a_pattern_finds_the_label_and_with_a_list_must_find_one_of_it():
     lines = [completion("a", "java? Label: games", "Label: games and net")]
-    assert read(*lines, pattern=r"label: (\w+)").counts.tolist() == [[2]]
+    assert read(*lines, pattern=r"label: (\w+)").counts.tolist() == [[1]]
     with pytest.warns(
         MisuseWarning, match="1 of 2 answers name none of the labels and are left out, such as 'Label: g"
     ):

@@ -101,7 +101,7 @@ def from_label_studio(
     with reading_from(where):
         votes, truth = _votes_and_truth(found, path_separator, classes, ids)
         sets, data = votes.candidates(rule, missing=missing), [task.get("data") or {} for task in tasks]
-        return Imported(sets, ids, truth, votes.share_weights(), data=data)
+        return Imported(sets, ids, truth, votes, data=data)
 
 
 def is_export(source: Any) -> bool:

@@ -15,7 +15,7 @@ from setwise.errors import DataError, reading_from
 from setwise.labels.label_sets import Missing
 from setwise.labels.spellings import doubt_spellings
 from setwise.labels.vocabulary import Classes, is_missing
-from setwise.labels.votes import Votes
+from setwise.labels.votes import MODEL, Votes
 from setwise.tables.arrow_reading import file_text, reading
 from setwise.tables.importers.imported import Imported, check_identifier, id_array
 from setwise.tables.importers.llm_batches import FORMS, BatchReader, is_batch_line
@@ -74,7 +74,7 @@ def from_answers_jsonl(
     >>> lines = ['{"id": 1, "answers": ["cat", "cat", "dog"]}',
     ...          '{"id": 2, "probabilities": {"cat": 0.7, "owl": 0.3}}']
     >>> from_answers_jsonl(lines).votes
-    Votes(5 answers on 2 rows, 3 classes): {cat: 2, dog: 1}, {cat: 0.7, owl: 0.3}
+    Votes(2 answers by 1 annotator on 2 rows, 3 classes): {cat: 0.666667, dog: 0.333333}, {cat: 0.7, owl: 0.3}
     """
     where = str(source) if is_path(source) or isinstance(source, TableFiles) else "the lines"
     if isinstance(source, TableFiles) and len(source.paths) > 1:
@@ -98,13 +98,13 @@ def from_answers_jsonl(
         batch.report(where)
     _refuse_twins(labels, where)
     identifiers = frozen(id_array(list(position)))
-    counted = np.array(weights, dtype=float)
     with reading_from(where):
         votes = Votes.of(
             len(position),
             np.array(rows, dtype=np.intp),
             labels,
-            weight=None if (counted == 1).all() else counted,
+            np.full(len(labels), MODEL, dtype=object),
+            np.array(weights, dtype=float),
             classes=classes,
             items=identifiers,
         )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from setwise.crowd.vote_warnings import doubt_repeated
 from setwise.errors import InputError
 from setwise.labels.vocabulary import Classes, Vocabulary
-from setwise.labels.votes import Votes
+from setwise.labels.votes import Votes, doubt_copies
 from setwise.tables.importers.annotator_tables import from_annotators_long
 from setwise.tables.importers.imported import Imported
 from setwise.tables.importers.label_studio import from_label_studio, is_export
@@ -61,7 +60,7 @@ def import_votes(
     >>> path = pathlib.Path(tempfile.mkdtemp(), "votes.jsonl")
     >>> _ = path.write_text('{"call": 7, "probabilities": {"cat": 0.7, "dog": 0.3}}')
     >>> import_votes(path, key="call").votes
-    Votes(2 answers on 1 rows, 2 classes): {cat: 0.7, dog: 0.3}
+    Votes(1 answers by 1 annotator on 1 rows, 2 classes): {cat: 0.7, dog: 0.3}
     """
     columns = columns or VoteColumns()
     told, known = Vocabulary.or_none(columns.classes), Vocabulary.or_none(classes)
@@ -77,7 +76,7 @@ def import_votes(
         names = {"ids": columns.item or key or "id", "pattern": columns.pattern}
         found = from_answers_jsonl(files, **names, classes=classes, missing="empty")
         assert isinstance(found.votes, Votes)  # noqa: S101 - they were imported
-        doubt_repeated(found.votes, str(files))
+        doubt_copies(found.votes, f"{files}: ")
         return found
     names = {"annotator": columns.annotator, "label": columns.label, "weight": columns.weight}
     return from_annotators_long(source, item=columns.item or key, **names, classes=classes, missing="empty")
