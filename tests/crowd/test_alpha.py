@@ -60,3 +60,10 @@ def test_the_order_of_text_must_be_declared():
     declared = Votes.from_lists(rows, classes=["bad", "fair", "good"])
     numbers = Votes.from_lists([[0, 1], [2, 2], [0, 0]])
     assert krippendorff_alpha(declared, ordered=True) == krippendorff_alpha(numbers, ordered=True)
+
+
+def test_annotators_who_repeat_themselves_do_not_agree_with_themselves():
+    cells = [[0, 1, 1], [1, 1, 2], [2, 0, 0]]
+    twice = [[[label, label] for label in row] for row in cells]
+    assert krippendorff_alpha(Votes.from_matrix(twice)) == krippendorff_alpha(Votes.from_matrix(cells))
+    assert np.isnan(krippendorff_alpha(Votes.from_proposals([[{"a": 1}, {"a": 1}], {"b": 0.6, "a": 0.4}])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from setwise._arrays import Floats, Ints
+from setwise.crowd.rectified_shares import single_answers
 from setwise.labels.votes import Votes
 
 
@@ -12,7 +13,8 @@ def krippendorff_alpha(votes: Votes, *, ordered: bool = False) -> float:
     """1 − observed disagreement / disagreement by chance, without weights: 1 where all agree, 0 as by chance.
 
     Two different answers disagree by 1; with `ordered` by the square of how far apart their classes are (see
-    `Vocabulary.scale`), so that neighbours hardly count. NaN where no row has two answers.
+    `Vocabulary.scale`), so that neighbours hardly count. Of an annotator's labels of a row the weightiest counts.
+    NaN where no row has two answers.
 
     Examples
     --------
@@ -22,7 +24,10 @@ def krippendorff_alpha(votes: Votes, *, ordered: bool = False) -> float:
     (0.36, 0.91)
     """
     positive = slice(None) if votes.against is None else ~votes.against
-    cells, times = np.unique(votes.row[positive] * votes.n_classes + votes.label[positive], return_counts=True)
+    row, label = votes.row[positive], votes.label[positive]
+    if votes.shared:  # nobody agrees with themselves
+        row, _, label = single_answers(votes)
+    cells, times = np.unique(row * votes.n_classes + label, return_counts=True)
     row, label = np.divmod(cells, votes.n_classes)
     several = np.bincount(row, times, len(votes))[row] > 1
     if not several.any():

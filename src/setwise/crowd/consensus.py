@@ -68,7 +68,7 @@ def count_once(votes: Votes, resemblance: Resemblance | None) -> Votes:
     if resemblance is None or votes.annotator is None or (resemblance.weights == 1).all():
         return votes
     own = 1.0 if votes.weight is None else votes.weight
-    return replace(votes, weight=frozen(own * resemblance.weights[votes.annotator]))
+    return replace(votes, own_weight=frozen(own * resemblance.weights[votes.annotator]))
 
 
 def share_votes(votes: Votes, otherwise: Floats) -> Floats:
@@ -139,6 +139,6 @@ def _hits(found: Floats, row: Ints, label: Ints) -> Floats:
 
 def _answers(votes: Votes, chosen: Ints) -> Votes:
     """Some of the answers."""
-    columns = {name: getattr(votes, name) for name in ("row", "label", "annotator", "weight", "against")}
+    columns = {name: getattr(votes, name) for name in ("row", "label", "annotator", "own_weight", "against")}
     taken = {name: None if column is None else frozen(column[chosen]) for name, column in columns.items()}
     return replace(votes, **taken)  # type: ignore[arg-type]
