@@ -65,7 +65,6 @@ NO_GUARDS = {
     "datasets.benchmark_sets._content": "a file of a benchmark set without a known checksum",
     "drift.monitor.Monitor.__init__": "the guarantee is withdrawn already",
     "estimators.model_directory._member": "a model that is passed to `load` without rows to compare it on",
-    "learn.classifier.PartialLabelClassifier._fit": "a temperature that the data do not fix",
     "streams.ray_engine.RayEngine.__call__": "a cluster without cores",
     "streams.ray_engine._fetch": "a process of a cluster that died",
     "tables.importers.llm_batches.BatchReader.report": "counts answers that are no label",
