@@ -128,3 +128,57 @@ def test_a_model_calibrated_with_groups_gives_no_interval_of_rows_alone(rng):
     assert alone.evaluate(X[200:], y[200:], groups=group[200:])["coverage_interval"] is not None
     low, high = model.evaluate(X[200:], y[200:], groups=group[200:])["coverage_interval"]
     assert 0 < low < high <= 1
+
+
+STARS = ["poor", "fair", "good", "great"]
+
+
+def test_ordered_classes_have_distances_and_gaps():
+    sets = LabelSets.from_lists([["poor", "great"], ["fair"], ["good", "great"], [], ["poor", "good"]], STARS)
+    result = evaluate(sets, ["good", "great", "good", "fair", "zebra"], ordered=True)
+    assert result["distance"] == pytest.approx((1 + 2 + 0) / 3)  # neither the empty set nor the zebra has one
+    assert result["distance_missed"] == pytest.approx((1 + 2) / 2)
+    assert result["gap_rate"] == 2 / 5
+    assert {"distance", "gap_rate"}.isdisjoint(evaluate(sets, ["good"] * 5))
+    right = evaluate(sets[:1], ["poor"], ordered=True)
+    assert (right["distance"], right["distance_missed"]) == (0, None)
+    assert evaluate(sets[3:4], ["poor"], ordered=True)["distance"] is None
+
+
+def test_distances_between_numbers_are_in_their_unit():
+    sets = LabelSets.from_lists([[0.5, 4.0], [4.0]], [0.5, 1.0, 4.0])
+    assert evaluate(sets, [1.0, 0.5], ordered=True)["distance"] == (0.5 + 3.5) / 2
+    reversed_classes = LabelSets.from_lists([[4, 0], [4]], [4, 1, 0])  # not ascending: steps
+    assert evaluate(reversed_classes, [1, 0], ordered=True)["distance"] == (1 + 2) / 2
+
+
+def test_distances_and_gaps_are_those_of_a_search_over_all_labels(rng):
+    mask = rng.random((300, 6)) < 0.3
+    y, places = rng.integers(0, 6, 300), np.arange(6)
+    near = np.where(mask, np.abs(places - y[:, None]), np.inf).min(axis=1)
+    held = np.isfinite(near)
+    gaps = [row.any() and not row[row.argmax() : 6 - row[::-1].argmax()].all() for row in mask]
+    result = evaluate(mask, y, ordered=True)
+    assert result["distance"] == near[held].mean()
+    assert result["distance_missed"] == near[held & (near > 0)].mean()
+    assert result["gap_rate"] == np.mean(gaps)
+    parts = SetCounts(ordered=True)
+    for some in np.array_split(np.arange(300), 4):
+        part = SetCounts(ordered=True)
+        part.add(mask[some], y[some])
+        parts.include(part)
+    assert parts.result() == result
+
+
+def test_ordered_text_needs_its_classes():
+    with pytest.raises(ValueError, match="'fair' to 'poor' is alphabetical; use classes=…"):
+        evaluate(LabelSets.from_lists([["poor"], ["fair"]]), ["poor", "poor"], ordered=True)
+
+
+def test_a_model_with_rps_evaluates_distances(rng):
+    y = rng.integers(0, 4, 400)
+    X = y[:, None] + rng.normal(size=(400, 2))
+    model = ConformalClassifier(LogisticRegression(), conformity_score="rps", random_state=0).fit(X[:300], y[:300])
+    result = model.evaluate(X[300:], y[300:])
+    assert result["gap_rate"] == 0
+    assert result["distance"] < result["distance_missed"]

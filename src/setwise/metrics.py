@@ -11,7 +11,7 @@ from typing import Any, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._arrays import Array, Bools, Ints
+from setwise._arrays import Array, Bools, Floats, Ints
 from setwise._types import Candidates, Column, Truth
 from setwise.errors import InputError, MisuseWarning, Remedy, check_length, refuse_names
 from setwise.evidence.right_labels import count_needed, read_truth
@@ -34,6 +34,7 @@ def evaluate(
     groups: Column = None,
     delta: float = 0.05,
     truth: Truth = None,
+    ordered: bool = False,
     **others: Never,
 ) -> dict[str, Any]:
     """Coverage and size of prediction sets, in all and by size, class and category, as a plain dictionary.
@@ -59,6 +60,11 @@ def evaluate(
     truth
         Where rows have several right labels, how many of them a set must contain to count as covered, as in
         `conformalize`: ``"all"``, ``"one"`` or a share. Coverage by class is that of all rows where it is right.
+    ordered
+        Whether `classes` have an order. Adds ``distance``, the mean distance from a true label to the nearest
+        label in its set, in the unit of the labels where these are numbers, else in steps from class to class;
+        ``distance_missed``, that of labels that their set misses; and ``gap_rate``, the share of sets that are no
+        interval. An empty set, and a label outside the vocabulary, have no distance.
 
     Examples
     --------
@@ -69,11 +75,15 @@ def evaluate(
     >>> sets = LabelSets.from_lists([["cat", "dog"], ["dog"]])
     >>> evaluate(sets, [["cat", "dog"], ["cat", "dog"]], truth="all")["coverage"]
     0.5
+    >>> ratings = LabelSets.from_lists([["poor", "fair"], ["fair"]], ["poor", "fair", "good", "great"])
+    >>> result = evaluate(ratings, ["poor", "great"], ordered=True)
+    >>> result["distance"], result["distance_missed"], result["gap_rate"]
+    (1.0, 2.0, 0.0)
     """
     refuse_names(others, alpha="confidence_level", y_true="y", y_pred="sets", y_pred_set="sets")
     if not isinstance(sets, LabelSets) and np.ndim(sets) != 2:
         raise TypeError("sets: expected LabelSets or a mask, one row per example; see LabelSets.from_labels.")
-    counts = SetCounts(delta)
+    counts = SetCounts(delta, ordered=ordered)
     counts.add(sets, y, candidates=candidates, by=by, groups=groups, truth=truth)
     return counts.result()
 
@@ -91,10 +101,10 @@ class SetCounts:
     0.5
     """
 
-    def __init__(self, delta: float = 0.05) -> None:
+    def __init__(self, delta: float = 0.05, *, ordered: bool = False) -> None:
         if not 0 < delta < 1:
             raise ValueError(f"delta: {delta} is not between 0 and 1.")
-        self.delta = delta
+        self.delta, self.ordered = delta, ordered
         self._sizes: Counter[int] = Counter()
         self._vocabulary: Vocabulary | None = None
         self._given = dict.fromkeys(("y", "candidates", "by", "groups"), False)
@@ -124,6 +134,9 @@ class SetCounts:
         self._given |= {name: value is not None for name, value in given.items()}
         sizes, counts = np.unique(sets.sizes, return_counts=True)
         self._sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+        if self.ordered:
+            sets.vocabulary.check_ordered()
+            self._count("gaps", np.zeros(len(sets), dtype=np.intp), [None], _gaps(sets), sets.sizes)
         category = None if by is None else categories(by, len(sets))
         group = None if groups is None else categories(groups, len(sets), "groups")
         if y is not None:
@@ -161,6 +174,8 @@ class SetCounts:
         }
         if self._given["y"]:
             result |= self._truth()
+        if self.ordered:
+            result["gap_rate"] = self._cell("gaps", None)[1] / n
         if self._given["candidates"]:
             result |= self._rates("held", None)
             if self._given["by"]:
@@ -180,6 +195,11 @@ class SetCounts:
         codes = sets.vocabulary.encode(labels)
         if (codes == UNKNOWN).any() and not self._unknown:
             self._unknown = [labels.tolist()[int(np.argmax(codes == UNKNOWN))]]
+        if self.ordered:
+            is_class = codes != UNKNOWN
+            apart = _distances(sets, known[where][is_class], codes[is_class])
+            apart = apart[np.isfinite(apart)]
+            self._count("apart", np.zeros(len(apart), dtype=np.intp), [None], apart > 0, apart)
         bins = np.array([low for low, _ in _SIZE_BINS])
         everything = np.zeros(len(known), dtype=np.intp)
         self._count("all", everything, [None], covered, sizes, None if group is None else group[known])
@@ -212,7 +232,7 @@ class SetCounts:
             self._count("held by category", codes, vocabulary.classes.tolist(), inside, touched, group)
 
     def _count(
-        self, kind: str, codes: Ints, names: list[Any], hits: Bools, totals: Ints, group: Array | None = None
+        self, kind: str, codes: Ints, names: list[Any], hits: Bools, totals: Array, group: Array | None = None
     ) -> None:
         """Adds to the cells of one kind how many rows there are, how many hits, and a total; also by group."""
         if group is not None:
@@ -225,7 +245,8 @@ class SetCounts:
         cells = self._cells.setdefault(kind, Counter())
         for place, weights in enumerate((None, hits, totals)):
             found = np.bincount(codes, weights=weights, minlength=len(names))
-            cells.update({(names[i], place): int(found[i]) for i in np.flatnonzero(found).tolist()})
+            exact = found if found.dtype.kind == "f" and (found % 1).any() else found.astype(np.int64)
+            cells.update({(names[i], place): exact[i].item() for i in np.flatnonzero(found).tolist()})
 
     # ---------------------------------------------------------------- what was counted
 
@@ -281,6 +302,9 @@ class SetCounts:
             "by_class": by_class,
             "worst_class": None if worst is None else {"label": worst[0], **worst[1]},
         }
+        if self.ordered:
+            n, missed, total = self._cell("apart", None)
+            result |= {"distance": total / n if n else None, "distance_missed": total / missed if missed else None}
         if self._given["by"]:
             result["by_category"] = {name: self._share("category", name) for name in self._names("category")}
         return result
@@ -312,6 +336,29 @@ def _right_labels(y: Any, n: int, truth: Truth) -> tuple[Ints, Ints, Array]:
     if [] in listed:
         raise ValueError(f"y: row {known[listed.index([])]} has no right label; give None for rows to leave out.")
     return known, np.repeat(np.arange(len(known)), [*map(len, listed)]), label_array([*chain(*listed)])
+
+
+def _gaps(sets: LabelSets) -> Bools:
+    """Which sets lack a class between two of their own."""
+    (indptr, indices), sizes = sets.rows, sets.sizes
+    some = np.flatnonzero(sizes)
+    found = np.zeros(len(sets), dtype=bool)
+    found[some] = indices[indptr[1:][some] - 1] - indices[indptr[some]] >= sizes[some]
+    return found
+
+
+def _distances(sets: LabelSets, rows: Ints, codes: Ints) -> Floats:
+    """How far some rows' labels are from the nearest ones in their sets; infinite for an empty set."""
+    scale, indices = sets.vocabulary.scale, sets.rows[1]
+    keys = np.repeat(np.arange(len(sets)), sets.sizes) * sets.n_classes + indices
+    place = np.searchsorted(keys, rows * sets.n_classes + codes)
+    found = np.full(len(rows), np.inf)
+    for side in (place - 1, place):  # the labels before and after its own
+        inside = np.flatnonzero((side >= 0) & (side < len(keys)))
+        inside = inside[keys[side[inside]] // sets.n_classes == rows[inside]]
+        apart = np.abs(scale[indices[side[inside]]] - scale[codes[inside]])
+        found[inside] = np.minimum(found[inside], apart)
+    return found
 
 
 def groups_of_new_rows(groups: Column, n: int, *, calibrated: bool) -> Column:

@@ -392,3 +392,37 @@ def test_full_keeps_verified_rows_that_nobody_answered(tmp_path, capsys):
     told = capsys.readouterr()
     assert "from 70 calibration rows, all of them verified" in told.out
     assert "dropped" not in told.err
+
+
+STARS = ["poor", "fair", "good", "great"]
+
+
+def test_classes_in_order_have_intervals_and_distances(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, seed in (("old", 0), ("new", 1)):
+        rng = np.random.default_rng(seed)
+        P = rng.dirichlet(np.full(4, 0.5), 300)
+        stars = [STARS[(row.cumsum() > u).argmax()] for row, u in zip(P, rng.random(300), strict=True)]
+        ids = {"id": [f"{name}{i}" for i in range(300)]}
+        write(tmp_path / f"{name}-scores.csv", {**ids, **dict(zip(STARS, P.T, strict=True))})
+        write(tmp_path / f"{name}.csv", {**ids, "x": np.round(P[:, 0], 3), "y": P[:, 3], "stars": stars})
+    files = ("--probabilities", "old-scores.csv", "--labels", "old.csv", "--candidates", "stars", "--key", "id")
+    said(capsys, "conformalize", *files, "--conformity-score", "rps", "--out", "stars.cal")  # as columns are
+    said(capsys, "predict", "stars.cal", "--probabilities", "new-scores.csv", "--out", "sets.csv")
+    beside = ("--labels", "new.csv", "--key", "id", "--truth", "stars", "--ordered")
+    assert "use --classes … to list them from lowest to highest" in failure(capsys, "evaluate", "sets.csv", *beside)
+    result = said(capsys, "evaluate", "sets.csv", *beside, "--classes", "|".join(STARS))
+    assert result["gap_rate"] == 0
+    assert result["distance"] < result["distance_missed"]
+
+    fit = ("fit", "old.csv", "--candidates", "stars", "--ignore", "id", "--conformity-score", "rps", *QUICK)
+    assert "use --classes … to list them" in failure(capsys, *fit, "--out", "model")
+    said(capsys, *fit, "--classes", "|".join(STARS), "--out", "model")
+    said(capsys, "predict", "model", "new.csv", "--out", "fitted.csv")
+    assert "use --classes …" in failure(capsys, "evaluate", "fitted.csv", "--truth", "stars", "--ordered")
+    listed = ("--truth", "stars", "--ordered", "--classes", "|".join(STARS))
+    assert run(["evaluate", "fitted.csv", *listed]) == 0
+    assert "sets with gaps: 0.0%" in capsys.readouterr().out
+    said(capsys, "predict", "model", "new.csv", "--out", "fitted.parquet")  # keeps the order
+    result = said(capsys, "evaluate", "fitted.parquet", "--truth", "stars", "--ordered")
+    assert result == said(capsys, "evaluate", "fitted.csv", *listed)

@@ -21,6 +21,7 @@ EXAMPLES = (
     "setwise evaluate sets.csv --truth label --json",
     "setwise evaluate sets.csv --truth label --by hospital",
     "setwise evaluate sets.csv --truth label --groups patient",
+    "setwise evaluate sets.csv --truth stars --ordered --classes 'poor|fair|good|great'",
     "setwise evaluate sets.csv --labels truth.csv --truth label --key id",
 )
 
@@ -37,6 +38,8 @@ def evaluate(
     column: opt.SetsColumn = "labels",
     report_to: opt.ReportTo = None,
     separator: opt.Separator = "|",
+    ordered: opt.Ordered = False,
+    classes: opt.Classes = None,
     text: opt.TextOptions,
     engines: opt.EngineOptions,
     display: opt.ScreenOptions,
@@ -57,12 +60,14 @@ def evaluate(
     if key is not None and labels is None:
         raise ValueError("--key: matches the rows of --labels FILE, which is not given; leave out --key.")
     screen, runs = display.screen(), engines.workers()
+    order = opt.split_labels(classes, separator)
     sets = text.files(file)
     others = text.files(labels)
     if report_to is None and others is None and is_table(sets):
         with screen.working(f"reading {sets}"):
-            named = {"truth": truth, "candidates": candidates, "by": by, "groups": groups}
-            result = evaluate_table(sets, column, **named, separator=separator, engine=runs)
+            named: dict[str, Any] = {"truth": truth, "candidates": candidates, "by": by, "groups": groups}
+            told: dict[str, Any] = {"separator": separator, "classes": order, "ordered": ordered, "engine": runs}
+            result = evaluate_table(sets, column, **named, **told)
             compared = read_note(sets)
         _finish(screen, sets, result, compared)
         return
@@ -70,7 +75,7 @@ def evaluate(
         raise ValueError("--engine: a report, and --labels, need all rows in this process; leave out --engine.")
     with screen.working(f"reading {sets}"):
         beside = candidates if labels is None else None
-        predicted, _ = read_predicted(sets, column, candidates=beside, separator=separator)
+        predicted, _ = read_predicted(sets, column, candidates=beside, separator=separator, classes=order)
         request = RowRequest(
             source=sets,
             labels=others,
@@ -86,7 +91,7 @@ def evaluate(
         rows = read_rows(request)
         known: dict[str, Any] = {"y": rows.truth, "candidates": candidates and rows.candidates, "by": rows.by}
         known["groups"] = rows.carried[groups] if groups else None
-        result = metrics.evaluate(predicted, **known)
+        result = metrics.evaluate(predicted, **known, ordered=ordered)
         compared = read_note(sets)
     if report_to is not None:
         report_sets(report_to, predicted, settings={"sets": sets.name}, comparison=compared, **known)
@@ -127,6 +132,7 @@ def _show(screen: Screen, result: dict[str, Any]) -> None:
             screen.say(f"worst class {worst['label']!r}: coverage {worst['coverage']:.4f} on {worst['n']:,} rows")
         if result["unknown_labels"]:
             screen.say(f"{result['unknown_labels']:,} true labels are in no set at all, and count as missed")
+    _show_order(screen, result)
     for name, text in {
         "all_candidates_rate": "sets that contain all candidates",
         "any_candidate_rate": "sets that contain at least one candidate",
@@ -135,3 +141,12 @@ def _show(screen: Screen, result: dict[str, Any]) -> None:
             screen.say(f"{text}: {result[name]:.4f}")
     for category, cell in result.get("by_category", {}).items():
         screen.say(f"  {category}: coverage {cell['coverage']:.4f}, {cell['mean_size']:.2f} labels per row")
+
+
+def _show_order(screen: Screen, result: dict[str, Any]) -> None:
+    if result.get("distance") is not None:
+        missed = result["distance_missed"]
+        among = "" if missed is None else f", {missed:.3g} where the set misses it"
+        screen.say(f"distance from the true label to its set {result['distance']:.3g}{among}")
+    if "gap_rate" in result:
+        screen.say(f"sets with gaps: {result['gap_rate']:.1%}")

@@ -215,6 +215,13 @@ Verified = Annotated[
         autocompletion=_complete_column,
     ),
 ]
+Ordered = Annotated[
+    bool,
+    option(
+        "--ordered",
+        "Classes have an order, that of --classes or of numbers: measure how far misses are, and count gaps.",
+    ),
+]
 Groups = Annotated[
     str | None, _column("--groups", "Column that shows which rows belong together, such as the patient.")
 ]
@@ -587,8 +594,7 @@ class VoteOptions:
 
     def labels(self, separator: str = "|") -> tuple[str, ...] | None:
         """All labels, where they are listed."""
-        listed: str | None = getattr(self, "classes", None)
-        return None if listed is None else tuple(label.strip() for label in listed.split(separator))
+        return split_labels(getattr(self, "classes", None), separator)
 
 
 @dataclass(frozen=True)
@@ -734,6 +740,11 @@ class ScreenOptions:
     def screen(self, out: Path | None = None) -> Screen:
         """Where it prints; `out` is where its result goes."""
         return Screen(self.quiet, self.as_json, out)
+
+
+def split_labels(classes: str | None, separator: str = "|") -> tuple[str, ...] | None:
+    """The labels of --classes."""
+    return None if classes is None else tuple(label.strip() for label in classes.split(separator))
 
 
 def is_table_file(path: Path) -> bool:

@@ -41,7 +41,7 @@ from setwise.labels.votes import Votes
 from setwise.learn.feature_errors import naming_features
 from setwise.metrics import evaluate, groups_of_new_rows
 from setwise.ranks import Level, Levels, as_level, doubt_level
-from setwise.scores import LAC, Score, as_score, check_order
+from setwise.scores import LAC, RPS, Score, as_score, check_order
 from setwise.storage.container import reading_untrusted
 
 _OTHER_NAMES = {  # what other libraries call an argument, and its name here
@@ -173,7 +173,7 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
         `row_ids` and `sample_weight` are those of `predict_set`. A warning says if the rows differ from the
         calibration rows, and the entry `comparison` holds what `compare` finds. Where the model was calibrated with
-        groups, intervals need `groups`.
+        groups, intervals need `groups`. With the score `rps` classes are `ordered`.
         """
         check_is_fitted(self, "calibration_")
         _refuse_other_names(others)
@@ -193,7 +193,9 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             warnings.warn(MisuseWarning(problem, "calibrate on rows like these"), stacklevel=2)
         compared = {"p_value": comparison.p_value, "refuted": comparison.refuted}
         groups = groups_of_new_rows(groups, len(sets), calibrated=calibrated)
-        achieved = evaluate(sets, y, candidates=candidates, by=by, groups=groups, delta=delta, **others)
+        ordered = isinstance(self.calibration_.parts[0].conformity_score, RPS)
+        known: dict[str, Any] = {"candidates": candidates, "by": by, "groups": groups}
+        achieved = evaluate(sets, y, **known, delta=delta, ordered=ordered, **others)
         return achieved | {"comparison": compared}
 
     def suggest(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
+from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.metrics import SetCounts
 from setwise.streams.engines import Engine, run_local
 from setwise.streams.table_parts import check_columns
@@ -28,10 +29,11 @@ class SetCounter:
     groups: str | None
     told: dict[str, Any]
     names: tuple[str, ...]
+    ordered: bool = False
 
     def __call__(self, files: TableFiles) -> SetCounts:
         """What is counted of some files."""
-        counts = SetCounts()
+        counts = SetCounts(ordered=self.ordered)
         if not has_rows(files):
             return counts
         check_columns(files, self.names)
@@ -59,30 +61,36 @@ def evaluate_table(
     by: str | None = None,
     groups: str | None = None,
     separator: str = "|",
+    classes: Classes = None,
+    ordered: bool = False,
     engine: Engine = run_local,
 ) -> dict[str, Any]:
     """The result of `setwise.evaluate` for a column of sets, beside columns of what else is known.
 
-    The classes are those of p-values that stand behind them; else those stored with the sets; else those that occur
-    among sets and candidates, for which the files are read twice.
+    The classes are those listed; else those of p-values that stand behind the sets; else those stored with them;
+    else those that occur among sets and candidates, for which the files are read twice.
     """
     told: dict[str, Any] = {"features": [], "separator": separator}
     names = column_names(files)
     marked = p_value_columns(names, column)
-    told["classes"] = probability_labels(marked) if marked else _classes(files, [column, candidates], told)
-    counter = SetCounter(column, truth, candidates, by, groups, told, tuple(names))
+    if classes is None:
+        classes = probability_labels(marked) if marked else _classes(files, [column, candidates], told)
+    told["classes"] = classes
+    counter = SetCounter(column, truth, candidates, by, groups, told, tuple(names), ordered)
     parts = [files] if engine is run_local else [replace(files, paths=(path,)) for path in files.paths]
-    counts = SetCounts()
+    counts = SetCounts(ordered=ordered)
     for found in engine(parts, counter):
         counts.include(found)
     return counts.result()
 
 
-def _classes(files: TableFiles, columns: list[str | None], told: dict[str, Any]) -> list[Any]:
+def _classes(files: TableFiles, columns: list[str | None], told: dict[str, Any]) -> Vocabulary:
     """The labels in some columns, in order, the first column's first."""
     found: dict[Any, None] = {}
+    declared = True
     for column in filter(None, columns):
         batch = next(read_batches(files, candidates=column, missing="empty", **told))
         assert batch.candidates is not None  # noqa: S101 - a column is named
         found |= dict.fromkeys(batch.candidates.classes.tolist())
-    return list(found)
+        declared &= batch.candidates.vocabulary.declared
+    return replace(Vocabulary.declare(found), declared=declared)

@@ -13,6 +13,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from numpy.typing import ArrayLike
 from setwise._arrays import Floats
 from setwise.errors import DataError, InputError, MisuseWarning, Omission, Remedy
 from setwise.labels.label_sets import LabelSets, Missing
-from setwise.labels.vocabulary import Vocabulary
+from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.storage.atomic_files import replacing
 from setwise.tables.arrow_reading import CLASSES, ENCODED, TABLES, column_names, is_table
 from setwise.tables.arrow_types import plain_column
@@ -104,11 +105,17 @@ def read_sets(path: Any, *, column: str = "labels", missing: Missing = "empty", 
 
 
 def read_predicted(
-    source: Any, column: str = "labels", *, candidates: str | None = None, separator: str = "|"
+    source: Any,
+    column: str = "labels",
+    *,
+    candidates: str | None = None,
+    separator: str = "|",
+    classes: Classes = None,
 ) -> tuple[LabelSets, Floats | None]:
     """Reads prediction sets, and their p-values if columns ``p:label`` follow the sets, otherwise None.
 
-    The classes are those of the p-values; otherwise those that occur in the sets and the `candidates`.
+    The classes are those listed, or those of the p-values; otherwise those that occur in the sets and the
+    `candidates`.
 
     >>> table = {"labels": ["cat", ""], "p:cat": [0.9, 0.05], "p:dog": [0.1, 0.05]}
     >>> read_predicted(table)[0]
@@ -116,16 +123,17 @@ def read_predicted(
     """
     names = [] if names_files(source) and not is_table(source) else column_names(source)
     marked = p_value_columns(names, column)
-    classes = probability_labels(marked) if marked else None
+    if classes is None and marked:
+        classes = probability_labels(marked)
     options: dict[str, Any] = {"classes": classes, "separator": separator}
     sets = read_sets(source, column=column, **options)
     if classes is None:
-        classes = sets.classes.tolist()
+        found = sets.classes.tolist()
         if candidates is not None:
-            known = set(classes)
+            known = set(found)
             others = read_sets(source, column=candidates, **options)
-            classes += [label for label in others.classes.tolist() if label not in known]
-        sets = sets.with_classes(classes)
+            found += [label for label in others.classes.tolist() if label not in known]
+        sets = sets.recode(replace(Vocabulary.declare(found), declared=sets.vocabulary.declared))
     if not marked:
         return sets, None
     p = read_table(source, features=marked).X
