@@ -322,7 +322,7 @@ def unequal_chances(rng):
         made = conformalize(rows.p, rows.s, strategy, verified=verified, verified_probability=rows.mark)
         return world.said(made, "large_sample")
 
-    for strategy in ("mean", "min", Mixture(mu=0.5), Mixture(mu="verified"), "rectified", "auto"):
+    for strategy in ("mean", "min", Mixture(mu=0.5), "rectified", "auto"):
         yield called(strategy), once, strategy
 
 
@@ -439,8 +439,8 @@ def informative_groups(rng):
 
 
 @scenario(250)
-def mixture_falls_back(rng):
-    """6: the truth is no candidate in 15 of 100 rows, as verified rows show; the mixture falls back to `max`."""
+def truth_is_no_candidate(rng):
+    """6: the truth is no candidate in 15 of 100 rows, as verified rows show."""
     plain, gone = draw(rng, 4), rng.random(NEW) < 0.15
     sets = np.where(gone[:, None], top_label(plain), one_hot(plain.y, 4))
     world = World(plain.p, np.where(gone, plain.p.argmin(axis=1), plain.y), sets)
@@ -449,7 +449,7 @@ def mixture_falls_back(rng):
         rows = world.sample(rng, 1000)
         return world.said(conformalize(rows.p, rows.s, strategy, verified=rows.verified(200)))
 
-    for strategy in (Mixture(mu="verified"), "max", "auto"):
+    for strategy in ("max", "auto"):
         yield called(strategy), once, strategy
 
 
@@ -847,7 +847,6 @@ def plain_words(rng):
     for strategy, assume, m in (
         (Corrected("finite"), "uniform", 0),
         (Classwise(), "nothing", 0),
-        (Mixture("verified"), "nothing", 300),
         ("min", "nothing", 300),
         ("max", "nothing", 0),
     ):

@@ -23,7 +23,7 @@ def main():
     calibration = setwise.conformalize(
         forest.predict_proba(X_cal),
         candidates,
-        strategy=setwise.strategies.Mixture(mu="verified"),
+        strategy="rectified",
         verified=verified,
         random_state=0,
     )

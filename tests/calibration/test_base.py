@@ -375,11 +375,9 @@ def test_too_few_groups_give_all_labels_however_many_rows(rows, tmp_path):
 def test_what_groups_cannot_be_combined_with_is_said(rows):
     p, mask, _ = rows
     groups = np.arange(300) % 20
-    verified = np.where(np.arange(300) < 150, mask.argmax(axis=1), None)
     for options, message in (
         ({"sample_weight": np.ones(300)}, "groups: not together"),
         ({"strategy": "all"}, "not defined for weighted or grouped"),
-        ({"strategy": Mixture(mu="verified"), "verified": verified}, "grouped"),
     ):
         with pytest.raises(ValueError, match=message):
             conformalize(p, mask, groups=groups, **options)
@@ -616,7 +614,7 @@ def test_the_bracket_is_the_distribution_of_the_extremes_with_a_band(rows):
 # -------------------------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize("strategy", [*STRATEGIES, Mixture(mu="verified")], ids=str)
+@pytest.mark.parametrize("strategy", [*STRATEGIES, Mixture(mu=0.3)], ids=str)
 @pytest.mark.parametrize("score", [LAC(), LAC(domain="unit"), APS(), RAPS(penalty=0.2, free_ranks=1)], ids=repr)
 def test_a_file_gives_back_the_same_calibration(strategy, score, rows, tmp_path):
     p, mask, q = rows

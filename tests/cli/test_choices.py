@@ -307,7 +307,7 @@ def marks(line):
         ("setwise fit votes.parquet --candidates a", ["answers"]),
         ("setwise fit nothing.csv --by w", []),
         ("setwise fit votes.parquet --assume u", ["uniform"]),
-        ("setwise fit votes.parquet --strategy mix", ["mixture", "mixture:0.5", "mixture:verified"]),
+        ("setwise fit votes.parquet --strategy mix", ["mixture", "mixture:0.5"]),
         ("setwise conformalize --assume c", ["class"]),
         ("setwise predict model new.csv --by wa", ["ward"]),
     ],

@@ -174,10 +174,10 @@ def test_verified_rows_and_groups_reach_the_calibration(here, capsys):
     checked = [label if i % 2 else "" for i, label in enumerate(truth)]
     write(here / "t.csv", {"x": X[:, 0], "y": X[:, 1], "s": lists, "checked": checked, "who": np.arange(300) // 5})
     common = ["fit", "t.csv", "--candidates", "s", "--learner", "em", "--json"]
-    mixture = ["--verified", "checked", "--strategy", "mixture:verified", "--calibration-size", "0.5"]
+    mixture = ["--verified", "checked", "--strategy", "mixture:0.5", "--calibration-size", "0.5"]
     assert run([*common, "--out", "a", "--ignore", "who", *mixture]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["strategy"]["asked"] == "mixture(μ=verified)"
+    assert said["strategy"]["asked"] == "mixture(μ=0.5)"
     assert "verified rows" in said["guarantee"]["text"]
     assert run([*common, "--out", "b", "--ignore", "checked", "--groups", "who"]) == 0
     assert json.loads(capsys.readouterr().out)["guarantee"]["unit"] == "groups"

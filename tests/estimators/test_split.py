@@ -24,7 +24,6 @@ from setwise import (
     PartialLabelClassifier,
     conformalize,
 )
-from setwise.strategies import Mixture
 from tests.conftest import printed
 
 
@@ -173,8 +172,6 @@ def test_verified_rows_reach_the_calibration(data):
     model.fit(X, mask, verified=verified)
     assert 100 < model.calibration_.evidence.verified.sum() < 200
     assert model.guarantee().promised is not None
-    tuned = ConformalClassifier(GaussianNB(), Mixture(mu="verified"), random_state=0, calibration_size=300)
-    assert np.isclose(tuned.fit(X, mask, verified=verified).guarantee(0.9).promised, 0.855)
 
 
 def test_calibration_may_be_repeated_with_other_options(data):
@@ -276,7 +273,6 @@ class Untrained(GaussianNB):
     [
         ({"strategy": "all"}, "strategy: 'all' has no cross-conformal form"),
         ({"strategy": "corrected"}, "strategy: 'corrected' has no"),
-        ({"strategy": Mixture(mu="verified")}, "strategy: 'mixture"),
         ({"assume": "uniform"}, "assume: no cross-conformal method uses it"),
         ({"conformity_score": "lack"}, "conformity_score: 'lack' is not known"),
     ],

@@ -426,7 +426,7 @@ COMMANDS = {  # files, a command line, and what happens
     "more folds than rows": ({}, f"{FIT} --cross 1000", error("cv: 1000 folds of 60 rows")),
     "a seed in words": ({}, f"{FIT} --seed lucky", error("Invalid value for '--seed'")),
     "an unknown strategy": ({}, f"{FIT} --strategy maximum", error("strategy: 'maximum' is not known; use one of auto, max")),
-    "a mixture of weight 2": ({}, f"{FIT} --strategy mixture:2", error("mu: 2.0 is neither in [0, 1] nor 'verified'")),
+    "a mixture of weight 2": ({}, f"{FIT} --strategy mixture:2", error("mu: 2.0 is not in [0, 1]")),
     "an unknown score": ({}, f"{FIT} --conformity-score softmax", error("conformity_score: 'softmax' is not known; use one of lac")),
     "an unknown filling": ({}, f"{FIT} --impute mode", error("--impute: 'mode' is not median, mean or a number")),
     "classes too few": ({}, f"{FIT} --classes 'wren|owl'", error("plain.csv, column 'answers': row 2: 'ant' is not among the 2 classes; use --classes")),

@@ -44,7 +44,6 @@ GUARDS = {
     "strategies.judgement.Judgement.premise": "that calibration rows were learned from, or that new rows differ",
     "strategies.judgement.Judgement.truth_is_candidate": "verified labels that are no candidates",
     "strategies.judgement.Judgement.verification": "verified rows that were not drawn as stated",
-    "strategies.rank_strategies.Mixture._tune": "verified labels that were written in",
     "strategies.rank_strategies._confident_truth": "true labels too improbable for the proof of `all`",
     "strategies.rank_strategies._truth_below_mean": "verified labels stranger than the average candidate",
     "tables.arrow_reading._read_excel": "a workbook with several sheets",

@@ -243,18 +243,6 @@ def corrected(rng: Any) -> Outcome:
     return of_rows(conformalize(p[:500], given, verified=known), p[500:], y[500:])
 
 
-@mistake(
-    "a mixture tuned where verified labels were written into the candidates",
-    "strategies.rank_strategies.Mixture._tune",
-)
-def tuned(rng: Any) -> None:
-    p, y = probabilities(rng, 300)
-    sets, known = beside(rng, y, 4), verify(rng, y, 40)
-    rows = np.flatnonzero([label is not None for label in known])
-    sets[rows] = np.eye(4, dtype=bool)[y[rows]]
-    conformalize(p, sets, Mixture(mu="verified"), verified=known)
-
-
 @mistake("triage of votes among which the verified labels stand", "crowd.verifiers.leave_out_verifiers")
 def expert_among_votes(rng: Any) -> None:
     y = rng.integers(0, 4, 300)

@@ -18,7 +18,6 @@ STRATEGIES: dict[str, Any] = {
     "all": "all",
     "mixture 0.3": Mixture(mu=0.3),
     "mixture 0.7": Mixture(mu=0.7),
-    "mixture verified": Mixture(mu="verified"),
     "corrected": Corrected(),
     "corrected normal": Corrected(margin="normal"),
     "corrected finite": Corrected(margin="finite"),
@@ -195,7 +194,7 @@ def posteriors() -> list[Cell]:
 def verified() -> list[Cell]:
     """Verified rows: at random, few, half, all; with chances; avoiding hard rows, told and untold."""
     users = ("rectified", "rectified normal", "rectified finite", "auto")
-    bounds = ("min", "mean", "mixture 0.3", "mixture verified", "all", "max")
+    bounds = ("min", "mean", "mixture 0.3", "all", "max")
     ways = ("random", "half", "all", "chances", "easy", "singletons")
     some = ("uniform:0.3", "confusing", "adversarial", "decoy")
     return [
@@ -229,7 +228,7 @@ def shapes() -> list[Cell]:
                 k=(3, 10), contamination=some),
         *_cells(strategy=("auto", *RANKS[:4], "all"), shape="saved", n=(20, 200), k=(3, 10),
                 contamination=some[1:]),
-        *_cells(strategy=("rectified", "mixture verified", "corrected finite", "posterior", "classwise"),
+        *_cells(strategy=("rectified", "corrected finite", "posterior", "classwise"),
                 shape="saved", n=2000, checks="random", assume="uniform"),
         *_cells(strategy=("auto", "max", "min", "mean"), shape="own", n=(20, 200), k=(3, 10), contamination=some),
         *_cells(strategy="max", score=("aps", "margin"), shape=(*by, "weights", "saved", "own"), n=(50, 200),
@@ -241,7 +240,7 @@ def breaches() -> list[Cell]:
     """Worlds in which a premise is false: claims that name it say nothing there, all others must hold."""
     used = ("auto", "max", "min", "mean", "mixture 0.3", "all")
     told = ("corrected finite", "classwise finite", "auto", "posterior finite", "classwise")
-    losers = (*used, "mixture verified", "rectified", "rectified finite", "classwise")
+    losers = (*used, "rectified", "rectified finite", "classwise")
     return [
         *_cells(strategy=used, n=(20, 200), k=(3, 10), contamination="none", breach="annotators"),
         *_cells(strategy=used[:5], shape=("by size", "own"), n=(50, 200, 500), k=(3, 10), breach="annotators",
@@ -256,7 +255,7 @@ def breaches() -> list[Cell]:
                 model=("tenths", "leaves"), breach=("upcast", "decimals")),
         *_cells(strategy="max", shape=("by predicted", "by given", "saved", "weights"), n=300, k=5,
                 contamination="none", model="tenths", breach=("float32", "float64")),
-        *_cells(strategy=("rectified", "auto", "mixture verified"), n=300, model="tenths", checks="half",
+        *_cells(strategy=("rectified", "auto"), n=300, model="tenths", checks="half",
                 breach=("float32", "float64")),
         *_cells(strategy=used, n=(50, 200), contamination=("none", "uniform:0.3"), breach="seen"),
         *_cells(strategy=used, n=(50, 200), missing=("full", "drop"), breach="blank"),
@@ -266,7 +265,7 @@ def breaches() -> list[Cell]:
                 breach="blank"),
         *_cells(strategy=losers, n=(50, 200, 1000), k=(3, 4), contamination=("none", "uniform:0.3"), breach="lost",
                 checks=("none", "random", "all")),
-        *_cells(strategy=("auto", "max", "corrected", "classwise", "min", "mean", "mixture verified"),
+        *_cells(strategy=("auto", "max", "corrected", "classwise", "min", "mean"),
                 n=(50, 200, 2000), breach="lost as declared", miss_rate=0.05, level=0.8,
                 checks=("none", "random")),
     ]  # fmt: skip

@@ -335,27 +335,6 @@ def test_the_bracket_holds_the_coverage_and_needs_its_band(monkeypatch):
     assert not at_least(held(worst=False), 1 - delta, draws)
 
 
-def test_a_mixture_from_verified_rows_needs_its_bound_on_rho(monkeypatch):
-    """In 16 % of the rows the truth is the stranger of two candidates, else the less strange one: `min` then
-    covers 0.7·0.84. The bound from verified rows makes up for it, and without the bound nothing does.
-    """
-    n, m, level = 600, 400, 0.7
-
-    def trial(rng):
-        high = rng.uniform(0.75, 0.95, (n + NEW, 1))
-        low = rng.uniform(0.0, 0.1, (n + NEW, 1)) * (1 - high)
-        p = np.hstack([high, low, 1 - high - low])
-        y = (rng.random(len(p)) < 0.16).astype(int)
-        candidates = np.tile([True, True, False], (len(p), 1))
-        verified = np.where(np.arange(n) < m, y[:n], np.nan)
-        strategy = Mixture(mu="verified", tune_for=level)
-        return inside(predicted(p, candidates, strategy, level=level, n=n, verified=verified), y)
-
-    assert mean_at_least(shares(trial), level)
-    monkeypatch.setattr("setwise.strategies.rank_strategies.upper_bound", lambda *_: 0.0)
-    assert not mean_at_least(shares(trial), level)
-
-
 def test_randomised_scores_are_exact_and_deterministic_ones_conservative():
     """With continuous scores coverage is r/(n+1), here 10/11, from both sides."""
 

@@ -35,14 +35,6 @@ def test_unequal_chances_of_being_verified_bound_nothing_on_the_rho_line(rows, s
     assert "unequal probabilities" in printed(told)
 
 
-def test_a_mixture_chosen_on_verified_rows_refuses_unequal_chances(rows):
-    p, y, mask = rows
-    with pytest.raises(ValueError, match="unequal probabilities; use strategy='rectified'"):
-        conformalize(
-            p, mask, Mixture("verified"), verified=verified_rows(y, 300, 600), verified_probability=[0.5] * 600
-        )
-
-
 def test_with_labels_the_model_has_never_seen_the_guarantee_is_about_rows_of_the_known_classes(rng):
     y = np.where(rng.random(400) < 0.7, rng.integers(0, 3, 400), 10 + np.arange(400))  # a long tail
     X = np.eye(3)[np.minimum(y, 2)] * 3 + rng.normal(size=(400, 3))
@@ -100,16 +92,6 @@ def without_truth(y, mask, rows):
     mask[rows, y[rows]] = False
     mask[rows, (y[rows] + 1) % K] = True
     return mask
-
-
-@pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")
-def test_a_mixture_that_falls_back_to_max_knows_what_the_verified_rows_refute(rows):
-    p, y, mask = rows
-    broken = without_truth(y, mask, np.arange(0, 600, 4))
-    made = conformalize(p, broken, Mixture("verified"), verified=verified_rows(y, 300, 600))
-    assert "max is used on the others" in printed(made.guarantee())
-    claim = next(claim for claim in made.guarantee().claims if claim.source == "Theorem 1")
-    assert [premise.name for premise in claim.refuted] == ["truth_is_candidate"]
 
 
 @pytest.mark.filterwarnings("ignore::setwise.MisuseWarning")

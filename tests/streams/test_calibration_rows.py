@@ -57,7 +57,7 @@ CASES = {
     "rectified, aps": (SETS, {"verified": CHECKED}, {"strategy": "rectified", "conformity_score": "aps"}),
     "unequal chances": (SETS, {"verified": CHECKED, "verified_probability": CHANCE}, {}),
     "corrected": (SETS, {}, {"strategy": "corrected", "assume": "uniform"}),
-    "mixture": (SETS, {"verified": CHECKED}, {"strategy": Mixture(mu="verified", tune_for=0.9)}),
+    "mixture": (SETS, {"verified": CHECKED}, {"strategy": Mixture(mu=0.3)}),
     "classwise": (Y, {}, {"strategy": "classwise"}),
     "categories": (SETS, {"by": BY}, {"conformity_score": "raps"}),
     "predicted": (SETS, {}, {"by": "predicted"}),

@@ -326,7 +326,7 @@ Strategy = Annotated[
         "How sets are calibrated. auto takes the strongest guarantee that your data justify. The page “Which "
         "strategy” of the documentation has the others.",
         EXPERTS,
-        autocompletion=_complete_word(STRATEGIES, "mixture:0.5", "mixture:verified"),
+        autocompletion=_complete_word(STRATEGIES, "mixture:0.5"),
     ),
 ]
 ConformityScore = Annotated[
@@ -430,7 +430,7 @@ HelpAll = Annotated[
 Json = Annotated[bool, option("--json", "Print one JSON object instead of text.", PRINTED)]
 
 
-def strategy_of(text: str, confidence_level: float, look: int | None = None) -> Any:
+def strategy_of(text: str, look: int | None = None) -> Any:
     """A strategy as it is written on the command line: a name, or a mixture with its weight.
 
     With `look` it is the strategy whose guarantee holds for repeated looks.
@@ -445,12 +445,10 @@ def strategy_of(text: str, confidence_level: float, look: int | None = None) -> 
         return text
     if name != "mixture":
         raise ValueError(f"--strategy: {text!r} is not known; only mixture takes a weight, as in mixture:0.5.")
-    if mu == "verified":
-        return Mixture(mu="verified", tune_for=confidence_level)
     try:
         weight = float(mu)
     except ValueError:
-        raise ValueError(f"--strategy: the weight of {text!r} is neither a number nor verified.") from None
+        raise ValueError(f"--strategy: the weight of {text!r} is no number.") from None
     return Mixture(mu=weight)
 
 
@@ -691,7 +689,7 @@ class CalibrationOptions:
     def strategy_at(self, look: int | None) -> Any:
         """The strategy, for verified labels at a `look`."""
         as_level(self.confidence_level)
-        return strategy_of(self.strategy, self.confidence_level, look)
+        return strategy_of(self.strategy, look)
 
     def declarations(self, labels: list[Any]) -> dict[str, Any]:
         """The score, and what the user states about candidates with these labels."""

@@ -15,10 +15,9 @@ score: P(y ∈ T) ≥ P(e ≤ q) − P(s(x, y) > e).
 
 from __future__ import annotations
 
-import bisect
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,9 +25,9 @@ from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise, Status
-from setwise.ranks import as_fraction, as_level, clopper_pearson, order_statistic, rank, upper_bound
+from setwise.ranks import as_fraction, clopper_pearson, rank
 from setwise.strategies.base import StrategyTraits
-from setwise.strategies.judgement import DELTA, Setting, judgement
+from setwise.strategies.judgement import DELTA, Setting
 from setwise.strategies.threshold_rules import RankRule
 
 
@@ -115,107 +114,34 @@ class Mean(StrategyTraits):
 
 @dataclass(frozen=True)
 class Mixture(StrategyTraits):
-    """μ times the least plus (1−μ) times the most strange candidate: μ = 0 is `max`, μ = 1 is `min`.
+    """μ times the least plus (1−μ) times the most strange candidate: μ = 0 is `max`, μ = 1 is `min`."""
 
-    ``mu="verified"`` chooses μ from verified rows: on them, for each μ of a fixed grid, ρ is bounded with
-    an exact binomial bound at `delta` divided by the size of the grid, the μ with the smallest threshold at
-    `tune_for` + bound is taken, and the threshold comes from the unverified rows, which took no part
-    in the choice. The level is then promised with confidence 1 − `delta` over the verified rows.
-    """
-
-    mu: float | Literal["verified"] = 0.5
-    tune_for: float = 0.9
-    delta: float = DELTA
+    mu: float = 0.5
+    pooled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.mu != "verified" and not 0 <= as_fraction(self.mu, "mu") <= 1:
-            raise ValueError(f"mu: {self.mu!r} is neither in [0, 1] nor 'verified'.")
-        as_level(self.tune_for, "tune_for")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta: {self.delta} is not between 0 and 1.")
+        if not 0 <= as_fraction(self.mu, "mu") <= 1:
+            raise ValueError(f"mu: {self.mu!r} is not in [0, 1].")
 
     @property
     def name(self) -> str:
         """With its μ, so that two mixtures can be told apart."""
-        return f"mixture(μ={self.mu if self.mu == 'verified' else format(float(self.mu), 'g')})"
-
-    @property
-    def pooled(self) -> bool:  # type: ignore[override]
-        """Not where verified rows choose μ, which folds do not have."""
-        return self.mu != "verified"
+        return f"mixture(μ={float(self.mu):g})"
 
     def calibrate(self, evidence: Evidence, setting: Setting) -> RankRule:
-        """One score per row, between the extremes."""
-        if self.mu == "verified":
-            return self._tune(evidence, setting)
-        if self.mu in (0, 1):  # at the ends a mixture is `max` or `min`, with their claims
+        """One score per row, between the extremes; at the ends it is `max` or `min`, with their claims."""
+        if self.mu in (0, 1):
             extreme: Max | Min = Min() if self.mu else Max()
             return extreme.calibrate(evidence, setting)
-        return _one_score(self, evidence, setting, _blend(evidence, float(self.mu)))
+        # so that equal extremes give themselves to the last bit
+        blend = evidence.high + float(self.mu) * (evidence.low - evidence.high)
+        return _one_score(self, evidence, setting, np.clip(blend, evidence.low, evidence.high))
 
     def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
         """The ρ line."""
         if rule.evidence.precise:
             return (rule.plain_claim(level),)
         return (rule.rho_claim(level, "the mixture of its extreme candidates"),)
-
-    def _tune(self, evidence: Evidence, setting: Setting) -> RankRule:
-        setting = replace(setting, judged=judgement(evidence, setting))  # what the verified rows refute stays known
-        checked = evidence.rows(np.flatnonzero(evidence.verified))
-        rest = evidence.rows(np.flatnonzero(~evidence.verified))
-        grid = np.linspace(0.1, 1.0, 10)
-        level, m, share = as_level(self.tune_for), checked.n, self.delta / len(grid)
-        if not _enough(m, level, share):
-            needed = bisect.bisect_left(range(2**40), True, lo=m, key=lambda k: _enough(k, level, share))
-            raise ValueError(
-                f"mu='verified': {m} verified rows cannot justify a mixture at confidence {self.tune_for:g}; "
-                f"at least {needed} are needed, fewer at a lower level."
-            )
-        if setting.written:
-            problem = "mu='verified': the verified labels were written into the candidates of their rows"
-            raise InputError(problem, "pass the candidates as they were before rows were verified")
-        if evidence.chance is not None:
-            raise InputError(
-                "mu='verified' is not defined for rows verified with unequal probabilities",
-                Remedy("strategy", "rectified", "which uses them"),
-            )
-        if evidence.shares is not None:
-            raise ValueError("mu='verified' is not defined for weighted or grouped rows; give mu as a number.")
-        if rest.n == 0:
-            raise ValueError("mu='verified': every row is verified; calibrate on the verified labels instead.")
-        best_mu, best_bound = 0.0, setting.miss_rate
-        best = order_statistic(checked.high, rank(m, level + setting.miss_rate))
-        for mu in grid.tolist():
-            blend = _blend(checked, mu)
-            missed = int((checked.truth > blend).sum())  # type: ignore[operator]
-            bound = Fraction(upper_bound(missed, m, share))
-            threshold = order_statistic(blend, rank(m, level + bound))
-            if threshold < best:
-                best, best_mu, best_bound = threshold, mu, bound
-        if best_mu == 0:
-            remark = f"The {m} verified rows justify no mixture at {self.tune_for:g}: max is used on the others."
-            return replace(Max().calibrate(rest, setting), remarks=(remark,))
-        return RankRule(_Tuned(best_mu, m, self.delta), rest, setting, _blend(rest, best_mu), rest.n, best_bound)
-
-
-@dataclass(frozen=True)
-class _Tuned:
-    """The claimant of a mixture whose μ and slack were chosen on verified rows that the rule no longer uses."""
-
-    mu: float
-    m: int
-    delta: float
-
-    @property
-    def name(self) -> str:
-        return f"mixture(μ={self.mu:g}, from {self.m} verified rows)"
-
-    def claims(self, rule: RankRule, level: Fraction) -> tuple[Claim, ...]:
-        """The level where the bound on ρ, a part of the threshold, holds; it may fail in a share δ of samples."""
-        often = f"{100 * (1 - self.delta):g} of 100 draws of the verified rows"
-        note = f"It is at least {float(level):g} where ρ ≤ {float(rule.slack):.3f}, which holds in {often}"
-        reached = float(level) * (1 - self.delta)
-        return (rule.judged.claim("truth", reached, "the ρ line", "verified", note=note),)
 
 
 @dataclass(frozen=True)
@@ -326,16 +252,6 @@ def _one_score(
 ) -> RankRule:
     states_law |= setting.single and evidence.precise
     return RankRule(strategy, evidence, setting, scores, evidence.instances, states_law=states_law)
-
-
-def _enough(m: int, level: Fraction, share: float) -> bool:
-    """Whether m verified rows without a single miss would justify some mixture."""
-    return m > 0 and (m + 1) * (level + Fraction(upper_bound(0, m, share))) <= m
-
-
-def _blend(evidence: Evidence, mu: float) -> Floats:
-    """μ·low + (1−μ)·high, written so that equal extremes give themselves to the last bit."""
-    return np.clip(evidence.high + mu * (evidence.low - evidence.high), evidence.low, evidence.high)
 
 
 def _advice(evidence: Evidence, setting: Setting) -> tuple[str, ...]:
