@@ -153,7 +153,7 @@ $(STUDIO)/.ready:
 $(THIRD_READY): pyproject.toml constraints.txt
 	test -x $(THIRD)/python || $(PYTHON) -m venv .venv-third
 	$(THIRD)/python -m pip install --quiet --constraint constraints.txt --editable ".[learn,cli,mlflow]" pytest hypothesis
-	$(THIRD)/python -m pip install --quiet --constraint constraints.txt xgboost lightgbm catboost transformers
+	$(THIRD)/python -m pip install --quiet --constraint constraints.txt xgboost lightgbm catboost transformers crepes
 	touch $@
 
 .venv-lowest/.ready: pyproject.toml

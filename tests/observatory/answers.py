@@ -142,7 +142,9 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
         "miss_rate": cell.miss_rate,
         "missing": cell.missing,
         "assume": inclusion_matrix(cell.k) if cell.assume == "matrix" else cell.assume,
-        "by": {"by given": rows.category, "by predicted": "predicted", "by size": "size"}.get(cell.shape),
+        "by": {"by given": rows.category, "by predicted": "predicted", "by size": "size", "by label": "label"}.get(
+            cell.shape
+        ),
         "random_state": int(rng.integers(2**31)),
     }
     candidates: Any = rows.candidates
@@ -163,7 +165,7 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
     if cell.shape == "by given":
         asked["by"] = population.category
     parts: dict[Any, np.ndarray] = {}
-    if cell.shape.startswith("by "):
+    if calibration.categories is not None:
         of_row = {
             "by given": population.category,
             "by predicted": population.asked.argmax(axis=1),

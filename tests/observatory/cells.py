@@ -236,6 +236,20 @@ def shapes() -> list[Cell]:
     ]  # fmt: skip
 
 
+def by_label() -> list[Cell]:
+    """Each true class by itself, from exact labels or verified rows; some are a hundred times rarer."""
+    here, models = {"shape": "by label", "k": (3, 10)}, ("right", "long tail", "tenths", "overconfident")
+    contaminations = ("uniform:0.3", "confusing", "adversarial", "decoy")
+    return [
+        *_cells(strategy=("auto", "max"), n=(20, 50, 200, 1000, 2000), contamination="none", model=models, **here),
+        *_cells(strategy="auto", score=("aps", "margin"), n=(50, 1000), contamination="none", model=models[:2],
+                **here),
+        *_cells(strategy="auto", n=(50, 200, 2000), contamination=contaminations, checks=("random", "half", "easy"),
+                model=models[:2], **here),
+        *_cells(strategy="auto", n=(200, 1000), contamination="none", model="long tail", level=(0.8, 0.95), **here),
+    ]  # fmt: skip
+
+
 def breaches() -> list[Cell]:
     """Worlds in which a premise is false: claims that name it say nothing there, all others must hold."""
     used = ("auto", "max", "min", "mean", "mixture 0.3", "all")
@@ -346,6 +360,7 @@ BLOCKS = (
     posteriors,
     verified,
     shapes,
+    by_label,
     breaches,
     votes,
     triage,

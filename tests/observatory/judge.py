@@ -243,8 +243,8 @@ def _law(part: Any, found: Answer, true: frozenset[str], tests: dict[str, Test])
     low = float(bounds["least"] or bounds["low"])
     high = float(bounds["high"] or 1.0)
     label = "the law given the sample" + ("" if part.category is None else f" in category {part.category}")
-    for coverage in _share_of(events, found.share, found.parts.get(part.category), label).values():
-        test = tests.setdefault(label, Test("interval"))
+    for name, coverage in _measured(claim, part, found, label).items():
+        test = tests.setdefault(name, Test("interval"))
         inside = min(max(coverage, low), high)
         test.promises.append(inside)
         test.measured.append(coverage)

@@ -12,7 +12,7 @@ from setwise.decisions import modes, overall
 from setwise.decisions.overall import allowed_wrong, joint_allowed, joint_wrong
 from setwise.estimators.base import BaseConformalClassifier
 from setwise.ranks import beta_interval, rank
-from setwise.strategies import corrected, threshold_rules
+from setwise.strategies import by_label, corrected, rank_strategies, threshold_rules
 from setwise.strategies.judgement import DELTA, Judgement
 from tests.observatory.cells import Cell
 from tests.observatory.judge import judge
@@ -88,6 +88,14 @@ def samples_without_the_claim_are_not_mentioned(patch):
     forget(patch, "max_otherwise")
 
 
+def classes_share_a_threshold(patch):
+    def threshold(self, level, new_weight=None):
+        pooled = rank_strategies.Max().calibrate(self.evidence, self.setting).threshold(level)
+        return np.full((1, len(self.parts)), pooled)
+
+    patch.setattr(by_label.LabelRule, "threshold", threshold)
+
+
 def one_wrong_row_more_is_allowed(patch):
     def one_more(*sizes):
         found = allowed_wrong(*sizes)
@@ -157,6 +165,11 @@ FAULTS = [
         samples_without_the_claim_are_not_mentioned,
         Cell("all", n=19, k=2, contamination="decoy", checks="all"),
         "Theorem 2",
+    ),
+    (
+        classes_share_a_threshold,
+        Cell("auto", shape="by label", n=1000, k=10, contamination="none", model="long tail"),
+        "of class 9",
     ),
     (one_wrong_row_more_is_allowed, Cell("decide overall", shape="at hand, hardest", **DECIDED), "hypergeometric"),
     (one_wrong_row_more_is_allowed, Cell("decide overall", shape="to come, ties", **DECIDED), "hypergeometric"),

@@ -66,6 +66,7 @@ MODELS = {
     "saturated": set(),
     "constant": set(),
     "two kinds": set(),
+    "long tail": {"calibrated"},
 }
 """What the model's probabilities are worth: only the first are those of the truth."""
 
@@ -313,12 +314,15 @@ def probabilities(
         columns = (np.arange(k) + turn[:, None]) % k
         return np.take_along_axis(p, columns, 1), np.take_along_axis(law, columns, 1), easy
     z = 2.0 * rng.normal(size=(size, k))
+    if model == "long tail":  # the last class is seen a hundred times less often than the first
+        z += np.log(np.geomspace(1, 0.01, k))
     law = softmax(z)
     if score == "unit":
         given = 1 / (1 + np.exp(-z))
         return given, law, given.max(axis=1) > 0.9
     given = {
         "right": lambda: law,
+        "long tail": lambda: law,
         "overconfident": lambda: softmax(3 * z),
         "poor": lambda: softmax(0.5 * z + rng.normal(size=z.shape)),
         "tenths": lambda: rng.multinomial(10, law) / 10,

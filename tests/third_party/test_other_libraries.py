@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
 
-from setwise import ConformalClassifier, CrossConformalClassifier, Votes
+from setwise import ConformalClassifier, CrossConformalClassifier, Votes, conformalize
 from setwise.learn import EMClassifier
 
 pytestmark = pytest.mark.filterwarnings("default")  # other libraries' warnings are theirs
@@ -110,3 +110,25 @@ def test_a_classifier_of_hugging_face_is_trained_on_tokens_and_calibrated(rows):
     assert isinstance(trained, torch.nn.Module)
     model = ConformalClassifier(trained, random_state=0).fit(tokens[200:300], candidates[200:300])
     assert model.predict_set(tokens[300:]).contains(y[300:]).mean() > 0.85
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """Probabilities of 100 classes, and labels drawn from them: 10,000 calibration rows and as many new ones."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(100, 0.05), 20_000)
+    y = (p.cumsum(axis=1) < rng.random((20_000, 1))).sum(axis=1).clip(max=99)
+    return p[:10_000], y[:10_000], p[10_000:]
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_sets_by_label_are_the_class_conditional_ones_of_crepes(exact, level):
+    crepes = library("crepes")
+    p, y, new = exact
+    theirs = crepes.ConformalClassifier().fit(crepes.extras.hinge(p, np.arange(100), y), bins=y)
+    scores, rows, made = 1 - new, len(new), conformalize(p, y, by="label")
+    sets = made.predict_set(new, level).to_mask()
+    tied = np.isclose(made.predict_p(new), 1 - level)  # which counts as inside there
+    for k in range(100):
+        found = theirs.predict_set(scores[:, [k]], np.full(rows, k), confidence=level, smoothing=False)
+        assert ((sets[:, k] == (found[:, 0] == 1)) | tied[:, k]).all()
