@@ -11,12 +11,11 @@ def test_the_public_names_are_these_and_no_others():
     assert set(setwise.__all__) == {
         "APS", "LAC", "RAPS", "RPS", "SAPS", "Annotators", "AssumptionRefuted", "Calibration", "Claim",
         "Comparison", "ConformalClassifier", "CoveringClassifier", "CrossConformalClassifier", "Diagnosis",
-        "EMClassifier", "Guarantee", "LabelSets", "Margin", "MisuseWarning", "Monitor", "Nodes",
+        "EMClassifier", "Estimates", "Guarantee", "LabelSets", "Margin", "MisuseWarning", "Monitor", "Nodes",
         "PartialLabelClassifier", "Premise", "SetSizeScorer", "SmallCalibrationWarning", "Suspects", "TopK",
-        "Triage", "Votes", "__version__", "annotators", "conformalize",
-        "diagnose", "estimate_inclusion", "evaluate", "load", "plot_coverage",
-        "plot_coverage_by_class", "plot_inclusion", "plot_sets", "plot_sizes", "strategies",
-        "suggest_verification", "suspects", "triage",
+        "Triage", "Votes", "__version__", "annotators", "conformalize", "diagnose", "estimate",
+        "estimate_inclusion", "evaluate", "load", "plot_coverage", "plot_coverage_by_class", "plot_inclusion",
+        "plot_sets", "plot_sizes", "strategies", "suggest_verification", "suspects", "triage",
     }  # fmt: skip
     assert all(hasattr(setwise, name) for name in setwise.__all__)
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from setwise.contamination.inclusion import estimate_inclusion as estimate_inclusion
     from setwise.crowd.annotators import Annotators as Annotators
     from setwise.crowd.annotators import annotators as annotators
+    from setwise.crowd.estimates import Estimates as Estimates
+    from setwise.crowd.estimates import estimate as estimate
     from setwise.decisions.suspects import Suspects as Suspects
     from setwise.decisions.suspects import suspects as suspects
     from setwise.decisions.triage import Triage as Triage
@@ -60,6 +62,7 @@ _HOMES = {
     "contamination.diagnose": ("AssumptionRefuted", "Diagnosis", "diagnose"),
     "contamination.inclusion": ("estimate_inclusion",),
     "crowd.annotators": ("Annotators", "annotators"),
+    "crowd.estimates": ("Estimates", "estimate"),
     "drift.comparison": ("Comparison",),
     "drift.monitor": ("Monitor",),
     "decisions.suspects": ("Suspects", "suspects"),

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from setwise.findings import format_share
 
 Status = Literal["shown by the data", "refuted by the data", "stated by you", "assumed"]
-Event = Literal["truth", "candidates", "overlap", "answer", "accepted", "overall", "found"]
+Event = Literal["truth", "candidates", "overlap", "answer", "accepted", "overall", "found", "figures"]
 
 _EVENTS: dict[Event, str] = {
     "truth": "contains its true label",
@@ -24,7 +24,7 @@ _EVENTS: dict[Event, str] = {
     "answer": "contains an answer drawn at random, by weight, from those of its annotators",
 }
 
-_DECIDED = {"accepted", "overall", "found"}
+_DECIDED = {"accepted", "overall", "found", "figures"}
 
 STANDING = {
     "same_source": "new rows come from the same source",
@@ -123,8 +123,8 @@ class Claim:
     """A lower bound on the probability of an event for a new row.
 
     The event ``"accepted"`` is about labels that were accepted unseen, and the probability that they are right;
-    ``"overall"`` is about all labels of a finished data set, ``"found"`` about labels that look wrong; `subject` is
-    then the statement.
+    ``"overall"`` is about all labels of a finished data set, ``"found"`` about labels that look wrong,
+    ``"figures"`` about intervals; `subject` is then the statement.
     `probability` is None where nothing can be said. A premise that is only assumed makes the claim conditional,
     unless it is a standing one; a refuted one voids it. `delta` is None for a probability on average over draws of
     the rows; otherwise the bound holds in a share of at least 1 − `delta` of the draws. `note` is a sentence more.
@@ -165,7 +165,7 @@ class Claim:
     @property
     def sentence(self) -> str:
         """The claim without its note."""
-        if self.event in {"overall", "found"}:
+        if self.event in {"overall", "found", "figures"}:
             return f"{self.subject}, {self._over('verified')}"
         if self.event == "accepted":
             return self._accepted_sentence
@@ -338,6 +338,7 @@ class Guarantee:
         elif first is not None:
             about = "the right labels" if first.truth else "the true label"
             about = "accepted labels" if first.event in _DECIDED else about
+            about = "these intervals" if first.event == "figures" else about
             notes = [claim.note for claim in self.claims if claim.probability is None]
             if any(claim.event == "truth" for claim in conditional):
                 about += " without the condition below"

@@ -64,7 +64,7 @@ def test_the_first_screen_begins_with_the_demo_and_ends_with_more(capsys):
     assert run(["--help"]) == 0
     said = capsys.readouterr().out
     names = [name for name in get_command(app).commands if f" {name} " in said]
-    assert names[:5] == ["demo", "annotators", "triage", "suspects", "suggest"]
+    assert names[:5] == ["demo", "annotators", "estimate", "triage", "suspects"]
     assert said.index("More commands") < said.index(" inspect ") < said.index(" datasets ")
 
 

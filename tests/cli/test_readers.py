@@ -363,6 +363,7 @@ READERS = {
     "fit",
     "inspect",
     "annotators",
+    "estimate",
     "merge",
     "predict",
     "conformalize",

@@ -79,6 +79,10 @@ COMMANDS = {
         "suspects --probabilities given.csv --verified truth --out look.csv --force -q",
         "look.csv",
     ),
+    "estimate": _command(
+        "estimate given.csv --candidates given --verified truth --out figures.csv --force -q",
+        "figures.csv",
+    ),
     "report": _command("report model rows.csv --truth truth --out report.html --force -q", "report.html"),
     "fetch": _command("datasets fetch tiny -q", "cache", old=False),
     "streams": _command("predict model parts --out sets --resume -q", "sets", old=False),

@@ -790,6 +790,36 @@ def accuracies(rng: Any) -> list[Outcome]:
     ]
 
 
+def _figure(rng: Any, found: Any, true: dict[Any, float]) -> Outcome:
+    """The guarantee of estimates, and whether the interval of one of the figures holds."""
+    what, name = list(true)[rng.integers(len(true))]
+    place = int(np.flatnonzero((found.what == what) & (found.name == name))[0])
+    held = found.lower[place] - 1e-9 <= true[what, name] <= found.upper[place] + 1e-9
+    return Outcome(found.guarantee, float(held), "figures")
+
+
+@design("figures from a panel of near-copies, 40 verified rows", 40)
+@design("figures from a panel of near-copies, 120 verified rows", 120)
+def figures_of_a_panel(rng: Any, m: int) -> Outcome:
+    _, y = probabilities(rng, 400)
+    first = np.where(rng.random(400) < 0.6, y, rng.integers(0, 4, 400))
+    said = np.where(rng.random((400, 4)) < 0.95, first[:, None], rng.integers(0, 4, (400, 4)))
+    found = setwise.estimate(Votes.from_matrix(said, classes=range(4)), verify(rng, y, m))
+    rights = {("accuracy", j): float((said[:, j] == y).mean()) for j in range(4)}
+    return _figure(rng, found, rights | {("share", k): float((y == k).mean()) for k in range(4)})
+
+
+@design("figures of labels and of delivered sets, by groups")
+def figures_of_groups(rng: Any) -> Outcome:
+    """Groups are drawn from many: their figures are those of all of them."""
+    group, skill = np.repeat(np.arange(150), 4), np.repeat(rng.choice([0.6, 0.9], 150), 4)
+    y = rng.integers(0, 4, 600)
+    said = np.where(rng.random(600) < skill, y, (y + 1) % 4)
+    known = np.where(np.isin(group, rng.permutation(150)[:60]), y.astype(object), None)
+    found = setwise.estimate(said, known, sets=(np.arange(4) == said[:, None]) | (np.arange(4) == 3), groups=group)
+    return _figure(rng, found, {("accuracy", "labels"): 0.75, ("coverage", "sets"): 0.75 + 0.25 / 4})
+
+
 # -------------------------------------------------------------------- accept or review
 
 

@@ -259,6 +259,14 @@ def expert_among_votes(rng: Any) -> None:
     )
 
 
+@mistake("figures from easy rows, verified as if drawn at random", "crowd.estimates._guarantee")
+def figures_of_easy_rows(rng: Any) -> None:
+    p, y = probabilities(rng, 400)
+    known, easy = np.full(400, None), np.argsort(-p.max(axis=1))[:120]
+    known[easy] = y[easy]
+    setwise.estimate(p.argmax(axis=1), known, probabilities=p)
+
+
 @mistake("the bracket of rows that were learned from", "calibration.base.BaseCalibration.bracket")
 def bracket_of_learned(rng: Any) -> None:
     X, y = features(rng, 250)

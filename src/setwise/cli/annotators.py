@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from setwise.cli import options as opt
 
@@ -22,9 +22,7 @@ def annotators(
     file: opt.Files,
     vote_table: opt.OwnVoteOptions,
     key: opt.Key = None,
-    show_all: Annotated[
-        bool, opt.option("--all", "List all annotators. Without it, the ten to look at first.")
-    ] = False,
+    show_all: opt.ShowAll = False,
     out: opt.OptionalOutFile = None,
     text: opt.TextOptions,
     force: opt.Force = False,

@@ -27,6 +27,7 @@ from setwise.errors import Advice, Omission, Remedy
 _FIRST = (
     "demo",
     "annotators",
+    "estimate",
     "triage",
     "suspects",
     "suggest",

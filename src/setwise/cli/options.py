@@ -427,6 +427,7 @@ HelpAll = Annotated[
         rich_help_panel=PRINTED,
     ),
 ]
+ShowAll = Annotated[bool, option("--all", "List everything. Without it, what to look at first.")]
 Json = Annotated[bool, option("--json", "Print one JSON object instead of text.", PRINTED)]
 
 

@@ -23,7 +23,7 @@ from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts
 from setwise.evidence.row_names import check_row_names
-from setwise.evidence.verified_rows import compare_verified, holds_written, warn_about_choice
+from setwise.evidence.verified_rows import compare_verified, refuse_sole_answers, warn_about_choice
 from setwise.findings import format_share
 from setwise.guarantees import Claim, Guarantee, Premise, format_lines
 from setwise.labels.coerce import as_candidates
@@ -153,11 +153,7 @@ def suspects(
     if votes is not None:
         check_length("votes", len(votes), n, "labels")
         votes = leave_out_verifiers(votes.recode(given.vocabulary), facts.verified)
-        if holds_written(votes.candidates(missing="full"), facts.verified):
-            problem = (
-                "suspects: the verified labels are the only answers to their rows, which would confirm themselves"
-            )
-            raise InputError(problem, "pass the votes as they were before rows were verified")
+        refuse_sole_answers("suspects", votes.candidates(missing="full"), facts.verified)
         support = weigh_votes(votes, matrix)
     else:
         support = np.asarray(matrix, dtype=float)

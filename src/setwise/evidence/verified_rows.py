@@ -83,6 +83,15 @@ def holds_written(sets: LabelSets, verified: Ints) -> bool:
     return written_back(sets.sizes, held, checked)
 
 
+def refuse_sole_answers(command: str, sets: LabelSets, verified: Ints) -> None:
+    """Refuses votes, as sets, in which the verified labels replaced all other answers to their rows."""
+    if holds_written(sets, verified):
+        problem = (
+            f"{command}: the verified labels are the only answers to their rows, which would confirm themselves"
+        )
+        raise InputError(problem, "pass the votes as they were before rows were verified")
+
+
 def warn_of_written(sets: LabelSets, verified: Ints | None) -> bool:
     """Whether the verified labels were written into the candidates, with a warning."""
     if verified is None or not holds_written(sets, verified):
@@ -215,15 +224,15 @@ def surer_of_verified(
     return compare_verified(evidence, category, written=True)
 
 
-def warn_about_choice(found: Finding | None) -> Finding | None:
-    """What was found, after a warning where there is something."""
+def warn_about_choice(found: Finding | None, *, chances: bool = True) -> Finding | None:
+    """What was found, after a warning where there is something; `chances` may be given for unequal draws."""
     if found is None:
         return None
     draw = "draw the rows to verify at random"
     known = Remedy("verified_probability", None, "with the probability of each row to be verified")
     whole = Remedy("groups", None, "if whole documents or other groups were verified")
     problem = f"verified: not a random choice of the rows: {found.sentence}"
-    warnings.warn(MisuseWarning(problem, draw, known, whole), stacklevel=5)
+    warnings.warn(MisuseWarning(problem, draw, *([known] if chances else []), whole), stacklevel=5)
     return found
 
 

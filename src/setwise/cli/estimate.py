@@ -1,0 +1,89 @@
+"""`setwise estimate`: how common classes are, and how often annotators, consensus, model and sets are right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from setwise.cli import options as opt
+
+EXAMPLES = (
+    "setwise estimate answers.csv --item photo --verified verified.csv:bird --out figures.csv",
+    "setwise estimate photos.csv --votes answers.csv --key photo --by camera --verified verified.csv",
+    "setwise estimate sets.csv --candidates set --verified truth",
+)
+
+
+def estimate(
+    *,
+    file: opt.OptionalFiles = None,
+    probabilities: opt.OptionalProbabilities = None,
+    candidates: opt.OptionalCandidates = None,
+    by: opt.By = None,
+    groups: opt.Groups = None,
+    positive: Annotated[
+        str | None,
+        opt.option(
+            "--positive LABEL", "The label whose recall is the sensitivity, where there are two. Default: the last."
+        ),
+    ] = None,
+    about: opt.OwnRowOptions,
+    show_all: opt.ShowAll = False,
+    out: opt.OptionalOutFile = None,
+    force: opt.Force = False,
+    display: opt.ScreenOptions,
+) -> None:
+    """Estimates shares of labels and accuracies, with intervals, from answers and rows verified at random.
+
+    FILE holds the answers, one per line. With --votes or --candidates it is the table of the rows.
+    """
+    import pyarrow as pa
+
+    from setwise.cli.outputs import write_rows  # Arrow is loaded for files
+    from setwise.crowd.estimates import estimate as estimates_of
+    from setwise.streams.calibration_tables import ProbabilityTable
+    from setwise.streams.model_inputs import all_probabilities
+    from setwise.tables.label_notation import match_classes
+    from setwise.tables.rows import read_rows
+
+    screen = display.screen(out)
+    if out is not None:
+        opt.refuse_existing(out, force=force)
+    if not about.verified:
+        raise ValueError("--verified: answers alone do not show who is right; name a FILE with verified labels.")
+    if about.votes is None and candidates is None:
+        about, file = replace(about, votes=file), None  # type: ignore[arg-type]
+    if (file and probabilities) or not (file or about.votes):
+        raise ValueError("estimate: give a FILE of answers; with --votes or --candidates, one table of the rows.")
+    source = about.files(probabilities or file)
+    if source is None and (by or groups):
+        option = "--by" if by else "--groups"
+        raise ValueError(f"{option}: names a column of the rows. Give their table as FILE, and --votes FILE.")
+    carried = [groups] if groups else []
+    request = about.request(source, candidates=candidates, by=by, carry=carried, features=(), missing="empty")
+    with screen.working("reading"):
+        known: dict[str, Any] = {}
+        if probabilities is not None:
+            beside = set(filter(None, (about.key, request.truth, by, groups, candidates)))
+            classes = ProbabilityTable.of(source, beside).classes
+            request = replace(request, classes=classes)
+            known["probabilities"] = all_probabilities(source, classes)
+        rows = read_rows(request)
+        answers: Any = rows.candidates if rows.votes is None else rows.votes
+        if positive is not None:
+            known["positive"] = match_classes([positive], answers.classes)[0]
+        known |= {"by": rows.by, "groups": rows.carried[groups] if groups else None}
+        found = estimates_of(answers, rows.truth, **known)
+    screen.say(found.describe(None) if show_all else str(found))
+    if out is not None:
+        texts = {"name", "label", "category"}
+        columns = found.to_frame().items()
+        write_rows(
+            out, {name: pa.array([*map(_text, values)] if name in texts else values) for name, values in columns}
+        )
+        screen.say(f"\nsaved to {out} ({len(found):,} figures)")
+    screen.emit(found.to_dict() | {"out": out and str(out)})
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,441 @@
+"""`estimate`: how common classes are, and how often annotators, consensus, model and sets are right.
+
+Each figure is a share of rows with the interval of `rectified_shares`, whose proxy no verified label has seen: of a
+class, whether the consensus names it; of an annotator, whether the others agree. How many rows have a true label is
+not known; of these (sensitivity, specificity, recall) the share is that of the verified ones with the binomial
+interval, which is wide enough for rows drawn without replacement. Of rows in groups it is Korn and Graubard's,
+for groups drawn at random (`ranks.share_interval`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from setwise._arrays import Array, Bools, Floats, Ints, frame_columns
+from setwise._types import Candidates, Column, ProbabilityRows
+from setwise.crowd.consensus import weigh_votes
+from setwise.crowd.rectified_shares import Shares, others_agree, rectify, single_answers
+from setwise.crowd.verifiers import leave_out_verifiers
+from setwise.errors import InputError, Remedy, check_length
+from setwise.evidence.evidence import gather
+from setwise.evidence.row_facts import RowFacts, categories
+from setwise.evidence.row_names import check_row_names
+from setwise.evidence.verified_rows import compare_verified, refuse_sole_answers, sizes_differ, warn_about_choice
+from setwise.findings import Finding
+from setwise.guarantees import Claim, Guarantee, Premise, format_lines
+from setwise.labels.coerce import as_candidates, as_label_sets
+from setwise.labels.label_sets import LabelSets
+from setwise.labels.vocabulary import MISSING, Vocabulary, label_vector, missing_labels
+from setwise.labels.votes import Votes
+from setwise.probabilities.dense import DenseRows, as_probabilities
+from setwise.ranks import FEWEST_GROUPS, binomial_bounds, share_interval
+from setwise.scores import LAC
+
+_WIDTH = 0.03  # for which the printed table says how many more verified rows are needed
+_SHOWN = 10  # figures of one kind that are printed
+_NOTHING = 0.98**2  # (z/2)²: the squared half width from one verified row, where nothing is known
+_DELTA = 0.05
+_RECALLS = ("recall", "sensitivity", "specificity")
+_VOICES = {"consensus", "model", "labels"}  # who answers rows beside the annotators
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimates:
+    """Figures about rows, each with a 95 % interval. What follows is aligned.
+
+    Attributes
+    ----------
+    what
+        What each figure is: the "share" of a class, an "accuracy", a "recall" (of two classes "sensitivity" and
+        "specificity"), or the "coverage" of sets.
+    name, label
+        The class of a share; otherwise who answered: an annotator, or "consensus", "model", "labels", "sets". Of
+        recalls also the true label.
+    value, lower, upper
+        The estimate and the ends of its interval; NaN without a verified row, and the ends with too few groups.
+    verified
+        How many verified rows it rests on.
+    category
+        The category of its rows; None for all rows.
+    size
+        Of how many rows it is the share; of recalls this is an estimate.
+    n, n_verified
+        How many rows there are, and how many of them are verified.
+    guarantee
+        What holds, and what that rests on.
+    """
+
+    what: Array
+    name: Array
+    label: Array
+    value: Floats
+    lower: Floats
+    upper: Floats
+    verified: Ints
+    category: Array
+    size: Floats
+    n: int
+    n_verified: int
+    guarantee: Guarantee
+
+    def rows_for(self, width: float = _WIDTH) -> Floats:
+        """About how many more rows to verify for each figure, so that its interval is at most ± `width`.
+
+        The square of the half width falls like 1/m − 1/n with m of n rows verified. NaN where there is no interval.
+        """
+        if not 0 < width < 1:
+            raise InputError(f"width: {width} is not between 0 and 1", "use 0.03 for ± 3 points")
+        size, m = np.maximum(self.size, 1), np.minimum(self.verified, self.size)
+        half = (self.upper - self.lower) / 2
+        left = 1 / np.maximum(m, 1) - 1 / np.maximum(size, 2)
+        spread = np.where(m > 0, half**2 / np.maximum(left, 1e-12), _NOTHING)
+        needed = 1 / (width**2 / np.maximum(spread, 1e-12) + 1 / size)
+        more = np.where(half <= width, 0.0, np.maximum(needed - m, 1) * self.n / size)
+        return np.where(np.isnan(half), np.nan, np.minimum(np.ceil(more), self.n - self.n_verified))
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one figure per line; with a category where there are any."""
+        import pandas as pd  # pandas is optional
+
+        columns = ("what", "name", "label", "value", "lower", "upper", "verified")
+        return pd.DataFrame({name: getattr(self, name) for name in (*columns, *self._categories)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON; NaN is None."""
+        columns = ("what", "name", "label", "value", "lower", "upper", "verified", *self._categories)
+        lines = zip(*(map(_plain, getattr(self, name).tolist()) for name in columns), strict=True)
+        return {
+            "rows": self.n,
+            "verified": self.n_verified,
+            "figures": [dict(zip(columns, line, strict=True)) for line in lines],
+            "more_rows": [*map(_plain, self.rows_for().tolist())],
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+    @property
+    def _categories(self) -> tuple[str, ...]:
+        return ("category",) if (self.category != None).any() else ()  # noqa: E711 - elementwise
+
+    def __len__(self) -> int:
+        return len(self.what)
+
+    def __repr__(self) -> str:
+        return f"Estimates({len(self):,} figures, {self.n_verified:,} of {self.n:,} rows verified)"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def describe(self, top: int | None = _SHOWN) -> str:
+        """The figures, at most `top` of each kind, those of annotators from the largest on; None shows all.
+
+        Of recalls those of the annotators are shown with all others only.
+        """
+        more, kinds = self.rows_for(), dict[Any, list[int]]()
+        for place, kind in enumerate(zip(self.what, self.category, strict=True)):
+            kinds.setdefault(kind, []).append(place)
+        lines: list[tuple[str, ...]] = [
+            ("", "estimate", "95 % interval", "verified", f"more for ± {100 * _WIDTH:g} points")
+        ]
+        for (what, _), places in kinds.items():
+            voices = [at for at in places if what == "share" or self.name[at] in _VOICES]
+            people = sorted(set(places) - set(voices), key=lambda at: (-np.nan_to_num(self.lower[at]), at))
+            shown = len(voices) if top and what in _RECALLS else top  # recalls of annotators are many
+            lines += [self._cells(at, more[at]) for at in [*voices, *people][:shown]]
+            if shown and len(places) > shown:
+                lines.append((f"… {len(places) - shown:,} more", "", "", "", ""))
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        table = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in lines)
+        head = f"{self.n_verified:,} of {self.n:,} rows are verified."
+        need = more[(self.what == "share") & (self.category == None)].max(initial=0.0)  # noqa: E711
+        note = f"{need:,.0f} more verified rows bring all shares to about ± {100 * _WIDTH:g} points."
+        notes = [*self.guarantee.lines, *([("Note", note)] if need > 0 else [])]
+        return "\n".join([head, *(row.rstrip() for row in table), *format_lines(notes)])
+
+    def _cells(self, place: int, more: float) -> tuple[str, ...]:
+        said = f"{self.what[place]} of {self.name[place]}"
+        said += "" if self.label[place] is None else f" where {self.label[place]} is true"
+        said += "" if self.category[place] is None else f", {self.category[place]}"
+        value, lower, upper = (float(part[place]) for part in (self.value, self.lower, self.upper))
+        known, interval = _format(f"{value:.3f}", value), _format(f"{lower:.3f}–{upper:.3f}", lower)
+        return " ".join(said.split()), known, interval, f"{self.verified[place]:,}", _format(f"{more:,.0f}", more)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _format(text: str, value: float) -> str:
+    return "–" if np.isnan(value) else text
+
+
+def estimate(
+    votes: Votes | Candidates,
+    verified: Column,
+    *,
+    probabilities: ProbabilityRows | None = None,
+    sets: Candidates = None,
+    by: Column = None,
+    groups: Column = None,
+    positive: Hashable = None,
+) -> Estimates:
+    """Estimates shares of classes and how often annotators, consensus, model and sets are right, with intervals.
+
+    Parameters
+    ----------
+    votes
+        Who answered what; or the labels of one labeller, one per row, or delivered sets of labels.
+    verified
+        The true label where a row is verified, None or NaN elsewhere. By passing it you state that the rows to
+        verify were drawn at random, each with the same probability.
+    probabilities
+        (n, K) class probabilities of a model that did not see the verified labels. Its most probable label is
+        judged, too, and narrows the intervals.
+    sets
+        Delivered sets of labels, whose coverage is estimated; no verified label may have influenced them.
+    by
+        A category per row, such as the language: each figure is then estimated within each category, too.
+    groups
+        Which rows belong together, such as the answers to one question. Intervals are then about all groups that
+        these were drawn from; with fewer than 20 verified groups there is none.
+    positive
+        Of two classes the one whose recall is the sensitivity; by default the last.
+
+    Notes
+    -----
+    Each interval by itself contains the figure of these rows in 19 of 20 draws of the verified rows, whatever the
+    annotators and the model are like. With fewer than 60 verified rows that is proved. From there on the interval
+    joins Clopper–Pearson intervals of two kinds of rows; its coverage was computed for thousands of designs.
+
+    Examples
+    --------
+    >>> import numpy as np, setwise
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 1000)
+    >>> answers = np.where(rng.random((1000, 3)) < [0.9, 0.8, 0.7], y[:, None], 1 - y[:, None])
+    >>> votes = setwise.Votes.from_matrix(answers, annotators=["ann", "bob", "cyd"])
+    >>> verified = np.full(1000, None)
+    >>> verified[:200] = y[:200]
+    >>> found = setwise.estimate(votes, verified)
+    >>> found
+    Estimates(14 figures, 200 of 1,000 rows verified)
+    >>> found.to_frame().query("what == 'accuracy'")[["name", "value", "lower", "upper"]].round(2)
+            name  value  lower  upper
+    2  consensus   0.90   0.85   0.93
+    3        ann   0.92   0.88   0.95
+    4        bob   0.79   0.75   0.83
+    5        cyd   0.68   0.64   0.72
+    """
+    check_row_names(votes=votes, verified=verified, probabilities=probabilities, sets=sets, by=by, groups=groups)
+    given: Any = votes if isinstance(votes, Votes) else as_label_sets(votes, name="labels")
+    truth, n, matrix = label_vector(verified, "verified"), len(given), None
+    if probabilities is not None:
+        own = isinstance(votes, Votes)
+        labels: Any = given.classes if own else frame_columns(probabilities)
+        matrix = as_probabilities(probabilities, "simplex", given.n_classes if own else None, classes=labels)
+        check_length("probabilities", len(matrix), n, "rows")
+        given = given if own else as_candidates(votes, matrix.shape[1], labels, name="labels")
+    elif not given.vocabulary.declared:
+        given = given.recode(Vocabulary.infer([*given.classes.tolist(), *truth[~missing_labels(truth)].tolist()]))
+    facts = RowFacts.read(n, given.vocabulary, verified=truth, groups=groups)
+    if facts.verified is None:
+        raise InputError("estimate needs verified labels", Remedy("verified", None, "for rows drawn at random"))
+    answers, lead, chosen = _answers(given, facts, matrix)
+    delivered = None if isinstance(given, Votes) or (given.sizes < 2).all() else given
+    if sets is not None:
+        delivered = as_candidates(sets, given.n_classes, given.classes, name="sets")
+        check_length("sets", len(delivered), n, "rows")
+    figures = [
+        _shares(lead, facts.verified, given.classes),
+        *(_rights(answers, facts.verified, given.classes.tolist(), positive) if answers.names else []),
+        *([] if delivered is None else [_coverage(delivered, lead, facts.verified)]),
+    ]
+    parts = _measure(figures, np.zeros(n, np.intp), [None], facts.group)
+    if by is not None:
+        known = Vocabulary.infer(values := categories(by, n))
+        parts += _measure(figures, known.encode(values), known.classes.tolist(), facts.group)
+    columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    names = ("what", "name", "label", "value", "lower", "upper", "verified", "category", "size")
+    m, stated = len(facts.verified_rows), _guarantee(facts, chosen)
+    return Estimates(**dict(zip(names, columns, strict=True)), n=n, n_verified=m, guarantee=stated)
+
+
+class _Answers(NamedTuple):
+    """Answers one after the other: by whom, to which row, which label, and a proxy of whether it is right."""
+
+    names: list[Any]
+    who: Ints
+    row: Ints
+    label: Ints
+    proxy: Bools
+
+
+class _Figures(NamedTuple):
+    """Figures of one kind: verified rows, each with its unit, whether it is a hit, and its proxy.
+
+    `everywhere` are unit, row and proxy of all rows; None where units are not known without a verified label.
+    """
+
+    names: list[tuple[str, Any, Any]]  # what, name, label
+    unit: Ints
+    row: Ints
+    hit: Bools
+    proxy: Ints
+    everywhere: tuple[Ints, Ints, Ints] | None
+
+
+def _answers(given: Any, facts: RowFacts, matrix: Floats | None) -> tuple[_Answers, Ints, Finding | None]:
+    """The answers of consensus or labeller, model and annotators; the first of them, and how the draw looks."""
+    truth: Any = facts.verified
+    own = RowFacts(verified=truth, group=facts.group)
+    none = np.zeros(0, dtype=np.intp)
+    people = _Answers([], none, none, none, none.astype(bool))
+    if isinstance(given, Votes):
+        votes = leave_out_verifiers(given, truth)
+        candidates = votes.candidates(missing="full")
+        refuse_sole_answers("estimate", candidates, truth)
+        support = weigh_votes(votes, matrix)
+        lead = np.where((votes.sizes > 0) | (matrix is not None), support.argmax(axis=1), MISSING)
+        voices = {"consensus": (lead, support.max(axis=1))}
+        differs = compare_verified(gather(LAC(), DenseRows(support), candidates, own), votes=votes)
+        row, who, label = single_answers(votes)
+        agree = others_agree(row, label, votes.n_classes)
+        people = _Answers(votes.annotators.tolist(), who, row, label, agree)
+    else:
+        indptr, codes = given.rows
+        lead, single = np.full(len(given), MISSING), given.sizes == 1
+        lead[single] = codes[indptr[:-1][single]]
+        voices = {"labels": (lead, np.zeros(len(lead)))} if (given.sizes < 2).all() else {}
+        differs = sizes_differ(given.sizes, facts.verified_rows, group=facts.group)
+        if matrix is not None:
+            differs = compare_verified(gather(LAC(), DenseRows(matrix), given.fill_empty(), own))
+    if matrix is not None:
+        voices["model"] = matrix.argmax(axis=1), matrix.max(axis=1)
+    parts = []
+    for place, (name, (label, sure)) in enumerate(voices.items()):
+        others = [codes for other, (codes, _) in voices.items() if other != name]
+        proxy, rows = label == others[0] if others else sure >= np.median(sure), np.flatnonzero(label != MISSING)
+        parts.append((np.full(len(rows), place), rows, label[rows], proxy[rows]))
+    parts.append((people.who + len(voices), *people[2:]))
+    columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return _Answers([*voices, *people.names], *columns), lead, warn_about_choice(differs, chances=False)
+
+
+def _shares(lead: Ints, truth: Ints, classes: Array) -> _Figures:
+    """How common each class is; the proxy is whether the consensus names it."""
+    rows, k = np.flatnonzero(truth != MISSING), len(classes)
+    row, unit = np.repeat(rows, k), np.tile(np.arange(k), len(rows))
+    named = np.flatnonzero(lead != MISSING)
+    everywhere = lead[named], named, np.ones(len(named), dtype=np.intp)
+    names = [("share", label, None) for label in classes.tolist()]
+    return _Figures(names, unit, row, truth[row] == unit, (lead[row] == unit).astype(np.intp), everywhere)
+
+
+def _rights(answers: _Answers, truth: Ints, classes: list[Any], positive: Hashable) -> list[_Figures]:
+    """How often each answers right, among all rows and among those with each true label."""
+    kinds = dict.fromkeys(classes, "recall")
+    if positive is not None and (len(classes) != 2 or positive not in classes):
+        problem = f"positive: {positive!r} is not one of two classes"
+        raise InputError(problem, f"name one of {', '.join(map(repr, classes[:_SHOWN]))}, of two")
+    if len(classes) == 2:
+        yes = classes[-1] if positive is None else positive
+        kinds = {label: "sensitivity" if label == yes else "specificity" for label in classes}
+    known = np.flatnonzero(truth[answers.row] != MISSING)
+    who, row, proxy = answers.who[known], answers.row[known], answers.proxy[known].astype(np.intp)
+    hit = answers.label[known] == truth[row]
+    everywhere = answers.who, answers.row, answers.proxy.astype(np.intp)
+    names = [("accuracy", name, None) for name in answers.names]
+    recalls = [(kinds[label], name, label) for name in answers.names for label in classes]
+    unit = who * len(classes) + truth[row]
+    return [
+        _Figures(names, who, row, hit, proxy, everywhere),
+        _Figures(recalls, unit, row, hit, proxy, None),
+    ]
+
+
+def _coverage(sets: LabelSets, lead: Ints, truth: Ints) -> _Figures:
+    """How often sets contain the true label; the proxy is whether they contain the consensus, or several labels."""
+    rows, all_rows = np.flatnonzero(truth != MISSING), np.arange(len(truth))
+    proxy = (sets.sizes > 1).astype(np.intp)
+    if (lead != MISSING).all():
+        proxy = sets.contains(sets.classes[lead]).astype(np.intp)
+    hit = sets[rows].contains(sets.classes[truth[rows]])
+    zero = np.zeros(len(truth), dtype=np.intp)
+    return _Figures([("coverage", "sets", None)], zero[rows], rows, hit, proxy[rows], (zero, all_rows, proxy))
+
+
+def _measure(
+    figures: list[_Figures], code: Ints, categories: list[Any], group: Ints | None
+) -> list[tuple[Array, ...]]:
+    """The columns of `Estimates` for the figures of one kind after the other, within each category."""
+    found = []
+    rows = np.bincount(code, minlength=len(categories))
+    m = np.bincount(code[np.unique(figures[0].row)], minlength=len(categories))
+    for one in figures:
+        width = len(one.names)
+        unit = code[one.row] * width + one.unit
+        x, of = (
+            np.bincount(2 * unit[some] + one.proxy[some], minlength=2 * width * len(rows)).reshape(-1, 2)
+            for some in (one.hit, slice(None))
+        )
+        size = of.sum(axis=1) * np.repeat(rows / np.maximum(m, 1), width)
+        if one.everywhere is not None:
+            everyone, row, proxy = one.everywhere
+            n = np.bincount(2 * (code[row] * width + everyone) + proxy, minlength=2 * width * len(rows)).reshape(
+                -1, 2
+            )
+            if one.names[0][0] == "share":
+                n[:, 0] = np.repeat(rows, width) - n[:, 1]
+            size = n.sum(axis=1).astype(float)
+        if group is not None:
+            shares = _group_shares(unit, one.hit, group[one.row], len(of))
+        elif one.everywhere is not None:
+            shares = rectify(x, of, n, _DELTA)
+        else:
+            hits, count = x.sum(axis=1), of.sum(axis=1)
+            value = np.divide(hits, count, out=np.full(len(count), np.nan), where=count > 0)
+            shares = Shares(value, *binomial_bounds(hits, count, _DELTA), count)
+        kept = np.flatnonzero((shares.verified > 0) | (one.everywhere is not None))
+        names = np.empty((width * len(rows), 4), dtype=object)
+        names[:] = [(*name, category) for category in categories for name in one.names]
+        what, name, label, category = names[kept].T
+        found.append((what, name, label, *(part[kept] for part in shares), category, size[kept]))
+    return found
+
+
+def _group_shares(unit: Ints, hit: Bools, group: Ints, count: int) -> Shares:
+    """The share of hits of each unit, with the interval for groups drawn at random."""
+    width = int(group.max(initial=0)) + 1
+    pairs, place = np.unique(unit * width + group, return_inverse=True)
+    hits, sizes = np.bincount(place, hit, len(pairs)), np.bincount(place, minlength=len(pairs))
+    starts = np.searchsorted(pairs // width, np.arange(count + 1))
+    value, lower, upper = np.full((3, count), np.nan)
+    for one in np.flatnonzero(np.diff(starts)):
+        mine = slice(starts[one], starts[one + 1])
+        value[one] = hits[mine].sum() / sizes[mine].sum()
+        lower[one], upper[one] = share_interval(hits[mine], sizes[mine], _DELTA) or (np.nan, np.nan)
+    return Shares(value, lower, upper, np.bincount(unit, minlength=count))
+
+
+def _guarantee(facts: RowFacts, chosen: Finding | None) -> Guarantee:
+    """What holds of each interval, and what that rests on."""
+    rows, name, about = facts.verified_rows, "verified_at_random", "these rows"
+    if facts.group is not None:
+        rows, name, about = np.unique(facts.group[rows]), "groups_at_random", "all such groups"
+    if facts.group is not None and len(rows) < FEWEST_GROUPS:
+        few = f"Fewer than {FEWEST_GROUPS} verified groups show too little for an interval."
+        return Guarantee("Estimates", "", len(facts.verified_rows), 1 - _DELTA, (), remarks=(few,))
+    drawn = Premise(name, "stated by you", values=(f"{len(rows):,}",))
+    if chosen is not None:
+        drawn = Premise(name, "refuted by the data", chosen.sentence, drawn.values)
+    premises = drawn, Premise("verified_right", "stated by you"), Premise("labels_unseen", "assumed")
+    subject = f"each interval, by itself, contains the figure of {about}"
+    claim = Claim("figures", 1 - _DELTA, "shares of verified rows", premises, delta=_DELTA, subject=subject)
+    return Guarantee("Estimates", "", len(facts.verified_rows), 1 - _DELTA, (claim,))
