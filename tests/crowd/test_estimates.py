@@ -226,6 +226,8 @@ def test_what_cannot_be_estimated_is_refused(panel):
     replaced = Votes.from_lists([[0, 1] if label is None else [label] for label in known], classes=range(3))
     with pytest.raises(InputError, match="the only answers to their rows"):
         estimate(replaced, known)
+    with pytest.raises(TypeError, match=r"verified: row 0 is \[0, 1\], not one label"):
+        estimate(votes, [[0, 1], *[None] * (N - 1)])
     with pytest.raises(TypeError, match="verified_probability"):
         estimate(votes, verify(y, 100), verified_probability=np.full(N, 0.1))
 

@@ -80,7 +80,7 @@ COMMANDS = {
         "look.csv",
     ),
     "estimate": _command(
-        "estimate given.csv --candidates given --verified truth --out figures.csv --force -q",
+        "estimate given.csv --candidates label --verified truth --out figures.csv --force -q",
         "figures.csv",
     ),
     "report": _command("report model rows.csv --truth truth --out report.html --force -q", "report.html"),
