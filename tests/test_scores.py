@@ -31,7 +31,7 @@ from setwise.row_noise import uniforms
 from setwise.scores import Score, as_score
 from setwise.strategies import Classwise
 from tests.conftest import simplex
-from tests.labels.test_trees import trees
+from tests.labels.test_trees import roots, trees
 
 ALL_SCORES = [
     LAC(),
@@ -332,7 +332,7 @@ def test_labels_enter_by_the_node_whose_added_labels_are_most_probable_on_averag
 @given(trees(), st.integers(1, 4), st.integers(0, 2**32 - 1), st.booleans())
 def test_sets_below_any_threshold_are_at_most_so_many_nodes(made, at_most, seed, rounded):
     tree, classes = made
-    at_most = max(at_most, sum(parent not in {c for _, c in tree} for parent in {p for p, _ in tree}))
+    at_most = max(at_most, roots(tree))
     p = simplex(np.random.default_rng(seed), 8, len(classes))
     p = np.round(p, 1) if rounded else p
     score = Nodes(tree, at_most, classes)
@@ -373,9 +373,9 @@ def test_nodes_refuse_what_does_not_fit(rng):
         conformalize(p, y, conformity_score=Nodes(ANIMALS))
     with pytest.raises(ValueError, match="2 roots"):
         conformalize(p, y, conformity_score=Nodes({"a": [0, 1], "b": [2, 3, 4]}))
-    with pytest.raises(ValueError, match="3 classes for 5 columns"):
+    with pytest.raises(ValueError, match="3 in the tree for 5 columns"):
         Nodes({"a": [0, 1, 2]}).score(p)
-    with pytest.raises(ValueError, match="neither text nor a number"):
+    with pytest.raises(ValueError, match="neither text nor a plain number"):
         Nodes({"a": [("x", "y")]})
     with pytest.raises(ValueError, match="needs the probabilities of all labels"):
         conformalize(TopK.of(p, 2), y, conformity_score=Nodes({"a": [0, 1, 2, 3, 4]}))

@@ -123,7 +123,7 @@ class Margin:
 
     def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:  # noqa: ARG002
         """The mask of scores at most the threshold."""
-        return _compare(self, probabilities, threshold, None)
+        return _compare(self, probabilities, threshold)
 
 
 class _Ranked:
@@ -278,8 +278,38 @@ class SAPS(_Ranked):
         return scores
 
 
+class _Joint:
+    """Scores that are computed for all labels of a row together, without noise."""
+
+    name: ClassVar[str]
+    offset: ClassVar[float]
+    domain: ClassVar[Domain] = "simplex"
+    monotone: ClassVar[bool] = False
+    elementwise: ClassVar[bool] = False
+    randomized: ClassVar[bool] = False
+
+    def _of_all(self, rows: Floats) -> Floats:  # noqa: ARG002
+        """The stored scores of some rows."""
+        raise AttributeError(f"{type(self).__name__} must define _of_all.")
+
+    def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:  # noqa: ARG002
+        """The stored scores, of all labels or of one label per row."""
+        scores = np.empty(probabilities.shape if labels is None else len(probabilities))
+
+        def work(block: slice) -> None:
+            every = self._of_all(np.ascontiguousarray(probabilities[block], dtype=np.float64))
+            scores[block] = _gather(every, None if labels is None else labels[block])
+
+        for_blocks(probabilities, work)
+        return scores
+
+    def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:  # noqa: ARG002
+        """The mask of scores at most the threshold."""
+        return _compare(self, probabilities, threshold)
+
+
 @dataclass(frozen=True)
-class RPS:
+class RPS(_Joint):
     """The ranked probability score, for ordered classes: its sets are intervals around the median.
 
     The order is that of `classes`; labels other than numbers must be declared in it. With G_j = 1 − F_j the score
@@ -299,30 +329,10 @@ class RPS:
     array([[0.3 , 0.03, 0.17, 0.5 ]])
     """
 
-    domain: ClassVar[Domain] = "simplex"
     name: ClassVar[str] = "rps"
     offset: ClassVar[float] = 0.0
-    monotone: ClassVar[bool] = False
-    elementwise: ClassVar[bool] = False
-    randomized: ClassVar[bool] = False
 
-    def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:  # noqa: ARG002
-        """How far the cumulative probabilities are from those of certainty about a label."""
-        scores = np.empty(probabilities.shape if labels is None else len(probabilities))
-
-        def work(block: slice) -> None:
-            every = self._of_all(np.ascontiguousarray(probabilities[block], dtype=np.float64))
-            scores[block] = _gather(every, None if labels is None else labels[block])
-
-        for_blocks(probabilities, work)
-        return scores
-
-    def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:  # noqa: ARG002
-        """The mask of scores at most the threshold."""
-        return _compare(self, probabilities, threshold, None)
-
-    @staticmethod
-    def _of_all(rows: Floats) -> Floats:
+    def _of_all(self, rows: Floats) -> Floats:
         upto, beyond = np.cumsum(rows, axis=1)[:, :-1], np.cumsum(rows[:, ::-1], axis=1)[:, -2::-1]
         scores, growth = np.zeros_like(rows), upto - beyond
         np.cumsum(np.maximum(growth, 0), axis=1, out=scores[:, 1:])
@@ -333,7 +343,7 @@ class RPS:
 
 
 @dataclass(frozen=True)
-class Nodes:
+class Nodes(_Joint):
     """Sets that are at most so many nodes of a tree: LAC, where labels enter by nodes.
 
     Each row has a sequence of sets, which starts empty. The next set adds all labels below one node, leaf or inner,
@@ -370,37 +380,16 @@ class Nodes:
     tree: TreeLike = field(repr=False)
     at_most: int = 1
     classes: Iterable[Any] | None = field(default=None, repr=False)
-    domain: ClassVar[Domain] = "simplex"
     name: ClassVar[str] = "nodes"
     offset: ClassVar[float] = 1.0
-    monotone: ClassVar[bool] = False
-    elementwise: ClassVar[bool] = False
-    randomized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         pairs = [(parent, child) for parent, below in children_of(self.tree).items() for child in below]
-        if odd := [node for pair in pairs for node in pair if not isinstance(node, (str, int, float, np.integer))]:
-            raise ValueError(f"tree: the node {odd[0]!r} is neither text nor a number.")
-        plain = tuple(tuple(getattr(node, "item", lambda node=node: node)() for node in pair) for pair in pairs)
-        object.__setattr__(self, "tree", plain)
+        odd = next((node for pair in pairs for node in pair if not isinstance(node, (str, int, float))), None)
+        if odd is not None:
+            raise ValueError(f"tree: the node {odd!r} is neither text nor a plain number.")
+        object.__setattr__(self, "tree", tuple(pairs))
         object.__setattr__(self, "classes", None if self.classes is None else tuple(self.classes))
-
-    def score(self, probabilities: Floats, labels: Ints | None = None, *, u: Floats | None = None) -> Floats:  # noqa: ARG002
-        """Minus the least mean probability of the labels that entered up to each label."""
-        scores = np.empty(probabilities.shape if labels is None else len(probabilities))
-        if probabilities.shape[1] != len(self._layout[0]):
-            n, k = len(self._layout[0]), probabilities.shape[1]
-            raise ValueError(f"conformity_score: a tree over {n} classes for {k} columns; name the classes.")
-
-        def work(block: slice) -> None:
-            scores[block] = _gather(self._of_all(probabilities[block]), None if labels is None else labels[block])
-
-        for_blocks(probabilities, work)
-        return scores
-
-    def below(self, probabilities: Floats, threshold: Any, *, u: Floats | None = None) -> Bools:  # noqa: ARG002
-        """The mask of scores at most the threshold."""
-        return _compare(self, probabilities, threshold, None)
 
     @lazy
     def _layout(self) -> tuple[Ints, ...]:
@@ -408,45 +397,35 @@ class Nodes:
 
         Last comes the node behind all that are below it. Node 0, above all roots, has no labels.
         """
-        if self.classes is None:
-            parents = {parent for parent, _ in self.tree}
-            classes: list[Any] = list(range(len({child for _, child in self.tree} - parents)))
-        else:
-            classes = list(self.classes)
-        tree = Tree.read(self.tree, classes)
-        tree.check_roots(self.at_most)
-        nodes, parent = np.arange(len(tree.names)), np.zeros(len(tree.names), dtype=np.intp)
-        behind = nodes + 1
-        for node in nodes[::-1]:
-            if tree.below[node]:
-                parent[tree.below[node]], behind[node] = node, behind[tree.below[node][-1]]
-        columns = np.argsort(tree.leaf)
-        first, last = (np.searchsorted(tree.leaf[columns], ends) for ends in (nodes, behind))
+        leaves = sum(not below for below in children_of(self.tree).values())
+        tree = Tree.read(self.tree, [*(range(leaves) if self.classes is None else self.classes)], self.at_most)
+        columns, nodes = np.argsort(tree.leaf), np.arange(len(tree.parent))
+        first, last = (np.searchsorted(tree.leaf[columns], ends) for ends in (nodes, tree.behind))
         last[0] = 0
-        return columns, first, last, parent, behind
+        return columns, first, last, tree.parent, tree.behind
 
-    def _of_all(self, probabilities: Floats) -> Floats:
+    def _of_all(self, rows: Floats) -> Floats:
         columns, first, last, parent, behind = self._layout
-        exact = _exact(probabilities)[:, columns]
-        rows, places, nodes = np.arange(len(exact)), np.arange(len(columns)), np.arange(len(parent))
+        if len(columns) != rows.shape[1]:
+            raise ValueError(f"classes: {len(columns)} in the tree for {rows.shape[1]} columns of probabilities.")
+        exact, places, nodes = _exact(rows)[:, columns], np.arange(len(columns)), np.arange(len(parent))
         inside, least = np.zeros(exact.shape, dtype=bool), np.full((len(exact), 1), np.inf)
-        scores = np.empty_like(exact)
-        while len(rows):
-            held = inside[rows]
+        scores, left = np.empty_like(exact), np.arange(len(exact))
+        while len(left):
+            held = inside[left]
             lacking = _between(~held, first, last)
             whole = (lacking == 0) & (last > first)
             named = whole & ~whole[:, parent]  # the nodes that the set is
             merged = _between(named, nodes, behind)
             room = (lacking > 0) & (count_true(named)[:, None] - merged < self.at_most)
-            mean = np.where(
-                room, _between(np.where(held, 0, exact[rows]), first, last) / np.maximum(lacking, 1), -1
-            )
+            mass = _between(np.where(held, 0, exact[left]), first, last)
+            mean = np.where(room, mass / np.maximum(lacking, 1), -1)
             best = mean.argmax(axis=1)[:, None]
-            least[rows] = np.minimum(least[rows], np.take_along_axis(mean, best, axis=1))
+            least[left] = np.minimum(least[left], np.take_along_axis(mean, best, axis=1))
             added = ~held & (places >= first[best]) & (places < last[best])
-            scores[rows] = np.where(added, -least[rows], scores[rows])
-            inside[rows] = held | added
-            rows = rows[~inside[rows].all(axis=1)]
+            scores[left] = np.where(added, -least[left], scores[left])
+            inside[left] = held | added
+            left = left[~inside[left].all(axis=1)]
         result = np.empty_like(scores)
         result[:, columns] = scores
         return result
@@ -514,9 +493,8 @@ def _between(values: Array, first: Ints, last: Ints) -> Array:
     return between
 
 
-def _compare(score: Score, probabilities: Floats, threshold: Any, u: Floats | None) -> Bools:
-    limit = np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
-    mask: Bools = score.score(probabilities, u=u) <= limit
+def _compare(score: Score, probabilities: Floats, threshold: Any) -> Bools:
+    mask: Bools = score.score(probabilities) <= np.asarray(threshold, dtype=np.float64).reshape(-1, 1)
     return mask
 
 

@@ -146,5 +146,5 @@ def _is_absent(row: Any) -> bool:
 def as_collection(cell: Any) -> Sequence[Any]:
     """The labels in a cell: those of a collection, the cell itself, or none where it is missing."""
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
-        return list(cell)
+        return cell.tolist() if isinstance(cell, np.ndarray) else list(cell)
     return [] if is_missing(cell) else [cell]

@@ -515,9 +515,8 @@ class LabelSets(LabelledRows):
         >>> LabelSets.from_hierarchy(nodes, tree).to_lists()
         [['owl', 'wren'], ['cat'], ['cat', 'crow', 'owl', 'wren']]
         """
-        read = Tree.read(tree, self.classes.tolist())
-        read.check_roots(at_most)
-        vocabulary, (indptr, codes) = Vocabulary.declare(read.names[1:]), self.rows
+        read = Tree.read(tree, self.classes.tolist(), at_most)
+        vocabulary, (indptr, codes) = Vocabulary.declare(read.names), self.rows
         most = min(int(at_most), int(self.sizes.max(initial=1)))
         rows, step = np.repeat(np.arange(self._n), self.sizes), _AT_ONCE // (most + 1) + 1
         ends = indptr[np.searchsorted(indptr, np.arange(step, len(codes), step))]  # whole rows

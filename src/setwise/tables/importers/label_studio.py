@@ -18,6 +18,7 @@ import numpy as np
 from setwise._arrays import Array, frozen
 from setwise.errors import DataError, InputError, Remedy, reading_from
 from setwise.labels.label_sets import Missing
+from setwise.labels.trees import leaves_below
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.labels.votes import Votes
 from setwise.tables.arrow_reading import arrow_table, column_names, file_text, reading
@@ -205,7 +206,8 @@ def _votes_and_truth(
     found: list[_Annotation], path_separator: str, classes: Classes, ids: Array
 ) -> tuple[Votes, Array | None]:
     """The votes for leaves, and the true labels where an annotation is marked as ground truth."""
-    leaves = _leaves_below({path for one in found for path in one.paths})
+    paths = sorted({path for one in found for path in one.paths})
+    leaves = leaves_below((path[:depth], path[: depth + 1]) for path in paths for depth in range(len(path)))
     told = [[path_separator.join(leaf) for path in one.paths for leaf in leaves[path]] for one in found]
     pairs = [*zip(found, told, strict=True)]
     said = dict.fromkeys((one.row, one.who, label) for one, named in pairs for label in named)
@@ -227,17 +229,6 @@ def _votes_and_truth(
         if len(true) == 1:
             (truth[place],) = match_classes(true, classes)
     return votes, frozen(truth) if marked else None
-
-
-def _leaves_below(paths: set[PathLabel]) -> dict[PathLabel, list[PathLabel]]:
-    """For each path, the longest annotated paths that start with it: itself if no annotation is more precise."""
-    inner = {path[:depth] for path in paths for depth in range(1, len(path))}
-    leaves: dict[PathLabel, list[PathLabel]] = {path: [] for path in paths}
-    for leaf in sorted(paths - inner):
-        for depth in range(1, len(leaf) + 1):
-            if leaf[:depth] in leaves:
-                leaves[leaf[:depth]].append(leaf)
-    return leaves
 
 
 def _nest(
