@@ -426,3 +426,105 @@ def test_classes_in_order_have_intervals_and_distances(tmp_path, monkeypatch, ca
     said(capsys, "predict", "model", "new.csv", "--out", "fitted.parquet")  # keeps the order
     result = said(capsys, "evaluate", "fitted.parquet", "--truth", "stars", "--ordered")
     assert result == said(capsys, "evaluate", "fitted.csv", *listed)
+
+
+@pytest.fixture
+def several(tmp_path, monkeypatch):
+    """Probabilities and candidates, and all right labels of a hundred rows beside them, or in other files."""
+    monkeypatch.chdir(tmp_path)
+    X, lists, _ = rows(300, 2)
+    P = np.exp(X) / np.exp(X).sum(axis=1, keepdims=True)
+    right = (P > 0.2) | (P.max(axis=1, keepdims=True) == P)
+    shown = [[NAMES[k] for k in np.flatnonzero(row)] for row in right]
+    said_by_people = [sorted({*own, *more}) for own, more in zip(shown, lists, strict=True)]
+    columns = {f"p:{name}": P[:, k] for k, name in enumerate(NAMES)} | {"id": [f"r{i}" for i in range(300)]}
+    seen = ["|".join(row) if i < 100 else "" for i, row in enumerate(shown)]
+    write(tmp_path / "scores.csv", columns | {"said": said_by_people, "seen": seen})
+    write(tmp_path / "seen.csv", {"id": columns["id"][:100], "verified": seen[:100]})
+    lists = [row if i < 100 else None for i, row in enumerate(shown)]
+    lists[7] = []
+    pq.write_table(pa.table(columns | {"said": said_by_people, "seen": lists}), tmp_path / "scores.parquet")
+    write(tmp_path / "shown.csv", {"labels": said_by_people, "shown": shown})
+    return P, library.LabelSets.from_lists(said_by_people, NAMES), shown
+
+
+CALIBRATE = ("conformalize", "--candidates", "said", "--out", "m.cal")
+
+
+@pytest.mark.parametrize("right", ["all", "one", "0.6"])
+@pytest.mark.parametrize("where", ["seen", "seen.csv"])
+def test_verified_cells_may_hold_several_right_labels(several, capsys, right, where):
+    P, sets, shown = several
+    files = ("--probabilities", "scores.csv", *(("--key", "id") if where == "seen.csv" else ("--ignore", "id")))
+    made = said(capsys, *CALIBRATE, *files, "--verified", where, "--right", right)
+    truth = right if right in {"all", "one"} else float(right)
+    known = [row if i < 100 else None for i, row in enumerate(shown)]
+    own = library.conformalize(P, sets, verified=known, truth=truth, random_state=0)
+    assert library.load("m.cal").threshold(0.9) == pytest.approx(own.threshold(0.9))
+    assert "of its right labels" in made["guarantee"]["text"]
+
+
+def test_candidates_are_the_right_labels_where_no_row_is_verified(several, capsys):
+    P, sets, _ = several
+    said(
+        capsys, *CALIBRATE, "--probabilities", "scores.csv", "--ignore", "id", "--ignore", "seen", "--right", "all"
+    )
+    own = library.conformalize(P, sets, "max")
+    assert library.load("m.cal").threshold(0.9) == pytest.approx(own.threshold(0.9))
+
+
+def test_rows_verified_to_have_no_right_label_are_an_error_or_left_out(several, capsys):
+    asked = (
+        *CALIBRATE,
+        "--probabilities",
+        "scores.parquet",
+        "--ignore",
+        "id",
+        "--verified",
+        "seen",
+        "--right",
+        "all",
+    )
+    assert "row 7 has no right label (1 such rows); use --empty drop to leave them out" in failure(capsys, *asked)
+    made = said(capsys, *asked, "--empty", "drop")
+    assert "a new row with a right label" in " ".join(made["guarantee"]["text"].split())
+    assert library.load("m.cal").evidence.n == 99
+
+
+def test_evaluate_counts_right_labels_as_sets_were_calibrated(several, capsys):
+    _, sets, shown = several
+    for right, truth in {"all": "all", "one": "one", "0.6": 0.6}.items():
+        found = said(capsys, "evaluate", "shown.csv", "--truth", "shown", "--right", right)
+        assert found["coverage"] == library.evaluate(sets, shown, truth=truth)["coverage"]
+    beside = ("--labels", "shown.csv", "--truth", "shown", "--right", "all")
+    assert said(capsys, "evaluate", "shown.csv", *beside)["coverage"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--right", "most"), "--right: 'most' is neither all, one nor a share such as 0.9"),
+        (("--right", "2"), "2.0 is not known; use 'all', 'one', or a share"),
+        (("--right", "all", "--by", "label"), "by='label' is defined for one true label"),
+        (
+            ("--right", "all", "--strategy", "mean"),
+            "strategy 'mean' is defined for one true label of each row; use --str",
+        ),
+        (("--right", "all", "--memory-limit", "10KB"), "only a sample of the rows was kept; use --memory-limit"),
+        (
+            (),
+            "label of row 4 is 'owl|ant', which is not among the classes; correct the label, or use --right all",
+        ),
+    ],
+)
+def test_what_cannot_be_with_several_right_labels_is_refused(several, capsys, arguments, message):
+    files = ("--probabilities", "scores.csv", "--ignore", "id", "--verified", "seen")
+    assert message in failure(capsys, *CALIBRATE, *files, *arguments)
+
+
+def test_right_and_empty_need_what_they_are_about(several, capsys):
+    files = ("--probabilities", "scores.csv", "--ignore", "id", "--ignore", "seen")
+    assert "several labels may be right; use --right all" in failure(capsys, *CALIBRATE, *files, "--empty", "drop")
+    asked = ("evaluate", "shown.csv", "--right", "all")
+    assert "--right: counts labels of --truth" in failure(capsys, *asked, "--candidates", "shown")
+    assert "--right: counts" in failure(capsys, *asked, "--truth", "shown", "--report", "page.html")

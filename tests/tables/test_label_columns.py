@@ -43,3 +43,27 @@ def test_multi_hot_columns_are_numbers_where_no_other_column_is_asked_for(calibr
     for candidates in ("c", ["c:owl", "c:cat"]):
         (batch,) = read_batches("m.csv", candidates=candidates, features=[])
         assert batch.candidates.sizes.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["cat | dog", "", "dog"]),
+        pa.array([["cat", "dog"], None, ["dog"]]),
+        pa.array(["['cat', 'dog']", None, '["dog"]']),
+    ],
+)
+def test_right_labels_are_read_as_tuples(column):
+    table = read_table(pa.table({"x": [1, 2, 3], "y": column}), truth="y", several=True)
+    assert table.truth.tolist() == [("cat", "dog"), None, ("dog",)]
+
+
+def test_an_empty_list_is_a_row_without_right_labels_and_classes_are_recognised():
+    frame = pa.table({"y": pa.array([[], ["7"], None]), "s": pa.array([[7], [7, 8], [8]])})
+    assert read_table(frame, candidates="s", truth="y", several=True, features=[]).truth.tolist() == [
+        (),
+        (7,),
+        None,
+    ]
+    single = pa.table({"y": pa.array([7, None]), "x": [1, 2]})
+    assert read_table(single, truth="y", several=True).truth.tolist() == [(7,), None]

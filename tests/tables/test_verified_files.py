@@ -237,3 +237,12 @@ def test_answers_from_review_are_refused_as_verified(tmp_path, marks, named):
             one["data"] |= {"drawn": False}
         with pytest.raises(DataError, match="e.json: none of its rows was drawn at random"):
             read_verified(export(tmp_path / "e.json", *tasks), IDS, ["owl"], key="id")
+
+
+def test_several_right_labels_of_a_file_are_matched_and_none_is_strange():
+    answers = {"id": ["b", "a", "c"], "verified": ["owl|wren", "", "wren"]}
+    options = {"key": "id", "several": True}
+    found, _ = read_verified(answers, ["a", "b", "c"], ["owl", "wren"], **options)
+    assert found.tolist() == [None, ("owl", "wren"), ("wren",)]
+    with pytest.raises(DataError, match="id = 'b' has the label 'owl', which is not one of wren"):
+        read_verified(answers, ["a", "b", "c"], ["wren"], **options)

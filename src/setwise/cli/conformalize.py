@@ -13,6 +13,7 @@ EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --out model.cal",
     "setwise conformalize --probabilities scores.csv --votes votes.csv --key id --item call --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --key id --verified seen.csv --out m.cal",
+    "setwise conformalize --probabilities scores.csv --candidates said --verified seen --right all --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --by hospital --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --assume uniform --out model.cal",
     "setwise conformalize --probabilities parts/ --candidates answers --memory-limit 4GB --out model.cal",
@@ -31,6 +32,8 @@ def conformalize(
     look: opt.Look = None,
     promise: opt.CalibrationOptions,
     missing: opt.Missing = None,
+    truth: opt.Right = None,
+    empty: opt.Empty = "error",
     random_state: opt.Seed = 0,
     memory_limit: opt.MemoryLimit = "1GB",
     engines: opt.EngineOptions,
@@ -56,21 +59,28 @@ def conformalize(
     with screen.working(f"reading {probabilities}"):
         found_later = opt.is_found(by, *filter(None, (source, labelled)))
         reading: dict[str, Any] = {"candidates": candidates, "missing": missing or "error"}
+        several: dict[str, Any] = {} if truth is None else {"truth": opt.right_of(truth)}
         columns = {"by": None if found_later else by, "carry": carry or [], "features": (), **reading}
-        request = about.request(source, labelled, **columns)
+        request = about.request(source, labelled, **columns, several=bool(several))
         beside = {*names} - {*(other_columns(request) or ())}
         table = ProbabilityTable.of(source, {*beside, *request.carry, *([about.key] if about.key else [])})
         known: dict[str, Any] | None = None  # of rows by their place, where it does not stand beside them
-        if not own or request.verified is not None:
+        if not own or request.verified is not None or several:
             found = read_rows(replace(request, carry=(), classes=table.classes))
             known = {"candidates": found.answers, "by": found.by}
-            known["verified"] = found.truth if about.verified else None
-        layout = Layout(truth=request.truth, separator=about.separator, **reading)
+            checked = found.truth if about.verified else None
+            known["verified"] = None if several else checked
+            several |= {"verified": checked} if several else {}
+        layout = Layout(truth=None if several else request.truth, separator=about.separator, **reading)
         rows = read_calibration_rows(table, rows, known, layout, request.by, engine=runs)
     classes = table.classes
     declared = promise.declarations(classes) | ({"by": by} if found_later else {})
     calibration = rows.conformalize(
-        strategy, **declared, **({} if about.votes is None else {"missing": missing or "drop"})
+        strategy,
+        **declared,
+        **several,
+        empty=empty,
+        **({} if about.votes is None else {"missing": missing or "drop"}),
     )
     calibration.save(out)
     screen.say(f"read {probabilities}: {rows.seen:,} rows, {len(classes):,} classes, such as {classes[0]!r}")

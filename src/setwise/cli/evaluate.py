@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "setwise evaluate sets.csv --truth label --json",
     "setwise evaluate sets.csv --truth label --by hospital",
+    "setwise evaluate sets.csv --truth shown --right all",
     "setwise evaluate sets.csv --truth label --groups patient",
     "setwise evaluate sets.csv --truth stars --ordered --classes 'poor|fair|good|great'",
     "setwise evaluate sets.csv --labels truth.csv --truth label --key id",
@@ -30,6 +31,7 @@ def evaluate(
     *,
     file: opt.Files,
     truth: opt.OptionalTruth = None,
+    right: opt.Right = None,
     candidates: opt.OptionalCandidates = None,
     labels: opt.Labels = None,
     key: opt.Key = None,
@@ -57,6 +59,8 @@ def evaluate(
         raise DataError(f"{model}: is a model, and evaluate reads prediction sets", remedy)
     if truth is None and candidates is None:
         raise ValueError("evaluate: give --truth COLUMN, or --candidates COLUMN where no truth is known.")
+    if right is not None and (truth is None or report_to is not None):
+        raise ValueError("--right: counts labels of --truth COLUMN, and no report shows that; leave out --right.")
     if key is not None and labels is None:
         raise ValueError("--key: matches the rows of --labels FILE, which is not given; leave out --key.")
     screen, runs = display.screen(), engines.workers()
@@ -67,6 +71,7 @@ def evaluate(
         with screen.working(f"reading {sets}"):
             named: dict[str, Any] = {"truth": truth, "candidates": candidates, "by": by, "groups": groups}
             told: dict[str, Any] = {"separator": separator, "classes": order, "ordered": ordered, "engine": runs}
+            told["right"] = opt.right_of(right)
             result = evaluate_table(sets, column, **named, **told)
             compared = read_note(sets)
         _finish(screen, sets, result, compared)
@@ -87,11 +92,12 @@ def evaluate(
             features=(),
             classes=predicted.classes.tolist(),
             separator=separator,
+            several=right is not None,
         )
         rows = read_rows(request)
         known: dict[str, Any] = {"y": rows.truth, "candidates": candidates and rows.candidates, "by": rows.by}
         known["groups"] = rows.carried[groups] if groups else None
-        result = metrics.evaluate(predicted, **known, ordered=ordered)
+        result = metrics.evaluate(predicted, **known, ordered=ordered, truth=opt.right_of(right))
         compared = read_note(sets)
     if report_to is not None:
         report_sets(report_to, predicted, settings={"sets": sets.name}, comparison=compared, **known)

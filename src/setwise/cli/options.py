@@ -306,6 +306,22 @@ Missing = Annotated[
         READING,
     ),
 ]
+Right = Annotated[
+    str | None,
+    option(
+        "--right HOW-MANY",
+        "How many right labels of a row a set must contain, where its cell has several ('cat|dog'): all, one, or a "
+        "share such as 0.9.",
+    ),
+]
+Empty = Annotated[
+    str,
+    option(
+        "--empty WHAT",
+        "Rows without any right label, with --right: error stops there; drop leaves them out.",
+        READING,
+    ),
+]
 Impute = Annotated[
     str | None,
     option("--impute VALUE", "Fill missing features with the median, the mean, or this number.", LEARNING),
@@ -451,6 +467,16 @@ def strategy_of(text: str, look: int | None = None) -> Any:
     except ValueError:
         raise ValueError(f"--strategy: the weight of {text!r} is no number.") from None
     return Mixture(mu=weight)
+
+
+def right_of(text: str | None) -> Any:
+    """How many right labels a set must contain: a word or a share."""
+    if text in {None, "all", "one"}:
+        return text
+    try:
+        return float(str(text))
+    except ValueError:
+        raise ValueError(f"--right: {text!r} is neither all, one nor a share such as 0.9.") from None
 
 
 def assume_of(text: str, labels: list[Any]) -> Any:

@@ -233,6 +233,9 @@ class CalibrationRows:
         if not self._parts:
             raise ValueError("there are no rows; add some first.")
         rows = self._in_order()
+        if self._sampled and declared.get("verified") is not None:
+            problem = "verified: sets of right labels, but only a sample of the rows was kept"
+            raise InputError(problem, Remedy("memory_limit", None, "to hold all rows"))
         checked = np.flatnonzero(rows.verified != MISSING)
         if self._sampled and len(checked):
             chosen = as_strategy(strategy)

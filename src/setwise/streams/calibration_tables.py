@@ -122,7 +122,8 @@ class ProbabilityTable:
             if (known == UNKNOWN).any():
                 row = int(np.flatnonzero(known == UNKNOWN)[0])
                 held = f"the verified label of row {table.first_row + row} is {given['verified'].tolist()[row]!r}"
-                raise DataError(f"{table.source}: {held}, which is not among the classes", "correct the label")
+                ways = "correct the label", Remedy("truth", "all", "if a cell may hold several right labels")
+                raise DataError(f"{table.source}: {held}, which is not among the classes", *ways)
         with reading_from(table.source):
             rows.add(table.X, given.pop("candidates"), **given, sampling_ids=ids)
 

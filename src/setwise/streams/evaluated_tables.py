@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
+from setwise._types import Truth
 from setwise.labels.vocabulary import Classes, Vocabulary
 from setwise.metrics import SetCounts
 from setwise.streams.engines import Engine, run_local
@@ -30,6 +31,7 @@ class SetCounter:
     told: dict[str, Any]
     names: tuple[str, ...]
     ordered: bool = False
+    right: Truth = None
 
     def __call__(self, files: TableFiles) -> SetCounts:
         """What is counted of some files."""
@@ -38,6 +40,7 @@ class SetCounter:
             return counts
         check_columns(files, self.names)
         options: dict[str, Any] = {"truth": self.truth, "carry": list(filter(None, [self.by, self.groups]))}
+        options["several"] = self.right is not None
         sets = read_batches(files, candidates=self.column, missing="empty", **options, **self.told)
         others: Iterator[Any] = repeat(None)
         if self.candidates is not None:
@@ -48,7 +51,7 @@ class SetCounter:
                 for name in (self.by, self.groups)
             )
             known = None if own is None else own.candidates
-            counts.add(batch.candidates, batch.truth, candidates=known, by=category, groups=group)
+            counts.add(batch.candidates, batch.truth, candidates=known, by=category, groups=group, truth=self.right)
         return counts
 
 
@@ -61,11 +64,14 @@ def evaluate_table(
     by: str | None = None,
     groups: str | None = None,
     separator: str = "|",
+    right: Truth = None,
     classes: Classes = None,
     ordered: bool = False,
     engine: Engine = run_local,
 ) -> dict[str, Any]:
     """The result of `setwise.evaluate` for a column of sets, beside columns of what else is known.
+
+    With `right` the column `truth` holds sets, of which so many labels must be in a set.
 
     The classes are those listed; else those of p-values that stand behind the sets; else those stored with them;
     else those that occur among sets and candidates, for which the files are read twice.
@@ -76,7 +82,7 @@ def evaluate_table(
     if classes is None:
         classes = probability_labels(marked) if marked else _classes(files, [column, candidates], told)
     told["classes"] = classes
-    counter = SetCounter(column, truth, candidates, by, groups, told, tuple(names), ordered)
+    counter = SetCounter(column, truth, candidates, by, groups, told, tuple(names), ordered, right)
     parts = [files] if engine is run_local else [replace(files, paths=(path,)) for path in files.paths]
     counts = SetCounts(ordered=ordered)
     for found in engine(parts, counter):

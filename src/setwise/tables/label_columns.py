@@ -88,6 +88,47 @@ def sets_from_column(
     With `encoded`, lists hold labels in the notation of delimited text, which is how files store mixed types.
     """
     classes = Vocabulary.or_none(classes)
+    labels, codes, sizes, absent = _pieces_of(
+        column, where, separator, classes, escapes=escapes, first_row=first_row, encoded=encoded
+    )
+    with reading_from(where):
+        return LabelSets.from_codes(
+            labels, codes, sizes, classes, absent=absent, missing=missing, first_row=first_row
+        )
+
+
+def right_labels_from_column(
+    column: Any,
+    *,
+    where: str,
+    separator: str = "|",
+    escapes: bool = True,
+    classes: Classes = None,
+    first_row: int = 0,
+) -> Array:
+    """All right labels of each row as a tuple, in an array of objects; None where they are not known."""
+    known = Vocabulary.or_none(classes)
+    labels, codes, sizes, absent = _pieces_of(
+        as_lists(column, where, first_row), where, separator, known, escapes=escapes, first_row=first_row
+    )
+    found, end = match_classes(labels, known), np.cumsum(sizes)
+    rows = np.full(len(sizes), None, dtype=object)
+    for row in np.flatnonzero(~absent).tolist():
+        rows[row] = tuple(found[code] for code in codes[end[row] - sizes[row] : end[row]])
+    return rows
+
+
+def _pieces_of(
+    column: Any,
+    where: str,
+    separator: str,
+    classes: Classes,
+    *,
+    escapes: bool,
+    first_row: int,
+    encoded: bool = False,
+) -> tuple[list[Any], Ints, Ints, Bools]:
+    """The distinct labels of a column, a code per entry, the entries per row, and the rows without labels."""
     if is_text(column.type):
         pieces, codes, sizes, absent = split_text(column, separator)
         labels = read_labels(
@@ -107,11 +148,8 @@ def sets_from_column(
             problem = f"{where}: rows of {sizes[0]} zeros and ones look like a mask, but labels are expected"
             raise DataError(problem, "write the labels of a row as ant|cat", "make a column of each label")
     else:
-        labels, codes, sizes, absent = _singles(one_chunk(column), where)
-    with reading_from(where):
-        return LabelSets.from_codes(
-            labels, codes, sizes, classes, absent=absent, missing=missing, first_row=first_row
-        )
+        return _singles(one_chunk(column), where)
+    return labels, codes, sizes, absent
 
 
 def read_labels(

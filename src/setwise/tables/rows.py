@@ -245,7 +245,7 @@ def _with_verified(request: RowRequest, main: Table) -> Table:
     classes = (_list_classes(request.classes) or []) if main.answers is None else main.answers.classes.tolist()
     key = request.key or next(iter(main.carried))  # of votes alone, the item
     options: dict[str, Any] = {"key": key, "column": request.verified_column, "from_name": request.from_name}
-    options |= {"source": main.source, "separator": request.separator}
+    options |= {"source": main.source, "separator": request.separator, "several": request.several}
     labels, known = read_verified(file, _column(main, key), classes, **options)
     truth = merge_verified(main.truth, labels, source=main.source, other=source_name(file))
     return replace(main, truth=truth, known=known)

@@ -36,7 +36,8 @@ def doubt_labels(table: Table) -> None:
     if table.candidates is not None and table.candidates.vocabulary.declared:
         return
     labels = [] if table.candidates is None else table.candidates.classes.tolist()
-    true = [] if table.truth is None else table.truth.tolist()
+    rows = [] if table.truth is None else table.truth.tolist()
+    true = [label for row in rows for label in (row if isinstance(row, tuple) else (row,))]
     doubt_spellings([*labels, *true], table.source)
 
 

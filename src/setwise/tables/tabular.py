@@ -32,6 +32,7 @@ from setwise.tables.label_columns import (
     is_list,
     is_text,
     read_labels,
+    right_labels_from_column,
     sets_from_column,
     sets_from_flags,
     split_text,
@@ -120,6 +121,7 @@ class Layout:
     impute: Impute = None
     categories: Categories = None
     as_frame: bool = False
+    several: bool = False
 
     def __post_init__(self) -> None:
         check_separator(self.separator)
@@ -166,7 +168,8 @@ def read_table(
         `separator` ("|"), `escapes` (True; see `setwise.tables.label_notation`), `classes` (declares the
         vocabulary), `missing` ("error", "full" or "empty": rows without candidates), `impute` (None: missing
         features are an error; "nan", "mean", "median", a number or a mapping), `categories` (None: text is an
-        error; "onehot" or a mapping), `as_frame` (True keeps text and gaps as they are where these allow them). For
+        error; "onehot" or a mapping), `as_frame` (True keeps text and gaps as they are where these allow them),
+        `several` (True: `truth` names a column of sets of right labels, which are read as tuples). For
         text files: `format` (if neither suffix nor content shows it), `delimiter` (by default the one of ``,;|``
         and tab that the first lines show), `encoding` (by default as a byte order mark shows, or UTF-8), `decimal`
         (".").
@@ -259,15 +262,17 @@ def interpret(table: Any, layout: Layout, where: str, first_row: int = 0) -> Tab
     true = None
     if layout.truth is not None:
         _require(table, [layout.truth], where)
-        true = truth_from_column(
-            table[layout.truth],
-            where=f"{where}, column {layout.truth!r}",
-            separator=layout.separator,
-            escapes=layout.escapes,
-            verbatim=not _in_notation(table, layout, sets),
-            classes=sets.vocabulary if sets is not None else layout.classes,
-            first_row=first_row,
-        )
+        asked: dict[str, Any] = {
+            "where": f"{where}, column {layout.truth!r}",
+            "separator": layout.separator,
+            "escapes": layout.escapes,
+            "classes": sets.vocabulary if sets is not None else layout.classes,
+            "first_row": first_row,
+        }
+        if layout.several:
+            true = right_labels_from_column(table[layout.truth], **asked)
+        else:
+            true = truth_from_column(table[layout.truth], **asked, verbatim=not _in_notation(table, layout, sets))
     _require(table, layout.carry, where)
     taken = {layout.candidates if isinstance(layout.candidates, str) else None, layout.truth, *layout.carry, *flags}
     if layout.features is None:
@@ -275,7 +280,7 @@ def interpret(table: Any, layout: Layout, where: str, first_row: int = 0) -> Tab
     else:
         columns = [layout.features] if isinstance(layout.features, str) else list(layout.features)
         _require(table, columns, where)
-    asked: dict[str, Any] = {"impute": layout.impute, "categories": layout.categories, "as_frame": layout.as_frame}
+    asked = {"impute": layout.impute, "categories": layout.categories, "as_frame": layout.as_frame}
     made = read_features(table, columns, **asked, where=where, first_row=first_row)
     return Table(
         X=made.X if isinstance(made.X, FeatureFrame) else frozen(made.X),

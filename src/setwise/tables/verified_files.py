@@ -39,6 +39,7 @@ def read_verified(
     source: str = "the table",
     separator: str = "|",
     from_name: str | None = None,
+    several: bool = False,
 ) -> tuple[Array, Bools]:
     """The verified label of each row of another table, or None; and which rows have a label that is only known.
 
@@ -57,7 +58,7 @@ def read_verified(
         The column that identifies the row; for an export, the field of the data of a task.
     column
         The column of verified labels, by default verified, empty where there is none; of an export the control.
-    source, separator, from_name
+    source, separator, from_name, several
         As above, and as in `read_table` and `from_label_studio`.
 
     Examples
@@ -68,6 +69,7 @@ def read_verified(
     """
     where = source_name(file) if names_files(file) else "the verified labels"
     options: dict[str, Any] = {"classes": classes, "separator": separator, "from_name": from_name}
+    options["several"] = several
     found = read_answers(file, key, column, where=where, unmarked="verified", **options)
     rows = matching_rows(key, found.keys, ids, source=where, other=source)
     given = np.flatnonzero(~missing_labels(found.labels))
@@ -76,10 +78,14 @@ def read_verified(
     if times > 1:
         raise DataError(f"{where}: {key} = {ids[row]!r} has {times} verified labels; keep one of them.")
     labels = set(classes)
-    strange = next((place for place in given if found.labels[place] not in labels), None)
+    rows_of = [(place, found.labels[place]) for place in given]
+    each = [
+        (place, label) for place, row in rows_of for label in (row if several and isinstance(row, tuple) else [row])
+    ]
+    strange, label = next(((place, label) for place, label in each if label not in labels), (None, None))
     if strange is not None:
         names = ", ".join(map(str, list(classes)[:_SHOWN])) + (", …" if len(classes) > _SHOWN else "")
-        said = f"{key} = {found.keys[strange]!r} has the label {found.labels[strange]!r}"
+        said = f"{key} = {found.keys[strange]!r} has the label {label!r}"
         ways = "correct it", Remedy("classes", None, "to list all labels")
         raise DataError(f"{where}: {said}, which is not one of {names}", *ways)
     drawn, others = (given[found.sources[given] == source] for source in ("verified", "reviewed"))
@@ -119,6 +125,7 @@ def read_answers(
     classes: Sequence[Any] | None = None,
     separator: str = "|",
     from_name: str | None = None,
+    several: bool = False,
 ) -> Answers:
     """Reads a table or an export with labels; where no column marks them, all are `unmarked`."""
     files = table_files(file) if names_files(file) else None
@@ -131,6 +138,7 @@ def read_answers(
         whole, column = arrow_table(file), column or "verified"
         columns = {name: whole[name].to_pylist() for name in whole.column_names if name not in {key, column}}
         options: dict[str, Any] = {"features": [], "carry": [key], "separator": separator, "classes": classes}
+        options["several"] = several
         table = read_table(file, truth=column, **options)
         keys, answers = table.carried[key], np.asarray(table.truth, dtype=object)
     if columns.keys() >= {"proposed", "rank"}:  # what triage writes for review
