@@ -38,7 +38,6 @@ from setwise.scores import LAC
 
 _WIDTH = 0.03  # for which the printed table says how many more verified rows are needed
 _SHOWN = 10  # figures of one kind that are printed
-_NOTHING = 0.98**2  # (z/2)²: the squared half width from one verified row, where nothing is known
 _DELTA = 0.05
 _RECALLS = ("recall", "sensitivity", "specificity")
 _VOICES = {"consensus", "model", "labels"}  # who answers rows beside the annotators
@@ -62,8 +61,6 @@ class Estimates:
         How many verified rows it rests on.
     category
         The category of its rows; None for all rows.
-    size
-        Of how many rows it is the share; of recalls this is an estimate.
     n, n_verified
         How many rows there are, and how many of them are verified.
     guarantee
@@ -78,7 +75,6 @@ class Estimates:
     upper: Floats
     verified: Ints
     category: Array
-    size: Floats
     n: int
     n_verified: int
     guarantee: Guarantee
@@ -90,13 +86,9 @@ class Estimates:
         """
         if not 0 < width < 1:
             raise InputError(f"width: {width} is not between 0 and 1", "use 0.03 for ± 3 points")
-        size, m = np.maximum(self.size, 1), np.minimum(self.verified, self.size)
-        half = (self.upper - self.lower) / 2
-        left = 1 / np.maximum(m, 1) - 1 / np.maximum(size, 2)
-        spread = np.where(m > 0, half**2 / np.maximum(left, 1e-12), _NOTHING)
-        needed = 1 / (width**2 / np.maximum(spread, 1e-12) + 1 / size)
-        more = np.where(half <= width, 0.0, np.maximum(needed - m, 1) * self.n / size)
-        return np.where(np.isnan(half), np.nan, np.minimum(np.ceil(more), self.n - self.n_verified))
+        half, m = np.maximum(self.upper - self.lower, 1e-9) / 2, self.n_verified
+        needed = 1 / (1 / self.n + (1 / m - 1 / self.n) * (width / half) ** 2)
+        return np.maximum(np.ceil(needed - m - 1e-6), 0)
 
     def to_frame(self) -> Any:
         """A pandas frame with one figure per line; with a category where there are any."""
@@ -247,56 +239,42 @@ def estimate(
     facts = RowFacts.read(n, given.vocabulary, verified=truth, groups=groups)
     if facts.verified is None:
         raise InputError("estimate needs verified labels", Remedy("verified", None, "for rows drawn at random"))
-    answers, lead, chosen = _answers(given, facts, matrix)
+    figures, lead, chosen = _answers(given, facts, matrix, positive)
     delivered = None if isinstance(given, Votes) or (given.sizes < 2).all() else given
     if sets is not None:
         delivered = as_candidates(sets, given.n_classes, given.classes, name="sets")
         check_length("sets", len(delivered), n, "rows")
-    figures = [
-        _shares(lead, facts.verified, given.classes),
-        *(_rights(answers, facts.verified, given.classes.tolist(), positive) if answers.names else []),
-        *([] if delivered is None else [_coverage(delivered, lead, facts.verified)]),
-    ]
-    parts = _measure(figures, np.zeros(n, np.intp), [None], facts.group)
+    if delivered is not None:
+        figures.append(_coverage(delivered, lead, facts.verified))
+    parts = _measure(figures, facts, np.zeros(n, np.intp), [None])
     if by is not None:
         known = Vocabulary.infer(values := categories(by, n))
-        parts += _measure(figures, known.encode(values), known.classes.tolist(), facts.group)
+        parts += _measure(figures, facts, known.encode(values), known.classes.tolist())
     columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-    names = ("what", "name", "label", "value", "lower", "upper", "verified", "category", "size")
+    names = ("what", "name", "label", "value", "lower", "upper", "verified", "category")
     m, stated = len(facts.verified_rows), _guarantee(facts, chosen)
     return Estimates(**dict(zip(names, columns, strict=True)), n=n, n_verified=m, guarantee=stated)
 
 
-class _Answers(NamedTuple):
-    """Answers one after the other: by whom, to which row, which label, and a proxy of whether it is right."""
-
-    names: list[Any]
-    who: Ints
-    row: Ints
-    label: Ints
-    proxy: Bools
-
-
 class _Figures(NamedTuple):
-    """Figures of one kind: verified rows, each with its unit, whether it is a hit, and its proxy.
+    """Figures of one kind, and the rows that they are about: each with its figure, its proxy, whether it hits.
 
-    `everywhere` are unit, row and proxy of all rows; None where units are not known without a verified label.
+    Of shares rows without a proxy are left out, unless they are verified; of recalls those that are not verified.
     """
 
     names: list[tuple[str, Any, Any]]  # what, name, label
     unit: Ints
     row: Ints
+    proxy: Bools
     hit: Bools
-    proxy: Ints
-    everywhere: tuple[Ints, Ints, Ints] | None
 
 
-def _answers(given: Any, facts: RowFacts, matrix: Floats | None) -> tuple[_Answers, Ints, Finding | None]:
-    """The answers of consensus or labeller, model and annotators; the first of them, and how the draw looks."""
+def _answers(
+    given: Any, facts: RowFacts, matrix: Floats | None, positive: Hashable
+) -> tuple[list[_Figures], Ints, Finding | None]:
+    """Shares and rights, the label of each row by consensus or labeller, and whether the draw looks random."""
     truth: Any = facts.verified
-    own = RowFacts(verified=truth, group=facts.group)
-    none = np.zeros(0, dtype=np.intp)
-    people = _Answers([], none, none, none, none.astype(bool))
+    own, names, parts = RowFacts(verified=truth, group=facts.group), list[Any](), list[tuple[Array, ...]]()
     if isinstance(given, Votes):
         votes = leave_out_verifiers(given, truth)
         candidates = votes.candidates(missing="full")
@@ -306,8 +284,8 @@ def _answers(given: Any, facts: RowFacts, matrix: Floats | None) -> tuple[_Answe
         voices = {"consensus": (lead, support.max(axis=1))}
         differs = compare_verified(gather(LAC(), DenseRows(support), candidates, own), votes=votes)
         row, who, label = single_answers(votes)
-        agree = others_agree(row, label, votes.n_classes)
-        people = _Answers(votes.annotators.tolist(), who, row, label, agree)
+        names = votes.annotators.tolist()
+        parts = [(who + 1 + (matrix is not None), row, label, others_agree(row, label, votes.n_classes))]
     else:
         indptr, codes = given.rows
         lead, single = np.full(len(given), MISSING), given.sizes == 1
@@ -318,96 +296,84 @@ def _answers(given: Any, facts: RowFacts, matrix: Floats | None) -> tuple[_Answe
             differs = compare_verified(gather(LAC(), DenseRows(matrix), given.fill_empty(), own))
     if matrix is not None:
         voices["model"] = matrix.argmax(axis=1), matrix.max(axis=1)
-    parts = []
     for place, (name, (label, sure)) in enumerate(voices.items()):
         others = [codes for other, (codes, _) in voices.items() if other != name]
         proxy, rows = label == others[0] if others else sure >= np.median(sure), np.flatnonzero(label != MISSING)
         parts.append((np.full(len(rows), place), rows, label[rows], proxy[rows]))
-    parts.append((people.who + len(voices), *people[2:]))
-    columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return _Answers([*voices, *people.names], *columns), lead, warn_about_choice(differs, chances=False)
+    figures = [_shares(lead, truth, given.classes.tolist())]
+    if parts:
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        figures += _rights([*voices, *names], columns, truth, given.classes.tolist(), positive)
+    return figures, lead, warn_about_choice(differs, chances=False)
 
 
-def _shares(lead: Ints, truth: Ints, classes: Array) -> _Figures:
+def _shares(lead: Ints, truth: Ints, classes: list[Any]) -> _Figures:
     """How common each class is; the proxy is whether the consensus names it."""
-    rows, k = np.flatnonzero(truth != MISSING), len(classes)
+    rows, k, leading = np.flatnonzero(truth != MISSING), len(classes), np.flatnonzero(lead != MISSING)
     row, unit = np.repeat(rows, k), np.tile(np.arange(k), len(rows))
-    named = np.flatnonzero(lead != MISSING)
-    everywhere = lead[named], named, np.ones(len(named), dtype=np.intp)
-    names = [("share", label, None) for label in classes.tolist()]
-    return _Figures(names, unit, row, truth[row] == unit, (lead[row] == unit).astype(np.intp), everywhere)
+    others = lead[row] != unit
+    row, unit = np.append(leading, row[others]), np.append(lead[leading], unit[others])
+    names = [("share", label, None) for label in classes]
+    return _Figures(names, unit, row, np.arange(len(row)) < len(leading), truth[row] == unit)
 
 
-def _rights(answers: _Answers, truth: Ints, classes: list[Any], positive: Hashable) -> list[_Figures]:
-    """How often each answers right, among all rows and among those with each true label."""
-    kinds = dict.fromkeys(classes, "recall")
+def _rights(
+    names: list[Any], answers: list[Array], truth: Ints, classes: list[Any], positive: Hashable
+) -> list[_Figures]:
+    """How often each answers right: in all rows, and in those with each true label."""
+    who, row, label, proxy = answers
     if positive is not None and (len(classes) != 2 or positive not in classes):
         problem = f"positive: {positive!r} is not one of two classes"
         raise InputError(problem, f"name one of {', '.join(map(repr, classes[:_SHOWN]))}, of two")
-    if len(classes) == 2:
-        yes = classes[-1] if positive is None else positive
-        kinds = {label: "sensitivity" if label == yes else "specificity" for label in classes}
-    known = np.flatnonzero(truth[answers.row] != MISSING)
-    who, row, proxy = answers.who[known], answers.row[known], answers.proxy[known].astype(np.intp)
-    hit = answers.label[known] == truth[row]
-    everywhere = answers.who, answers.row, answers.proxy.astype(np.intp)
-    names = [("accuracy", name, None) for name in answers.names]
-    recalls = [(kinds[label], name, label) for name in answers.names for label in classes]
-    unit = who * len(classes) + truth[row]
+    yes = classes[-1] if positive is None else positive
+    kinds = ["recall" if len(classes) != 2 else _RECALLS[1 + (one != yes)] for one in classes]
+    hit, known = label == truth[row], np.flatnonzero(truth[row] != MISSING)
+    recalls = [(kind, name, one) for name in names for kind, one in zip(kinds, classes, strict=True)]
+    unit = who[known] * len(classes) + truth[row[known]]
     return [
-        _Figures(names, who, row, hit, proxy, everywhere),
-        _Figures(recalls, unit, row, hit, proxy, None),
+        _Figures([("accuracy", name, None) for name in names], who, row, proxy, hit),
+        _Figures(recalls, unit, row[known], proxy[known], hit[known]),
     ]
 
 
 def _coverage(sets: LabelSets, lead: Ints, truth: Ints) -> _Figures:
     """How often sets contain the true label; the proxy is whether they contain the consensus, or several labels."""
-    rows, all_rows = np.flatnonzero(truth != MISSING), np.arange(len(truth))
-    proxy = (sets.sizes > 1).astype(np.intp)
+    rows, hit, proxy = np.flatnonzero(truth != MISSING), np.zeros(len(truth), dtype=bool), sets.sizes > 1
     if (lead != MISSING).all():
-        proxy = sets.contains(sets.classes[lead]).astype(np.intp)
-    hit = sets[rows].contains(sets.classes[truth[rows]])
-    zero = np.zeros(len(truth), dtype=np.intp)
-    return _Figures([("coverage", "sets", None)], zero[rows], rows, hit, proxy[rows], (zero, all_rows, proxy))
+        proxy = sets.contains(sets.classes[lead])
+    hit[rows] = sets[rows].contains(sets.classes[truth[rows]])
+    return _Figures([("coverage", "sets", None)], np.zeros_like(lead), np.arange(len(lead)), proxy, hit)
 
 
 def _measure(
-    figures: list[_Figures], code: Ints, categories: list[Any], group: Ints | None
+    figures: list[_Figures], facts: RowFacts, code: Ints, categories: list[Any]
 ) -> list[tuple[Array, ...]]:
-    """The columns of `Estimates` for the figures of one kind after the other, within each category."""
-    found = []
-    rows = np.bincount(code, minlength=len(categories))
-    m = np.bincount(code[np.unique(figures[0].row)], minlength=len(categories))
-    for one in figures:
-        width = len(one.names)
-        unit = code[one.row] * width + one.unit
-        x, of = (
-            np.bincount(2 * unit[some] + one.proxy[some], minlength=2 * width * len(rows)).reshape(-1, 2)
-            for some in (one.hit, slice(None))
+    """The columns of `Estimates` for figures of one kind after the other, within each category."""
+    found, rows = [], np.bincount(code, minlength=len(categories))
+    for names, one, row, proxy, hit in figures:
+        what, width = names[0][0], len(names)
+        unit, seen = code[row] * width + one, facts.verified[row] != MISSING  # type: ignore[index]
+        x, m, n = (
+            np.bincount((2 * unit + proxy)[some], minlength=2 * width * len(rows)).reshape(-1, 2)
+            for some in (hit, seen, slice(None))
         )
-        size = of.sum(axis=1) * np.repeat(rows / np.maximum(m, 1), width)
-        if one.everywhere is not None:
-            everyone, row, proxy = one.everywhere
-            n = np.bincount(2 * (code[row] * width + everyone) + proxy, minlength=2 * width * len(rows)).reshape(
-                -1, 2
-            )
-            if one.names[0][0] == "share":
-                n[:, 0] = np.repeat(rows, width) - n[:, 1]
-            size = n.sum(axis=1).astype(float)
-        if group is not None:
-            shares = _group_shares(unit, one.hit, group[one.row], len(of))
-        elif one.everywhere is not None:
-            shares = rectify(x, of, n, _DELTA)
+        if facts.group is not None:
+            shares = _group_shares(unit[seen], hit[seen], facts.group[row[seen]], len(m))
+        elif what in _RECALLS:
+            shares = _binomial_shares(x.sum(axis=1), m.sum(axis=1))
         else:
-            hits, count = x.sum(axis=1), of.sum(axis=1)
-            value = np.divide(hits, count, out=np.full(len(count), np.nan), where=count > 0)
-            shares = Shares(value, *binomial_bounds(hits, count, _DELTA), count)
-        kept = np.flatnonzero((shares.verified > 0) | (one.everywhere is not None))
-        names = np.empty((width * len(rows), 4), dtype=object)
-        names[:] = [(*name, category) for category in categories for name in one.names]
-        what, name, label, category = names[kept].T
-        found.append((what, name, label, *(part[kept] for part in shares), category, size[kept]))
+            n[:, 0] = np.repeat(rows, width) - n[:, 1] if what == "share" else n[:, 0]
+            shares = rectify(x, m, n, _DELTA)
+        kept = np.flatnonzero((shares.verified > 0) | (what not in _RECALLS))
+        named = np.empty((len(m), 4), dtype=object)
+        named[:] = [(*name, category) for category in categories for name in names]
+        found.append((*named[kept, :3].T, *(part[kept] for part in shares), named[kept, 3]))
     return found
+
+
+def _binomial_shares(hits: Ints, count: Ints) -> Shares:
+    value = np.divide(hits, count, out=np.full(len(count), np.nan), where=count > 0)
+    return Shares(value, *binomial_bounds(hits, count, _DELTA), count)
 
 
 def _group_shares(unit: Ints, hit: Bools, group: Ints, count: int) -> Shares:
