@@ -297,6 +297,7 @@ def saved(rng: Any) -> Outcome:
 @design("score raps", "raps")
 @design("score saps", "saps")
 @design("score margin", "margin")
+@design("score rps", "rps")
 def scores(rng: Any, score: str) -> Outcome:
     p, y = probabilities(rng, 200 + NEW)
     return of_rows(conformalize(p[:200], y[:200], conformity_score=score, random_state=0), p[200:], y[200:])

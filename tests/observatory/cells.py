@@ -166,6 +166,23 @@ def scores() -> list[Cell]:
     ]
 
 
+def ordered() -> list[Cell]:
+    """The score of ordered classes, whose extremes are not those of the probabilities."""
+    some = ("none", "uniform:0.3", "confusing", "adversarial")
+    return [
+        *_cells(strategy=("max", "min", "mean", "mixture 0.3"), score="rps", n=(20, 200), k=(2, 3, 10),
+                contamination=some),
+        *_cells(strategy="max", score="rps", n=(20, 200), k=(3, 10), model=("poor", "tenths", "saturated"),
+                contamination=some[:2]),
+        *_cells(strategy=("rectified", "auto"), score="rps", n=(200, 2000), k=(3, 10), checks="random",
+                contamination=some[1:]),
+        *_cells(strategy=("corrected", "corrected finite", "classwise"), score="rps", n=2000, assume="uniform"),
+        *_cells(strategy="votes", score="rps", shape="votes", n=(20, 200), k=(3, 10), contamination="none"),
+        *_cells(strategy="max", score="rps", shape=("by given", "weights", "groups", "saved", "own"), n=(50, 200),
+                contamination=some[1:3]),
+    ]  # fmt: skip
+
+
 def declared() -> list[Cell]:
     """Strategies that are told how candidates arise, where it is so and where it is not."""
     margins = ("corrected", "corrected normal", "corrected finite", "auto", "classwise", "classwise finite")
@@ -356,6 +373,7 @@ BLOCKS = (
     ranks,
     models,
     scores,
+    ordered,
     declared,
     posteriors,
     verified,
