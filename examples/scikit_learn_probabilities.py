@@ -27,8 +27,8 @@ def main():
         verified=verified,
         random_state=0,
     )
-    sets = calibration.predict_set(forest.predict_proba(X_new), confidence_level=0.9)
-    print(calibration.guarantee(0.9))
+    sets = calibration.predict_set(forest.predict_proba(X_new), confidence_level=0.97)
+    print(calibration.guarantee(0.97))
     result = setwise.evaluate(sets, y_new)
     print(f"coverage {result['coverage']:.3f}, {result['mean_size']:.2f} digits a set, such as {sets[0]}")
     return {"coverage": result["coverage"], "mean_size": result["mean_size"], "n": len(np.asarray(y_new))}

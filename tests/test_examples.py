@@ -12,7 +12,7 @@ LEVELS = {
     "boosted_trees": 0.8,
     "llm_candidates": 0.9,
     "outside_model": 0.9,
-    "scikit_learn_probabilities": 0.9,
+    "scikit_learn_probabilities": 0.97,
     "torch_loop": 0.9,
 }
 
