@@ -54,7 +54,6 @@ from setwise import (
     LabelSets,
     MisuseWarning,
     conformalize,
-    suggest_verification,
 )
 from setwise.guarantees import PREMISES, format_draws
 from setwise.strategies import Classwise, Corrected, Mixture, Rectified
@@ -574,16 +573,6 @@ def drop_by_size(rng):
     yield "max", once
 
 
-class Fixed:
-    """A model that answers row numbers with given probabilities."""
-
-    def __init__(self, p):
-        self.p, self.classes_ = p, np.arange(p.shape[1])
-
-    def predict_proba(self, X):
-        return self.p[X]
-
-
 @scenario(150)
 def chosen_rows(rng):
     """Rows to verify that were chosen, and are passed as if they were drawn at random."""
@@ -593,9 +582,9 @@ def chosen_rows(rng):
         rows = world.sample(rng, n)
         sets, sure, chance = contaminated(rng, rows, kind), rows.p.max(axis=1), None
         if how.startswith("uncertain"):
-            options = {"prefer": "uncertain", "random_state": seed(rng)}
-            suggestion = suggest_verification(Fixed(rows.p), np.arange(n), sets, 100, **options)
-            chosen, chance = suggestion.rows, suggestion.probability if "chances" in how else None
+            weight = 1.05 - sure
+            drawn_with = np.minimum(100 * weight / weight.sum(), 1.0)
+            chosen, chance = np.flatnonzero(rng.random(n) < drawn_with), drawn_with if "chances" in how else None
         else:
             chosen = {
                 "at random": np.arange(n),

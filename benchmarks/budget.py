@@ -3,8 +3,7 @@
     SETWISE_DATA=DIR python benchmarks/budget.py --keep
 
 Five splits of each real set: half of the rows to learn a linear model from, a third to calibrate on, the rest new.
-Rows to verify are drawn at random and with preference for uncertain ones; `expected` is what `suggest_verification`
-said before any label was seen, `expected_after_20` what it said once 20 rows were verified. `--keep` writes benchmarks/results/budget.json and docs/budget.svg.
+`expected` is what `suggest_verification` said before any label was seen, `expected_after_20` what it said once 20 rows were verified. `--keep` writes benchmarks/results/budget.json and docs/budget.svg.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ LEVEL, SEEDS, DRAWS = 0.9, 5, 10
 
 
 def measured(name):
-    """One row for each budget and way to draw."""
+    """One row for each budget."""
     data = load(name)
     X, sets, y = np.asarray(data.X, float), data.candidates, np.asarray(data.y)
     found = {}
@@ -49,25 +48,19 @@ def measured(name):
             np.nan,
         )
         for budget in (count for count in BUDGETS if count <= len(cal)):
-            for prefer in ("none", "uncertain"):
-                for draw in range(DRAWS):
-                    made = suggest_verification(
-                        model, X[cal], sets[cal], budget, prefer=prefer, random_state=1000 * seed + draw
-                    )
-                    verified = np.full(len(cal), None, object)
-                    verified[made.rows] = y[cal][made.rows]
-                    chances = {} if prefer == "none" else {"verified_probability": made.probability}
-                    calibration = conformalize(P, sets[cal], verified=verified, **chances)
-                    later = (
-                        after_twenty(model, X[cal], sets[cal], y[cal], budget, draw) if prefer == "none" else np.nan
-                    )
-                    keep(found, budget, prefer, calibration, Q, y[new], made.size_then, later)
-    for (budget, prefer), values in found.items():
+            for draw in range(DRAWS):
+                made = suggest_verification(model, X[cal], sets[cal], budget, random_state=1000 * seed + draw)
+                verified = np.full(len(cal), None, object)
+                verified[made.rows] = y[cal][made.rows]
+                calibration = conformalize(P, sets[cal], verified=verified)
+                later = after_twenty(model, X[cal], sets[cal], y[cal], budget, draw)
+                keep(found, budget, "some rows verified", calibration, Q, y[new], made.size_then, later)
+    for (budget, drawn), values in found.items():
         coverage, size, promised, expected, later = np.array(values, float).T
         yield {
             "set": name,
             "checks": budget,
-            "drawn": prefer,
+            "drawn": drawn,
             "runs": len(values),
             "coverage": round(float(coverage.mean()), 4),
             "size": round(float(size.mean()), 3),
@@ -89,11 +82,11 @@ def after_twenty(model, X, sets, y, budget, draw):
     return suggest_verification(model, X, sets, budget - 20, verified=verified, random_state=draw).size_then
 
 
-def keep(found, budget, prefer, calibration, Q, y, *expected):
+def keep(found, budget, drawn, calibration, Q, y, *expected):
     sets = calibration.predict_set(Q, LEVEL)
     promised = calibration.guarantee(LEVEL).promised
     row = (sets.contains(y).mean(), sets.sizes.mean(), np.nan if promised is None else promised, *expected)
-    found.setdefault((budget, prefer), []).append(row)
+    found.setdefault((budget, drawn), []).append(row)
 
 
 def picture(rows):
@@ -106,10 +99,10 @@ def picture(rows):
     figure, panels = plt.subplots(1, len(SETS), figsize=(11, 3), layout="constrained")
     for name, ax in zip(SETS, panels, strict=True):
         own = [row for row in rows if row["set"] == name]
-        for drawn, label in (("none", "drawn at random"), ("uncertain", "uncertain rows preferred")):
-            line = [row for row in own if row["drawn"] == drawn]
-            ax.plot([row["checks"] for row in line], [row["size"] for row in line], "o-", label=label, ms=4)
-        line = [row for row in own if row["drawn"] == "none"]
+        line = [row for row in own if row["drawn"] == "some rows verified"]
+        ax.plot(
+            [row["checks"] for row in line], [row["size"] for row in line], "o-", label="some rows verified", ms=4
+        )
         ax.plot(
             [row["checks"] for row in line], [row["expected"] for row in line], "k:", label="expected beforehand"
         )

@@ -80,12 +80,11 @@ def suggest(
             _refuse_models(confidence_level, probabilities, loading.columns)
             rows = read_rows(request)
             drawn = draw_to_verify(len(rows), budget, verified=rows.truth, random_state=random_state)
-            numbers, gain = {}, ""
+            numbers, gain = {"chance": budget / len(rows)}, ""
         else:
             asked = {"confidence_level": confidence_level, "random_state": random_state}
             features = None if probabilities else loading
-            rows, drawn, suggestion = _of_model(model, request, budget, features, asked)
-            gain, numbers = f"{suggestion.gain}\n", _as_numbers(suggestion)
+            rows, drawn, gain, numbers = _of_model(model, request, budget, features, asked)
     answer, taken = answer or request.truth or "verified", take(output_columns(source, rows), drawn)
     if answer == request.truth:
         taken.pop(answer, None)
@@ -97,9 +96,10 @@ def suggest(
     answers: Any = rows.answers
     paged = pages.write(taken, answers.classes.tolist(), source, about.key, separator=about.separator, marks=marks)
     write_rows(out, taken, more=more, separator=about.separator, from_name=about.from_name)
-    chance = numbers.get("chance", len(drawn) / len(rows))
-    screen.say(f"drew {len(drawn):,} of {len(rows):,} rows to verify, each with probability {chance:.3g}")
-    screen.say("\n".join([f"{gain}{_ORDER}{(numbers and _LOOKS) or _MORE}", *_telling(out, taken, answers, about)]))
+    screen.say(
+        f"drew {len(drawn):,} of {len(rows):,} rows to verify, each with probability {numbers['chance']:.3g}"
+    )
+    screen.say("\n".join([f"{gain}{_ORDER}{_LOOKS if gain else _MORE}", *_telling(out, taken, answers, about)]))
     todo = "answer the tasks in Label Studio and export them as JSON" if tasks else f"fill in the column {answer!r}"
     filled = "export.json" if tasks else str(out) + ("" if answer == "verified" else f":{answer}")
     command = "triage" if model is None else "fit or conformalize"
@@ -130,8 +130,8 @@ def _refuse_models(confidence_level: float | None, probabilities: Path | None, f
 
 def _of_model(
     model: Path, request: RowRequest, budget: int, loading: opt.ModelOptions | None, options: dict[str, Any]
-) -> tuple[Table, Ints, Suggestion]:
-    """The rows, those that are drawn among the answered ones, and what they are worth to a model or calibration."""
+) -> tuple[Table, Ints, str, dict[str, Any]]:
+    """The rows, those drawn of the answered ones, and what they are worth: in words, and as plain data."""
     from setwise.decisions.verification import suggest_verification
     from setwise.streams import model_inputs as saved
     from setwise.tables.rows import read_rows
@@ -157,14 +157,13 @@ def _of_model(
             found = asked.suggest(X[kept], answered.answers, budget, **known)
         else:
             found = suggest_verification(asked, X[kept], answered.answers, budget, **known)
-    # In random order: the first rows of the file are a random sample too.
-    return rows, kept[np.random.default_rng([options["random_state"], 1]).permutation(found.rows)], found
+    return rows, kept[found.rows], f"{found.gain}\n", _as_numbers(found, len(kept))
 
 
-def _as_numbers(found: Suggestion) -> dict[str, Any]:
-    """A suggestion as plain data."""
+def _as_numbers(found: Suggestion, n: int) -> dict[str, Any]:
+    """A suggestion for n rows as plain data."""
     return {
-        "chance": float(found.probability[found.rows[0]]),
+        "chance": len(found.rows) / (n - found.verified),
         "verified": found.verified,
         "confidence_level": found.confidence_level,
         "size_now": found.size_now,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv, softmax
@@ -25,7 +25,7 @@ from setwise._types import Candidates, Column, Features, Seed
 from setwise.crowd.annotator_model import fit_annotators
 from setwise.crowd.verifiers import leave_out_verifiers
 from setwise.errors import InputError, check_length
-from setwise.evidence.evidence import Evidence, gather
+from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts, present_rows
 from setwise.labels.coerce import as_candidates
 from setwise.labels.label_sets import LabelSets
@@ -37,7 +37,7 @@ from setwise.scores import LAC
 from setwise.strategies import Auto, Setting
 from setwise.strategies.curves import Curve
 from setwise.strategies.judgement import DELTA
-from setwise.strategies.posterior import pad_scores, posterior_steps
+from setwise.strategies.posterior import posterior_steps
 from setwise.strategies.rectified import rectified_steps
 
 _QUANTILES = (np.arange(50) + 0.5) / 50
@@ -52,10 +52,7 @@ class Suggestion:
     Attributes
     ----------
     rows
-        Positions of the rows to verify, in order.
-    probability
-        The probability with which each row could be drawn; where it is not the same for all, pass it on as
-        ``verified_probability``. Zero for rows that were verified before.
+        Positions of the rows to verify, in the order of the draw: the first of them are a random sample, too.
     size_now, size_then
         The mean size of the sets on these rows now, and once these rows are verified.
     confidence_level
@@ -67,18 +64,11 @@ class Suggestion:
     """
 
     rows: Ints
-    probability: Floats
     size_now: float
     size_then: float
     confidence_level: float
     curve: dict[int, float]
     verified: int = 0
-
-    @property
-    def equal(self) -> bool:
-        """Whether all rows that could be drawn had the same probability."""
-        open_to = self.probability[self.probability > 0]
-        return bool(np.ptp(open_to) < 1e-12)
 
     @property
     def gain(self) -> str:
@@ -93,8 +83,7 @@ class Suggestion:
         return f"{gain}."
 
     def __str__(self) -> str:
-        chances = "" if self.equal else ", and their probabilities as verified_probability=…"
-        return f"Verify these {len(self.rows):,} rows and pass the labels as verified=…{chances}. {self.gain}"
+        return f"Verify these {len(self.rows):,} rows and pass the labels as verified=…. {self.gain}"
 
 
 def suggest_verification(
@@ -105,7 +94,6 @@ def suggest_verification(
     *,
     verified: Column = None,
     learned: Column = None,
-    prefer: Literal["none", "uncertain"] = "none",
     confidence_level: float = 0.9,
     random_state: Seed = None,
 ) -> Suggestion:
@@ -124,10 +112,6 @@ def suggest_verification(
     learned
         Which rows the model was trained on, one bool per row. They may be drawn, because calibration uses verified
         rows first, but the estimate leaves them out.
-    prefer
-        ``"none"`` draws all rows with the same probability; ``"uncertain"`` prefers rows for which it is open
-        whether the set would contain the true label. Each label then tells `rectified` more, and `auto`, which must
-        allow for the least probable choice, less.
     confidence_level
         The confidence level of the sets.
     random_state
@@ -152,8 +136,6 @@ def suggest_verification(
     sets, _ = present_rows(as_candidates(candidates, P.shape[1], getattr(model, "classes_", None)), "error")
     n, fewest = len(sets), instances_needed(level)
     check_length("candidates", n, len(P), "rows of X")
-    if prefer not in {"none", "uncertain"}:
-        raise ValueError(f"prefer: {prefer!r} is not known; use 'none' or 'uncertain'.")
     facts = RowFacts.read(n, sets.vocabulary, verified=verified)
     had = len(facts.verified_rows)
     unseen = np.arange(n) if learned is None else np.flatnonzero(~np.asarray(learned, dtype=bool))
@@ -163,23 +145,14 @@ def suggest_verification(
             f"budget: {budget} of {n} rows{before}; confidence {float(level):g} needs at least {fewest} verified "
             "labels."
         )
-    if prefer != "none" and (had or len(unseen) < n):
-        already = "verified" if had else "learned from"
-        raise InputError(
-            f"prefer: some rows are {already} already, so that probabilities would differ", "use prefer='none'"
-        )
     if len(unseen) < instances_needed(level):  # type: ignore[operator]
         raise InputError("learned: the model was trained on all of these rows", "give rows that it has not seen")
     votes = candidates.recode(sets.vocabulary) if isinstance(candidates, Votes) else None
     votes = None if votes is None else leave_out_verifiers(votes, facts.verified)
     gain = _Gain.of(P[unseen], sets[unseen], replace(facts, votes=votes).take(unseen), level)
-    free = np.ones(n)
-    free[facts.verified_rows] = 0
-    chance = _chances(gain.interest if prefer == "uncertain" else free, budget)
     more = [count for count in _MORE if fewest <= count + had and count <= n - had and count != budget]  # type: ignore[operator]
     return Suggestion(
-        frozen(_systematic(chance, budget, np.random.default_rng(random_state))),
-        frozen(chance),
+        draw_to_verify(n, budget, verified=verified, random_state=random_state),
         gain.size(gain.now),
         gain.mean_size(had + budget),
         float(level),
@@ -216,8 +189,8 @@ class _Gain:
     now: float
     without: float
     truth: Curve
-    evidence: Evidence
     scores: Floats
+    n: int
 
     @classmethod
     def of(cls, P: Floats, sets: LabelSets, facts: RowFacts, level: Fraction) -> _Gain:
@@ -235,19 +208,11 @@ class _Gain:
         without = float(Auto().calibrate(blank, replace(setting, checked=0)).threshold(level))
         now = float(Auto().calibrate(evidence, setting).threshold(level)) if checked else without
         steps = rectified_steps(tempered) if checked >= _ENOUGH else posterior_steps(tempered)
-        return cls(level, now, without, Curve(steps, "none", DELTA), tempered, np.sort(-P, axis=None))
-
-    @property
-    def interest(self) -> Floats:
-        """The standard deviation of "the set contains the true label" for each row, plus a constant."""
-        scores, weights = pad_scores(self.evidence)
-        inside = (weights * (scores <= self.truth.certified.threshold(self.level))).sum(axis=1).clip(0, 1)
-        spread: Floats = np.sqrt(inside * (1 - inside))
-        return spread + max(float(spread.mean()), 1e-9) / 2
+        return cls(level, now, without, Curve(steps, "none", DELTA), np.sort(-P, axis=None), len(P))
 
     def size(self, threshold: float) -> float:
         """The mean size of these rows' sets at a threshold."""
-        return float(np.searchsorted(self.scores, threshold, side="right") / self.evidence.n)
+        return float(np.searchsorted(self.scores, threshold, side="right") / self.n)
 
     def mean_size(self, m: int) -> float:
         """The mean size of the sets over samples of m verified rows."""
@@ -274,26 +239,3 @@ def _temper(P: Floats, sets: LabelSets) -> Floats:
         lambda power: -float(np.log((at(power) * mask).sum(axis=1)).mean()), bounds=(0.05, 1), method="bounded"
     )
     return at(float(found.x))
-
-
-def _chances(size: Floats, budget: int) -> Floats:
-    """Probabilities in proportion to size that add up to the budget, none above one."""
-    chance = np.zeros(len(size))
-    free = size > 0
-    while True:
-        chance[free] = size[free] * (budget - (chance == 1).sum()) / size[free].sum()
-        over = free & (chance >= 1)
-        if not over.any():
-            return chance
-        chance[over], free = 1.0, free & ~over
-        if not free.any():
-            return chance
-
-
-def _systematic(chance: Floats, budget: int, rng: np.random.Generator) -> Ints:
-    """A sample of exactly `budget` rows in which each row has its chance: equal steps over shuffled chances."""
-    order = rng.permutation(len(chance))
-    edges = np.cumsum(chance[order])
-    edges *= budget / edges[-1]  # so that rounding does not change the number drawn
-    steps = rng.random() + np.arange(budget)
-    return np.sort(order[np.minimum(np.searchsorted(edges, steps, side="right"), len(order) - 1)])

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Never, Self, Unpack, overload
+from typing import Any, Never, Self, Unpack, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
@@ -206,7 +206,6 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         confidence_level: Level | None = None,
         *,
         verified: Column = None,
-        prefer: Literal["none", "uncertain"] = "none",
         random_state: Seed = None,
     ) -> Suggestion:
         """Draws rows to verify, and estimates what that is worth; arguments as in `suggest_verification`.
@@ -222,7 +221,6 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             budget,
             verified=verified,
             learned=self.used_rows_.training_mask(X),
-            prefer=prefer,
             confidence_level=self._level(confidence_level),
             random_state=random_state,
         )
