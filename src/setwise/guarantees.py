@@ -81,6 +81,11 @@ _SEVERAL = {
 }
 """How premises are worded where several labels of a row may be right."""
 
+REMEDIES = {
+    "independent": "Verify at least 50 rows drawn at random: auto then gives a guarantee that rests on them alone"
+}
+"""What to do where the data contradict a premise."""
+
 _WIDTH, _LABEL = 80, 15  # characters of a printed line, and of the label in front
 
 
@@ -347,7 +352,8 @@ class Guarantee:
             if claim.event != "candidates" or not promised:
                 yield "Guaranteed if", join_sentences(_join(claim.conditions), f"then {texts[claim]}")
         if refuted := list(dict.fromkeys(premise for claim in self.claims for premise in claim.refuted)):
-            yield "Contradicted", join_sentences(*map(str, refuted))
+            remedies = (REMEDIES.get(premise.name, "") for premise in refuted)
+            yield "Contradicted", join_sentences(*map(str, refuted), *remedies)
 
     @property
     def _premise_lines(self) -> Iterable[tuple[str, str]]:

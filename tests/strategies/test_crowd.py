@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setwise import Calibration, SmallCalibrationWarning, Votes, _arrays, conformalize
+from setwise import Calibration, MisuseWarning, SmallCalibrationWarning, Votes, _arrays, conformalize
 from setwise.crowd.annotator_model import fit_annotators
 from setwise.strategies import Crowd, step_function_sums
 from setwise.strategies.curves import Curve
@@ -143,6 +143,9 @@ def test_annotators_who_copy_refute_independence(rng, crowd):
     assert [premise.name for premise in claim.refuted] == ["independent"]
     assert made.guarantee().promised is None
     assert made.predict_set(p[:5]).sizes.max() <= K  # the sets are still given
+    assert printed(made.guarantee()).endswith(
+        "Verify at least 50 rows drawn at random: auto then gives a guarantee that rests on them alone."
+    )
     taken = conformalize(
         p, Votes.from_counts(Votes.from_matrix(copied, classes=range(K)).counts), assume="independent"
     )
@@ -313,3 +316,71 @@ def test_crowd_believes_the_annotator_model_whether_or_not_that_is_declared(rng)
     declared, silent = (conformalize(p, votes, "crowd", assume=told) for told in ("independent", "nothing"))
     assert np.array_equal(silent.evidence.posterior, declared.evidence.posterior)
     assert silent.threshold(0.8) == declared.threshold(0.8)
+
+
+def test_what_no_data_can_contradict_is_not_guaranteed(rng):
+    p = simplex(rng, 300, K)
+    y = labels_from(rng, p)
+    alone = Votes.from_matrix(answered(rng, y, 1), classes=range(K))
+    calls = Votes.from_proposals([[{int(a): 1.0} for a in row] for row in answered(rng, y, 5)], classes=range(K))
+    for votes in (alone, calls):  # repeated calls are no second opinion
+        guarantee = conformalize(p, votes, "crowd", assume="independent").guarantee()
+        assert "independent" in {premise.name for premise in guarantee.claims[0].conditions}
+        assert guarantee.promised is None
+        assert "too few rows with two answers to tell" in printed(guarantee)
+        assert "Verify at least 50 rows" in printed(guarantee)
+        assert conformalize(p, votes, assume="independent").guarantee().strategy == "votes"
+
+
+def test_who_answers_is_stated_only_by_those_who_state_the_model(crowd):
+    p, _, answers = crowd
+    votes = Votes.from_matrix(answers, classes=range(K))
+    for assume, status in (("independent", "stated by you"), ("nothing", "assumed")):
+        (claim,) = conformalize(p, votes, "crowd", assume=assume).guarantee().claims
+        assert {premise.name: premise.status for premise in claim.premises}["who_answers"] == status
+
+
+@pytest.mark.parametrize(("level", "rows"), [(0.9, 50), (0.99, 99)])
+def test_votes_say_how_many_rows_to_verify(crowd, level, rows):
+    p, _, answers = crowd
+    votes = Votes.from_matrix(answers, classes=range(K))
+    assert f"Verify {rows} rows drawn at random: auto then" in printed(conformalize(p, votes).guarantee(level))
+    grouped = conformalize(p, votes, groups=np.arange(3000) // 2).guarantee(level)
+    assert "Verify" not in printed(grouped)
+
+
+def judged(rng, n=400, k=4):
+    """A panel of near-copies, of whom most are wrong in one row of three, and the shares of their votes."""
+    y = rng.integers(0, k, n)
+    said = np.where(rng.random(n) < 0.65, y, rng.integers(0, k, n))[:, None].repeat(8, axis=1)
+    said = np.column_stack([said, answered(rng, y, 4, 0.4, k)])
+    said = np.where(rng.random(said.shape) < 0.15, rng.integers(0, k, said.shape), said)
+    votes = Votes.from_matrix(said, classes=range(k))
+    return votes, votes.counts / votes.counts.sum(axis=1, keepdims=True), y
+
+
+def test_a_panel_of_near_copies_guarantees_nothing_until_rows_are_verified(rng):
+    found = []
+    for _ in range(40):
+        votes, p, y = judged(rng)
+        verified = np.full(200, None)
+        verified[:50] = y[:50]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MisuseWarning)  # one sample in a hundred looks odd
+            sets = conformalize(p[:200], votes[:200], verified=verified).predict_set(p[200:])
+        alone = conformalize(p[:50], y[:50]).predict_set(p[200:])
+        found.append((sets.contains(y[200:]).mean(), sets.sizes.mean(), alone.sizes.mean()))
+    coverage, size, alone_size = np.mean(found, axis=0)
+    assert coverage > 0.9 - 3 * np.std(found, axis=0)[0] / 40**0.5
+    assert size <= 1.05 * alone_size
+    for strategy, assume in (
+        ("auto", "nothing"),
+        ("auto", "independent"),
+        ("votes", "nothing"),
+        ("crowd", "independent"),
+    ):
+        guarantee = conformalize(p, votes, strategy, assume=assume).guarantee()
+        assert guarantee.promised is None
+        assert "Verify" in printed(guarantee)
+    crowd = conformalize(p, votes, "crowd", assume="independent")
+    assert crowd.predict_set(p).contains(y).mean() < 0.8

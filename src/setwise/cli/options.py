@@ -364,7 +364,7 @@ Assume = Annotated[
         "--assume WHAT",
         "Your statement on how false labels become candidates: nothing; uniform (each equally often); class (it "
         "depends on the true class alone); or a FILE with the rates (.csv, .npy). For votes: independent, if "
-        "annotators err independently of each other.",
+        "annotators err independently of each other and who answers has nothing to do with the label.",
         EXPERTS,
         autocompletion=_complete_word(("nothing", "uniform", "class", "independent")),
     ),

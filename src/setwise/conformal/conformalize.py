@@ -97,7 +97,7 @@ def conformalize(
         What you state about how false labels become candidates: ``"nothing"``; ``"uniform"``, each with the
         same probability; ``"class"``, with probabilities that depend on the true class alone (estimated), or
         these as a K × K matrix M_kl = P(l ∈ S | y = k). For votes, ``"independent"``: annotators err independently
-        given the true label.
+        given the true label, and who answers a row has nothing to do with it.
     sample_weight
         How much more often rows like each one occur among new rows (covariate shift).
     groups

@@ -127,7 +127,7 @@ def _of_votes(evidence: Evidence, setting: Setting) -> Rule:
     sizes = [float((table <= rule.threshold(level)).sum(axis=1).mean()) for rule in (plain, crowd)]
     why = f"auto chose votes: annotators do not err independently ({independent.detail})."
     instead = f"At 0.9 crowd would give {sizes[1]:.2f} labels per set, not {sizes[0]:.2f}, but without a guarantee."
-    return _add_remark(_add_remark(plain, instead), why)
+    return _add_remark(_add_remark(plain, instead) if sizes[1] < sizes[0] - 0.005 else plain, why)
 
 
 def _add_remark(rule: Rule, remark: str) -> Rule:

@@ -14,7 +14,7 @@ import numpy as np
 
 from setwise.evidence.evidence import Evidence
 from setwise.evidence.score_table import check_unchanged
-from setwise.guarantees import Premise
+from setwise.guarantees import REMEDIES, Premise
 from setwise.strategies.curves import Curve, CurveRule, WithMargin, not_filled, refuse_weights
 from setwise.strategies.judgement import Setting, judgement
 from setwise.strategies.random_answer import check_votes
@@ -25,7 +25,8 @@ from setwise.strategies.step_function_sums import Steps
 class Crowd(WithMargin):
     """Coverage estimated from votes through a model of the annotators, who err independently (``assume=``).
 
-    Where the data refute that, the claim is void and the sets are still given; verified rows then make a promise.
+    Who answers a row must have nothing to do with its label either. Where the data refute independence, nothing is
+    guaranteed and the sets are still given; verified rows then give a guarantee.
 
     Parameters
     ----------
@@ -48,11 +49,9 @@ class Crowd(WithMargin):
         weigh = evidence.posterior.__getitem__
         made = Steps(check_unchanged(evidence.table), weigh, np.ones(evidence.n), spread=1.0)
         curve = Curve(made, self.margin, self.delta)
-        independent = judgement(evidence, setting).independence
-        advice = "Verify 50 rows drawn at random: auto then gives a guarantee, with sets nearly as small."
-        remarks = (advice,) if independent.status == "refuted by the data" else ()
-        needs = (independent, Premise("who_answers", "stated by you"), "recalibrated")
-        model = "annotator model"
+        who = Premise("who_answers", "stated by you" if setting.assume.kind == "independent" else "assumed")
+        needs = (judgement(evidence, setting).independence, who, "recalibrated")
+        advice, model = f"{REMEDIES['independent']}.", "annotator model"
         return CurveRule(
-            self.name, evidence, setting, curve, model, needs, evidence.n, fitted=model, remarks=remarks
+            self.name, evidence, setting, curve, model, needs, evidence.n, fitted=model, remarks=(advice,)
         )

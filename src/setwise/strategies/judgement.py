@@ -287,12 +287,14 @@ class Judgement:
 
     @lazy
     def independence(self) -> Premise:
-        """That annotators err independently: pairs of answers then agree as often as the annotator model says."""
+        """That annotators err independently: pairs of answers then agree as often as the annotator model says.
+
+        What no data can contradict is assumed, also where it is declared.
+        """
         declared: Status = "stated by you" if self.setting.assume.kind == "independent" else "assumed"
         found = self.dependence
         if found is None:
-            few = self.evidence.excess is not None and self.evidence.agreed is not None
-            return Premise("independent", declared, "too few rows with two answers to tell" if few else "")
+            return Premise("independent", "assumed", "too few rows with two answers to tell")
         detail = (
             f"two answers to a row agree in {found.agreed:.1%} of cases, independent ones would in "
             f"{found.agreed - found.excess:.1%}"

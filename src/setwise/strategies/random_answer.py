@@ -20,11 +20,13 @@ from setwise._arrays import Floats
 from setwise.errors import InputError, Remedy
 from setwise.evidence.evidence import Evidence
 from setwise.guarantees import Claim, Premise
+from setwise.ranks import instances_needed
 from setwise.strategies.base import StrategyTraits
 from setwise.strategies.judgement import Setting
 from setwise.strategies.threshold_rules import RankRule
 
 _WHOLE = 2**50  # up to which sums of whole numbers are exact
+_VERIFIED = 50  # rows, with which sets are about as large as with many
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,11 @@ class RandomAnswer(StrategyTraits):
         """About a random answer; about the truth where answers are distributed as it is."""
         source, judged = "conformal risk control", rule.judged
         ambiguous = Premise("answers_as_truth", "assumed")
+        needed = max(_VERIFIED, instances_needed(level))
+        advice = f"Verify {needed:,} rows drawn at random: auto then guarantees this without the condition"
         return (
             judged.claim("answer", float(level), source, "same_annotators"),
-            judged.claim("truth", float(level), source, ambiguous),
+            judged.claim("truth", float(level), source, ambiguous, note="" if rule.evidence.shares else advice),
         )
 
 
