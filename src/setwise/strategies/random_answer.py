@@ -58,7 +58,7 @@ class RandomAnswer(StrategyTraits):
         """About a random answer; about the truth where answers are distributed as it is."""
         source, judged = "conformal risk control", rule.judged
         ambiguous = Premise("answers_as_truth", "assumed")
-        needed = max(_VERIFIED, instances_needed(level))
+        needed = max(_VERIFIED, instances_needed(level) or 0)
         advice = f"Verify {needed:,} rows drawn at random: auto then guarantees this without the condition"
         return (
             judged.claim("answer", float(level), source, "same_annotators"),
