@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,3 +56,12 @@ def format_share(share: float, digits: int = 2) -> str:
     """
     text = f"{100 * share:.{digits}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def join_names(names: Sequence[str], most: int) -> str:
+    """The first names of a list, and a sign that there are more.
+
+    >>> join_names(["ann", "bob", "cyd"], 2)
+    'ann, bob, …'
+    """
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -1,4 +1,4 @@
-"""`annotators`: what it tells of people who answer well, badly, at random or always the same."""
+"""`annotators`: what votes and verified rows tell of people who answer well, badly, at random or alike."""
 
 import json
 
@@ -41,12 +41,12 @@ def test_whose_accuracy_answers_cannot_tell_has_none(rng):
         found = annotators(named(cells[:, columns], 4))
         assert np.isnan(found.accuracy).all()
         assert (found.upper - found.lower == 1).all()
-        assert "not comparable" in repr(found)
+        assert "0.00–1.00" not in repr(found)
     _, cells = crowd(rng, 300, 4, (0.7, 0.8, 0.9))
     cells[:150, 0] = cells[150:, 2] = None  # the first and the last never answer the same row
     assert np.isnan(annotators(named(cells, 4)).accuracy).all()
     p = 0.8 * np.eye(4)[y] + 0.05
-    assert not np.isnan(annotators(named(crowd(rng, 200, 4, (0.6, 0.95))[1], 4), p).accuracy).any()
+    assert not np.isnan(annotators(named(crowd(rng, 200, 4, (0.6, 0.95))[1], 4), probabilities=p).accuracy).any()
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_odd_annotators_are_flagged_and_others_are_not(rng):
     assert flags["a"] == flags["b"] == flags["c"] == ()
     assert flags["d"] == ("may answer at random",)
     assert flags["e"][:2] == ("always the same answer", "may answer at random")
-    assert flags["f"] == ("worse than chance", "contradicts the consensus most")
+    assert flags["f"] == ("worse than chance", "agrees least with the others")
     assert flags["g"] == ("few answers",)
 
 
@@ -100,7 +100,7 @@ def test_agreement_at_its_ends(rng):
     assert abs(annotators(Votes.from_matrix(chance)).alpha) < 0.03
     alone = annotators(Votes.from_lists([["a"], ["b"]]))
     assert np.isnan(alone.alpha)
-    assert "agreement is unknown" in alone.agreement
+    assert "no row has two answers" in repr(alone)
     assert alone.to_dict()["alpha"] is None
 
 
@@ -112,7 +112,7 @@ def test_annotators_who_copy_are_found_dependent(rng):
     found = annotators(Votes.from_lists(cells.tolist(), classes=range(4)))
     assert found.dependence.excess > 0
     assert found.dependence.p_value < 0.01
-    assert "share their errors" in found.agreement
+    assert "share their errors" in repr(annotators(named(cells, 4)))
 
 
 def test_independent_annotators_with_few_answers_each_are_seldom_called_dependent():
@@ -132,7 +132,7 @@ def test_perfect_agreement_refutes_nothing(rng):
     y = np.repeat(rng.integers(0, 3, 100)[:, None], 3, axis=1)
     noise = rng.dirichlet(np.full(3, 0.5), size=100)
     P = 0.5 * np.eye(3)[y[:, 0]] + 0.5 * noise
-    assert not annotators(Votes.from_matrix(y, classes=range(3)), P).dependence.refuted
+    assert not annotators(Votes.from_matrix(y, classes=range(3)), probabilities=P).dependence.refuted
 
 
 def test_the_consensus_beats_the_majority_where_people_differ(rng):
@@ -140,7 +140,7 @@ def test_the_consensus_beats_the_majority_where_people_differ(rng):
     votes = named(cells, 3)
     found = annotators(votes)
     assert (found.consensus == y).mean() > (votes.counts.argmax(axis=1) == y).mean() + 0.05
-    assert np.allclose(found.posterior.sum(axis=1), 1)
+    assert np.allclose(found.confidence.sum(axis=1), 1)
 
 
 def test_a_classifier_joins_the_consensus_with_its_columns_by_name(rng):
@@ -149,12 +149,12 @@ def test_a_classifier_joins_the_consensus_with_its_columns_by_name(rng):
     names = np.array(["ant", "bee", "cat"])
     cells = names[np.where(rng.random((1000, 2)) < 0.6, y[:, None], rng.integers(0, 3, (1000, 2)))]
     votes = Votes.from_matrix(cells, classes=names)
-    alone, joined = annotators(votes), annotators(votes, p)
+    alone, joined = annotators(votes), annotators(votes, probabilities=p)
     assert (joined.consensus == names[y]).mean() > (alone.consensus == names[y]).mean()
-    turned = annotators(votes, pd.DataFrame(p, columns=names)[["cat", "ant", "bee"]])
+    turned = annotators(votes, probabilities=pd.DataFrame(p, columns=names)[["cat", "ant", "bee"]])
     assert (turned.consensus == joined.consensus).all()
     with pytest.raises(ValueError, match="999 rows for 1,000"):
-        annotators(votes, p[:999])
+        annotators(votes, probabilities=p[:999])
 
 
 def test_anonymous_votes_tell_what_all_have_in_common(rng):
@@ -191,10 +191,10 @@ def test_what_is_shown_is_short_and_plain_data(rng):
     names = ["<script>alert(1)</script>", "a\nb", "x" * 200, *(f"w{j}" for j in range(12))]
     found = annotators(named(cells, 3, names))
     assert isinstance(found, Annotators)
-    assert len(repr(found).splitlines()) == 15
+    assert len(repr(found).splitlines()) <= 18
     assert max(map(len, repr(found).splitlines()[:12])) < 120
     assert json.loads(json.dumps(found.to_dict()))["annotators"][2]["name"] in names
-    assert found.to_frame().shape == (15, 6)
+    assert found.to_frame().shape == (15, 7)
 
 
 def test_what_is_no_vote_is_refused():
@@ -205,7 +205,7 @@ def test_what_is_no_vote_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("rows", "known"),
+    ("rows", "known"),  # each row twenty times, or nothing could be said of independence
     [
         ([["a", "b"], ["b", "c"], ["c", "a"]], "abc"),  # every two on a row of their own
         ([["a", "b", "c"], ["d", "a"], ["d", "b"], ["e", "a"]], "abcd"),
@@ -214,6 +214,7 @@ def test_what_is_no_vote_is_refused():
     ],
 )
 def test_who_is_comparable_without_others_is_one_of_three_who_met(rows, known):
+    rows = rows * 20
     row = np.repeat(np.arange(len(rows)), [len(people) for people in rows])
     votes = Votes.of(len(rows), row, ["x"] * len(row), np.concatenate(rows))
     found = annotators(votes)
@@ -225,7 +226,10 @@ def test_a_survey_that_thousands_answered_is_described():
     n, people = 3, 20_000
     rows, who = np.repeat(np.arange(n), people), np.tile(np.arange(people), n)
     votes = Votes.from_codes(n, rows, ["x", "y"], rows % 2, range(people), who)
-    assert not np.isnan(annotators(votes).accuracy).any()
+    found = annotators(votes)
+    assert found.agreement[0] == pytest.approx(1)
+    assert np.isnan(found.accuracy).all()
+    assert "too few rows" in repr(found)
 
 
 @pytest.mark.parametrize("n", [40, 300, 3000])
@@ -236,7 +240,7 @@ def test_annotators_who_are_nearly_always_right_are_not_called_dependent(n, wron
     answers[np.arange(wrong), np.arange(wrong)] = (y[:wrong] + 1) % 3
     p = np.where(np.eye(3)[y], 0.8, 0.1)
     for probabilities in (None, p):
-        assert not annotators(Votes.from_matrix(answers), probabilities).dependence.refuted
+        assert not annotators(Votes.from_matrix(answers), probabilities=probabilities).dependence.refuted
 
 
 def test_intervals_of_three_or_four_annotators_come_with_a_caution(rng):
@@ -244,5 +248,83 @@ def test_intervals_of_three_or_four_annotators_come_with_a_caution(rng):
     answers = np.where(rng.random((60, 6)) < 0.8, y, 1 - y)
     for people, careful in ((2, False), (3, True), (4, True), (6, False)):
         found = annotators(Votes.from_matrix(answers[:, :people]))
-        for told in (repr(found), found.to_dict()["caution"]):
-            assert ("intervals are too narrow" in told) is careful
+        assert ("too narrow for so few annotators" in " ".join(repr(found).split())) is careful
+
+
+def copying_panel(rng, n=1500):
+    """Eight near-copies of one, two others who are better; a matrix of answers and the truth."""
+    y = rng.integers(0, 3, n)
+
+    def noisy(base, share):
+        return np.where(rng.random(n) < share, base, rng.integers(0, 3, n))
+
+    root = noisy(y, 0.6)
+    return np.column_stack([noisy(root, 0.97) for _ in range(8)] + [noisy(y, 0.75) for _ in range(2)]), y
+
+
+def draw(rng, y, m):
+    """The truth of m rows drawn at random, None elsewhere."""
+    verified = np.full(len(y), None)
+    rows = rng.choice(len(y), m, replace=False)
+    verified[rows] = y[rows]
+    return verified
+
+
+@pytest.mark.parametrize("m", [40, 100, 300])
+def test_intervals_from_verified_rows_hold_however_annotators_copy_each_other(rng, m):
+    held = []
+    for _ in range(60):
+        said, y = copying_panel(rng, 600)
+        found = annotators(named(said, 3), draw(rng, y, m))
+        accuracy = (said == y[:, None]).mean(axis=0)
+        held.append((found.lower <= accuracy) & (accuracy <= found.upper))
+    assert np.mean(held) > 0.93
+
+
+def test_verified_rows_tell_copies_the_best_and_a_better_consensus(rng):
+    said, y = copying_panel(rng)
+    votes = named(said, 3)
+    found = annotators(votes, draw(rng, y, 200))
+    assert found.effective_votes < 3
+    assert set(found.near_copies) == {tuple(f"a{j}" for j in range(8))}
+    assert set(found.best) <= {"a8", "a9"}
+    assert (found.consensus == y).mean() > (votes.counts.argmax(axis=1) == y).mean() + 0.05
+    assert "near-copy of a1, …" in found.flags[0]
+    told = " ".join(repr(found).split())
+    for words in ("(200 verified)", "Guaranteed:", "the 200 rows were drawn at random", "is the most accurate"):
+        assert words in told
+    assert annotators(votes).consensus.tolist() != found.consensus.tolist()
+
+
+def test_where_errors_are_shared_no_accuracy_is_told_without_verified_rows(rng):
+    said, _ = copying_panel(rng)
+    found = annotators(named(said, 3))
+    assert found.dependence.refuted
+    assert np.isnan(found.accuracy).all()
+    assert "accuracy" not in repr(found).splitlines()[1]
+    assert "Verify rows drawn at random" in " ".join(repr(found).split())
+    assert found.to_dict()["annotators"][0]["accuracy"] is None
+
+
+def test_whoever_wrote_the_verified_labels_is_left_out(rng):
+    said, y = copying_panel(rng, 400)
+    verified = draw(rng, y, 100)
+    said = np.column_stack([said.astype(object), verified])
+    with pytest.warns(UserWarning, match="annotator 'a10' are the verified labels"):
+        found = annotators(named(said, 3), verified)
+    assert "a10" not in found.names
+
+
+def test_a_label_that_nobody_answered_is_wrong_for_everybody(rng):
+    said, y = copying_panel(rng, 400)
+    verified = draw(rng, y, 100)
+    rows = np.flatnonzero(verified != None)  # noqa: E711 - elementwise
+    names = np.array(["ant", "bee", "cat"], dtype=object)
+    votes = Votes.from_matrix(names[said])
+    plain = annotators(votes, [None if label is None else names[label] for label in verified])
+    verified[rows[:50]] = -1
+    with pytest.warns(UserWarning, match="'dog', which nobody answered; it counts as a class"):
+        found = annotators(votes, [None if y is None else "dog" if y < 0 else names[y] for y in verified])
+    assert (found.accuracy < plain.accuracy - 0.1).all()
+    with pytest.raises(ValueError, match="not among the classes"):
+        annotators(votes, [None if y is None else "Ant" for y in verified])

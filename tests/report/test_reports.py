@@ -218,8 +218,10 @@ def test_votes_bring_a_section_on_annotators_with_the_numbers_of_the_library(sma
     votes = setwise.Votes.from_matrix(said, classes=range(5), annotators=["ann", "bob", "cyd", "dan"])
     whole = build_report(tmp_path / "own.html", calibration, P, candidates=votes).read_text(encoding="utf-8")
     whole = html.unescape(whole)
-    found = setwise.annotators(votes, P)
-    assert f"600 answers on 150 rows by 4 annotators. {found.agreement}" in whole
+    found = setwise.annotators(votes, probabilities=P)
+    assert "600 answers on 150 rows by 4 annotators." in whole
+    for head, text in [*found.facts, *found.basis]:
+        assert f"<strong>{head}:</strong> {text}" in whole
     lines = re.findall(r'<tr><th scope="row">(\w+)</th><td class="number" data-value="150">150</td>.*?</tr>', whole)
     assert lines == [found.names[j] for j in found.worst_first]
     assert f">{found.accuracy[0]:.1%}</td>" in whole
@@ -227,8 +229,12 @@ def test_votes_bring_a_section_on_annotators_with_the_numbers_of_the_library(sma
     assert '<span class="flag">may answer at random</span>' in whole
     cells = [float(text) for text in re.findall(r'style="--tint: [\d.]+">(\d+)</td>', whole)]
     np.testing.assert_allclose(cells, 100 * found.confusion().ravel(), atol=0.5)
+    assert "above, where the consensus is that class" in whole
     other = build_report(tmp_path / "other.html", calibration, P, candidates=S, votes=votes)
-    assert setwise.annotators(votes).agreement in html.unescape(other.read_text(encoding="utf-8"))
+    assert setwise.annotators(votes).facts[0][1] in html.unescape(other.read_text(encoding="utf-8"))
+    known = build_report(tmp_path / "known.html", calibration, P, y=y, candidates=votes).read_text(encoding="utf-8")
+    assert f">{(said[:, 0] == y).mean():.1%}</td>" in known
+    assert "the 150 rows were drawn at random" in known
     nameless = setwise.Votes.from_counts(votes.counts)
     text = build_report(tmp_path / "nameless.html", calibration, P, votes=nameless).read_text(encoding="utf-8")
     assert "nobody is named" in text

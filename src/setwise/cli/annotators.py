@@ -46,17 +46,17 @@ def annotators(
     screen.say(found.describe(None) if show_all else repr(found))
     if out is not None:
         _write(out, vote_table.item or key or imported.name, imported.ids, found)
-        screen.say(f"saved to {out}: the consensus of each item and the probability of each label")
+        screen.say(f"saved to {out}: the consensus of each item and the confidence in each label")
     screen.emit(
         found.to_dict() | {"rows": len(found.consensus), "answers": int(votes.sizes.sum()), "out": out and str(out)}
     )
 
 
 def _write(out: Path, item: str, ids: Any, found: Annotators) -> None:
-    """The consensus of each item, and the probabilities of all labels given the answers."""
+    """The consensus of each item, and the confidence in each label."""
     from setwise.cli.outputs import writing  # Arrow is loaded for files
     from setwise.labels.label_sets import LabelSets
 
     agreed = LabelSets.from_labels(found.consensus, found.classes, missing="empty")
     with writing(out, column="consensus", sizes=False) as writer:
-        writer.append(agreed, {item: ids.tolist()}, found.posterior)
+        writer.append(agreed, {item: ids.tolist()}, found.confidence)

@@ -1,4 +1,4 @@
-"""`annotators`: who answers well, who answers at random, how much annotators agree, and their consensus."""
+"""`annotators`: how far annotators agree, how often each is right, and what they say together."""
 
 from __future__ import annotations
 
@@ -10,21 +10,29 @@ import numpy as np
 from scipy import sparse
 
 from setwise._arrays import Array, Bools, Floats, Ints, frame_columns, frozen
-from setwise._lazy import lazy
-from setwise._types import ProbabilityRows
+from setwise._types import Column, ProbabilityRows
 from setwise.crowd.alpha import krippendorff_alpha
-from setwise.crowd.annotator_model import AnnotatorModel, fit_annotators
-from setwise.crowd.dependence import Dependence, calibrate_agreement, dependence
+from setwise.crowd.consensus import Consensus, find_consensus, learn_consensus
+from setwise.crowd.dependence import Dependence
+from setwise.crowd.members import Members, compare_members
+from setwise.crowd.rectified_shares import annotator_shares, single_answers
+from setwise.crowd.resemblance import Resemblance, find_resemblance
+from setwise.crowd.verifiers import read_verified
 from setwise.errors import check_length
+from setwise.evidence.row_names import check_row_names
+from setwise.findings import format_p_value, join_names
+from setwise.guarantees import format_lines
 from setwise.labels.coerce import as_candidates
+from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import as_probabilities
-from setwise.ranks import clopper_pearson
+from setwise.ranks import binomial_bounds, clopper_pearson
 
 _FEW = 10  # answers; an annotator with fewer gets no other remark
 _ODD = 0.01  # how improbable the same answer every time must be to be remarked
-_TOO_FEW = 4  # annotators; the intervals of so few are too narrow
+_TOO_FEW = 4  # annotators; without verified rows the intervals of so few are too narrow
 _SHOWN = 10
+_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,216 +42,314 @@ class Annotators:
     Attributes
     ----------
     names, answers
-        The annotators, and how many answers each gave.
+        The annotators, and how many rows each answered.
+    agreement
+        The share of the others' answers to the same rows that are the same. NaN where there are none.
     accuracy, lower, upper
-        The probability that each annotator answers right, with a 95 % interval. An answer counts as right with its
-        posterior probability; the more doubtful that is, the wider the interval. The interval treats the other
-        accuracies as known, so that it is too narrow for three or four annotators. Two annotators do not show which
-        of them is right: an annotator needs two others (a classifier counts) such that every two of the three
-        answered a common row. Otherwise the accuracy is NaN, and the interval is from 0 to 1.
+        How often each annotator is right on the rows it answered, with a 95 % interval. With verified rows the
+        interval holds whoever the annotators are. Without, it rests on annotators who err independently: accuracy
+        is NaN, and the interval from 0 to 1, where the data contradict that or cannot tell.
     flags
         Remarks on each annotator.
     alpha
-        Krippendorff's alpha for nominal data: 1 where all agree, 0 where they agree as by chance. NaN where no row
-        has two answers.
-    classes, consensus, posterior
-        The labels; the most probable label of each row (None where it has no answers); and the (n, K) probabilities
-        of the labels given all answers.
+        Krippendorff's alpha: 1 where all agree, 0 where they agree as by chance. NaN where no row has two answers.
+    effective_votes
+        The answers to a row tell about as much as so many independent ones: J / (1 + (J − 1)·r̄) for J answers
+        whose errors have the mean correlation r̄. NaN where that cannot be judged.
+    near_copies
+        Groups of annotators who give the same answers, wrong ones too.
+    classes, consensus, confidence
+        The labels; the label of each row on which the annotators settle (None where it has no answers); and the
+        (n, K) confidence in each label, by which rows can be ordered. These are no probabilities.
+    rule
+        How the consensus is found.
+    verified
+        How many verified rows took part.
     """
 
     names: Array
     answers: Ints
+    agreement: Floats
     accuracy: Floats
     lower: Floats
     upper: Floats
     flags: tuple[tuple[str, ...], ...]
     alpha: float
+    effective_votes: float
+    near_copies: tuple[tuple[Hashable, ...], ...]
     classes: Array
     consensus: Array
-    posterior: Floats
-    model: AnnotatorModel = field(repr=False)
+    confidence: Floats
+    rule: str
+    verified: int
+    found: Consensus = field(repr=False)
+    reference: Ints = field(repr=False)
+    members: Members | None = field(repr=False)
 
-    @lazy
+    @property
     def dependence(self) -> Dependence | None:
         """Whether pairs of answers agree more often than those of annotators who err independently.
 
-        None where too few rows have two answers. Computed at first use: it may take longer than all the rest.
+        None where too few rows have two answers.
         """
-        return dependence(*calibrate_agreement(self.model))
+        return self.found.dependence
 
     def __len__(self) -> int:
         return len(self.names)
 
+    @property
+    def best(self) -> list[Hashable]:
+        """The annotators who may be the best, the most accurate first; in 19 of 20 draws the best is among them."""
+        found = np.zeros(0, dtype=int) if self.members is None else self.members.best
+        return list(self.names[found[np.argsort(-self.accuracy[found], kind="stable")]])
+
     def confusion(self, name: Hashable = None) -> Floats:
         """(K, K): how often the annotator answers l where k is true; without a name, all annotators together.
 
-        Few answers are shrunk to those of all annotators. Answers "not this label" are left out.
+        Verified labels say what is true; without any, the consensus does. NaN where no such row was answered.
         """
-        k, table = len(self.classes), self.model.parameters.confusion.copy()
+        votes = self.found.votes
+        row, who, label = single_answers(votes)
+        if votes.annotator is None:
+            row, label, who = votes.row, votes.label, np.zeros(len(votes.row), dtype=int)
+        use = self.reference[row] != MISSING
         if name is not None:
             known = self.names.tolist()
             if name not in known:
                 raise ValueError(f"name: there is no annotator {name!r} among the {len(known):,}.")
-            people, said = self.model.parameters.people, self.model.parameters.said
-            mine = people == known.index(name)
-            own, said = self.model.parameters.own[mine].T, said[mine]
-            table[:, said] = 0  # labels that the annotator never answered share the rest
-            left = table.sum(axis=1, keepdims=True)
-            table *= np.divide(1 - own.sum(axis=1, keepdims=True), left, out=np.zeros_like(left), where=left > 0)
-            table[:, said] = own
-        found: Floats = table[:, :k] / table[:, :k].sum(axis=1, keepdims=True)
-        return found
+            use &= who == known.index(name)
+        k = len(self.classes)
+        counts = np.bincount(self.reference[row[use]] * k + label[use], minlength=k * k).reshape(k, k)
+        total = counts.sum(axis=1, keepdims=True)
+        shares: Floats = np.divide(counts, total, out=np.full((k, k), np.nan), where=total > 0)
+        return shares
 
     @property
     def worst_first(self) -> Ints:
-        """Positions of the annotators: those with enough answers first, the least accurate of them on top."""
-        return np.lexsort([self.accuracy, self.answers < _FEW])
+        """Positions of the annotators: those with enough answers first, the worst of them on top."""
+        return np.lexsort([self.agreement, self.accuracy, self.answers < _FEW])
 
     @property
-    def agreement(self) -> str:
-        """How much annotators agree: sentences."""
+    def facts(self) -> list[tuple[str, str]]:
+        """How far annotators agree, how many votes that is worth, and near-copies, as headed lines."""
         if np.isnan(self.alpha):
-            return "No row has two answers: agreement is unknown."
-        unknown = "Too few rows have two answers to test whether annotators err independently."
-        alpha = f"Agreement beyond chance is {self.alpha:.2f}, where 1 is perfect (Krippendorff's alpha)."
-        return f"{self.dependence or unknown} {alpha}"
+            return [("Agreement", "not known, for no row has two answers.")]
+        agreed = f"{self.alpha:.2f} beyond chance, where 1 is perfect (Krippendorff's alpha)."
+        if not np.isnan(self.effective_votes):
+            how = "verified rows" if self.verified else "what the others say"
+            each = f"{self.answers.sum() / max(np.count_nonzero(self.found.votes.sizes), 1):.3g}"
+            count = f"about {self.effective_votes:.2g} independent ones, judged by {how}"
+            agreed += f" The {each} answers to a row count as {count}."
+        groups = [join_names([str(name) for name in group], _SHOWN) for group in self.near_copies[:_NAMED]]
+        if len(self.near_copies) > _NAMED:
+            groups.append("…")
+        return [
+            ("Agreement", agreed),
+            *([("Near-copies", f"{'; '.join(groups)}. They count once.")] if groups else []),
+        ]
 
     @property
-    def caution(self) -> str:
-        """Why accuracies are too high or intervals too narrow; empty where nothing shows that."""
-        if not (compared := np.count_nonzero(~np.isnan(self.accuracy))):
-            return ""
-        if self.dependence is not None and self.dependence.refuted and self.dependence.excess > 0:
-            return "Accuracies are too high and intervals too narrow, because the annotators share their errors."
-        if compared > _TOO_FEW:
-            return ""
-        return "With so few annotators the intervals are too narrow: each treats the other accuracies as known."
+    def basis(self) -> list[tuple[str, str]]:
+        """What accuracies and intervals rest on, as headed lines."""
+        if self.verified:
+            return [
+                ("Guaranteed", "in 19 of 20 draws of the verified rows an interval holds the accuracy."),
+                ("You state", f"the {self.verified:,} rows were drawn at random; their labels are right."),
+                *self._comparison,
+            ]
+        if not len(self) or np.isnan(self.alpha):
+            return []
+        found = self.dependence
+        if found is None:
+            told = "too few rows have two answers to test whether annotators err independently."
+            return [("Not known", f"accuracies. Verify some rows, for {told}")]
+        if found.refuted and found.excess > 0:
+            told = f"accuracies, for the annotators share their errors ({format_p_value(found.p_value)})."
+            return [("Not known", f"{told} Verify rows drawn at random: 100 are a good start.")]
+        if np.isnan(self.accuracy).all():
+            return [("Not known", "accuracies, for too few others answered the same rows.")]
+        about = f"the data do not contradict it ({format_p_value(found.p_value)})"
+        lines = [
+            ("Assumed", f"annotators err independently; {about}. Who answers a row is no matter of its label.")
+        ]
+        if np.count_nonzero(~np.isnan(self.accuracy)) <= _TOO_FEW:
+            few = "intervals, which are too narrow for so few annotators: each treats the others as known."
+            lines.append(("Look out for", few))
+        return lines
+
+    @property
+    def _comparison(self) -> list[tuple[str, str]]:
+        """What verified rows say of the best annotator and of the panel."""
+        best, found = self.best, self.members
+        if found is None or not best:
+            return []
+        first, others = f"{best[0]} is the most accurate", len(best) - 1
+        some = f"{best[1]} may be as good" if others == 1 else f"{others:,} others may be as good"
+        told = "no other is as good" if not others else some
+        panel = f"{self.found.rule[0].upper()}{self.found.rule[1:]}"
+        if found.beaten:
+            judged = f"{panel} is right more often than every annotator."
+        elif len(found.better):
+            names = join_names([str(name) for name in self.names[found.better]], _NAMED)
+            judged = f"{names} {'is' if len(found.better) == 1 else 'are'} right more often than {self.found.rule}."
+        else:
+            judged = f"The rows do not tell whether {self.found.rule} is right more often than that."
+        lines = [("Best", f"{first}; {told}. {judged}")]
+        if self.rule != self.found.rule:
+            lines.append(("Consensus", f"{self.rule}, chosen by the verified rows."))
+        return lines
 
     def to_frame(self) -> Any:
         """A pandas frame with one annotator per line."""
         import pandas as pd  # pandas is optional
 
+        columns = {name: getattr(self, name) for name in ("answers", "agreement", "accuracy", "lower", "upper")}
         return pd.DataFrame(
-            {
-                "annotator": self.names,
-                "answers": self.answers,
-                "accuracy": self.accuracy,
-                "lower": self.lower,
-                "upper": self.upper,
-                "flags": ["; ".join(flags) for flags in self.flags],
-            }
+            {"annotator": self.names, **columns, "flags": ["; ".join(flags) for flags in self.flags]}
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Annotators and agreement as plain data, ready for JSON; NaN is None."""
-        numbers = {name: getattr(self, name).tolist() for name in ("answers", "accuracy", "lower", "upper")}
+        columns = ("answers", "agreement", "accuracy", "lower", "upper")
+        numbers = {name: getattr(self, name).tolist() for name in columns}
         return {
             "annotators": [
                 {"name": name, **{key: _plain(values[j]) for key, values in numbers.items()}, "flags": list(flags)}
                 for j, (name, flags) in enumerate(zip(self.names.tolist(), self.flags, strict=True))
             ],
             "classes": self.classes.tolist(),
-            "confusion": self.confusion().tolist(),
+            "confusion": [[_plain(share) for share in line] for line in self.confusion().tolist()],
             "alpha": _plain(self.alpha),
-            "agreement": self.agreement,
-            "caution": self.caution,
-            "dependence": None if self.dependence is None else self.dependence.to_dict(),
+            "effective_votes": _plain(self.effective_votes),
+            "copies": [list(group) for group in self.near_copies],
+            "verified": self.verified,
+            "rule": self.rule,
+            "best": self.best,
+            **{head.lower().replace(" ", "_"): text for head, text in [*self.facts, *self.basis]},
+            "dependence": None if self.verified or self.dependence is None else self.dependence.to_dict(),
         }
 
     def __repr__(self) -> str:
         return self.describe()
 
     def describe(self, top: int | None = _SHOWN) -> str:
-        """The table of annotators, at most `top` of them, the least accurate first; None shows all."""
+        """The table of annotators, at most `top` of them, the worst first; None shows all."""
         listed = self.worst_first[:top]
-        cells = [("annotator", "answers", "accuracy", "95 % interval", "")] + [self._cells(j) for j in listed]
+        known = not np.isnan(self.accuracy).all()
+        head = ("annotator", "answers", "agreement", *(("accuracy", "95 % interval") if known else ()), "")
+        cells = [head] + [self._cells(j, known=known) for j in listed]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
-        shown = lines if len(self) else []
-        more = self._more(len(self) - len(listed))
-        return "\n".join(line.rstrip() for line in [self._head(), *shown, *more, self.agreement])
+        left = len(self) - len(listed)
+        more = [f"… {left:,} more"] if left > 0 else []
+        parts = [self._head(), *(lines if len(self) else []), *more, *format_lines([*self.facts, *self.basis])]
+        return "\n".join(line.rstrip() for line in parts)
 
     def _head(self) -> str:
         by = f"{len(self):,} annotators" if len(self) else "Anonymous annotators"
-        return f"{by}, {len(self.consensus):,} rows, {len(self.classes):,} classes"
+        rows = f"{len(self.consensus):,} rows{f' ({self.verified:,} verified)' if self.verified else ''}"
+        return f"{by}, {rows}, {len(self.classes):,} classes"
 
-    def _more(self, left: int) -> list[str]:
-        more = [f"… {left:,} more"] if left > 0 else []
-        estimate = "Accuracies are estimates from the answers alone: they assume that annotators err independently."
-        known = not np.isnan(self.accuracy).all()
-        return [*more, *([estimate] if known else []), *filter(None, [self.caution])]
-
-    def _cells(self, j: int) -> tuple[str, ...]:
-        name, interval = str(self.names[j]), f"{self.lower[j]:.2f}–{self.upper[j]:.2f}"
+    def _cells(self, j: int, *, known: bool) -> tuple[str, ...]:
+        name = " ".join(str(self.names[j]).split())
+        agreed, right = (
+            "–" if np.isnan(share[j]) else f"{share[j]:.2f}" for share in (self.agreement, self.accuracy)
+        )
+        told = (right, f"{self.lower[j]:.2f}–{self.upper[j]:.2f}") if known else ()
         short = name if len(name) <= 30 else name[:29] + "…"
-        right = "–" if np.isnan(self.accuracy[j]) else f"{self.accuracy[j]:.2f}"
-        return " ".join(short.split()), f"{self.answers[j]:,}", right, interval, "; ".join(self.flags[j])
+        return short, f"{self.answers[j]:,}", agreed, *told, "; ".join(self.flags[j])
 
 
-def annotators(votes: Votes, probabilities: ProbabilityRows | None = None) -> Annotators:
-    """Estimates how well each annotator answers, how much they agree, and their consensus, without any true label.
+def annotators(votes: Votes, verified: Column = None, probabilities: ProbabilityRows | None = None) -> Annotators:
+    """Says how far annotators agree, how often each is right, and what they say together.
+
+    Without verified rows agreement is all that is known, unless annotators err independently. A hundred rows that
+    were drawn at random and verified tell how often each is right, whoever the annotators are.
 
     Parameters
     ----------
     votes
         Who answered what.
+    verified
+        The true label where a row is verified, None or NaN elsewhere. By passing it you state that the rows to
+        verify were drawn at random.
     probabilities
-        (n, K) class probabilities of a classifier that has not seen these answers. They are recalibrated and join
-        the consensus.
+        (n, K) class probabilities of a classifier that has not seen these answers. They join the consensus.
 
     Notes
     -----
-    The model assumes that annotators err independently given the truth, each with confusions of their own shrunk
-    to those of all (Dawid and Skene, 1979; with a classifier Raykar et al., 2010). It assumes too that who answers
-    a row has nothing to do with its label: of people who answer what they know, intervals are too narrow. Where
-    annotators share their errors, every accuracy is too high and the consensus looks too certain; `dependence`
-    tests that.
+    With verified rows each interval is that of `setwise.estimate`: the rows an annotator answered are a finite
+    population, and what most others say is a proxy that no verified label has influenced. The consensus is chosen
+    by the verified rows. It serves learning and reading; triage, suspects and estimates use one that has not seen
+    a verified label.
+
+    Without verified rows accuracies come from a model in which annotators err independently given the truth, each
+    with confusions of their own shrunk to those of all (Dawid and Skene, 1979; with a classifier Raykar et al.,
+    2010), and who answers a row has nothing to do with its label. They are left out where `dependence` contradicts
+    that, as it does for most real panels and nearly all panels of language models.
 
     Examples
     --------
     >>> import numpy as np
     >>> from setwise import Votes, annotators
     >>> rng = np.random.default_rng(0)
-    >>> y = rng.integers(0, 2, (100, 1))
-    >>> cells = np.where(rng.random((100, 4)) < [0.9, 0.8, 0.9, 0.5], y, 1 - y)
-    >>> annotators(Votes.from_matrix(cells, annotators=["ann", "bob", "cyd", "dan"]))
-    4 annotators, 100 rows, 2 classes
-    annotator  answers  accuracy  95 % interval
-    dan        100      0.47      0.36–0.59      may answer at random; contradicts the consensus most
-    bob        100      0.74      0.63–0.84
-    ann        100      0.84      0.73–0.92
-    cyd        100      0.90      0.77–0.97
-    Accuracies are estimates from the answers alone: they assume that annotators err independently.
-    With so few annotators the intervals are too narrow: each treats the other accuracies as known.
-    Two answers to a row agree in 60.5 % of cases. ...
+    >>> y = rng.integers(0, 2, 400)
+    >>> cells = np.where(rng.random((400, 4)) < [0.9, 0.8, 0.9, 0.5], y[:, None], 1 - y[:, None])
+    >>> verified = np.where(np.arange(400) < 100, y, np.nan)
+    >>> annotators(Votes.from_matrix(cells, annotators=["ann", "bob", "cyd", "dan"]), verified)
     """
     if not isinstance(votes, Votes):
         raise TypeError(f"votes: expected Votes, got {type(votes).__name__}; make them with Votes.from_table.")
     if not len(votes.row):
         raise ValueError("votes: there is no answer.")
+    check_row_names(votes=votes, verified=verified, probabilities=probabilities)
     matrix = None
     if probabilities is not None:
         matrix, votes = _with_columns(probabilities, votes)
-    model = fit_annotators(votes, matrix)
-    posterior = frozen(model.posterior)
-    consensus = votes.classes[posterior.argmax(axis=1)].astype(object)
+    votes, facts = read_verified(votes, verified)
+    truth = facts.verified
+    alike = None if votes.annotator is None else find_resemblance(votes, truth)
+    found = find_consensus(votes, matrix)
+    confidence, rule = found.confidence, found.rule
+    proposed = frozen(confidence.argmax(axis=1))
+    row, who, label = single_answers(votes)
+    agreement = _agreement(votes, row, who, label)
+    if truth is None:
+        met = np.bincount(who, np.bincount(row, minlength=len(votes))[row] > 1, len(votes.annotators))
+        rates = agreement, *binomial_bounds(np.nan_to_num(agreement) * met, met, 0.05)
+        accuracy, lower, upper = _independent_accuracies(votes, found, with_model=matrix is not None)
+        members = None
+    else:
+        accuracy, lower, upper = rates = annotator_shares(votes, truth)[:3]
+        use = truth[row] != MISSING
+        panel = np.where(truth == MISSING, 0.0, proposed == truth)
+        members = compare_members(row[use], who[use], truth[row[use]] == label[use], panel, len(votes.annotators))
+        confidence, rule = learn_consensus(find_consensus(votes, matrix, alike), truth)
+    consensus = votes.classes[confidence.argmax(axis=1)].astype(object)
     if matrix is None:
         consensus[votes.sizes == 0] = None
-    people = len(votes.annotators)
-    answers = np.zeros(0, dtype=int) if votes.annotator is None else np.bincount(votes.annotator, minlength=people)
-    accuracy, lower, upper = _accuracies(votes, posterior, _comparable(votes, with_model=matrix is not None))
+    reference = proposed if truth is None else truth
+    answers = np.bincount(votes.answers[1], minlength=len(votes.annotators))[: len(votes.annotators)]
+    copies = _near_copies(votes, alike)
     return Annotators(
         votes.annotators,
         frozen(answers),
+        frozen(agreement),
         frozen(accuracy),
         frozen(lower),
         frozen(upper),
-        _flags(votes, model, answers, accuracy, (lower, upper)),
+        _flags(votes, answers, agreement, rates, truth, copies),
         krippendorff_alpha(votes),
+        float("nan") if alike is None else alike.effective_votes,
+        copies,
         votes.classes,
         frozen(consensus),
-        posterior,
-        model,
+        frozen(confidence),
+        rule,
+        0 if truth is None else int(np.count_nonzero(truth != MISSING)),
+        found,
+        reference,
+        members,
     )
 
 
@@ -255,6 +361,70 @@ def _with_columns(probabilities: Any, votes: Votes) -> tuple[Floats, Votes]:
     if names is not None:
         matrix = as_probabilities(probabilities, n_classes=len(sets.classes), classes=sets.classes)
     return matrix, votes.recode(sets.vocabulary)
+
+
+def _agreement(votes: Votes, row: Ints, who: Ints, label: Ints) -> Floats:
+    """The share of the others' answers to the same rows that are the same, for each annotator."""
+    people = len(votes.annotators)
+    place = np.unique(row * votes.n_classes + label, return_inverse=True)[1]
+    same = np.bincount(place)[place] - 1
+    others = np.bincount(row, minlength=len(votes))[row] - 1
+    share = np.divide(same, others, out=np.zeros(len(row)), where=others > 0)
+    met = np.bincount(who, others > 0, people)
+    agreed: Floats = np.divide(np.bincount(who, share, people), met, out=np.full(people, np.nan), where=met > 0)
+    return agreed
+
+
+def _near_copies(votes: Votes, alike: Resemblance | None) -> tuple[tuple[Hashable, ...], ...]:
+    """The names in each group of near-copies."""
+    if alike is None:
+        return ()
+    names = votes.annotators
+    large = np.flatnonzero(np.bincount(alike.copies) > 1)
+    return tuple(tuple(names[alike.copies == group].tolist()) for group in large.tolist())
+
+
+def _flags(
+    votes: Votes,
+    answers: Ints,
+    agreement: Floats,
+    rates: tuple[Floats, Floats, Floats],
+    truth: Ints | None,
+    copies: tuple[tuple[Hashable, ...], ...],
+) -> tuple[tuple[str, ...], ...]:
+    """Remarks on each annotator, as its number of answers allows them; of few answers only that they are few.
+
+    `rates` are how often each is right, or agrees with the others, with an interval.
+    """
+    if votes.annotator is None:
+        return ()
+    _, who, label = single_answers(votes)
+    (rate, lower, upper), n, k = rates, len(votes.annotators), votes.n_classes
+    said = np.bincount(who * k + label, minlength=n * k).reshape(n, k)
+    true = said.sum(axis=0) - said if truth is None else np.bincount(truth[truth >= 0], minlength=k)[None]
+    chance = (said * true).sum(axis=1) / np.maximum(said.sum(axis=1) * true.sum(axis=1), 1)
+    different = np.bincount(np.unique(who * k + label) // k, minlength=n)
+    enough = answers >= _FEW
+    same = enough & (different == 1) & (np.nan_to_num(agreement) ** answers < _ODD)
+    judged = enough & ~np.isnan(rate)
+    below = judged & (upper < (np.median(rate[judged]) if judged.any() else 0.0))
+    guess, worse = below & (lower <= chance) & (chance <= upper), below & (upper < chance)
+    worst = int(np.argmin(np.where(below, rate, np.inf))) if below.any() else -1
+    group = {name: names for names in copies for name in names}
+    remarks = {
+        "few answers": ~enough,
+        "nobody else answered the same rows": enough & np.isnan(agreement),
+        "always the same answer": same,
+        "may answer at random": guess,
+        "worse than chance": worse,
+        "least accurate" if truth is not None else "agrees least with the others": np.arange(n) == worst,
+    }
+    flags = [[text for text, holds in remarks.items() if holds[j]] for j in range(n)]
+    for name, found in zip(votes.annotators.tolist(), flags, strict=True):
+        others = [str(other) for other in group.get(name, ()) if other != name]
+        if others:
+            found.append(f"near-copy of {join_names(others, 1)}")
+    return tuple(map(tuple, flags))
 
 
 def _right(votes: Votes, posterior: Floats) -> Floats:
@@ -284,18 +454,20 @@ def _comparable(votes: Votes, *, with_model: bool) -> Bools:
     return found
 
 
-def _accuracies(votes: Votes, posterior: Floats, compared: Bools) -> tuple[Floats, Floats, Floats]:
-    """Each annotator's accuracy with an interval, from the counts that doubtful answers leave.
+def _independent_accuracies(votes: Votes, found: Consensus, *, with_model: bool) -> tuple[Floats, Floats, Floats]:
+    """Accuracies with intervals by the annotator model, where its premise stands.
 
     Of n answers, right with probabilities r, the observed information about their mean a is that of
     n·(1 − mean r(1 − r)/(a(1 − a))) answers known to be right or wrong (Louis, 1982); there, a counts one right and
     one wrong answer more, so that it is not 0 or 1.
     """
     n = len(votes.annotators)
-    if votes.annotator is None:
-        return np.zeros(0), np.zeros(0), np.zeros(0)
+    held = None if votes.annotator is None else found.dependence
+    if votes.annotator is None or held is None or (held.refuted and held.excess > 0):
+        return np.full(n, np.nan), np.zeros(n), np.ones(n)
+    compared = _comparable(votes, with_model=with_model)
     weight = np.ones(len(votes.row)) if votes.weight is None else votes.weight
-    right = _right(votes, posterior)
+    right = _right(votes, found.model.posterior)
     total, squares, good, doubt = (
         np.bincount(votes.annotator, values, n)
         for values in (weight, weight**2, weight * right, weight * right * (1 - right))
@@ -311,49 +483,6 @@ def _accuracies(votes: Votes, posterior: Floats, compared: Bools) -> tuple[Float
     ]
     lower, upper = np.array(bounds).reshape(-1, 2).T
     return accuracy, lower, upper
-
-
-def _flags(
-    votes: Votes, model: AnnotatorModel, answers: Ints, accuracy: Floats, bounds: tuple[Floats, Floats]
-) -> tuple[tuple[str, ...], ...]:
-    """Remarks on each annotator; with few answers, only that they are few."""
-    if votes.annotator is None:
-        return ()
-    (lower, upper), n, k = bounds, len(votes.annotators), votes.n_classes
-    overall = float(_right(votes, model.posterior).mean())
-    chance = _chance(votes, model.posterior)
-    answer = votes.label if votes.against is None else votes.label + k * votes.against
-    same = np.bincount(np.unique(votes.annotator * 2 * k + answer) // (2 * k), minlength=n) == 1
-    odds = np.log((model.posterior[votes.row] * model.parameters.confusion[:, answer].T).sum(axis=1))
-    same &= np.bincount(votes.annotator, odds, n) < np.log(_ODD)
-    enough = answers >= _FEW
-    below = enough & (upper < overall)
-    guess, worse = below & (lower <= chance) & (chance <= upper), below & (upper < chance)
-    worst = int(np.argmin(np.where(below, accuracy, np.inf))) if below.any() else -1
-    remarks = {
-        "few answers": ~enough,
-        "not comparable, because too few others answered the same rows": enough & np.isnan(accuracy),
-        "always the same answer": enough & same,
-        "may answer at random": guess,
-        "worse than chance": worse,
-        "contradicts the consensus most": np.arange(n) == worst,
-    }
-    return tuple(tuple(text for text, holds in remarks.items() if holds[j]) for j in range(n))
-
-
-def _chance(votes: Votes, posterior: Floats) -> Floats:
-    """How often each annotator would be right if the answers did not depend on the rows."""
-    n, k = len(votes.annotators), votes.n_classes
-    who = np.zeros(0, dtype=int) if votes.annotator is None else votes.annotator
-    shares = np.zeros((n, k))
-    for label in range(k):  # the share of each label among the rows that an annotator answers
-        shares[:, label] = np.bincount(who, posterior[votes.row, label], n)
-    shares /= np.maximum(np.bincount(who, minlength=n), 1)[:, None]
-    right = shares[who, votes.label]
-    if votes.against is not None:
-        right = np.where(votes.against, 1 - right, right)
-    chance: Floats = np.bincount(who, right, n) / np.maximum(np.bincount(who, minlength=n), 1)
-    return chance
 
 
 def _plain(value: float) -> float | None:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from setwise._arrays import Floats, Ints, frozen
-from setwise.crowd.annotator_model import AnnotatorModel, fit_annotators
-from setwise.crowd.dependence import calibrate_agreement, dependence
+from setwise._lazy import lazy
+from setwise.crowd.annotator_model import TINY, AnnotatorModel, fit_annotators
+from setwise.crowd.dependence import Dependence, calibrate_agreement, dependence
 from setwise.crowd.resemblance import Resemblance, find_resemblance
 from setwise.labels.votes import Votes
 
@@ -24,6 +25,9 @@ _ROWS = 10_000  # by which the rule is chosen; of more rows a part is used
 _FEW = 30  # rows; with fewer, the answers left out tell nothing
 _FOLDS = 5
 _CLEAR = 2.0  # standard errors
+_ROUNDS = 5  # of weighing annotators by their agreement with those weighed before
+_CELLS = 20_000_000  # of a table of answers and labels
+_PRIOR = 10.0  # verified answers that the accuracy of all counts for in that of each annotator
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,20 +36,43 @@ class Consensus:
 
     Attributes
     ----------
-    confidence
-        (n, K): how sure each label of a row is. These are no probabilities.
-    modelled
-        Whether the annotator model takes part; otherwise answers are counted.
+    votes
+        The answers, where a group of near-copies shares the weight of one annotator.
     resemblance
         How alike annotators answer; None where they are not named.
     model
-        The annotator model.
+        The annotator model of these answers and the probabilities of a classifier, if there are any.
     """
 
-    confidence: Floats
-    modelled: bool
+    votes: Votes
     resemblance: Resemblance | None
     model: AnnotatorModel
+
+    @lazy
+    def dependence(self) -> Dependence | None:
+        """Whether annotators share their errors; None where too few rows have two answers."""
+        return dependence(*calibrate_agreement(self.model))
+
+    @lazy
+    def modelled(self) -> bool:
+        """Whether the annotator model takes part; otherwise answers are counted."""
+        if self.votes.against is not None:
+            return True
+        gain = _gain(self.votes, self.resemblance, self.model.prior.probabilities)
+        if abs(gain) > _CLEAR:
+            return gain > 0
+        found = self.dependence
+        return found is not None and not (found.refuted and found.excess > 0)
+
+    @lazy
+    def confidence(self) -> Floats:
+        """(n, K): how sure each label of a row is. These are no probabilities."""
+        return frozen((_mix if self.modelled else share_votes)(self.votes, self.model))
+
+    @property
+    def rule(self) -> str:
+        """How labels are found."""
+        return "the annotator model" if self.modelled else "counting"
 
 
 def weigh_votes(votes: Votes, probabilities: Floats | None = None) -> Floats:
@@ -53,49 +80,101 @@ def weigh_votes(votes: Votes, probabilities: Floats | None = None) -> Floats:
     return find_consensus(votes, probabilities).confidence
 
 
-def find_consensus(votes: Votes, probabilities: Floats | None = None) -> Consensus:
+def find_consensus(
+    votes: Votes, probabilities: Floats | None = None, resemblance: Resemblance | None = None
+) -> Consensus:
     """The consensus of all rows, by the rule that the answers confirm."""
-    resemblance = None if votes.annotator is None else find_resemblance(votes)
-    once = count_once(votes, resemblance)
-    model = fit_annotators(once, probabilities)
-    modelled = votes.against is not None or _model_pays(once, resemblance, probabilities, model)
-    found = _mix(model.posterior, once, probabilities) if modelled else share_votes(once, model.posterior)
-    return Consensus(found, modelled, resemblance, model)
+    if resemblance is None and votes.annotator is not None:
+        resemblance = find_resemblance(votes)
+    if resemblance is not None and (resemblance.weights < 1).any():
+        votes = _scale(votes, resemblance.weights)
+    return Consensus(votes, resemblance, fit_annotators(votes, probabilities))
 
 
-def count_once(votes: Votes, resemblance: Resemblance | None) -> Votes:
-    """The same answers, where a group of near-copies shares the weight of one annotator."""
-    if resemblance is None or votes.annotator is None or (resemblance.weights == 1).all():
-        return votes
+def learn_consensus(found: Consensus, verified: Ints) -> tuple[Floats, str]:
+    """The confidence and the name of the rule that is right in most verified rows; `verified` are codes of labels.
+
+    The consensus found without them stands against answers weighed by agreement with the others, by accuracy in
+    verified rows, and the most accurate annotator alone; the last two in rows that they have not learned from.
+    This is for learning and reading only: no guarantee may rest on a consensus that has seen verified labels.
+    """
+    rows, votes = np.flatnonzero(verified >= 0), found.votes
+    if votes.annotator is None or len(rows) < _FEW:
+        return found.confidence, found.rule
+    truth, each = verified[rows], np.arange(len(rows))
+    agreed = share_votes(_scale(votes, _agreement(votes)), found.model)
+    fixed = {found.rule: found.confidence, "answers weighed by agreement": agreed}
+    right = {rule: _hits(values[rows], each, truth) for rule, values in fixed.items()}
+    fold = np.random.default_rng(0).permutation(len(rows)) % _FOLDS
+    for number in range(_FOLDS):
+        held = np.flatnonzero(fold == number)
+        for rule, values in _learned(found, verified, rows[fold != number]).items():
+            hits = right.setdefault(rule, np.zeros(len(rows)))
+            hits[held] = _hits(values[rows[held]], np.arange(len(held)), truth[held])
+    rule = max(right, key=lambda one: float(right[one].mean()))  # of equals the first, which has seen least
+    return fixed[rule] if rule in fixed else _learned(found, verified, rows)[rule], rule
+
+
+def _learned(found: Consensus, verified: Ints, rows: Ints) -> dict[str, Floats]:
+    """Consensus by accuracies in some verified rows: answers weighed by them, and the best annotator alone."""
+    votes = found.votes
+    used = np.isin(votes.row, rows)
+    who, people, k = _people(votes)[used], len(votes.annotators), votes.n_classes
+    right = verified[votes.row[used]] == votes.label[used]
+    all_right = right.mean() if len(right) else 0.0
+    share = (np.bincount(who, right, people) + _PRIOR * all_right) / (np.bincount(who, minlength=people) + _PRIOR)
+    odds = np.log(np.maximum(share * max(k - 1, 1), TINY) / np.maximum(1 - share, TINY))
+    best = _people(votes) == share.argmax()
+    alone = found.confidence.copy()
+    alone[votes.row[best]] = 0
+    alone[votes.row[best], votes.label[best]] = 1
+    by_accuracy = share_votes(_scale(votes, np.maximum(odds, TINY)), found.model)
+    return {"answers weighed by accuracy": by_accuracy, "the answers of the best annotator": alone}
+
+
+def _agreement(votes: Votes) -> Floats:
+    """How often each annotator says what most others do, these weighed alike, beyond 1/K."""
+    weights = np.ones(len(votes.annotators))
+    own = np.ones(len(votes.row)) if votes.weight is None else votes.weight
+    for _ in range(_ROUNDS):
+        counted = _scale(votes, weights).counts
+        hits = np.zeros(len(votes.row))
+        for part in np.array_split(np.arange(len(votes.row)), -(-len(votes.row) * votes.n_classes // _CELLS)):
+            others = counted[votes.row[part]]
+            others[np.arange(len(part)), votes.label[part]] -= (own * weights[_people(votes)])[part]
+            hits[part] = (others.argmax(axis=1) == votes.label[part]) & (others.max(axis=1) > TINY)
+        share = np.bincount(_people(votes), hits, len(weights)) / np.maximum(
+            np.bincount(_people(votes), minlength=len(weights)), 1
+        )
+        weights = np.maximum(share - 1 / votes.n_classes, TINY)
+    return weights
+
+
+def _people(votes: Votes) -> Ints:
+    """The position of each answer's annotator."""
+    return np.zeros(len(votes.row), dtype=np.intp) if votes.annotator is None else votes.annotator
+
+
+def _scale(votes: Votes, weights: Floats) -> Votes:
+    """The same answers, each of which counts as its annotator does; the largest of these weights counts as one."""
     own = 1.0 if votes.weight is None else votes.weight
-    return replace(votes, own_weight=frozen(own * resemblance.weights[votes.annotator]))
+    return replace(votes, own_weight=frozen(own * (weights / weights.max())[_people(votes)]))
 
 
-def share_votes(votes: Votes, otherwise: Floats) -> Floats:
-    """(n, K): the share of each label among the answers of a row; where there are none, `otherwise`."""
+def share_votes(votes: Votes, otherwise: AnnotatorModel) -> Floats:
+    """(n, K): the share of each label among the answers of a row; where there are none, that of a model."""
     total = votes.counts.sum(axis=1, keepdims=True)
-    share: Floats = np.divide(votes.counts, total, out=otherwise.copy(), where=total > 0)
+    share: Floats = np.divide(votes.counts, total, out=otherwise.posterior.copy(), where=total > 0)
     return share
 
 
-def _mix(posterior: Floats, votes: Votes, probabilities: Floats | None) -> Floats:
+def _mix(votes: Votes, model: AnnotatorModel) -> Floats:
     """The posterior; of votes alone tempered and mixed with the share of votes, for it is too close to 0 or 1."""
-    if probabilities is not None or votes.against is not None:
-        return posterior
-    mixed: Floats = posterior**_POWER * share_votes(votes, posterior)
+    if model.prior.probabilities is not None or votes.against is not None:
+        return model.posterior
+    mixed: Floats = model.posterior**_POWER * share_votes(votes, model)
     mixed /= mixed.sum(axis=1, keepdims=True)
     return mixed
-
-
-def _model_pays(
-    votes: Votes, resemblance: Resemblance | None, probabilities: Floats | None, model: AnnotatorModel
-) -> bool:
-    """Whether the model is taken."""
-    gain = _gain(votes, resemblance, probabilities)
-    if abs(gain) > _CLEAR:
-        return gain > 0
-    found = dependence(*calibrate_agreement(model))
-    return found is not None and not (found.refuted and found.excess > 0)
 
 
 def _gain(votes: Votes, resemblance: Resemblance | None, probabilities: Floats | None) -> float:
@@ -116,12 +195,9 @@ def _gain(votes: Votes, resemblance: Resemblance | None, probabilities: Floats |
         held = np.flatnonzero((fold == number) & (others.sizes[votes.row] > 0))
         if not len(held):
             continue
-        posterior = fit_annotators(others, probabilities).posterior
+        model = fit_annotators(others, probabilities)
         row, label = votes.row[held], votes.label[held]
-        by_model, by_count = (
-            _hits(found, row, label)
-            for found in (_mix(posterior, others, probabilities), share_votes(others, posterior))
-        )
+        by_model, by_count = (_hits(rule(others, model), row, label) for rule in (_mix, share_votes))
         gained += np.bincount(row, weight[held] * (by_model - by_count), len(votes))
         judged += np.bincount(row, weight[held], len(votes))
     gained = gained[judged > 0]

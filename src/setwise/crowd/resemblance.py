@@ -21,6 +21,7 @@ from setwise.crowd.rectified_shares import single_answers
 from setwise.labels.votes import Votes
 
 _ROWS = 20_000  # that are compared; of more rows a part is used
+_MET = 1e8  # pairs of answers to the same row that are counted
 _PAIRS = 5_000  # of annotators that are compared, those with most common rows
 _ALIKE = 2_000  # common rows of a pair that are compared
 _COMMON = 50  # rows that a pair must have answered; of pairs with fewer nothing is said
@@ -95,12 +96,11 @@ class Resemblance:
 
 def find_resemblance(votes: Votes, truth: Ints | None = None) -> Resemblance:
     """How alike the annotators answer; `truth` has the positions of the verified labels, negative where unknown."""
-    if len(votes) > _ROWS:
-        rows = np.sort(np.random.default_rng(0).permutation(len(votes))[:_ROWS])
-        if truth is not None:
-            rows = np.union1d(rows, np.flatnonzero(truth >= 0))
-            truth = truth[rows]
-        votes = votes[rows]
+    order = np.random.default_rng(0).permutation(len(votes))
+    if truth is not None:
+        order = order[np.argsort(truth[order] < 0, kind="stable")]  # verified rows first
+    rows = np.sort(order[: max(int(np.searchsorted(np.cumsum(votes.sizes[order] ** 2.0), _MET)), _COMMON)][:_ROWS])
+    votes, truth = votes[rows], None if truth is None else truth[rows]
     pairs = _Pairs.of(votes)
     found = pairs.judge(np.arange(len(votes.annotators)), truth)
     if truth is None and (found.weights < 1).any():
@@ -124,7 +124,8 @@ class _Pairs:
     @classmethod
     def of(cls, votes: Votes) -> _Pairs:
         (row, who, label), people = single_answers(votes), len(votes.annotators)
-        given = sparse.csr_array((np.ones(len(row)), (row, who)), shape=(len(votes), people))
+        often = np.bincount(who, minlength=people)[who] >= _COMMON
+        given = sparse.csr_array((np.ones(often.sum()), (row[often], who[often])), shape=(len(votes), people))
         both = sparse.triu(given.T @ given, 1).tocoo()
         enough = np.flatnonzero(both.data >= _COMMON)
         enough = enough[np.argsort(-both.data[enough], kind="stable")][:_PAIRS]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import hypergeom
@@ -16,7 +17,7 @@ from setwise._arrays import Bools, Ints, frozen
 from setwise.errors import MisuseWarning
 from setwise.evidence.row_facts import RowFacts
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING
+from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector
 from setwise.labels.votes import Votes
 
 _RARE = 1e-6  # the probability that one of the annotators answered by chance what was verified
@@ -52,6 +53,25 @@ def leave_out_verifiers(votes: Votes, verified: Ints | None) -> Votes:
         annotators=frozen(votes.annotators[~found]),
         **taken,  # type: ignore[arg-type]
     )
+
+
+def read_verified(votes: Votes, verified: Any) -> tuple[Votes, RowFacts]:
+    """The votes without annotators who gave the verified labels, and these labels, over the classes of the votes.
+
+    A verified label that nobody answered is one more class, unless the classes of the votes are declared or none of
+    the verified labels is among them, as where they are spelled in another way.
+    """
+    if verified is not None and not votes.vocabulary.declared:
+        given = label_vector(verified, "verified")
+        codes = votes.vocabulary.encode(given)
+        rows = np.flatnonzero(codes == UNKNOWN)
+        if len(rows) and (codes >= 0).any():
+            new = given[rows].tolist()
+            problem = f"verified: row {rows[0]} holds {new[0]!r}, which nobody answered; it counts as a class"
+            warnings.warn(MisuseWarning(problem, "correct it if it is misspelled"), stacklevel=4)
+            votes = votes.recode(Vocabulary.infer([*votes.classes.tolist(), *new]))
+    facts = RowFacts.read(len(votes), votes.vocabulary, verified=verified)
+    return leave_out_verifiers(votes, facts.verified), facts
 
 
 def with_votes(facts: RowFacts, votes: Votes, sets: LabelSets) -> tuple[RowFacts, LabelSets]:

@@ -23,7 +23,7 @@ from setwise.calibration.base import BaseCalibration
 from setwise.calibration.new_rows import NewRows
 from setwise.calibration.pooled import BasePooledCalibration
 from setwise.crowd.consensus import weigh_votes
-from setwise.crowd.verifiers import leave_out_verifiers
+from setwise.crowd.verifiers import read_verified
 from setwise.crowd.vote_warnings import warn_of_unanswered
 from setwise.decisions.modes import ErrorCurve, Mode, OrderedRows, as_error
 from setwise.drift.comparison import Comparison, RowTally
@@ -231,6 +231,7 @@ def triage(
     if not isinstance(votes, Votes):
         raise InputError("votes: expected Votes", "for candidate sets use the triage of what conformalize returns")
     check_row_names(votes=votes, verified=verified, probabilities=probabilities)
+    votes, facts = read_verified(votes, verified)
     n, k = votes.shape
     matrix = None
     if probabilities is not None:
@@ -238,8 +239,6 @@ def triage(
         check_length("probabilities", len(matrix), n, "rows of votes")
     if by is not None and not isinstance(by, str):
         by = categories(by, n)
-    facts = RowFacts.read(n, votes.vocabulary, verified=verified)
-    votes = leave_out_verifiers(votes, facts.verified)
     known = np.arange(n) if matrix is not None else np.flatnonzero(votes.sizes)  # of others nothing is known
     if len(known) < n:
         warn_of_unanswered(n - len(known), n)

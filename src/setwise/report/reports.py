@@ -22,7 +22,7 @@ from setwise.evidence.row_facts import weights
 from setwise.evidence.row_names import check_row_names
 from setwise.guarantees import Guarantee
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import Vocabulary
+from setwise.labels.vocabulary import UNKNOWN, Vocabulary
 from setwise.labels.votes import Votes
 from setwise.metrics import groups_of_new_rows
 from setwise.probabilities.dense import as_probabilities, precision_of
@@ -291,7 +291,10 @@ def report_model(
 def _people(candidates: Any, votes: Any, rows: Rows, probabilities: Floats | None) -> dict[str, Any] | None:
     """What votes on these rows tell about annotators, with the model's probabilities; or votes on other rows."""
     if isinstance(candidates, Votes):
-        return annotator_facts(candidates.recode(rows.vocabulary), probabilities)
+        known = (
+            rows.codes is not None and (rows.codes != UNKNOWN).all() and rows.group is None and rows.weight is None
+        )
+        return annotator_facts(candidates.recode(rows.vocabulary), probabilities, rows.y if known else None)
     if votes is not None and not isinstance(votes, Votes):
         raise TypeError(f"votes: expected Votes, got {type(votes).__name__}; make them with Votes.from_table.")
     return annotator_facts(votes)
