@@ -89,8 +89,10 @@ def test_what_is_said_of_annotators_is_plain(rng):
     alone = np.where(rng.random((400, 5)) < 0.8, y, rng.integers(0, 3, (400, 5)))
     copied = np.where(rng.random((400, 5)) < 0.9, alone[:, :1], alone)
     for answers in (alone, copied, alone[:, :1]):
-        found = setwise.annotators(setwise.Votes.from_matrix(answers, classes=range(3)))
-        assert list(plain["offences_in"](f"{found.caution}\n{found.agreement}")) == []
+        for verified in (None, np.where(np.arange(400) < 100, y[:, 0], np.nan)):
+            found = setwise.annotators(setwise.Votes.from_matrix(answers, classes=range(3)), verified)
+            for head, text in [*found.facts, *found.basis]:
+                assert list(plain["offences_in"](f"{head}: {text}")) == []
 
 
 def commands(command):

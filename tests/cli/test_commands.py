@@ -451,3 +451,21 @@ def test_votes_take_the_place_of_candidates_and_are_matched_by_their_key(here, c
     ):
         assert run(["fit", "x.csv", *wrong, "--out", "other"]) == 2
         assert says in capsys.readouterr().err
+
+
+def test_verified_rows_tell_how_often_annotators_are_right(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    said = np.where(rng.random((300, 4)) < [0.9, 0.8, 0.7, 0.2], y[:, None], rng.integers(0, 3, (300, 4)))
+    lines = (f"t{i},w{j},{said[i, j]}\n" for i in range(300) for j in range(4))
+    (tmp_path / "votes.csv").write_text("task,who,said\n" + "".join(lines))
+    (tmp_path / "true.csv").write_text("task,verified\n" + "".join(f"t{i},{y[i]}\n" for i in range(100)))
+    asked = ["annotators", str(tmp_path / "votes.csv"), "--item", "task", "--annotator", "who", "--label", "said"]
+    assert run([*asked, "--verified", str(tmp_path / "true.csv"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["verified"], told["rows"]) == (100, 300)
+    for j, one in enumerate(told["annotators"]):
+        assert one["lower"] <= (said[:, j] == y).mean() <= one["upper"]
+    assert told["you_state"] == "the 100 rows were drawn at random; their labels are right."
+    assert run([*asked, "--votes", "votes.csv"]) == 2
+    assert "FILE already names the answers" in capsys.readouterr().err

@@ -33,6 +33,7 @@ _ODD = 0.01  # how improbable the same answer every time must be to be remarked
 _TOO_FEW = 4  # annotators; without verified rows the intervals of so few are too narrow
 _SHOWN = 10
 _NAMED = 3
+_DRAWS = "in 19 of 20 draws of the verified rows"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +154,7 @@ class Annotators:
         """What accuracies and intervals rest on, as headed lines."""
         if self.verified:
             return [
-                ("Guaranteed", "in 19 of 20 draws of the verified rows an interval holds the accuracy."),
+                ("Guaranteed", f"an interval holds an annotator's accuracy on the rows it answered, {_DRAWS}."),
                 ("You state", f"the {self.verified:,} rows were drawn at random; their labels are right."),
                 *self._comparison,
             ]
@@ -168,9 +169,12 @@ class Annotators:
             return [("Not known", f"{told} Verify rows drawn at random: 100 are a good start.")]
         if np.isnan(self.accuracy).all():
             return [("Not known", "accuracies, for too few others answered the same rows.")]
-        about = f"the data do not contradict it ({format_p_value(found.p_value)})"
+        held = f"which the data do not contradict ({format_p_value(found.p_value)})"
         lines = [
-            ("Assumed", f"annotators err independently; {about}. Who answers a row is no matter of its label.")
+            (
+                "Assumed",
+                f"annotators err independently, {held}; who answers a row has nothing to do with its label.",
+            )
         ]
         if np.count_nonzero(~np.isnan(self.accuracy)) <= _TOO_FEW:
             few = "intervals, which are too narrow for so few annotators: each treats the others as known."
@@ -297,6 +301,20 @@ def annotators(votes: Votes, verified: Column = None, probabilities: Probability
     >>> cells = np.where(rng.random((400, 4)) < [0.9, 0.8, 0.9, 0.5], y[:, None], 1 - y[:, None])
     >>> verified = np.where(np.arange(400) < 100, y, np.nan)
     >>> annotators(Votes.from_matrix(cells, annotators=["ann", "bob", "cyd", "dan"]), verified)
+    4 annotators, 400 rows (100 verified), 2 classes
+    annotator  answers  agreement  accuracy  95 % interval
+    dan        400      0.53       0.53      0.49–0.57      may answer at random; least accurate
+    bob        400      0.65       0.79      0.74–0.85
+    cyd        400      0.69       0.85      0.79–0.90
+    ann        400      0.70       0.92      0.86–0.96
+    Agreement:     0.28 beyond chance, where 1 is perfect (Krippendorff's alpha).
+                   The 4 answers to a row count as about 4 independent ones, judged
+                   by verified rows.
+    Guaranteed:    an interval holds an annotator's accuracy on the rows it
+                   answered, in 19 of 20 draws of the verified rows.
+    You state:     the 100 rows were drawn at random; their labels are right.
+    Best:          ann is the most accurate; cyd may be as good. The rows do not
+                   tell whether the annotator model is right more often than that.
     """
     if not isinstance(votes, Votes):
         raise TypeError(f"votes: expected Votes, got {type(votes).__name__}; make them with Votes.from_table.")

@@ -108,14 +108,14 @@ def learn_consensus(found: Consensus, verified: Ints) -> tuple[Floats, str]:
     fold = np.random.default_rng(0).permutation(len(rows)) % _FOLDS
     for number in range(_FOLDS):
         held = np.flatnonzero(fold == number)
-        for rule, values in _learned(found, verified, rows[fold != number]).items():
+        for rule, values in _learn_weights(found, verified, rows[fold != number]).items():
             hits = right.setdefault(rule, np.zeros(len(rows)))
             hits[held] = _hits(values[rows[held]], np.arange(len(held)), truth[held])
     rule = max(right, key=lambda one: float(right[one].mean()))  # of equals the first, which has seen least
-    return fixed[rule] if rule in fixed else _learned(found, verified, rows)[rule], rule
+    return fixed[rule] if rule in fixed else _learn_weights(found, verified, rows)[rule], rule
 
 
-def _learned(found: Consensus, verified: Ints, rows: Ints) -> dict[str, Floats]:
+def _learn_weights(found: Consensus, verified: Ints, rows: Ints) -> dict[str, Floats]:
     """Consensus by accuracies in some verified rows: answers weighed by them, and the best annotator alone."""
     votes = found.votes
     used = np.isin(votes.row, rows)
