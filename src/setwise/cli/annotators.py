@@ -39,7 +39,7 @@ def annotators(
         raise ValueError("--votes: FILE already names the answers; leave out --votes.")
     source = about.files(file)
     with screen.working(f"reading {source}"):
-        rows = read_rows(replace(about, votes=file).request(None))
+        rows = read_rows(replace(about, votes=file).request(None))  # type: ignore[arg-type]
         if rows.votes is None or not len(rows.votes.row):
             raise ValueError(f"{source}: there is no answer.")
         found = people_of(rows.votes, rows.truth)
