@@ -17,7 +17,7 @@ from setwise.crowd.dependence import Dependence
 from setwise.crowd.members import Members, compare_members
 from setwise.crowd.rectified_shares import annotator_shares, single_answers
 from setwise.crowd.resemblance import Resemblance, find_resemblance
-from setwise.crowd.verifiers import read_verified
+from setwise.crowd.verifiers import add_verified
 from setwise.errors import check_length
 from setwise.evidence.row_names import check_row_names
 from setwise.findings import format_p_value, join_names
@@ -324,7 +324,7 @@ def annotators(votes: Votes, verified: Column = None, probabilities: Probability
     matrix = None
     if probabilities is not None:
         matrix, votes = _with_columns(probabilities, votes)
-    votes, facts = read_verified(votes, verified)
+    votes, facts = add_verified(votes, verified)
     truth = facts.verified
     alike = None if votes.annotator is None else find_resemblance(votes, truth)
     found = find_consensus(votes, matrix)

@@ -55,7 +55,7 @@ def leave_out_verifiers(votes: Votes, verified: Ints | None) -> Votes:
     )
 
 
-def read_verified(votes: Votes, verified: Any) -> tuple[Votes, RowFacts]:
+def add_verified(votes: Votes, verified: Any) -> tuple[Votes, RowFacts]:
     """The votes without annotators who gave the verified labels, and these labels, over the classes of the votes.
 
     A verified label that nobody answered is one more class, unless the classes of the votes are declared or none of

@@ -23,7 +23,7 @@ from setwise.calibration.base import BaseCalibration
 from setwise.calibration.new_rows import NewRows
 from setwise.calibration.pooled import BasePooledCalibration
 from setwise.crowd.consensus import weigh_votes
-from setwise.crowd.verifiers import read_verified
+from setwise.crowd.verifiers import add_verified
 from setwise.crowd.vote_warnings import warn_of_unanswered
 from setwise.decisions.modes import ErrorCurve, Mode, OrderedRows, as_error
 from setwise.drift.comparison import Comparison, RowTally
@@ -231,7 +231,7 @@ def triage(
     if not isinstance(votes, Votes):
         raise InputError("votes: expected Votes", "for candidate sets use the triage of what conformalize returns")
     check_row_names(votes=votes, verified=verified, probabilities=probabilities)
-    votes, facts = read_verified(votes, verified)
+    votes, facts = add_verified(votes, verified)
     n, k = votes.shape
     matrix = None
     if probabilities is not None:
@@ -267,7 +267,7 @@ def triage_calibration_rows(
 ) -> Triage:
     """Decides the calibration rows that are not verified: they and the verified rows are one population."""
     evidence, setting = judged.evidence, judged.setting
-    label = _read_verified(judged)
+    label = _add_verified(judged)
     if setting.sampled:
         problem = f"triage: only a random sample of the {setting.sampled:,} calibration rows was kept"
         raise InputError(problem, Remedy("probabilities", None, "for the rows to decide"))
@@ -379,7 +379,7 @@ def triage_proposals(
     if comparison is not None and not judged.setting.differs:
         judged = replace(judged, setting=replace(judged.setting, differs=comparison.differs))
     evidence, setting = judged.evidence, judged.setting
-    label = _read_verified(judged)
+    label = _add_verified(judged)
     if extra != "nothing":
         refuse_written(evidence, written=setting.written)
     proposed, confidence = {
@@ -427,7 +427,7 @@ def _redraw_noise(noise: Floats | None, seed: int) -> Floats | None:
     return None if noise is None else uniforms(noise[:, None], seed)
 
 
-def _read_verified(judged: Judgement) -> Ints:
+def _add_verified(judged: Judgement) -> Ints:
     """The code of each verified label, `MISSING` elsewhere; refuses what the theory does not cover."""
     evidence = judged.evidence
     if judged.setting.truth not in {"", "one"}:
