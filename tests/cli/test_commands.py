@@ -221,7 +221,7 @@ def test_the_demo_shows_what_votes_and_checks_buy_and_writes_what_it_made(here, 
         np.testing.assert_allclose(np.array(shown, dtype=float), found, atol=0.1)
     report = (here / "demo" / "report.html").read_text(encoding="utf-8")
     assert '<th scope="row">hal</th>' in report
-    assert '<span class="flag">contradicts the consensus most</span>' in report
+    assert '<span class="flag">least accurate</span>' in report
     assert ConformalClassifier.load(here / "demo" / "model").classes_.tolist() == list(range(10))
     assert run(["evaluate", "demo/sets.csv", "--truth", "digit", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["coverage"] == best["coverage"]
