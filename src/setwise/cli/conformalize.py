@@ -16,6 +16,7 @@ EXAMPLES = (
     "setwise conformalize --probabilities scores.csv --candidates said --verified seen --right all --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --by hospital --out model.cal",
     "setwise conformalize --probabilities scores.csv --labels answers.csv --assume uniform --out model.cal",
+    "setwise conformalize --probabilities scores.csv --labels answers.csv --nodes tree.csv --at-most 2 --out m.cal",
     "setwise conformalize --probabilities parts/ --candidates answers --memory-limit 4GB --out model.cal",
     "setwise conformalize --probabilities parts/ --candidates answers --engine ray --out model.cal",
 )

@@ -18,7 +18,7 @@ import typer
 
 from setwise.cli.screen import Screen
 from setwise.ranks import as_level
-from setwise.scores import SCORES
+from setwise.scores import SCORES, Nodes
 from setwise.storage.atomic_files import check_replaceable, folder_of
 from setwise.strategies import STRATEGIES, Mixture, Rectified
 from setwise.streams.engines import engine_of
@@ -344,6 +344,17 @@ Strategy = Annotated[
         EXPERTS,
         autocompletion=_complete_word(STRATEGIES, "mixture:0.5"),
     ),
+]
+Tree = Annotated[
+    Path | None,
+    option(
+        "--nodes FILE",
+        "Tree over the classes, as a table with the columns parent and child, or JSON. Sets are then nodes of it.",
+        EXPERTS,
+    ),
+]
+AtMost = Annotated[
+    int | None, option("--at-most NUMBER", "How many nodes of the tree a set may need. Default: 1.", EXPERTS, min=1)
 ]
 ConformityScore = Annotated[
     str,
@@ -703,7 +714,24 @@ class PageOptions:
 
 
 @dataclass(frozen=True)
-class CalibrationOptions:
+class TreeOptions:
+    """A tree whose nodes sets are, and how many of them."""
+
+    nodes: Tree = None
+    at_most: AtMost = None
+
+    def tree(self, labels: list[Any]) -> tuple[Any, int]:
+        """The (parent, child) pairs over these labels, or None without a tree; and the number of nodes."""
+        from setwise.tables import read_tree  # Arrow is loaded for files
+
+        if self.nodes is None and self.at_most is not None:
+            raise ValueError("--at-most: this is a number of nodes; name their tree with --nodes.")
+        pairs = None if self.nodes is None else read_tree(self.nodes, labels)
+        return pairs, 1 if self.at_most is None else self.at_most
+
+
+@dataclass(frozen=True)
+class CalibrationOptions(TreeOptions):
     """How sets are calibrated, and what the user states about the candidates."""
 
     by: LearnedBy = None
@@ -720,8 +748,11 @@ class CalibrationOptions:
 
     def declarations(self, labels: list[Any]) -> dict[str, Any]:
         """The score, and what the user states about candidates with these labels."""
-        assume = assume_of(self.assume, labels)
-        return {"conformity_score": self.conformity_score, "miss_rate": self.miss_rate, "assume": assume}
+        assume, (pairs, at_most) = assume_of(self.assume, labels), self.tree(labels)
+        if pairs is not None and self.conformity_score != "lac":
+            raise ValueError("--conformity-score: sets that are nodes have a score of their own; leave it out.")
+        score = self.conformity_score if pairs is None else Nodes(pairs, at_most)
+        return {"conformity_score": score, "miss_rate": self.miss_rate, "assume": assume}
 
 
 @dataclass(frozen=True)

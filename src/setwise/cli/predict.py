@@ -25,6 +25,7 @@ EXAMPLES = (
     "setwise predict model/ new.csv --out sets.csv",
     "setwise predict model/ new.parquet --out sets.parquet --confidence 0.95 --p-values",
     "setwise predict model.cal --probabilities scores.csv --by hospital --out sets.csv",
+    "setwise predict model.cal --probabilities scores.csv --nodes tree.csv --at-most 2 --out sets.csv",
     "setwise predict model.cal --probabilities scores/ --out sets/ --resume",
     "setwise predict model.cal --probabilities scores/ --out sets/ --engine ray --address 10.0.0.7:6379",
 )
@@ -39,6 +40,7 @@ def predict(
     confidence_level: opt.ModelsConfidence = None,
     by: opt.By = None,
     p_values: Annotated[bool, opt.option("--p-values", "Also write one p-value for each class.")] = False,
+    naming: opt.TreeOptions,
     loading: opt.ModelOptions,
     column: opt.SetsColumn = "labels",
     separator: opt.Separator = "|",
@@ -73,6 +75,7 @@ def predict(
     )
     doubt_level(predictor.confidence_level)
     predictor.check_categories()
+    predictor.tree, predictor.at_most = naming.tree(predictor.calibration.classes.tolist())
     with screen.counting(f"predicting {source.name}", row_count(source)) as advance:
         if in_parts:
             found = _in_parts(predictor, source, out, advance, runs, separator)

@@ -21,6 +21,8 @@ from setwise.errors import InputError
 from setwise.evidence.row_digests import proposal_digests, row_digests
 from setwise.findings import Finding
 from setwise.labels.label_sets import LabelSets
+from setwise.labels.trees import TreeLike
+from setwise.labels.vocabulary import Vocabulary
 from setwise.probabilities.dense import as_probabilities
 from setwise.ranks import as_level
 from setwise.streams import model_inputs as saved
@@ -66,6 +68,8 @@ class BatchPredictor:
         The features in the order of the model; default are those that it was fitted on.
     column
         The name of the column of sets.
+    tree, at_most
+        A tree over the classes, and how many of its nodes name a set; they are added in a column ``nodes``.
     device, trusted
         Of a model directory: where a network runs, and which types of a saved model may be loaded.
 
@@ -93,6 +97,8 @@ class BatchPredictor:
         p_values: bool = False,
         columns: list[str] | None = None,
         column: str = "labels",
+        tree: TreeLike | None = None,
+        at_most: int = 1,
         device: str = "auto",
         trusted: list[str] | None = None,
     ) -> None:
@@ -100,7 +106,7 @@ class BatchPredictor:
         if probabilities is None:
             probabilities = self.model.is_file() if self._by_path else isinstance(model, Calibration)
         self.probabilities, self.by, self.p_values = probabilities, by, p_values
-        self.columns, self.column = columns, column
+        self.columns, self.column, self.tree, self.at_most = columns, column, tree, at_most
         self.device, self.trusted = device, trusted
         if confidence_level is not None:
             as_level(confidence_level)
@@ -136,6 +142,12 @@ class BatchPredictor:
             self.check_rows(matrix, where, first_row)
             raise
         p = calibration.predict_p(matrix, **options) if self.p_values else None
+        if self.tree is not None:
+            if "nodes" in carried:
+                raise InputError("there is a column 'nodes' already, and the nodes of sets need it", "rename it")
+            nodes = sets.to_nodes(self.tree, self.at_most)
+            named = nodes.rename_classes(Vocabulary.declare(map(str, nodes.classes.tolist())))
+            carried = {**carried, "nodes": named.to_arrow()}
         return Predicted(sets, carried, p, matrix, None if self.probabilities else values, options)
 
     def calibration_inputs(self, values: Any) -> Any:
@@ -221,6 +233,7 @@ class BatchPredictor:
             "p_values": self.p_values,
             "columns": self.columns,
             "column": self.column,
+            "nodes": None if self.tree is None else [self.tree, self.at_most],
         }
 
     @property

@@ -10,12 +10,13 @@ from typing import Any
 
 from setwise.errors import DataError
 from setwise.labels.trees import leaves_below
-from setwise.labels.vocabulary import is_missing
+from setwise.labels.vocabulary import Classes, is_missing
 from setwise.tables.arrow_reading import absent_column, arrow_table, reading
+from setwise.tables.label_notation import match_classes
 
 
-def read_tree(path: Any) -> list[tuple[Any, Any]]:
-    """The (parent, child) pairs of an ontology file.
+def read_tree(path: Any, classes: Classes = None) -> list[tuple[Any, Any]]:
+    """The (parent, child) pairs of an ontology file; nodes that read like one of the classes are that class.
 
     The file is a table with the columns parent and child (or exactly two columns), or JSON: ``{"parent": ["child",
     …]}``, nested to any depth, or a list of pairs.
@@ -32,7 +33,8 @@ def read_tree(path: Any) -> list[tuple[Any, Any]]:
         leaves_below(pairs)
     except ValueError as error:
         raise DataError(f"{file}: {error}") from None
-    return pairs
+    parents, children = (match_classes(side, classes) for side in zip(*pairs, strict=True)) if pairs else ((), ())
+    return [*zip(parents, children, strict=True)]
 
 
 def _json_pairs(file: Path) -> list[tuple[Any, Any]]:
