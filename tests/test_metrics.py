@@ -26,8 +26,17 @@ def test_finer_coverage():
     assert result["by_size"]["1"] == {"n": 2, "coverage": 0.5, "mean_size": 1.0}
     assert result["by_size"]["2-3"]["coverage"] == 1.0
     assert result["worst_size_coverage"] == 0.0
-    assert result["by_class"]["c"] == {"n": 2, "coverage": 0.5, "mean_size": 1.5}
+    low, high = clopper_pearson(1, 2, 0.05)
+    assert result["by_class"]["c"] == {
+        "n": 2,
+        "coverage": 0.5,
+        "mean_size": 1.5,
+        "coverage_interval": (low, high),
+    }
     assert result["worst_class"]["label"] in {"a", "c"}
+    shares = [(cell["coverage"], -cell["n"]) for cell in result["by_class"].values()]
+    assert shares == sorted(shares)  # the worst class first, of equals the larger one
+    assert evaluate(SETS, Y, groups=[0, 0, 1, 1, 2])["by_class"]["c"]["coverage_interval"] is None
     assert result["by_category"]["y"] == {"n": 2, "coverage": 0.5, "mean_size": 2.0}
 
 

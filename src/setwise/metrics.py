@@ -290,8 +290,14 @@ class SetCounts:
             f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}" for low, high in _SIZE_BINS
         ]
         by_size = {bins[i]: self._share("size", i) for i in self._names("size")}
-        by_class = {classes[i]: self._share("class", i) for i in self._names("class") if i < len(classes)}
-        worst = min(by_class.items(), key=lambda item: item[1]["coverage"], default=None)
+        by_class: dict[Any, dict[str, Any]] = {
+            classes[i]: self._share("class", i)
+            | {"coverage_interval": None if self._given["groups"] else self._interval("class", i)}
+            for i in self._names("class")
+            if i < len(classes)
+        }
+        by_class = dict(sorted(by_class.items(), key=lambda item: (item[1]["coverage"], -item[1]["n"])))
+        worst = next(iter(by_class.items()), None)
         result: dict[str, Any] = {
             "n_truth": n,
             "coverage": covered / n,

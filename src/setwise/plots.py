@@ -20,7 +20,6 @@ from setwise.contamination.diagnose import diagnose
 from setwise.labels.coerce import as_candidates, as_label_sets
 from setwise.labels.vocabulary import label_vector
 from setwise.metrics import evaluate, groups_of_new_rows
-from setwise.ranks import clopper_pearson
 
 _LEVELS = tuple(level / 100 for level in (*range(50, 95, 5), 95, 97, 99))
 _ALL_LABELS = 30  # up to so many classes the sets are drawn with every label
@@ -129,9 +128,8 @@ def plot_coverage_by_class(
     ['cat', 'dog']
     """
     found: dict[Any, Any] = evaluate(as_label_sets(sets, name="sets"), y)["by_class"]
-    names = sorted(found, key=lambda name: (found[name]["coverage"], -found[name]["n"]))
     if isinstance(classes, int):
-        shown = names[:classes]
+        shown = list(found)[:classes]
     else:
         shown = np.asarray(classes).tolist()
         if unseen := [name for name in shown if name not in found]:
@@ -141,9 +139,7 @@ def plot_coverage_by_class(
     ax = _axes(ax, height=1 + _LINE * len(shown))
     first = not ax.containers
     coverage = np.array([found[name]["coverage"] for name in shown])
-    counts = [found[name]["n"] for name in shown]
-    ends = [clopper_pearson(round(share * n), n, 0.05) for share, n in zip(coverage.tolist(), counts, strict=True)]
-    low, high = np.transpose(ends)
+    low, high = np.transpose([found[name]["coverage_interval"] for name in shown])
     errors = np.maximum([coverage - low, high - coverage], 0)
     # Names are categories of the axis: what is drawn later finds its class.
     ax.errorbar(coverage, [str(name) for name in shown], xerr=errors, fmt="o", capsize=2, label=label)
@@ -155,7 +151,7 @@ def plot_coverage_by_class(
         ax.margins(y=min(0.05, 1 / len(shown)))
     if confidence_level is not None:
         ax.axvline(confidence_level, ls="--", color="grey")
-    rest = f" ({len(shown):,} of {len(names):,}, lowest coverage first)" if len(shown) < len(names) else ""
+    rest = f" ({len(shown):,} of {len(found):,}, lowest coverage first)" if len(shown) < len(found) else ""
     return _thin_ticks(_label_axes(ax, "coverage", f"true class{rest}", legend=label is not None), ax.yaxis)
 
 

@@ -332,6 +332,25 @@ def test_categories_that_rows_bring_along_are_found(small, tmp_path, by):
     assert len(data["parts"]["category"]["rows"]) > 1
 
 
+def test_classes_come_worst_first_with_what_helps_them(rng, tmp_path):
+    y, new = (np.repeat(np.arange(12), counts) for counts in ([300, *[30] * 10, 4], [60] * 12))
+    P, Q = (0.5 * np.eye(12)[y] + rng.dirichlet(np.ones(12), len(y)) for y in (y, new))
+    P, Q = (part * [1, *[0.5] * 10, 0.1] / (part @ [1, *[0.5] * 10, 0.1])[:, None] for part in (P, Q))
+    pages = {}
+    for by in (None, "label"):
+        made = setwise.conformalize(P, y, by=by)
+        path = build_report(tmp_path / "r.html", made, Q, y=new, comparison=None)
+        pages[by] = path.read_text(encoding="utf-8")
+        rows = data_of(path)["parts"]["class"]["rows"]
+        found = setwise.evaluate(made.predict_set(Q), new)["by_class"]
+        assert [row["name"] for row in rows] == [*map(str, found)][:10]
+    assert "the 10 of 12 that cover least" in pages[None]
+    assert "Use by=&#34;label&#34; for a guarantee within each class." in pages[None]
+    assert "The guarantee holds for each class." in pages["label"]
+    assert "Class 11 has 4 calibration rows: 5 more are needed for a threshold at 0.9." in pages["label"]
+    assert "Covered less often" not in pages["label"]
+
+
 def test_sets_of_anybody_can_be_reported(tmp_path):
     sets = setwise.LabelSets.from_lists([["cat"], [], ["cat", "dog"]], classes=["cat", "dog", "owl"])
     made = report_sets(tmp_path / "r.html", sets, y=["cat", "dog", "horse"], candidates=sets | sets.fill_empty())

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from setwise.drift.comparison import Comparison
     from setwise.tables.table_files import TableFiles
 
+_WORST = 10  # classes that are shown
 EXAMPLES = (
     "setwise evaluate sets.csv --truth label --json",
     "setwise evaluate sets.csv --truth label --by hospital",
@@ -133,9 +134,13 @@ def _show(screen: Screen, result: dict[str, Any]) -> None:
         f"{result['singleton_rate']:.1%} with one label, {result['empty_rate']:.1%} with none"
     )
     if "coverage" in result:
-        worst = result["worst_class"]
-        if worst is not None:
-            screen.say(f"worst class {worst['label']!r}: coverage {worst['coverage']:.4f} on {worst['n']:,} rows")
+        shown = [*result["by_class"].items()][:_WORST]
+        for name, cell in shown:
+            ends = cell["coverage_interval"]
+            between = "" if ends is None else f" (between {ends[0]:.4f} and {ends[1]:.4f})"
+            screen.say(f"class {name!r}: coverage {cell['coverage']:.4f}{between} on {cell['n']:,} rows")
+        if len(shown) < (classes := len(result["by_class"])):
+            screen.say(f"these are the {_WORST} of {classes:,} classes that are covered least")
         if result["unknown_labels"]:
             screen.say(f"{result['unknown_labels']:,} true labels are in no set at all, and count as missed")
     _show_order(screen, result)

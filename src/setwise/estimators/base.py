@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 from setwise._arrays import Array, Bools, Floats, Ints
 from setwise._types import Candidates, Column, Features, NewRowOptions, Seed
 from setwise.conformal.calibration import Calibration, PooledCalibration
+from setwise.conformal.class_advice import class_advice
 from setwise.decisions.verification import Suggestion, suggest_verification
 from setwise.drift.comparison import Comparison, RowTally
 from setwise.drift.feature_summary import FeatureSummary
@@ -173,7 +174,8 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
         `row_ids` and `sample_weight` are those of `predict_set`. A warning says if the rows differ from the
         calibration rows, and the entry `comparison` holds what `compare` finds. Where the model was calibrated with
-        groups, intervals need `groups`. With the score `rps` classes are `ordered`.
+        groups, intervals need `groups`. With the score `rps` classes are `ordered`. The entry `advice` says what
+        helps classes that are covered too seldom.
         """
         check_is_fitted(self, "calibration_")
         _refuse_other_names(others)
@@ -196,6 +198,9 @@ class BaseConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         ordered = isinstance(self.calibration_.parts[0].conformity_score, RPS)
         known: dict[str, Any] = {"candidates": candidates, "by": by, "groups": groups}
         achieved = evaluate(sets, y, **known, delta=delta, ordered=ordered, **others)
+        if y is not None and len(self.calibration_.parts) == 1:
+            level = as_level(self._level(confidence_level))
+            achieved["advice"] = class_advice(self.calibration_.parts[0], achieved["by_class"], level)
         return achieved | {"comparison": compared}
 
     def suggest(

@@ -12,10 +12,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from setwise._arrays import Array, Floats, Ints
 from setwise._types import Candidates, Column, Features, ProbabilityRows
 from setwise._version import __version__
 from setwise.conformal.calibration import Calibration
+from setwise.conformal.class_advice import class_advice
 from setwise.drift.comparison import Comparison
 from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.row_facts import weights
@@ -37,7 +40,7 @@ from setwise.report.reported_rows import Rows
 from setwise.report.review_list import review_facts
 from setwise.report.row_comparison import row_comparison_facts
 from setwise.report.strategy_comparison import Alternative, advice, alternatives, comparison_facts
-from setwise.report.subgroups import subgroup_facts
+from setwise.report.subgroups import class_intervals, subgroup_facts
 from setwise.report.verdict import guarantees
 from setwise.storage.atomic_files import replacing
 
@@ -346,6 +349,9 @@ def _write(
     if rows.by is not None:
         groups = Vocabulary.infer(rows.by)
         by_category = subgroup_facts(swept, groups.encode(rows.by), groups.classes, level)
+    by_label, rules = [], () if calibration is None else calibration.rules
+    if calibration is not None and by_class is not None:
+        by_label = class_advice(calibration, class_intervals(by_class, classes, at), level)
     ambiguity = candidate_facts(calibration, rows.candidates, matrix, rows.y)
     contents = {
         "title": title,
@@ -361,6 +367,8 @@ def _write(
         "strategies": strategies,
         "by_class": by_class,
         "by_category": by_category,
+        "class_advice": by_label,
+        "promised_by_class": any(np.ndim(rule.threshold(level)) for rule in rules),
         "promised_by_category": calibration is not None and calibration.categories is not None,
         "comparison": None if comparison is None else row_comparison_facts(comparison),
         "ambiguity": ambiguity,

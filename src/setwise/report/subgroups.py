@@ -13,7 +13,7 @@ from setwise._arrays import Array, Ints
 from setwise.report.label_entry_levels import Sweep
 from setwise.report.level_facts import interval_text, tidy
 
-_SHOWN = 24
+_SHOWN = 10
 
 
 def subgroup_facts(sweep: Sweep, codes: Ints, names: Array, level: Fraction) -> dict[str, Any] | None:
@@ -47,6 +47,13 @@ def subgroup_facts(sweep: Sweep, codes: Ints, names: Array, level: Fraction) -> 
             for group in kept.tolist()
         ],
     }
+
+
+def class_intervals(facts: dict[str, Any], classes: Array, at: int) -> dict[Any, dict[str, Any]]:
+    """The interval of each class shown at one level, as in the entry `by_class` of `evaluate`."""
+    labels = {str(label): label for label in classes.tolist()}
+    ends = {labels[row["name"]]: tuple(row["cells"][at][1:3]) for row in facts["rows"]}
+    return {label: {"coverage_interval": None if None in pair else pair} for label, pair in ends.items()}
 
 
 def _cell(sweep: Sweep, rows: Ints, i: int, total: float) -> list[Any]:

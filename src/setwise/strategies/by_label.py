@@ -8,7 +8,7 @@ than the rank the threshold is +∞, and the class is in every set.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -137,29 +137,26 @@ class LabelRule:
 
     def shortage(self, level: Fraction) -> str:
         """Why every label is in every set, and what would help; empty where this is not so."""
-        if self.counts.max() >= (needed := _fewest_rows(level)):
+        if self.counts.max() >= (needed := fewest_rows(level)):
             return ""
         least = f"confidence {float(level):g} needs at least {needed:,} {self._unit} of a class"
         return f"{least}, and the largest has {self.counts.max():,}"
 
-    def missing_rows(self, level: Fraction) -> dict[Any, tuple[int, int]]:
-        """The classes without a threshold: how many rows each has, and how many more it needs; fewest first."""
-        names, needed = self._names, _fewest_rows(level)
+    def short_classes(self, level: Fraction) -> dict[Any, int]:
+        """How many rows each class has that has too few for a threshold, fewest first."""
         order = np.argsort(self.counts, kind="stable")
-        short = order[self.counts[order] < needed].tolist()
-        return {names[k]: (int(self.counts[k]), needed - int(self.counts[k])) for k in short}
+        short = order[self.counts[order] < fewest_rows(level)].tolist()
+        return {self._names[k]: int(self.counts[k]) for k in short}
 
     def _about_classes(self, level: Fraction) -> tuple[str, ...]:
         """Which classes are in every set, and which is the smallest."""
-        smallest = int(self.counts.argmin())
+        smallest, short = int(self.counts.argmin()), self.short_classes(level)
         last = f"The smallest class is {self._names[smallest]!r} with {self.counts[smallest]:,} {self._unit}."
-        short = self.missing_rows(level)
         if not short:
             return (last,)
-        named = ", ".join(f"{name!r} ({n:,})" for name, (n, _) in [*short.items()][:_NAMED])
-        more = f" and {len(short) - _NAMED:,} more classes" if len(short) > _NAMED else ""
-        why = f"confidence {float(level):g} needs at least {_fewest_rows(level):,} {self._unit} of a class"
-        return f"Too few {self._unit}: {named}{more}. These classes are in every set, because {why}.", last
+        named = format_classes([f"{name!r} ({n:,})" for name, n in short.items()])
+        why = f"confidence {float(level):g} needs at least {fewest_rows(level):,} {self._unit} of a class"
+        return f"Too few {self._unit}: {named}. These classes are in every set, because {why}.", last
 
     @property
     def _names(self) -> tuple[Any, ...]:
@@ -170,7 +167,12 @@ class LabelRule:
         return "rows" if self.evidence.group is None else "groups"
 
 
-def _fewest_rows(level: Fraction) -> int:
-    needed = instances_needed(level)
-    assert needed is not None  # noqa: S101 - levels are below one
-    return needed
+def fewest_rows(level: Fraction) -> int:
+    """How many rows a class needs for a threshold at a level below one."""
+    return instances_needed(level) or 0
+
+
+def format_classes(names: Sequence[str]) -> str:
+    """The first of some classes, and how many more there are."""
+    more = f" and {len(names) - _NAMED:,} more classes" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
