@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import hypergeom
 
 from setwise import LabelSets, MisuseWarning, Votes, estimate
 from setwise.crowd import estimates
@@ -77,6 +78,16 @@ def test_a_consensus_that_has_seen_the_verified_labels_breaks_it(panel, monkeypa
         right = found[(found["what"] == "accuracy") & (found["name"] == "consensus")].iloc[0]
         held.append(right["lower"] <= share <= right["upper"])
     assert np.mean(held) < 0.2
+
+
+def test_the_binomial_interval_of_recalls_holds_for_rows_drawn_without_replacement():
+    for n in (4, 11, 30, 75):
+        for m in range(1, n + 1):
+            x = np.arange(m + 1)
+            lower, upper = estimates.binomial_bounds(x, np.full(m + 1, m), 0.05)
+            marked = np.arange(n + 1)[:, None]
+            inside = (lower <= marked / n + 1e-12) & (marked / n <= upper + 1e-12)
+            assert (hypergeom.pmf(x, n, marked, m) * inside).sum(axis=1).min() >= 0.95 - 1e-9
 
 
 def test_all_rows_verified_give_the_figures_themselves(panel):

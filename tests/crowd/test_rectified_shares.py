@@ -6,7 +6,7 @@ from scipy.stats import hypergeom
 
 from setwise import Votes
 from setwise.crowd import rectified_shares
-from setwise.crowd.rectified_shares import annotator_shares, others_agree, rectify, share_of_rows, single_answers
+from setwise.crowd.rectified_shares import annotator_shares, others_agree, rectify, single_answers
 from setwise.labels.vocabulary import MISSING
 
 DESIGNS = [  # rows and hits where the proxy is 0, and where it is 1; how many rows are verified
@@ -36,6 +36,12 @@ def coverage(rows, hits, m, interval=rectify):
         found = interval(x, np.broadcast_to(drawn, x.shape), np.broadcast_to(rows, x.shape))
         held += chance * law[(found.lower - 1e-12 <= share) & (share <= found.upper + 1e-12)].sum()
     return held
+
+
+def share_of_rows(hits, proxy, rows):
+    """The share of hits among all rows, from those of the verified ones."""
+    counts = np.bincount(proxy[rows], hits, 2).astype(int), np.bincount(proxy[rows], minlength=2)
+    return rectify(*counts, np.bincount(proxy, minlength=2))
 
 
 def normal(hits, verified, rows):

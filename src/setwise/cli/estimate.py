@@ -19,7 +19,10 @@ def estimate(
     file: opt.OptionalFiles = None,
     probabilities: opt.OptionalProbabilities = None,
     candidates: opt.OptionalCandidates = None,
-    by: opt.By = None,
+    by: Annotated[
+        str | None,
+        opt.option("--by COLUMN", "Column of categories, such as the camera: each gets figures of its own, too."),
+    ] = None,
     groups: opt.Groups = None,
     positive: Annotated[
         str | None,

@@ -41,19 +41,13 @@ class Shares(NamedTuple):
     verified: Ints
 
 
-def share_of_rows(hits: Bools, proxy: Bools, rows: Ints, delta: float = 0.05) -> Shares:
-    """The share of hits among all rows, from the `hits` of the verified `rows` and the `proxy` of all.
-
-    >>> hit = np.arange(400) % 5 > 0
-    >>> [float(end.round(3)) for end in share_of_rows(hit[:100], hit, np.arange(100))[:3]]
-    [0.8, 0.768, 0.83]
-    """
-    x = np.bincount(proxy[rows], hits, 2).astype(np.intp)
-    return rectify(x, np.bincount(proxy[rows], minlength=2), np.bincount(proxy, minlength=2), delta)
-
-
 def rectify(hits: Ints, verified: Ints, rows: Ints, delta: float = 0.05) -> Shares:
-    """Shares from counts (…, 2) of hits and verified rows, and of all rows, by their proxy."""
+    """Shares from counts (…, 2) of hits and verified rows, and of all rows, by their proxy.
+
+    >>> found = rectify(np.array([2, 72]), np.array([20, 80]), np.array([80, 320]))
+    >>> [float(end.round(3)) for end in found[:3]]
+    [0.74, 0.675, 0.795]
+    """
     (x, m, n), shape = (counts.reshape(-1, 2) for counts in (hits, verified, rows)), hits.shape[:-1]
     some = np.maximum(m, 1)
     weight, share = n / np.maximum(n.sum(axis=1, keepdims=True), 1), x / some
