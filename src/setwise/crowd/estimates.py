@@ -10,7 +10,7 @@ for groups drawn at random (`ranks.share_interval`).
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from setwise._arrays import Array, Bools, Floats, Ints, frame_columns
 from setwise._types import Candidates, Column, ProbabilityRows
 from setwise.crowd.consensus import weigh_votes
 from setwise.crowd.rectified_shares import Shares, others_agree, rectify, single_answers
-from setwise.crowd.verifiers import leave_out_verifiers
+from setwise.crowd.verifiers import add_verified
 from setwise.errors import InputError, Remedy, check_length
 from setwise.evidence.evidence import gather
 from setwise.evidence.row_facts import RowFacts, categories
@@ -226,17 +226,24 @@ def estimate(
     5        cyd   0.68   0.64   0.72
     """
     check_row_names(votes=votes, verified=verified, probabilities=probabilities, sets=sets, by=by, groups=groups)
-    given: Any = votes if isinstance(votes, Votes) else as_label_sets(votes, name="labels")
-    truth, n, matrix = label_vector(verified, "verified"), len(given), None
-    if probabilities is not None:
-        own = isinstance(votes, Votes)
-        labels: Any = given.classes if own else frame_columns(probabilities)
-        matrix = as_probabilities(probabilities, "simplex", given.n_classes if own else None, classes=labels)
+    given: Any
+    matrix = None if probabilities is None else as_probabilities(probabilities, "simplex")
+    if isinstance(votes, Votes):
+        given, facts = add_verified(votes, verified)
+        if probabilities is not None:
+            matrix = as_probabilities(probabilities, "simplex", given.n_classes, classes=given.classes)
+    else:
+        given, truth = as_label_sets(votes, name="labels"), label_vector(verified, "verified")
+        if matrix is not None:
+            given = as_candidates(votes, matrix.shape[1], frame_columns(probabilities), name="labels")
+        elif not given.vocabulary.declared:
+            found = truth[~missing_labels(truth)].tolist()
+            given = given.recode(Vocabulary.infer([*given.classes.tolist(), *found]))
+        facts = RowFacts.read(len(given), given.vocabulary, verified=truth)
+    n = len(given)
+    if matrix is not None:
         check_length("probabilities", len(matrix), n, "rows")
-        given = given if own else as_candidates(votes, matrix.shape[1], labels, name="labels")
-    elif not given.vocabulary.declared:
-        given = given.recode(Vocabulary.infer([*given.classes.tolist(), *truth[~missing_labels(truth)].tolist()]))
-    facts = RowFacts.read(n, given.vocabulary, verified=truth, groups=groups)
+    facts = replace(facts, group=RowFacts.read(n, given.vocabulary, groups=groups).group)
     if facts.verified is None:
         raise InputError("estimate needs verified labels", Remedy("verified", None, "for rows drawn at random"))
     figures, lead, chosen = _answers(given, facts, matrix, positive)
@@ -276,16 +283,15 @@ def _answers(
     truth: Any = facts.verified
     own, names, parts = RowFacts(verified=truth, group=facts.group), list[Any](), list[tuple[Array, ...]]()
     if isinstance(given, Votes):
-        votes = leave_out_verifiers(given, truth)
-        candidates = votes.candidates(missing="full")
+        candidates = given.candidates(missing="full")
         refuse_sole_answers("estimate", candidates, truth)
-        support = weigh_votes(votes, matrix)
-        lead = np.where((votes.sizes > 0) | (matrix is not None), support.argmax(axis=1), MISSING)
+        support = weigh_votes(given, matrix)
+        lead = np.where((given.sizes > 0) | (matrix is not None), support.argmax(axis=1), MISSING)
         voices = {"consensus": (lead, support.max(axis=1))}
-        differs = compare_verified(gather(LAC(), DenseRows(support), candidates, own), votes=votes)
-        row, who, label = single_answers(votes)
-        names = votes.annotators.tolist()
-        parts = [(who + 1 + (matrix is not None), row, label, others_agree(row, label, votes.n_classes))]
+        differs = compare_verified(gather(LAC(), DenseRows(support), candidates, own), votes=given)
+        row, who, label = single_answers(given)
+        names = given.annotators.tolist()
+        parts = [(who + 1 + (matrix is not None), row, label, others_agree(row, label, given.n_classes))]
     else:
         indptr, codes = given.rows
         lead, single = np.full(len(given), MISSING), given.sizes == 1
