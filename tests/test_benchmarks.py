@@ -125,3 +125,18 @@ def test_every_step_of_the_first_hour_is_shown_with_its_limit(monkeypatch):
         assert re.search(rf"^\| {re.escape(step.replace(' x ', ' × '))} \| .*\| {limit:g} ", page, re.MULTILINE), (
             step
         )
+
+
+def test_intervals_of_ordered_classes_cover_and_rps_gives_the_shortest_that_the_guide_names():
+    rows = json.loads((FILE.parent / "results" / "ordered.json").read_text())["rows"]
+    page = (FILE.parent.parent / "docs" / "guide" / "own-probabilities.md").read_text(encoding="utf-8")
+    others = ("ordered APS", "LAC, filled")
+    for setting in {row["setting"] for row in rows}:
+        found = {row["method"]: row for row in rows if (row["setting"], row["level"]) == (setting, 0.9)}
+        assert found["RPS"]["filled"] == 0
+        assert all(
+            row["splits"] >= 50 and row["coverage"] > 0.9 - 3 * row["coverage_error"] for row in found.values()
+        )
+        assert all(found["RPS"]["mean_size"] < found[method]["mean_size"] for method in others)
+        if "regression, candidate" not in setting:
+            assert all(f" {found[method]['mean_size']:.3g} " in page for method in ("RPS", *others))
