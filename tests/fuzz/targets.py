@@ -32,7 +32,7 @@ from setwise.drift.feature_summary import FeatureSummary
 from setwise.errors import DataError
 from setwise.estimators.model_directory import load_calibrations
 from setwise.estimators.used_rows import UsedRows, read_probe
-from setwise.labels import constructors
+from setwise.labels.trees import leaves_below
 from setwise.learn import PartialLabelClassifier
 from setwise.report.html_pages import embedded_picture
 from setwise.storage.container import read_container
@@ -78,8 +78,7 @@ class Target:
     @property
     def change(self) -> Change | None:
         """How such files are changed in what they mean."""
-        by_suffix = {".json": changed_json, ".jsonl": changed_json, ".npz": changed_arrays}
-        by_suffix |= {".cal": changed_arrays, ".rows": changed_arrays}
+        by_suffix = {".json": changed_json, ".jsonl": changed_json, ".npz": changed_arrays, ".cal": changed_arrays}
         return by_suffix.get(Path(self.name).suffix)
 
 
@@ -372,7 +371,7 @@ def tree(path: Path) -> None:
     pairs = read_tree(path)
     again = path.with_name("again.json")
     again.write_text(json.dumps(pairs))
-    assert constructors.leaves_below(read_tree(again)) == constructors.leaves_below(pairs)
+    assert leaves_below(read_tree(again)) == leaves_below(pairs)
 
 
 def snorkel(path: Path) -> None:
@@ -515,35 +514,6 @@ def notes() -> list[bytes]:
     return [json.dumps(found.to_dict()).encode()]
 
 
-def row_batches() -> list[bytes]:
-    """Calibration rows with candidates, with votes, and with checks of some."""
-    from setwise.streams import CalibrationRows
-
-    _, P, sets, y = sample()
-    checked = np.where(np.arange(len(y)) < 8, np.array(NAMES, dtype=object)[y], None)
-    made_of = ((sets, {}), (votes()[[0, 1, 3] * 8], {}), (sets, {"verified": checked}))
-    held = []
-    for answers, more in made_of:
-        rows = CalibrationRows(classes=NAMES, random_state=0, max_rows=20)
-        rows.add(P, answers, **more)
-        held.append(made("r.rows", rows.save))
-    return held
-
-
-def calibration_rows(path: Path) -> None:
-    from setwise.streams import CalibrationRows
-
-    found = CalibrationRows.load(path)
-    again = path.with_name("again.rows")
-    found.save(again)
-    assert len(CalibrationRows.load(again)) == len(found)
-    if len(found):
-        try:
-            found.conformalize()
-        except ValueError as error:
-            raise DataError(f"{path}: {error}") from None  # rows that cannot be calibrated on say why
-
-
 def workbook() -> list[bytes]:
     from openpyxl import Workbook
 
@@ -665,7 +635,5 @@ TARGETS: dict[str, Target] = {
         part_of("skops", "calibration"), "c.npz", lambda: [part("skops", "calibration")], sealed, _JSON
     ),
 }
-if importlib.util.find_spec("setwise.streams"):
-    TARGETS["calibration rows"] = Target(calibration_rows, "r.rows", row_batches, sealed, _JSON)
 if importlib.util.find_spec("openpyxl"):
     TARGETS["xlsx"] = Target(table, "t.xlsx", workbook, sealed)

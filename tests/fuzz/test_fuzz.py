@@ -21,7 +21,6 @@ from setwise.datasets.idx import read_idx
 from setwise.errors import DataError
 from setwise.probabilities.dense import as_probabilities
 from setwise.storage.stored_arrays import read_arrays
-from setwise.streams import CalibrationRows
 from setwise.streams.comparison_notes import read_note
 from setwise.tables import from_label_studio, read_batches, read_sets, read_table, read_votes, write_sets
 from setwise.tables.arrow_reading import arrow_batches
@@ -300,9 +299,6 @@ def test_found_names_of_several_kinds_loaded_that_could_not_be_saved(names, tmp_
     changed_container(by_category, tmp_path / "c.cal", categories=names)
     with pytest.raises(ValueError, match=r"c.cal: .*categories are not all of one kind"):
         Calibration.load(tmp_path / "c.cal")
-    changed_container(TARGETS["calibration rows"].seeds()[0], tmp_path / "r.rows", classes=[*names, "b"])
-    with pytest.raises(ValueError, match=r"r.rows: .*classes are not all of one kind"):
-        CalibrationRows.load(tmp_path / "r.rows")
 
 
 def test_found_a_summary_of_more_rows_than_there_can_be(tmp_path):

@@ -10,47 +10,39 @@ rows is exchangeable, and calibrating on it is valid as it stands, with as many 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from setwise._arrays import Array, Floats, Ints, concatenate, frame_columns, frozen, sizes_between
-from setwise._version import __version__
+from setwise._arrays import Array, Floats, Ints, concatenate, frame_columns
 from setwise.conformal.calibration import Calibration
 from setwise.conformal.conformalize import conformalize, on_columns_of
 from setwise.errors import InputError, Remedy
 from setwise.evidence.row_facts import RowFacts, categories
 from setwise.evidence.row_names import check_row_names
 from setwise.labels.label_sets import LabelSets
-from setwise.labels.vocabulary import MISSING, UNKNOWN, Classes, Vocabulary, label_vector, missing_labels
+from setwise.labels.vocabulary import MISSING, Classes, Vocabulary, label_vector, missing_labels
 from setwise.labels.votes import Votes
 from setwise.probabilities.dense import as_probabilities, precision_of
 from setwise.probabilities.top_probabilities import TopK
 from setwise.row_noise import Words, draw_seed, sampling_keys
 from setwise.scores import Domain, Score
-from setwise.storage.container import read_container, reading_untrusted, write_container
-from setwise.storage.stored_arrays import check_array
 from setwise.strategies import Strategy, as_strategy
 
-FORMAT, VERSION = "setwise-calibration-rows", 1
 _BESIDE = 64  # bytes of a row beside its probabilities: key, id, candidates, facts
 _SLACK = 1.25  # rows held over those allowed, before the largest keys are thrown away
 _IDS = ("row_ids", "sampling_ids")
 _NAMES = ("verified_probability", "by", "sample_weight", "groups", *_IDS)
-_SETS = ("sets.indptr", "sets.indices")
-_VOTES = ("votes.row", "votes.label", "votes.annotator", "votes.weight", "votes.against")
 _TORN = {  # facts that no sample of rows keeps
     "groups": "rows of one group belong together, and a sample of rows tears groups apart",
     "verified_probability": "verified rows are all kept, and a sample of the others changes the chances",
 }
-_FLAGS = ("single", "relative", "completed")
 
 
 class CalibrationRows:
-    """Calibration rows in batches: added, merged, saved, and calibrated on at the end.
+    """Calibration rows in batches: added, merged, pickled, and calibrated on at the end.
 
     Parameters
     ----------
@@ -280,50 +272,6 @@ class CalibrationRows:
         of = f" of {self.seen:,}" if self._sampled else ""
         return f"CalibrationRows({len(self):,}{of} rows)"
 
-    # ---------------------------------------------------------------- a file
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the rows as one file: a zip of arrays and a JSON header, without pickle."""
-        arrays: dict[str, Array] = {}
-        header: dict[str, Any] = {
-            "format": FORMAT,
-            "version": VERSION,
-            "setwise": __version__,
-            "memory_limit": self.memory_limit,
-            "max_rows": self.max_rows,
-            "domain": self.domain,
-            "seen": self.seen,
-            "seed": self._seed,
-            "seeds": sorted(self._seeds),
-            "random": self._random.bit_generator.state,
-            "declared": None if self.classes is None else self.classes.classes.tolist(),
-            "classes": None,
-        }
-        self._trim()
-        if self._parts:
-            rows = _Rows.concatenate(self._parts)
-            held, arrays = rows.to_parts()
-            header |= held
-        write_container(path, header, arrays)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Reads what `save` wrote; refuses anything else by name."""
-        header, arrays = read_container(path, FORMAT, VERSION)
-        with reading_untrusted(path, FORMAT):
-            limits = {name: header[name] for name in ("memory_limit", "max_rows", "domain")}
-            counts = [limits["memory_limit"], limits["max_rows"] or 0, header["seen"], *header["seeds"]]
-            if any(type(count) is not int or count < 0 for count in (*counts, header["seed"])):
-                raise ValueError("its counts and seeds are no whole numbers")
-            made = cls(classes=header["declared"], **limits)
-            made._seed, made._seeds = header["seed"], frozenset(header["seeds"])
-            made._random.bit_generator.state = header["random"]
-            parts = [_Rows.from_parts(header, arrays)] if arrays else []
-            if sum(map(len, parts)) > header["seen"] or (header["seen"] and not parts):
-                raise ValueError("its rows are not as many as it has seen")
-            made._hold(parts, header["seen"])
-        return made
-
     # ---------------------------------------------------------------- helpers
 
     def _draw_keys(self, n: int) -> Words:
@@ -470,66 +418,6 @@ class _Rows:
         if isinstance(answers, Votes):
             held = [*held, *(a for a in (answers.annotator, answers.weight, answers.against) if a is not None)]
         return sum(int(a.nbytes) for a in (self.key, self.matrix, self.verified, *self.facts.values(), *held))
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Header and arrays of a file."""
-        answers = self.answers
-        named = answers.annotators if isinstance(answers, Votes) else np.empty(0, dtype=np.int64)
-        for what, values in {"labels": answers.classes, "annotators": named, **self.facts}.items():
-            if values.dtype == object and len(values):
-                raise ValueError(f"save: {what} must be strings, or numbers, all of one kind, to be written.")
-        arrays = {"key": self.key, "matrix": self.matrix, "verified": self.verified}
-        arrays |= {f"facts.{name}": value for name, value in self.facts.items()}
-        header: dict[str, Any] = {"classes": answers.classes.tolist(), "annotators": None, "flags": {}}
-        if isinstance(answers, LabelSets):
-            arrays |= dict(zip(_SETS, answers.rows, strict=True))
-            header["flags"] = {name: getattr(answers, name) for name in _FLAGS}
-        else:
-            columns = {name: getattr(answers, name.removeprefix("votes.")) for name in _VOTES}
-            arrays |= {name: value for name, value in columns.items() if value is not None}
-            header["annotators"] = answers.annotators.tolist()
-        return header, arrays
-
-    @classmethod
-    def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> _Rows:
-        """The rows of a file, whose arrays must fit each other."""
-        vocabulary = Vocabulary.from_file(header["classes"], "classes")
-        key, matrix, verified = arrays["key"], arrays["matrix"], arrays["verified"]
-        n, k = matrix.shape
-        as_probabilities(matrix, header["domain"], len(vocabulary))
-        facts = {name.removeprefix("facts."): v for name, v in arrays.items() if name.startswith("facts.")}
-        named = [facts[name].dtype.kind in "iuU" for name in _IDS if name in facts]
-        per_row = all(values.shape == (n,) for values in (key, verified, *facts.values()))
-        if key.dtype != np.uint64 or not per_row or not all(named):
-            raise ValueError(f"keys or facts do not fit {n} rows")
-        check_array(verified, "verified", "iu", (n,), MISSING, k - 1)
-        if (verified == UNKNOWN).any():
-            raise ValueError("verified labels outside the classes")
-        answers = _read_answers(header, arrays, vocabulary, n)
-        return cls(key, matrix, answers, frozen(verified), facts)
-
-
-def _read_answers(
-    header: Mapping[str, Any], arrays: Mapping[str, Array], vocabulary: Vocabulary, n: int
-) -> LabelSets | Votes:
-    """The candidates or votes of the n rows of a file."""
-    k = len(vocabulary)
-    if header["annotators"] is None:
-        indptr, indices = (arrays[name] for name in _SETS)
-        sizes = sizes_between(indptr, len(indices))
-        check_array(sizes, "candidates", "iu", (n,))
-        check_array(indices, "candidates", "iu", (len(indices),), 0, k - 1)
-        made = LabelSets.from_codes(vocabulary, indices, sizes)
-        flags: dict[str, Any] = {name: bool(header["flags"][name]) for name in _FLAGS}
-        return replace(made, **flags)
-    row, label = (arrays[name] for name in _VOTES[:2])
-    who, *rest = (arrays.get(name) for name in _VOTES[2:])
-    for values, most in ((row, n), (label, k), (who, len(header["annotators"]))):
-        if values is not None:
-            check_array(values, "votes", "iu", row.shape, 0, most - 1)
-    named = Vocabulary.from_file(header["annotators"], "annotators").classes.tolist()
-    people = None if who is None else named
-    return Votes.from_codes(n, row, vocabulary.classes.tolist(), label, people, who, *rest, classes=vocabulary)
 
 
 def _one_per_row(values: Any, n: int, name: str) -> Array:
