@@ -336,3 +336,26 @@ def test_pipelines_learn_from_candidates_and_pass_inclusion_on(data):
     model = ConformalClassifier(covering, random_state=0).fit(X, mask)
     assert model.calibration_.conformity_score == LAC(domain="unit")
     assert len(model.predict_set(X)) == 600
+
+
+@pytest.mark.parametrize("truth", ["all", "one", 0.5])
+def test_rows_may_have_several_right_labels(data, truth):
+    X, y, mask = data
+    right = mask | (np.roll(np.eye(3), 1, axis=0)[y] * (X.max(axis=1, keepdims=True) < 2) > 0)
+    known = [np.flatnonzero(row).tolist() if i < 60 else None for i, row in enumerate(right[:400])]
+    model = ConformalClassifier(LogisticRegression(), random_state=0)
+    model.fit(X[:400], right[:400], verified=known, truth=truth)
+    assert set(range(60)) <= set(model.calibration_rows_)
+    found = model.evaluate(X[400:], LabelSets.from_mask(right[400:]), truth=truth)
+    inside = (model.predict_set(X[400:]).to_mask() & right[400:]).sum(axis=1)
+    enough = inside >= np.ceil({"all": 1, "one": 1e-9}.get(truth, truth) * right[400:].sum(axis=1))
+    assert found["coverage"] == enough.mean() > 0.7
+    assert model.guarantee().promised == 0.9
+    again = model.conformalize(X[400:], right[400:], truth=truth).calibration_
+    own = conformalize(model.predict_proba(X[400:]), right[400:], truth=truth)
+    assert again.threshold(0.8) == pytest.approx(own.threshold(0.8))
+    dropped = np.where(np.arange(200)[:, None] % 9 == 0, False, right[400:])
+    model.conformalize(X[400:], dropped, truth=truth, empty="drop")
+    assert "a new row with a right label" in printed(model.guarantee())
+    with pytest.raises(ValueError, match="truth: no cross-conformal guarantee is known; use ConformalClassifier"):
+        CrossConformalClassifier(GaussianNB()).fit(X, mask, truth=truth)

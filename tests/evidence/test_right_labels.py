@@ -144,6 +144,9 @@ def test_rows_without_a_right_label_are_an_error_or_left_out(rows):
     text = " ".join(str(made.guarantee(0.9)).split())
     assert "the set of a new row with a right label contains all of its right labels" in text
     assert "rows with no right label are left out (10 dropped)" in text
+    by_luck = conformalize(P[:7], S[:7], verified=verified(none[:7], 5), truth="all", empty="drop")
+    assert by_luck.evidence.n == 5  # nobody knows whether the other two have a right label
+    assert "(0 dropped)" in str(by_luck.guarantee(0.8))
     exact = conformalize(P, none, truth="all", empty="drop")
     assert exact.threshold(0.9) == conformalize(P[none.any(axis=1)], none[none.any(axis=1)], truth="all").threshold(
         0.9
@@ -164,7 +167,7 @@ def test_rows_without_a_right_label_are_an_error_or_left_out(rows):
         ({"truth": None, "verified": None, "empty": "drop"}, "empty: only where several labels may be right"),
         ({"verified": [[0, 9]] * 400}, "verified: row 0: 9 is not among the 5 classes"),
         ({"verified": [[0, 1]] * 7}, "verified: 7 entries for 400 rows"),
-        ({"verified": [[]] * 400, "empty": "drop"}, "verified: no row has a right label"),
+        ({"verified": [[]] * 400, "empty": "drop"}, r"verified: row 0 has no right label \(400 such rows\)\.$"),
         ({"verified": [[], [1]] * 200, "empty": "drop", "groups": range(400)}, "groups: not where rows without"),
     ],
 )

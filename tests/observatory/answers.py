@@ -21,6 +21,7 @@ from setwise.tables import read_table
 from tests.observatory.cells import Cell
 from tests.observatory.decisions import decide
 from tests.observatory.worlds import (
+    SEVERAL,
     VOTES,
     Population,
     Rows,
@@ -152,6 +153,9 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
         candidates = Votes.from_matrix(answered(cell, rng, rows), classes=range(cell.k), missing=-1)
     elif cell.contamination == "none" and not cell.breach:
         candidates = LabelSets.from_labels(rows.truth, classes=list(range(cell.k)))
+    if cell.shape in SEVERAL:
+        candidates, several = _several(cell, rows)
+        options |= several
     given = (rows.probabilities, candidates)
     calibration = conformalize(*given, cell.made_strategy(), cell.made_score(), **options)
     if cell.shape == "saved":
@@ -179,6 +183,9 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
     sets = inside(calibration)
 
     def covered(mask: np.ndarray) -> np.ndarray:
+        if cell.shape in SEVERAL:
+            share = {"all": 1.0, "one": 1e-9}.get(SEVERAL[cell.shape], SEVERAL[cell.shape])
+            return ((mask & later).sum(axis=1) >= np.ceil(share * later.sum(axis=1))).astype(float)
         if population.fixed or drawn:
             return mask[np.arange(len(mask)), truth].astype(float)
         return (population.posterior * mask).sum(axis=1)
@@ -200,21 +207,38 @@ def _conformalized(cell: Cell, population: Population, rng: np.random.Generator,
         law = one_hot(truth, cell.k) if population.fixed else population.posterior
         law = law if cell.shape == "votes, ambiguous" else law @ answer_law(cell, new=True)
         voted = (law * sets).sum(axis=1)
+    single = cell.shape not in {*VOTES, *SEVERAL}
     return Answer(
         calibration.guarantee(cell.confidence),
         covered(sets),
-        population.share,
-        None if cell.shape in VOTES else ~(later & ~sets).any(axis=1),
-        None if cell.shape in VOTES else (later & sets).any(axis=1),
+        population.share * (truth > 0) if cell.shape.endswith("without") else population.share,
+        None if not single else ~(later & ~sets).any(axis=1),
+        None if not single else (later & sets).any(axis=1),
         population.group_share,
         by_class,
         parts,
-        bracket if (population.fixed or not drawn) and voted is None else None,
+        bracket if (population.fixed or not drawn) and single else None,
         noise=drawn and not population.fixed,
         rows=rows,
         answer=voted,
         otherwise=otherwise if cell.strategy in {"all", "mean"} and not parts else None,
     )
+
+
+def _several(cell: Cell, rows: Rows) -> tuple[Any, dict[str, Any]]:
+    """Candidates and options where the world's candidates are the right labels; or label 0 means that none is."""
+    right = rows.candidates.copy()
+    options: dict[str, Any] = {"truth": SEVERAL[cell.shape]}
+    if cell.shape.endswith("without"):
+        right[rows.truth == 0] = False
+        options["empty"] = "drop"
+    if rows.verified is None:
+        return right, options
+    seen = ~np.isnan(rows.verified)
+    options["verified"] = [
+        np.flatnonzero(row).tolist() if one else None for row, one in zip(right, seen, strict=True)
+    ]
+    return rows.candidates | np.roll(rows.candidates, 1, axis=1), options
 
 
 # -------------------------------------------------------------------- scikit-learn

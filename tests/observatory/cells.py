@@ -8,7 +8,7 @@ from typing import Any
 
 from setwise.scores import LAC
 from setwise.strategies import Classwise, Corrected, Crowd, Mixture, Posterior, Rectified
-from tests.observatory.worlds import VOTES
+from tests.observatory.worlds import SEVERAL, VOTES
 
 STRATEGIES: dict[str, Any] = {
     "auto": "auto",
@@ -267,6 +267,21 @@ def by_label() -> list[Cell]:
     ]  # fmt: skip
 
 
+def several_right() -> list[Cell]:
+    """All, one or half of a row's right labels in its set, by exact sets of them or by verified rows."""
+    here = {"shape": tuple(SEVERAL), "contamination": ("uniform:0.3", "confusing")}
+    some = {"strategy": "auto", "n": 50, "k": 10, "checks": "random", **here}
+    return [
+        *_cells(strategy=("auto", "max"), n=(9, 50, 200), k=(3, 10), **here),
+        *_cells(
+            strategy=("auto", "max", "rectified"), n=(50, 200), k=10, checks=("random", "half", "easy"), **here
+        ),
+        *_cells(score=("aps", "margin"), **some),
+        *_cells(model=("overconfident", "tenths"), level=(0.8, 0.95), **some),
+        *_cells(**some | {"n": 200, "checks": "chances"}),
+    ]
+
+
 def breaches() -> list[Cell]:
     """Worlds in which a premise is false: claims that name it say nothing there, all others must hold."""
     used = ("auto", "max", "min", "mean", "mixture 0.3", "all")
@@ -379,6 +394,7 @@ BLOCKS = (
     verified,
     shapes,
     by_label,
+    several_right,
     breaches,
     votes,
     triage,

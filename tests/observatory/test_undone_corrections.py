@@ -11,6 +11,7 @@ from setwise.calibration import new_rows
 from setwise.decisions import modes, overall
 from setwise.decisions.overall import allowed_wrong, joint_allowed, joint_wrong
 from setwise.estimators.base import BaseConformalClassifier
+from setwise.evidence import right_labels
 from setwise.ranks import beta_interval, rank
 from setwise.strategies import by_label, corrected, rank_strategies, threshold_rules
 from setwise.strategies.judgement import DELTA, Judgement
@@ -96,6 +97,11 @@ def classes_share_a_threshold(patch):
     patch.setattr(by_label.LabelRule, "threshold", threshold)
 
 
+def one_right_label_less_is_needed(patch):
+    needed = right_labels.count_needed
+    patch.setattr(right_labels, "count_needed", lambda sizes, truth: np.maximum(needed(sizes, truth) - 1, 1))
+
+
 def one_wrong_row_more_is_allowed(patch):
     def one_more(*sizes):
         found = allowed_wrong(*sizes)
@@ -171,6 +177,7 @@ FAULTS = [
         Cell("auto", shape="by label", n=1000, k=10, contamination="none", model="long tail"),
         "of class 9",
     ),
+    (one_right_label_less_is_needed, Cell("auto", shape="several, all", checks="half"), "truth"),
     (one_wrong_row_more_is_allowed, Cell("decide overall", shape="at hand, hardest", **DECIDED), "hypergeometric"),
     (one_wrong_row_more_is_allowed, Cell("decide overall", shape="to come, ties", **DECIDED), "hypergeometric"),
     (

@@ -28,6 +28,7 @@ EVERYWHERE = {
     "labels_unseen",
     "unseen_by_annotators",
     "verified_right",
+    "none_right",
 }
 """Premises that hold unless a breach takes them away."""
 
@@ -107,6 +108,14 @@ VOTES: dict[str, set[str]] = {
     "votes, one voice": {"same_annotators"},
 }
 """How candidates that are votes arise, and what is true there."""
+
+SEVERAL: dict[str, Any] = {
+    "several, all": "all",
+    "several, one": "one",
+    "several, half": 0.5,
+    "several, all, some without": "all",
+}
+"""How many of a row's right labels a set must contain; right are those that are candidates elsewhere."""
 
 COARSER = {"float32", "float64", "upcast", "decimals"}
 """Breaches that change the precision of the probabilities of new rows, whose sets may then be larger."""

@@ -458,3 +458,12 @@ def test_a_report_on_the_rows_of_a_calibration_promises_nothing(tmp_path, monkey
         page = Path("r.html").read_text(encoding="utf-8")
         assert ("these are the rows that it was calibrated on" in page) is not promised
         assert ({*BOUNDS.findall(page)} != {"nothing"}) is promised
+
+
+def test_one_label_a_row_is_not_held_against_sets_for_several_right_labels(tmp_path, rng):
+    P = simplex(rng, 300, 4)
+    calibration = conformalize(P[:200], P[:200] > 0.2, truth="all", empty="drop")
+    with pytest.raises(ValueError, match="y: one label a row does not show how many of several right labels"):
+        build_report(tmp_path / "r.html", calibration, P[200:], y=P[200:].argmax(axis=1))
+    text = build_report(tmp_path / "r.html", calibration, P[200:]).read_text(encoding="utf-8")
+    assert "of such sets contain all of their right labels" in text

@@ -82,3 +82,9 @@ def test_a_promise_that_holds_is_rarely_called_broken():
     assert broken <= 36  # P(more | 2000, 0.01) < 0.0005
     alone = judge(Promise(0.9), int(0.86 * m), m, sets=m, calibrated_on=10**6)
     assert alone.status == "broken"
+
+
+def test_sets_for_several_right_labels_are_not_said_to_contain_the_true_one(rng):
+    P = simplex(rng, 300, 4)
+    promise = promise_of([setwise.conformalize(P, P > 0.2, truth=0.5, empty="drop").guarantee(0.9)])
+    assert "contain at least 50 % of their right labels, on average" in judge(promise, sets=10).headline

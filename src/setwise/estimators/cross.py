@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._arrays import Ints
-from setwise._types import Candidates, Column, Features, RandomState, Seed
+from setwise._types import Candidates, Column, Features, RandomState, Seed, Truth
 from setwise.calibration.pooled import check_poolable
 from setwise.conformal.calibration import Calibration, PooledCalibration
 from setwise.conformal.conformalize import calibrate
@@ -90,6 +90,7 @@ class CrossConformalClassifier(BaseConformalClassifier):
         verified: Column = None,
         by: Column = None,
         verified_probability: Column = None,
+        truth: Truth = None,
     ) -> CrossConformalClassifier:
         """Learns K models, each without one fold, and scores every row with the model that did not see it.
 
@@ -97,7 +98,8 @@ class CrossConformalClassifier(BaseConformalClassifier):
         """
         check_poolable(self.strategy, self.assume)
         task = (self.strategy, as_score(self.conformity_score), self.assume, 0)
-        options = {"groups": groups, "verified": verified, "by": by, "verified_probability": verified_probability}
+        options: dict[str, Any] = {"groups": groups, "verified": verified, "by": by, "truth": truth}
+        options["verified_probability"] = verified_probability
         for name, value in options.items():
             if value is not None:
                 problem = f"{name}: no cross-conformal guarantee is known"

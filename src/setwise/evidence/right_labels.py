@@ -57,33 +57,28 @@ def contains_enough(sets: LabelSets, right: LabelSets, truth: str) -> Bools:
 def leave_out_empty(
     rows: Probabilities, sets: LabelSets, facts: RowFacts, truth: str, empty: str
 ) -> tuple[Probabilities, LabelSets, RowFacts, int]:
-    """The rows that have right labels, and how many have none.
+    """The rows that have right labels, and how many have none; −1 where these are not to be left out.
 
-    Where verified rows have none, only the other verified rows are kept: nobody knows which unverified rows have a
-    right label, so that they say nothing of new rows that have one.
+    Of verified rows only these are then kept: nobody knows which of the others have a right label, so that they say
+    nothing of new rows that have one.
     """
     if empty not in {"error", "drop"}:
         raise ValueError(f"empty: {empty!r} is not known; use 'error' or 'drop'.")
+    if empty == "drop" and not truth:
+        raise InputError("empty: only where several labels may be right", Remedy("truth", "all", "to state that"))
     if not truth:
-        if empty == "drop":
-            raise InputError(
-                "empty: only where several labels may be right", Remedy("truth", "all", "to state that")
-            )
-        return rows, sets, facts, 0
-    name, sizes, known = "candidates", sets.sizes, np.ones(len(sets), dtype=bool)
-    if facts.right is not None:
-        name, sizes, known = "verified", facts.right.sizes, np.isin(np.arange(len(sets)), facts.verified_rows)
-    none, kept = np.flatnonzero(known & (sizes == 0)), np.flatnonzero(known & (sizes > 0))
-    if not len(none):
-        return rows, sets, facts, 0
-    if empty == "error":
+        return rows, sets, facts, -1
+    name, right = ("candidates", sets) if facts.right is None else ("verified", facts.right)
+    known = np.arange(len(sets)) if facts.right is None else facts.verified_rows
+    none, kept = known[right.sizes[known] == 0], known[right.sizes[known] > 0]
+    if len(none) and (empty == "error" or not len(kept)):
         problem = f"{name}: row {none[0]} has no right label ({len(none):,} such rows)"
-        raise InputError(problem, Remedy("empty", "drop", "to leave them out"))
+        raise InputError(problem, *([Remedy("empty", "drop", "to leave them out")] if len(kept) else []))
+    if empty == "error":
+        return rows, sets, facts, -1
     for argument, column in {"verified_probability": facts.chance, "groups": facts.group}.items():
         if column is not None:
             raise InputError(f"{argument}: not where rows without a right label are left out", "leave it out")
-    if not len(kept):
-        raise ValueError(f"{name}: no row has a right label; nothing is left to calibrate on.")
     facts = replace(facts, position=np.arange(len(sets))) if facts.position is None else facts
     return rows[kept], sets[kept], facts.take(kept), len(none)
 

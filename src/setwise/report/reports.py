@@ -122,6 +122,9 @@ def build_report(
     ...     "Can these prediction sets be trusted?" in made.read_text(encoding="utf-8")
     True
     """
+    if y is not None and calibration.setting.truth:
+        problem = "y: one label a row does not show how many of several right labels a set contains"
+        raise InputError(problem, "leave it out, and pass all right labels to setwise.evaluate")
     level, grouped = as_level(confidence_level), calibration.evidence.group is not None
     matrix = as_probabilities(
         probabilities, calibration.conformity_score.domain, len(calibration.vocabulary), classes=calibration.classes

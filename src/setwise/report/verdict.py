@@ -84,7 +84,7 @@ def judge(
     known = "" if n == sets else " with a known label"
     low, high = interval or (0.0, 1.0)
     between = "" if interval is None else f" (95% interval: {low:.1%} to {high:.1%})"
-    headline = f"{hits:,} of {n:,} sets{known} contain {promise.contained}: {hits / n:.1%}{between}."
+    headline = f"{hits:,} of {n:,} sets{known} contain the true label: {hits / n:.1%}{between}."
     if level is None:
         return Verdict("unpromised", headline, f"{_nothing(promise)}: other rows may fare differently.")
     if interval is None:

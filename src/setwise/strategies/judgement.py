@@ -75,7 +75,7 @@ class Setting:
     truth
         How many right labels of a row a set must contain, where several may be right; see `right_labels`.
     empty
-        How many rows without a right label were left out.
+        How many rows without a right label were left out; −1 where such rows are not.
     sampled
         Of how many rows these are a random sample; 0 where they are all that were given.
     judged
@@ -105,7 +105,7 @@ class Setting:
     precision: str = "float64"
     top: int = 0
     truth: str = ""
-    empty: int = 0
+    empty: int = -1
     sampled: int = 0
     judged: Judgement | None = None
 
@@ -157,7 +157,7 @@ class Judgement:
                 own.append(self.premise(need) if isinstance(need, str) else need)
         named = {premise.name for premise in own}
         standing = [premise for premise in self.standing if premise.name not in named]
-        if self.setting.empty:
+        if self.setting.empty >= 0:
             options.setdefault("subject", "a new row with a right label")
         if self.evidence.group is not None:
             options.setdefault("subject", "a row of a random new group")
@@ -188,7 +188,7 @@ class Judgement:
         names += ["same_candidates"] if self.setting.by == "size" else []
         names += ["different_events"] if self.setting.equal else []
         names += ["missing_at_random"] if self.setting.dropped else []
-        names += ["none_right"] if self.setting.empty else []
+        names += ["none_right"] if self.setting.empty >= 0 else []
         return tuple(map(self.premise, names))
 
     @lazy

@@ -261,7 +261,7 @@ def _advice(evidence: Evidence, setting: Setting) -> tuple[str, ...]:
     more = "more" if evidence.verified.any() else "some"
     verify = f"For smaller sets, verify {more} rows drawn at random, and pass them as verified to strategy auto"
     advice = [f"{verify} (the default). This guarantee then holds whatever the candidates are."]
-    if setting.assume.kind == "nothing":
+    if setting.assume.kind == "nothing" and not setting.truth:
         advice.append(
             "If every false label is a candidate equally often, calibrate again and state that (assume: uniform). "
             "Sets are then smaller, unless the data contradict you."
