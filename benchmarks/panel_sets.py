@@ -5,8 +5,9 @@
 DIR holds panels/ and crowd/ (not in the repository). Probabilities are the shares of a row's votes; of cifar10n those of
 a network trained on other images. Two thirds of the rows calibrate (3,000 at most), the others are new.
 
-Without verified rows: for each strategy, which one is in force, what the data contradict, what is guaranteed of the true
-label without a condition, under which conditions something is, and how often sets of all rows contain the true label.
+Without verified rows: whether the data contradict that annotators err independently; for each strategy which one is in
+force, what is guaranteed of the true label without a condition, under which conditions something is, and how often
+sets of all rows contain the true label.
 
 With 50 verified rows: coverage and size of the sets of `auto`, of `rectified`, and of split conformal prediction on the
 verified rows alone, over draws of calibration and verified rows. No threshold is chosen by what came out smaller.
@@ -60,11 +61,12 @@ def without_verified(votes, P, y):
         made = conformalize(P, votes, strategy, assume=assume, classes=votes.classes.tolist())
         guarantee, mask = made.guarantee(LEVEL), made.predict_set(P, LEVEL).to_mask()
         truth = [claim for claim in guarantee.claims if claim.event == "truth"]
+        own = next((p for claim in truth for p in claim.premises if p.name == "independent"), None)
         yield {
             "strategy": strategy,
             "assume": assume,
             "in_force": guarantee.strategy,
-            "refuted": sorted({premise.name for claim in truth for premise in claim.refuted}),
+            "independence": "not in question" if own is None else f"{own.status}: {own.detail}",
             "guaranteed": guarantee.promised,
             "conditions": sorted({premise.name for claim in truth for premise in claim.conditions}),
             "says_what_to_do": "Verify" in str(guarantee),

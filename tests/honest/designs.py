@@ -757,6 +757,25 @@ def votes_and_verified(rng: Any, people: int, each: int) -> Outcome:
     return of_rows(made, p[300:], y[300:])
 
 
+@design("a language model is asked five times per item, forty items verified")
+def asked_again(rng: Any) -> Outcome:
+    p, y = probabilities(rng, 300 + NEW)
+    first = np.where(rng.random(300) < 0.8, y[:300], rng.integers(0, 4, 300))[:, None]
+    calls = np.where(rng.random((300, 5)) < 0.9, first, rng.integers(0, 4, (300, 5)))
+    votes = Votes.from_proposals([[{int(label): 1.0} for label in row] for row in calls], classes=range(4))
+    return of_rows(conformalize(p[:300], votes, verified=verify(rng, y[:300], 40)), p[300:], y[300:])
+
+
+@design("a panel of near-copies and the shares of its votes, fifty items verified")
+def near_copies(rng: Any) -> Outcome:
+    _, y = probabilities(rng, 300 + NEW)
+    first = np.where(rng.random(len(y)) < 0.65, y, rng.integers(0, 4, len(y)))[:, None].repeat(8, axis=1)
+    said = np.where(rng.random(first.shape) < 0.15, rng.integers(0, 4, first.shape), first)
+    votes = Votes.from_matrix(said, classes=range(4))
+    p = votes.counts / 8
+    return of_rows(conformalize(p[:300], votes[:300], verified=verify(rng, y[:300], 50)), p[300:], y[300:])
+
+
 @design("verified labels stand among the votes as one more annotator")
 def verified_among_votes(rng: Any) -> Outcome:
     p, y = probabilities(rng, 300 + NEW)

@@ -30,7 +30,7 @@ from setwise.labels.vocabulary import (
 _SHOWN = 8
 _HEAVIEST = 1e12  # the largest weight, so that products of weights stay finite
 _MOST = 1_000_000_000  # answers that can be stored one by one
-_ROUNDED = 1e-6  # by which probabilities may exceed one
+_ROUNDED = 0.01  # by which probabilities that were rounded may exceed one
 MODEL = "model"
 """The annotator of proposals."""
 
