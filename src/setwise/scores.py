@@ -351,8 +351,8 @@ class Nodes(_Joint):
     highest mean probability. The score of a label is minus the least of these means up to the set that it enters
     with. So every set {y: score ≤ threshold} is in the sequence. With room for all labels the score is LAC.
 
-    A threshold for each class, a model for each fold, or candidates of new rows make other sets than these;
-    `LabelSets.to_nodes` then gives nodes that hold them.
+    A threshold for each class, a model for each fold, or candidates of new rows make other sets; use
+    `LabelSets.to_nodes` on these.
 
     Parameters
     ----------

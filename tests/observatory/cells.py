@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any
 
-from setwise.scores import LAC
+from setwise.scores import LAC, Nodes
 from setwise.strategies import Classwise, Corrected, Crowd, Mixture, Posterior, Rectified
 from tests.observatory.worlds import SEVERAL, VOTES
 
@@ -120,6 +120,10 @@ class Cell:
         return STRATEGIES[self.strategy]
 
     def made_score(self) -> Any:
+        if self.score.startswith("nodes"):
+            half = self.k // 2
+            tree = {"low": [*range(half)], "high": [*range(half, self.k)], "all": ["low", "high"]}
+            return Nodes(tree, int(self.score.removeprefix("nodes ")))
         return LAC(domain="unit") if self.score == "unit" else self.score
 
 
@@ -179,6 +183,19 @@ def ordered() -> list[Cell]:
         *_cells(strategy=("corrected", "corrected finite", "classwise"), score="rps", n=2000, assume="uniform"),
         *_cells(strategy="votes", score="rps", shape="votes", n=(20, 200), k=(3, 10), contamination="none"),
         *_cells(strategy="max", score="rps", shape=("by given", "weights", "groups", "saved", "own"), n=(50, 200),
+                contamination=some[1:3]),
+    ]  # fmt: skip
+
+
+def trees() -> list[Cell]:
+    """Sets that are one or two nodes of a tree."""
+    some, nodes = ("none", "uniform:0.3", "confusing", "adversarial"), ("nodes 1", "nodes 2")
+    return [
+        *_cells(strategy=("max", "mean"), score=nodes, n=(20, 200), k=(3, 10), contamination=some),
+        *_cells(strategy="max", score=nodes, n=(20, 200), k=10, model=("poor", "tenths", "saturated"),
+                contamination=some[:2]),
+        *_cells(strategy=("rectified", "auto"), score=nodes, n=200, k=10, checks="random", contamination=some[1:]),
+        *_cells(strategy="max", score=nodes, shape=("by given", "weights", "groups", "saved"), n=50,
                 contamination=some[1:3]),
     ]  # fmt: skip
 
@@ -389,6 +406,7 @@ BLOCKS = (
     models,
     scores,
     ordered,
+    trees,
     declared,
     posteriors,
     verified,

@@ -68,8 +68,8 @@ class Tree:
         children, above = children_of(tree), dict[Hashable, Hashable]()
         for node, child in ((node, child) for node, below in children.items() for child in below):
             if above.setdefault(child, node) != node:
-                problem = f"tree: {child!r} lies below both {above[child]!r} and {node!r}"
-                raise ValueError(f"{problem}; leave out all but one of its parents.")
+                both = f"{above[child]!r} and {node!r}"
+                raise ValueError(f"tree: {child!r} lies below both {both}; leave out all but one of its parents.")
         for label in classes:
             if children.get(label, True):
                 what = "is an inner node of it" if label in children else "is not in it"
