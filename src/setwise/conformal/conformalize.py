@@ -132,6 +132,11 @@ def conformalize(
     >>> cal.predict_set([[0.97, 0.02, 0.01]], confidence_level=0.8).to_lists()
     [[0]]
 
+    With exact labels, or verified rows, each class can have its own threshold and guarantee:
+
+    >>> setwise.conformalize(P, P.argmax(axis=1), by="label").threshold(0.9).round(2)
+    array([0.57, 0.55, 0.59])
+
     Where several labels are right, sets can be made to contain all of them:
 
     >>> right = [np.flatnonzero(row).tolist() if i < 100 else None for i, row in enumerate(P > 0.4)]
