@@ -285,6 +285,8 @@ def table(path: Path) -> None:
             rows = [{*row} for batch in batches for row in batch.candidates.to_lists()]
             assert rows == [{*row} for row in whole.candidates.to_lists()]
     sets_round(whole.candidates, ".parquet", path)
+    right = read_table(path, **options, several=True).truth
+    assert right is None or all(row is None or isinstance(row, tuple) for row in right)
 
 
 def array_table(path: Path) -> None:
@@ -342,6 +344,9 @@ def checks(path: Path) -> None:
     ids = [f"r{i}" for i in range(6)]
     found, _ = read_verified(path, ids, NAMES, key="id")
     assert {label for label in found if label is not None} <= set(NAMES)
+    several, _ = read_verified(path, ids, NAMES, key="id", several=True)
+    given = [row if isinstance(row, tuple) else (row,) for row in several if row is not None]  # exports have one
+    assert {label for row in given for label in row} <= set(NAMES)
 
 
 def exported(path: Path) -> None:
