@@ -27,3 +27,16 @@ def test_the_guide_on_new_rows_shows_the_kept_figures():
     assert f"within {italian['median_rows']:.0f}" in page
     others = [each["noticed_within_1000"] for each in noticed.values()]
     assert f"in {100 * min(others):.0f} to {100 * max(others):.0f} %" in page.replace("\n", " ")
+
+
+def test_the_comparison_shows_the_kept_intervals_which_hold_and_are_narrow():
+    results = ROOT / "benchmarks/results/estimates.json"
+    if not results.exists():
+        pytest.skip("benchmarks/results is not part of this copy")
+    kept = json.loads(results.read_text(encoding="utf-8"))
+    assert kept["below"] == kept["too_wide"] == []
+    assert kept["exact"]["least"] >= 0.95
+    least = min(cell["holds_least"] for cell in kept["cells"])
+    rival = min(cell["glide"]["holds_least"] for cell in kept["cells"] if "glide" in cell)
+    page = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
+    assert f"| {int(1000 * least) / 10:g} % | – | – | {100 * rival:.0f} % |" in page
