@@ -6,7 +6,6 @@ import pytest
 from setwise import LabelSets
 from setwise.datasets import load
 from setwise.tables import inspect, read_table
-from tests.conftest import simplex
 
 SETS = LabelSets.from_lists(
     [["a", "b"], ["a", "b"], ["b"], ["b", "c"], ["a", "b", "c", "d"], []], classes=["a", "b", "c", "d", "e"]
@@ -61,19 +60,6 @@ def test_rows_that_lie_in_two_parts_of_a_split_are_counted():
     X = np.array([[1, 2], [3, 4], [1, 2], [5, 6], [1, 2], [0, 0]])
     found = inspect(SETS, X=X, split={"train": [0, 1, 3], "test": [2, 4, 5]})
     assert found.duplicates == {"train and test": 2}
-
-
-def test_inclusion_by_rank_is_flat_for_wrong_labels_drawn_at_random(rng):
-    p = simplex(rng, 20_000, 5)
-    order = np.argsort(-p, axis=1)
-    mask = rng.random(p.shape) < 0.3
-    mask[np.arange(len(p)), order[:, 0]] = True
-    curve = inspect(LabelSets.from_mask(mask), probabilities=p).inclusion_by_rank
-    assert curve[0] == 1
-    assert np.ptp(curve[1:]) < 0.03
-    mask = np.zeros_like(mask)
-    np.put_along_axis(mask, order[:, :2], True, axis=1)
-    assert inspect(LabelSets.from_mask(mask), probabilities=p).inclusion_by_rank == (1, 1, 0, 0, 0)
 
 
 def test_tables_are_inspected_with_their_truth(tmp_path):

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._arrays import Ints, blocks
+from setwise._arrays import Ints
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import label_vector, missing_labels
-from setwise.probabilities.dense import as_probabilities
 
 _MAX_PAIRS = 20_000_000  # label pairs to count; beyond that, a sample of rows is counted
 
@@ -56,7 +55,6 @@ class Inspection:
     containment: float | None
     truth_known: int | None
     duplicates: dict[str, int] | None
-    inclusion_by_rank: tuple[float, ...] | None
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain dicts, lists and numbers."""
@@ -90,9 +88,6 @@ class Inspection:
         if self.duplicates is not None:
             found = (f"{name} {count:,}" for name, count in self.duplicates.items())
             lines.append(f"rows that occur in more than one part of the split: {_enumerate(found) or 'none'}")
-        if self.inclusion_by_rank is not None:
-            curve = (f"{rate:.2f}" for rate in self.inclusion_by_rank)
-            lines.append(f"how often the label a model ranks 1st, 2nd, … is a candidate: {_enumerate(curve)}")
         return "\n".join(lines)
 
 
@@ -102,7 +97,6 @@ def inspect(
     *,
     X: ArrayLike | None = None,
     split: Mapping[str, ArrayLike] | None = None,
-    probabilities: ArrayLike | None = None,
     top: int = 10,
 ) -> Inspection:
     """Describes candidate sets.
@@ -115,9 +109,6 @@ def inspect(
         True labels; None or NaN where they are unknown.
     X, split
         Features, and the row numbers of each part, to find rows that occur in more than one part.
-    probabilities
-        Those of a model, to see how often its first, second, … choice is a candidate. If the curve is flat after
-        the first choice, wrong candidates do not depend on the row.
     top
         How many confused pairs to name.
 
@@ -160,25 +151,7 @@ def inspect(
         containment=containment,
         truth_known=known,
         duplicates=_duplicates(X, split) if X is not None and split is not None else None,
-        inclusion_by_rank=None if probabilities is None else inclusion_by_rank(probabilities, sets),
     )
-
-
-def inclusion_by_rank(probabilities: ArrayLike, sets: LabelSets) -> tuple[float, ...]:
-    """How often the label that a model ranks first, second, … is a candidate.
-
-    >>> from setwise import LabelSets
-    >>> inclusion_by_rank([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], LabelSets.from_mask([[1, 1, 0], [0, 1, 1]]))
-    (1.0, 1.0, 0.0)
-    """
-    p = as_probabilities(probabilities, "unit", sets.n_classes)
-    if len(p) != len(sets):
-        raise ValueError(f"probabilities: {len(p)} rows for {len(sets)} sets; give one row per set.")
-    total = np.zeros(p.shape[1], dtype=np.int64)
-    for block in blocks(p):
-        order = np.argsort(-p[block], axis=1, kind="stable")
-        total += np.take_along_axis(sets[block].to_mask(), order, axis=1).sum(axis=0)
-    return tuple((total / max(len(p), 1)).tolist())
 
 
 def _count_unlabelled(sizes: Ints, k: int) -> Unlabelled:
