@@ -528,3 +528,14 @@ def test_right_and_empty_need_what_they_are_about(several, capsys):
     asked = ("evaluate", "shown.csv", "--right", "all")
     assert "--right: counts labels of --truth" in failure(capsys, *asked, "--candidates", "shown")
     assert "--right: counts" in failure(capsys, *asked, "--truth", "shown", "--report", "page.html")
+
+
+def test_agreement_on_classes_in_order_counts_distances(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    said_by = [("ann", "poor", "great"), ("bob", "fair", "great"), ("cyd", "poor", "good")] * 3
+    lines = [f"{item},{who}{i},{stars[item]}" for i, (who, *stars) in enumerate(said_by) for item in range(2)]
+    (tmp_path / "answers.csv").write_text("\n".join(["item,annotator,label", *lines]) + "\n")
+    asked = ("annotators", "answers.csv", "--ordered")
+    assert "use --classes … to list them from lowest to highest" in failure(capsys, *asked)
+    listed = said(capsys, *asked, "--classes", "|".join(STARS))
+    assert listed["alpha"] > 0.7 > said(capsys, "annotators", "answers.csv")["alpha"]

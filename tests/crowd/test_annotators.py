@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from setwise import Annotators, Votes, annotators
+from setwise.crowd.alpha import krippendorff_alpha
 from tests.conftest import labels_from, simplex
 
 
@@ -328,3 +329,17 @@ def test_a_label_that_nobody_answered_is_wrong_for_everybody(rng):
     assert (found.accuracy < plain.accuracy - 0.1).all()
     with pytest.raises(ValueError, match="not among the classes"):
         annotators(votes, [None if y is None else "Ant" for y in verified])
+
+
+def test_annotators_of_ordered_classes_agree_by_distances(rng):
+    stars = ["poor", "fair", "good", "great"]
+    near = np.clip(rng.integers(0, 4, (200, 1)) + rng.integers(-1, 2, (200, 3)), 0, 3)
+    votes = Votes.from_lists([[stars[k] for k in row] for row in near], classes=stars)
+    plain, ordered = annotators(votes), annotators(votes, ordered=True)
+    assert ordered.alpha == krippendorff_alpha(votes, ordered=True) > plain.alpha + 0.3
+    assert "(Krippendorff's alpha by squared distances)" in " ".join(repr(ordered).split())
+    undeclared = Votes.from_lists([[stars[k] for k in row] for row in near])
+    with pytest.raises(ValueError, match="'fair' to 'poor' is alphabetical; use classes=…"):
+        annotators(undeclared, ordered=True)
+    verified = [stars[k] for k in near[:, 0]]
+    assert annotators(votes, verified, ordered=True).alpha == ordered.alpha

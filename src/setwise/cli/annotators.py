@@ -23,6 +23,7 @@ def annotators(
     *,
     file: opt.Files,
     about: opt.OwnRowOptions,
+    ordered: opt.Ordered = False,
     show_all: opt.ShowAll = False,
     out: opt.OptionalOutFile = None,
     force: opt.Force = False,
@@ -42,7 +43,7 @@ def annotators(
         rows = read_rows(replace(about, votes=file).request(None))  # type: ignore[arg-type]
         if rows.votes is None or not len(rows.votes.row):
             raise ValueError(f"{source}: there is no answer.")
-        found = people_of(rows.votes, rows.truth)
+        found = people_of(rows.votes, rows.truth, ordered=ordered)
     screen.say(f"read {source}: {rows.votes.sizes.sum():,} answers")
     screen.say(found.describe(None) if show_all else repr(found))
     if out is not None:

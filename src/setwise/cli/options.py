@@ -219,7 +219,7 @@ Ordered = Annotated[
     bool,
     option(
         "--ordered",
-        "Classes have an order, that of --classes or of numbers: measure how far misses are, and count gaps.",
+        "Classes have an order, that of --classes or of numbers: distances between them count.",
     ),
 ]
 Groups = Annotated[

@@ -54,6 +54,7 @@ class Annotators:
         Remarks on each annotator.
     alpha
         Krippendorff's alpha: 1 where all agree, 0 where they agree as by chance. NaN where no row has two answers.
+        If `ordered`, answers disagree by the square of how far apart their classes are.
     effective_votes
         The answers to a row tell about as much as so many independent ones: J / (1 + (J − 1)·r̄) for J answers
         whose errors have the mean correlation r̄. NaN where that cannot be judged.
@@ -86,6 +87,7 @@ class Annotators:
     found: Consensus = field(repr=False)
     reference: Ints = field(repr=False)
     members: Members | None = field(repr=False)
+    ordered: bool = False
 
     @property
     def dependence(self) -> Dependence | None:
@@ -135,7 +137,8 @@ class Annotators:
         """How far annotators agree, how many votes that is worth, and near-copies, as headed lines."""
         if np.isnan(self.alpha):
             return [("Agreement", "not known, for no row has two answers.")]
-        agreed = f"{self.alpha:.2f} beyond chance, where 1 is perfect (Krippendorff's alpha)."
+        by = "Krippendorff's alpha by squared distances" if self.ordered else "Krippendorff's alpha"
+        agreed = f"{self.alpha:.2f} beyond chance, where 1 is perfect ({by})."
         if not np.isnan(self.effective_votes):
             how = "verified rows" if self.verified else "what the others say"
             each = f"{self.answers.sum() / max(np.count_nonzero(self.found.votes.sizes), 1):.3g}"
@@ -264,7 +267,13 @@ class Annotators:
         return short, f"{self.answers[j]:,}", agreed, *told, "; ".join(self.flags[j])
 
 
-def annotators(votes: Votes, verified: Column = None, probabilities: ProbabilityRows | None = None) -> Annotators:
+def annotators(
+    votes: Votes,
+    verified: Column = None,
+    probabilities: ProbabilityRows | None = None,
+    *,
+    ordered: bool = False,
+) -> Annotators:
     """Says how far annotators agree, how often each is right, and what they say together.
 
     Without verified rows agreement is all that is known, unless annotators err independently. A hundred rows that
@@ -279,6 +288,8 @@ def annotators(votes: Votes, verified: Column = None, probabilities: Probability
         verify were drawn at random.
     probabilities
         (n, K) class probabilities of a classifier that has not seen these answers. They join the consensus.
+    ordered
+        Whether the classes of the votes have an order: then `alpha` counts answers that are far apart for more.
 
     Notes
     -----
@@ -321,6 +332,8 @@ def annotators(votes: Votes, verified: Column = None, probabilities: Probability
     if not len(votes.row):
         raise ValueError("votes: there is no answer.")
     check_row_names(votes=votes, verified=verified, probabilities=probabilities)
+    if ordered:
+        votes.vocabulary.check_ordered()
     matrix = None
     if probabilities is not None:
         matrix, votes = _with_columns(probabilities, votes)
@@ -357,7 +370,7 @@ def annotators(votes: Votes, verified: Column = None, probabilities: Probability
         frozen(lower),
         frozen(upper),
         _flags(votes, answers, agreement, rates, truth, copies),
-        krippendorff_alpha(votes),
+        krippendorff_alpha(votes, ordered=ordered),
         float("nan") if alike is None else alike.effective_votes,
         copies,
         votes.classes,
@@ -368,6 +381,7 @@ def annotators(votes: Votes, verified: Column = None, probabilities: Probability
         found,
         reference,
         members,
+        ordered,
     )
 
 
