@@ -75,7 +75,8 @@ PREMISES = STANDING | {
 _SEVERAL = {
     "classes": "the right labels are among the {} classes",
     "truth_is_candidate": "the candidates always contain {right}",
-    "miss_rate": "at most {} of the candidate sets{} lack {right}",
+    "miss_rate": "all but {} of the candidate sets{} contain {right}",
+    "error_rate": "at most {} of the rows{} have a wrong label or lack a right one",
     "labels_right": "the labels are right, and no right label is missing",
     "verified_right": "the verified labels are right, and no right label is missing",
 }

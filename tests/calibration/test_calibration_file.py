@@ -93,6 +93,8 @@ CHANGES = {
     "another number of labels": ("max.cal", told(n_classes=7), "setting"),
     "a type for another": ("max.cal", told(votes="no"), "setting.votes"),
     "an unknown word": ("max.cal", told(by="moon"), "setting: by"),
+    "an unknown word about right labels": ("max.cal", told(truth="most"), "most"),
+    "a share beyond all right labels": ("max.cal", told(truth="1.5"), "truth: 1.5"),
     "classes twice": ("max.cal", lambda h, _: h.update(classes=["cat", "cat", "owl"]), "occurs twice"),
     "a strategy with a wild number": (
         "rectified.cal",

@@ -128,6 +128,20 @@ def test_candidates_that_lack_right_labels_are_named(rows):
         conformalize(P, fewer, "max", verified=verified(right), truth="one")
 
 
+def test_every_sentence_is_about_right_labels(rows):
+    P, right, S = rows
+    fewer = LabelSets.from_labels(P.argmax(axis=1), range(5))
+    for candidates, strategy, options in (
+        (fewer, "auto", {"verified": verified(right, 6)}),
+        (S, "max", {"verified": verified(right, 6), "miss_rate": 0.02}),
+        (right, "max", {"miss_rate": 0.02}),
+    ):
+        text = " ".join(str(conformalize(P, candidates, strategy, truth="all", **options).guarantee(0.9)).split())
+        assert "all of its right labels" in text
+        assert "true label" not in text
+    assert "at most 0.02 of the rows have a wrong label or lack a right one" in text
+
+
 def test_rows_without_a_right_label_are_an_error_or_left_out(rows):
     P, right, S = rows
     none = right.copy()
@@ -163,6 +177,8 @@ def test_rows_without_a_right_label_are_an_error_or_left_out(rows):
         ({"strategy": "posterior"}, "truth: strategy 'posterior' is defined for one true label"),
         ({"strategy": "mean"}, "truth: strategy 'mean' is defined for one true label"),
         ({"assume": "uniform"}, "truth: several right labels with what assume states"),
+        ({"by": "label"}, "truth: by='label' is defined for one true label"),
+        ({"by": "size", "verified": None}, "truth: by='size' is defined for one true label"),
         ({"empty": "skip"}, "empty: 'skip' is not known; use 'error' or 'drop'"),
         ({"truth": None, "verified": None, "empty": "drop"}, "empty: only where several labels may be right"),
         ({"verified": [[0, 9]] * 400}, "verified: row 0: 9 is not among the 5 classes"),

@@ -290,8 +290,8 @@ def _refuse_single(strategy: Strategy, declared: Assumption, facts: RowFacts, by
     if not strategy.several:
         problem = f"truth: strategy {strategy.name!r} is defined for one true label of each row"
         raise InputError(problem, Remedy("strategy", "auto"))
-    if by == "label":
-        raise InputError("truth: by='label' is defined for one true label of each row", "leave out either")
+    if by == "label" or (by == "size" and facts.right is None):
+        raise InputError(f"truth: by={by!r} is defined for one true label of each row", "leave out either")
     if declared.kind != "nothing":
         raise InputError("truth: several right labels with what assume states of false ones", "leave out either")
     if facts.votes is not None:

@@ -201,7 +201,8 @@ class VerifiedRule:
             return f"the {self.alone.n:,} verified rows weigh too little for confidence {float(level):g}{least}"
         if self.otherwise is not None:
             return self.otherwise.shortage(level)
-        return f"{self._shortage(level)}, and these refute that the true label is a candidate"
+        held = "enough right labels are candidates" if self.setting.truth else "the true label is a candidate"
+        return f"{self._shortage(level)}, and these refute that {held}"
 
     def _guarantee(self, level: Fraction, claim: Claim, law: str, why: tuple[str, ...]) -> Guarantee:
         score, verified = self.setting.conformity_score, self.alone.n

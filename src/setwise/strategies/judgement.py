@@ -202,7 +202,7 @@ class Judgement:
         m, missed = self.verification_counts
         if m == 0:
             return Premise(name, "stated by you", "", values)
-        lacking = "wrong" if exact else "missing"
+        lacking = "wrong" if exact else "too few" if self.setting.truth else "missing"
         detail = f"{lacking} in {missed} of {m} verified rows"
         if missed and not rate:
             return Premise(name, "refuted by the data", detail, values)
