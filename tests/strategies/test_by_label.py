@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from setwise import Calibration, ConformalClassifier, LabelSets, Votes, conformalize
+from setwise import Calibration, ConformalClassifier, LabelSets, TopK, Votes, conformalize
 from setwise.ranks import as_level, rank
 from setwise.strategies.by_label import LabelRule
 from setwise.streams import CalibrationRows
@@ -193,6 +193,25 @@ def test_candidates_of_new_rows_cut_the_sets_and_votes_are_ranked_within_classes
         limit = mine[rank(len(mine), as_level(0.9)) - 1]
         assert np.array_equal(found[:, k], -posterior[:, k] <= limit)
     assert "same_annotators" in {premise.name for premise in made.guarantee(0.9, votes=True).premises}
+
+
+def test_tensors_give_the_same_sets_and_stored_top_labels_are_refused(rng):
+    torch = pytest.importorskip("torch")
+    p, y = rows(rng)
+    made, tensors = conformalize(p, y, by="label"), torch.from_numpy(p)
+    assert np.array_equal(conformalize(tensors, y, by="label").predict_mask(tensors).numpy(), made.predict_mask(p))
+    with pytest.raises(ValueError, match="'label' compares all labels, and rows store the top 2 alone"):
+        conformalize(TopK.of(p, k=2), y, by="label")
+
+
+def test_new_rows_are_triaged_as_without_it(rng):
+    p, y = rows(rng)
+    verified, _ = some_verified(rng, y, 300)
+    mask = candidates_from(rng, y, K, 0.3)
+    found = [conformalize(p, mask, by=by, verified=verified, random_state=0) for by in (None, "label")]
+    decided = [each.triage(max_error=0.3) for each in found]
+    assert np.array_equal(decided[0].accepted, decided[1].accepted)
+    assert np.array_equal(decided[0].labels, decided[1].labels)
 
 
 def test_estimators_and_batches_of_rows_calibrate_by_label_too(rng):

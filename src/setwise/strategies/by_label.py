@@ -69,6 +69,9 @@ def _refuse_others(strategy: Strategy, evidence: Evidence, setting: Setting, *, 
     if not strategy.adapts and not (exact and strategy.pooled):
         problem = f"by: 'label' ranks the scores of true labels, which strategy {strategy.name!r} does not"
         raise InputError(problem, Remedy("strategy", "auto"), "leave out by")
+    if setting.top:
+        problem = f"by: 'label' compares all labels, and rows store the top {setting.top} alone"
+        raise InputError(problem, "pass the probabilities of all labels", "leave out by")
     if setting.assume.kind != "nothing":
         raise InputError("assume: 'label' uses true labels alone, which need no assumption", "leave it out")
     if exact and setting.miss_rate:
