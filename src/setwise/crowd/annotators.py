@@ -48,7 +48,7 @@ class Annotators:
         The share of the others' answers to the same rows that are the same. NaN where there are none.
     accuracy, lower, upper
         How often each annotator is right on the rows it answered, with a 95 % interval. With verified rows the
-        interval holds whoever the annotators are. Without, it rests on annotators who err independently: accuracy
+        interval holds whatever the annotators do. Without, it rests on annotators who err independently: accuracy
         is NaN, and the interval from 0 to 1, where the data contradict that or cannot tell.
     flags
         Remarks on each annotator.
@@ -277,7 +277,7 @@ def annotators(
     """Says how far annotators agree, how often each is right, and what they say together.
 
     Without verified rows agreement is all that is known, unless annotators err independently. A hundred rows that
-    were drawn at random and verified tell how often each is right, whoever the annotators are.
+    were drawn at random and verified tell how often each is right, whatever the annotators do.
 
     Parameters
     ----------
