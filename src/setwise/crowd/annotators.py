@@ -369,7 +369,7 @@ def annotators(
         frozen(accuracy),
         frozen(lower),
         frozen(upper),
-        _flags(votes, answers, agreement, rates, truth, copies),
+        _flags(votes, who * votes.n_classes + label, answers, agreement, rates, truth, copies),
         krippendorff_alpha(votes, ordered=ordered),
         float("nan") if alike is None else alike.effective_votes,
         copies,
@@ -418,6 +418,7 @@ def _near_copies(votes: Votes, alike: Resemblance | None) -> tuple[tuple[Hashabl
 
 def _flags(
     votes: Votes,
+    said_by: Ints,
     answers: Ints,
     agreement: Floats,
     rates: tuple[Floats, Floats, Floats],
@@ -426,18 +427,17 @@ def _flags(
 ) -> tuple[tuple[str, ...], ...]:
     """Remarks on each annotator, as its number of answers allows them; of few answers only that they are few.
 
-    `rates` are how often each is right, or agrees with the others, with an interval.
+    `said_by` are single answers, as annotator times K plus label; `rates` are how often each annotator is right, or
+    agrees with the others, with an interval.
     """
     if votes.annotator is None:
         return ()
-    _, who, label = single_answers(votes)
     (rate, lower, upper), n, k = rates, len(votes.annotators), votes.n_classes
-    said = np.bincount(who * k + label, minlength=n * k).reshape(n, k)
+    said = np.bincount(said_by, minlength=n * k).reshape(n, k)
     true = said.sum(axis=0) - said if truth is None else np.bincount(truth[truth >= 0], minlength=k)[None]
     chance = (said * true).sum(axis=1) / np.maximum(said.sum(axis=1) * true.sum(axis=1), 1)
-    different = np.bincount(np.unique(who * k + label) // k, minlength=n)
     enough = answers >= _FEW
-    same = enough & (different == 1) & (np.nan_to_num(agreement) ** answers < _ODD)
+    same = enough & (np.count_nonzero(said, axis=1) == 1) & (np.nan_to_num(agreement) ** answers < _ODD)
     judged = enough & ~np.isnan(rate)
     below = judged & (upper < (np.median(rate[judged]) if judged.any() else 0.0))
     guess, worse = below & (lower <= chance) & (chance <= upper), below & (upper < chance)
@@ -470,9 +470,8 @@ def _comparable(votes: Votes, *, with_model: bool) -> Bools:
     if votes.annotator is None:
         return np.zeros(0, dtype=bool)
     people = len(votes.annotators)
-    cells = np.unique(votes.row * people + votes.annotator)
-    row, who = np.divmod(cells, people)
-    given = sparse.csr_array((np.ones(len(cells)), (row, who)), shape=(len(votes), people))
+    row, who, _ = votes.answers
+    given = sparse.csr_array((np.ones(len(row)), (row, who)), shape=(len(votes), people))
     heads = np.bincount(row, minlength=len(votes))
     found: Bools = np.bincount(who, heads[row] >= (2 if with_model else 3), people) > 0
     others = np.flatnonzero(~found)  # on each row they have at most one other annotator beside them

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import binom
+from scipy.special import betainc
 
 from setwise._arrays import Floats, Ints
 
@@ -50,5 +50,5 @@ def compare_members(row: Ints, who: Ints, right: Ints, panel: Ints, people: int)
 
 def _chance(won: Floats, lost: Floats) -> Floats:
     """How probable so many wins, of those rows where one of two is right, are for equals."""
-    chance: Floats = binom.sf(won - 1, won + lost, 0.5)
+    chance: Floats = np.where(won > 0, betainc(np.maximum(won, 1), lost + 1, 0.5), 1.0)  # a binomial tail
     return chance

@@ -85,9 +85,11 @@ def annotator_shares(votes: Votes, verified: Ints) -> Shares:
 
 
 def single_answers(votes: Votes) -> tuple[Ints, Ints, Ints]:
-    """Row, annotator and label of all answers, one for each row and annotator, in this order."""
+    """Row, annotator and label of all answers, one for each row and annotator, ordered by rows."""
     if votes.annotator is None:
         return (np.zeros(0, dtype=np.intp),) * 3
+    if votes.against is None and votes.own_weight is None and not votes.shared:
+        return votes.row, votes.annotator, votes.label
     use = slice(None) if votes.against is None else ~votes.against
     people, k = len(votes.annotators), votes.n_classes
     keys, place = np.unique(
