@@ -182,6 +182,8 @@ def test_rows_for_a_width_are_about_as_many_as_it_takes(panel):
     assert 0.05 < half < 0.066
     assert (before.rows_for(0.5) == 0).all()
     assert (before.rows_for(0.001) <= 500).all()
+    one = estimate(votes, verify(y, 1))
+    assert one.rows_for(0.06)[one.what == "share"].min() > 100
     with pytest.raises(InputError, match="use 0.03 for ± 3 points"):
         before.rows_for(3)
 
@@ -239,6 +241,8 @@ def test_what_cannot_be_estimated_is_refused(panel):
         estimate(replaced, known)
     with pytest.raises(TypeError, match=r"verified: row 0 is \[0, 1\], not one label"):
         estimate(votes, [[0, 1], *[None] * (N - 1)])
+    with pytest.raises(InputError, match="pass a frame whose columns are named like the labels"):
+        estimate(["a", "b"] * 30, ["a", *[None] * 59], probabilities=np.full((60, 2), 0.5))
     with pytest.raises(TypeError, match="verified_probability"):
         estimate(votes, verify(y, 100), verified_probability=np.full(N, 0.1))
 

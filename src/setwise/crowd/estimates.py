@@ -39,6 +39,7 @@ from setwise.scores import LAC
 _WIDTH = 0.03  # for which the printed table says how many more verified rows are needed
 _SHOWN = 10  # figures of one kind that are printed
 _DELTA = 0.05
+_FEW = 10  # verified rows; fewer do not tell how wide an interval will be
 _RECALLS = ("recall", "sensitivity", "specificity")
 _VOICES = {"consensus", "model", "labels"}  # who answers rows beside the annotators
 
@@ -86,9 +87,13 @@ class Estimates:
         """
         if not 0 < width < 1:
             raise InputError(f"width: {width} is not between 0 and 1", "use 0.03 for ± 3 points")
-        half, m = np.maximum(self.upper - self.lower, 1e-9) / 2, self.n_verified
-        needed = 1 / (1 / self.n + (1 / m - 1 / self.n) * (width / half) ** 2)
-        return np.maximum(np.ceil(needed - m - 1e-6), 0)
+        half, known = (self.upper - self.lower) / 2, np.nan_to_num(self.value)
+        about = (known * self.verified + 2) / (self.verified + 4)
+        rough = 1.96 * np.sqrt(about * (1 - about) / np.maximum(self.verified, 1))
+        now = np.where(self.verified < _FEW, np.maximum(half, rough), np.maximum(half, 1e-9))
+        left = 1 / self.n_verified - 1 / self.n
+        more = np.ceil(1 / (1 / self.n + left * (width / now) ** 2) - self.n_verified - 1e-6)
+        return np.where(half <= width, 0.0, np.where(np.isnan(half), np.nan, np.maximum(more, 1.0)))
 
     def to_frame(self) -> Any:
         """A pandas frame with one figure per line; with a category where there are any."""
@@ -226,20 +231,7 @@ def estimate(
     5        cyd   0.68   0.64   0.72
     """
     check_row_names(votes=votes, verified=verified, probabilities=probabilities, sets=sets, by=by, groups=groups)
-    given: Any
-    matrix = None if probabilities is None else as_probabilities(probabilities, "simplex")
-    if isinstance(votes, Votes):
-        given, facts = add_verified(votes, verified)
-        if probabilities is not None:
-            matrix = as_probabilities(probabilities, "simplex", given.n_classes, classes=given.classes)
-    else:
-        given, truth = as_label_sets(votes, name="labels"), label_vector(verified, "verified")
-        if matrix is not None:
-            given = as_candidates(votes, matrix.shape[1], frame_columns(probabilities), name="labels")
-        elif not given.vocabulary.declared:
-            found = truth[~missing_labels(truth)].tolist()
-            given = given.recode(Vocabulary.infer([*given.classes.tolist(), *found]))
-        facts = RowFacts.read(len(given), given.vocabulary, verified=truth)
+    given, facts, matrix = _read(votes, verified, probabilities)
     n = len(given)
     if matrix is not None:
         check_length("probabilities", len(matrix), n, "rows")
@@ -261,6 +253,29 @@ def estimate(
     names = ("what", "name", "label", "value", "lower", "upper", "verified", "category")
     m, stated = len(facts.verified_rows), _guarantee(facts, chosen)
     return Estimates(**dict(zip(names, columns, strict=True)), n=n, n_verified=m, guarantee=stated)
+
+
+def _read(votes: Any, verified: Any, probabilities: Any) -> tuple[Any, RowFacts, Floats | None]:
+    """Votes or sets of labels, the verified labels over their classes, and the probabilities of these."""
+    given: Any
+    matrix = None if probabilities is None else as_probabilities(probabilities, "simplex")
+    if isinstance(votes, Votes):
+        given, facts = add_verified(votes, verified)
+        if probabilities is not None:
+            matrix = as_probabilities(probabilities, "simplex", given.n_classes, classes=given.classes)
+    else:
+        given, truth = as_label_sets(votes, name="labels"), label_vector(verified, "verified")
+        if matrix is not None:
+            own = given.vocabulary
+            if frame_columns(probabilities) is None and not (own.declared or own.holds_integers):
+                problem = "probabilities: their columns have no names, and the labels are no numbers"
+                raise InputError(problem, "pass a frame whose columns are named like the labels")
+            given = as_candidates(votes, matrix.shape[1], frame_columns(probabilities), name="labels")
+        elif not given.vocabulary.declared:
+            found = truth[~missing_labels(truth)].tolist()
+            given = given.recode(Vocabulary.infer([*given.classes.tolist(), *found]))
+        facts = RowFacts.read(len(given), given.vocabulary, verified=truth)
+    return given, facts, matrix
 
 
 class _Figures(NamedTuple):
