@@ -260,6 +260,8 @@ def test_every_prediction_set_with_rps_is_an_interval(rng):
             assert is_interval(cal.predict_mask(p[300:], level)).all(), strategy
             assert is_interval(cal.predict_mask(p[300:], level, allow_empty=False)).all(), strategy
             assert is_interval(cal.predict_p(p[300:]) > 1 - level).all(), strategy
+    voted = conformalize(p[:300], votes[:300], conformity_score="rps", verified=verified, random_state=0)
+    assert is_interval(voted.predict_mask(p[300:], 0.9, candidates=votes[300:])).all()  # votes cut nothing off
     cut = conformalize(p[:300], mask[:300], "max", "rps").predict_set(p[300:], 0.9, candidates=mask[300:])
     assert not is_interval(cut.to_mask()).all()  # the candidates of new rows have gaps of their own
 

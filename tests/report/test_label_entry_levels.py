@@ -31,7 +31,7 @@ def check(calibration, swept, P, y, **options):
         assert hits[i] == sets.contains(y).sum()
 
 
-@pytest.mark.parametrize("score", ["lac", "aps", "raps", "saps", "margin"])
+@pytest.mark.parametrize("score", ["lac", "aps", "raps", "saps", "margin", "rps"])
 def test_for_every_score(rng, score):
     P, y, S = rows(rng)
     calibration = setwise.conformalize(P[:130], S[:130], conformity_score=score, random_state=3)

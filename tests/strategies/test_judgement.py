@@ -131,7 +131,7 @@ def test_rows_that_were_given_every_label_are_not_weighed(rows, strategy):
     assert conformalize(p, gone, **options).guarantee().promised == 0.9
 
 
-@pytest.mark.parametrize("score", ["lac", "aps", "raps", "saps", "margin"])
+@pytest.mark.parametrize("score", ["lac", "aps", "raps", "saps", "margin", "rps"])
 @pytest.mark.parametrize("types", [("float32", "float64"), ("float64", "float32"), ("float16", "float64")])
 def test_scores_are_compared_in_the_coarser_precision(rng, score, types):
     first, then = types

@@ -128,7 +128,7 @@ def test_the_noise_of_verified_rows_is_their_own(world):
     assert np.array_equal(made.evidence.answered_truth[:50], own)
 
 
-@pytest.mark.parametrize("score", ["lac", "aps", "margin"])
+@pytest.mark.parametrize("score", ["lac", "aps", "margin", "rps"])
 def test_a_file_keeps_the_annotators(world, tmp_path, score):
     _, p, y, said = world
     votes = votes_of(said)
