@@ -539,3 +539,15 @@ def test_agreement_on_classes_in_order_counts_distances(tmp_path, monkeypatch, c
     assert "use --classes … to list them from lowest to highest" in failure(capsys, *asked)
     listed = said(capsys, *asked, "--classes", "|".join(STARS))
     assert listed["alpha"] > 0.7 > said(capsys, "annotators", "answers.csv")["alpha"]
+
+
+def test_fit_takes_several_right_labels(here, capsys):
+    X, lists, _ = rows(240, 0)
+    seen = ["|".join(row) if i < 100 else "" for i, row in enumerate(lists)]
+    write(here / "seen.csv", {name: X[:, j] for j, name in enumerate("wxyz")} | {"seen": seen, "answers": lists})
+    fit = ("fit", "seen.csv", "--candidates", "answers", *QUICK, "--right", "all")
+    made = said(capsys, *fit, "--verified", "seen", "--out", "model")
+    assert "all of its right labels" in " ".join(made["guarantee"]["text"].split())
+    assert library.load("model").calibration_.setting.truth == "all"
+    refused = failure(capsys, *fit, "--ignore", "seen", "--cross", "3", "--out", "other")
+    assert "truth: no cross-conformal guarantee is known; leave out --cross" in refused

@@ -56,6 +56,7 @@ def fit(
     impute: opt.Impute = None,
     categories: opt.OneHot = False,
     missing: opt.Missing = None,
+    truth: opt.Right = None,
     report_to: opt.ReportTo = None,
     random_state: opt.Seed = 0,
     device: opt.Device = "auto",
@@ -78,6 +79,7 @@ def fit(
         "categories": "onehot" if categories else None,
         "classes": about.labels(about.separator),
         "as_frame": categories or impute is not None,
+        "several": truth is not None,
     }
     request = about.request(
         source,
@@ -95,10 +97,10 @@ def fit(
         use_one_thread()
     sets: Any = table.candidates
     classes_there = sets.classes.tolist()
-    truth = table.truth if about.verified else None
+    verified = table.truth if about.verified else None
     made = {"strategy": strategy, **promise.declarations(classes_there)}
     if learner == "auto":
-        learner = _default(truth, made, votes=about.votes is not None)
+        learner = _default(verified, made, votes=about.votes is not None)
     estimator = _estimator(learner, networks, {"device": device, "verbose": int(screen.shows_progress)})
     made |= {"confidence_level": promise.confidence_level, "random_state": random_state}
     model = _conformal(_encoding(estimator, _filling(impute), table), cv, calibration_size, made)
@@ -107,14 +109,16 @@ def fit(
     with _spellings_were_read(), screen.working("learning", shows_itself=learner != "em"):  # networks have bars
         told: dict[str, Any] = {
             "groups": table.carried[groups] if groups else None,
-            "verified": truth,
+            "verified": verified,
             "by": categorized,
         }
         if table.votes is not None and missing == "full" and cv is None:
             told["missing"] = missing
+        if truth is not None:
+            told["truth"] = opt.right_of(truth)
         model.fit(table.X, table.answers, **told)
     rate = model.score(table.X, sets)
-    unused = _describe_unused(model, truth)
+    unused = _describe_unused(model, verified)
     screen.say(f"learned {_describe_learner(model)}: covering rate {rate:.2f}, {clock}{unused}")
     model.summary_ |= {"file": source.name} | ({"by": column_by} if column_by else {})
     save_model(model, out, table.feature_names)
