@@ -285,14 +285,12 @@ class Votes(LabelledRows):
         array([[0., 1.],
                [2., 0.]])
         """
-        known, first, local = _occurring(codes, len(labels))
-        distinct = [labels[code] for code in known.tolist()]
+        distinct, first, local = _occurring(labels, codes)
         vocabulary = Vocabulary.of(classes, distinct)
-        label = vocabulary.require(distinct, row[first])[local] if len(known) else codes
+        label = vocabulary.require(distinct, row[first])[local] if len(distinct) else codes
         names, position = np.empty(0, dtype=object), None
         if people is not None and who is not None:
-            present, _, whose = _occurring(who, len(people))
-            own = [people[one] for one in present.tolist()]
+            own, _, whose = _occurring(people, who)
             named = Vocabulary.infer(own)
             names, position = named.classes, named.encode(own)[whose]
         if weight is not None and not ((weight > 0) & (weight <= _HEAVIEST)).all():
@@ -605,12 +603,15 @@ def _row_names(items: Any) -> list[Any]:
     return names
 
 
-def _occurring(codes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
-    """Which of so many codes occur, where first, and each one's place among them: `np.unique` without sorting."""
-    first = np.full(count, len(codes), dtype=np.intp)
+def _occurring(values: Sequence[Any], codes: Ints) -> tuple[Sequence[Any], Ints, Ints]:
+    """The values that occur, where each does first, and the place of each code: `np.unique` without sorting."""
+    first = np.full(len(values), len(codes), dtype=np.intp)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     occurs = first < len(codes)
-    return np.flatnonzero(occurs), first[occurs], (np.cumsum(occurs) - 1)[codes]
+    if occurs.all():
+        return values, first, codes
+    found = [values[code] for code in np.flatnonzero(occurs).tolist()]
+    return found, first[occurs], (np.cumsum(occurs) - 1)[codes]
 
 
 def _positions(known: dict[Any, int], names: Array) -> Ints:
