@@ -75,7 +75,7 @@ class PartialLabelClassifier(CandidateClassifier):
     classes_
         The labels, in the order of `predict_proba`'s columns.
     fitted_
-        What was learned: networks, scaling, temperature and the settings as chosen.
+        What was learned: networks, scaling and the settings as chosen.
     network_
         The networks, as one module.
     choices_
