@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from fractions import Fraction
@@ -28,7 +29,7 @@ from setwise.strategies import STRATEGIES, Setting, Strategy
 FORMAT, VERSION = "setwise-calibration", 6
 _FRACTION = re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")  # a power of ten could stand for any number of digits
 _SEEDS = 2**63
-_STORED_SCORES = {**SCORES, Nodes.name: Nodes}
+_STORED_SCORES = ChainMap(SCORES, {Nodes.name: Nodes})  # with those that a user adds to the registry later
 _FINDINGS = ("seen", "chosen", "differs")
 _WORDS = {
     "by": {"given", "label", "predicted", "size"},
@@ -171,12 +172,12 @@ def _under(prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
     return {name.removeprefix(prefix): arrays.pop(name) for name in names}
 
 
-def _build(stored: Mapping[str, Any], registry: dict[str, Any]) -> Any:
+def _build(stored: Mapping[str, Any], registry: Mapping[str, Any]) -> Any:
     """A score or strategy out of its name and parameters."""
     return registry[stored["name"]](**{name: value for name, value in stored.items() if name != "name"})
 
 
-def _describe(thing: Any, registry: dict[str, Any]) -> dict[str, Any]:
+def _describe(thing: Any, registry: Mapping[str, Any]) -> dict[str, Any]:
     """Name and parameters of a score or strategy."""
     name = next((name for name, kind in registry.items() if kind is type(thing)), None)
     if name is None:
