@@ -51,7 +51,7 @@ def rectify(hits: Ints, verified: Ints, rows: Ints, delta: float = 0.05) -> Shar
     (x, m, n), shape = (counts.reshape(-1, 2) for counts in (hits, verified, rows)), hits.shape[:-1]
     some = np.maximum(m, 1)
     weight, share = n / np.maximum(n.sum(axis=1, keepdims=True), 1), x / some
-    low, high = _distinct_bounds(x, m, delta)
+    low, high = binomial_bounds(x, m, delta)
     finite = np.sqrt(1 - m / np.maximum(n, 1)) * weight
     value = (weight * share).sum(axis=1)
     lower = value - np.sqrt(np.square(finite * (share - low)).sum(axis=1))
@@ -121,12 +121,3 @@ def others_agree(row: Ints, label: Ints, n_classes: int) -> Bools:
     mine = times[place.ravel()]
     agree: Bools = (mine > 1) & (mine - 1 >= np.where(mine == first[row], second[row], first[row]))
     return agree
-
-
-def _distinct_bounds(hits: Ints, verified: Ints, delta: float) -> tuple[Floats, Floats]:
-    """Clopper–Pearson intervals, each computed once."""
-    width = int(verified.max(initial=0)) + 1
-    keys, place = np.unique(hits * width + verified, return_inverse=True)
-    bounds = binomial_bounds(*np.divmod(keys, width), delta)
-    low, high = (ends[place].reshape(hits.shape) for ends in bounds)
-    return low, high
