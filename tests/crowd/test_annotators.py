@@ -343,3 +343,13 @@ def test_annotators_of_ordered_classes_agree_by_distances(rng):
         annotators(undeclared, ordered=True)
     verified = [stars[k] for k in near[:, 0]]
     assert annotators(votes, verified, ordered=True).alpha == ordered.alpha
+
+
+def test_verified_labels_that_replaced_the_answers_are_refused(rng):
+    said, y = copying_panel(rng, 400)
+    verified = draw(rng, y, 100)
+    rows = np.flatnonzero(verified != None)  # noqa: E711 - elementwise
+    said = said.astype(object)
+    said[rows] = verified[rows, None]
+    with pytest.raises(ValueError, match="annotators: the verified labels are the only answers"):
+        annotators(named(said, 3), verified)

@@ -20,6 +20,7 @@ from setwise.crowd.resemblance import Resemblance, find_resemblance
 from setwise.crowd.verifiers import add_verified
 from setwise.errors import check_length
 from setwise.evidence.row_names import check_row_names
+from setwise.evidence.verified_rows import refuse_sole_answers
 from setwise.findings import format_p_value, join_names
 from setwise.guarantees import format_lines
 from setwise.labels.coerce import as_candidates
@@ -339,6 +340,8 @@ def annotators(
         matrix, votes = _with_columns(probabilities, votes)
     votes, facts = add_verified(votes, verified)
     truth = facts.verified
+    if truth is not None:
+        refuse_sole_answers("annotators", votes.candidates(missing="full"), truth)
     alike = None if votes.annotator is None else find_resemblance(votes, truth)
     found = find_consensus(votes, matrix)
     confidence, rule = found.confidence, found.rule

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from setwise._arrays import Bools, Ints, frozen
 from setwise.errors import MisuseWarning
@@ -19,6 +18,7 @@ from setwise.evidence.row_facts import RowFacts
 from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING, UNKNOWN, Vocabulary, label_vector
 from setwise.labels.votes import Votes
+from setwise.ranks import hypergeometric_cdf
 
 _RARE = 1e-6  # the probability that one of the annotators answered by chance what was verified
 _BESIDE = 0.1  # the share of other rows that such an annotator may have answered
@@ -93,6 +93,9 @@ def _find(votes: Votes, verified: Ints) -> Bools:
     row, who = np.divmod(np.unique(votes.row * people + votes.annotator), people)
     answered = np.bincount(who, minlength=people)
     inside = np.bincount(who[checked[row]], minlength=people)
-    rare = hypergeom.sf(inside - 1, n, int(checked.sum()), answered) * people < _RARE
-    found: Bools = rare & (wrong == 0) & (answered - inside <= _BESIDE * answered)
+    likely = np.flatnonzero((wrong == 0) & (inside > 0) & (answered - inside <= _BESIDE * answered))
+    rows, drawn = np.full_like(likely, n), np.full_like(likely, checked.sum())
+    chance = 1 - hypergeometric_cdf(inside[likely] - 1, rows, drawn, answered[likely])
+    found = np.zeros(people, dtype=bool)
+    found[likely] = chance * people < _RARE
     return found

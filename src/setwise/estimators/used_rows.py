@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import binom
+from scipy.special import betainc
 
 from setwise._arrays import Array, Bools, Floats, Ints
 from setwise.errors import MisuseWarning, Remedy
@@ -151,7 +151,7 @@ class UsedRows:
         if met - alike <= NOTABLE * met:
             return False
         by_chance = upper_bound(agreed, pairs, _RARE) if pairs else 1.0
-        return bool(binom.sf(alike - 1, met, by_chance) >= _RARE)
+        return bool(alike == 0 or betainc(alike, met - alike + 1, by_chance) >= _RARE)  # a binomial tail
 
     def training_mask(self, X: Any) -> Bools | None:
         """Which rows are training rows; None where that cannot be known."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from setwise._arrays import Bools, Floats, Ints
 from setwise.errors import InputError, MisuseWarning, Remedy
@@ -20,6 +19,7 @@ from setwise.labels.label_sets import LabelSets
 from setwise.labels.vocabulary import MISSING
 from setwise.labels.votes import Votes
 from setwise.probabilities.proposed_labels import Proposals
+from setwise.ranks import log_choose
 from setwise.two_samples import gap_between, kolmogorov_smirnov
 
 LEVEL = 0.01
@@ -73,7 +73,8 @@ def written_back(sizes: Ints, held: Bools, checked: Bools) -> bool:
     alone, m = sizes == 1, int(checked.sum())
     if not m or not (alone & held)[checked].all() or 2 * int((~alone & ~checked).sum()) <= len(sizes) - m:
         return False
-    return bool(hypergeom.sf(m - 1, len(sizes), int(alone.sum()), m) < _RARE)
+    by_chance = float(log_choose(int(alone.sum()), m) - log_choose(len(sizes), m))  # of drawing such rows alone
+    return bool(by_chance < np.log(_RARE))
 
 
 def holds_written(sets: LabelSets, verified: Ints) -> bool:
