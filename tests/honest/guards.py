@@ -13,6 +13,7 @@ GUARDS = {
     "cli.report._of_calibration": "probabilities of the very rows that were calibrated on",
     "conformal.conformalize.calibrate": "verified rows dropped for lack of candidates",
     "crowd.estimates._guarantee": "verified rows unlike the others: figures have no guarantee",
+    "crowd.verifiers.add_verified": "a verified label that nobody answered, as where it is misspelled",
     "crowd.verifiers.leave_out_verifiers": "an annotator whose answers are the verified labels",
     "crowd.vote_warnings.doubt_by_verified": "votes that make verified labels improbable",
     "drift.comparison.Comparison.differs": "new rows unlike the calibration rows",

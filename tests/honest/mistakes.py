@@ -267,6 +267,13 @@ def figures_of_easy_rows(rng: Any) -> None:
     setwise.estimate(p.argmax(axis=1), known, probabilities=p)
 
 
+@mistake("a verified label that is misspelled", "crowd.verifiers.add_verified")
+def misspelled(rng: Any) -> None:
+    names = np.array(["ant", "bee", "cat"], dtype=object)
+    said = names[rng.integers(0, 3, (60, 3))]
+    setwise.estimate(Votes.from_matrix(said), ["Ant", *names[rng.integers(0, 3, 29)], *[None] * 30])
+
+
 @mistake("the bracket of rows that were learned from", "calibration.base.BaseCalibration.bracket")
 def bracket_of_learned(rng: Any) -> None:
     X, y = features(rng, 250)
